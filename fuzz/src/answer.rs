@@ -4,7 +4,7 @@
 //! be made of it; nothing is made of bytes that did not come; and no field holds the end of a line.
 
 use http::Method;
-use tidegate_server::answer::{Whole, read};
+use tidegate_server::answer::{WholeResponse, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, bytes)) = bytes.split_first() else {
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn check(whole: &Whole, bytes: &[u8]) {
+fn check(whole: &WholeResponse, bytes: &[u8]) {
     assert!(whole.body.len() + whole.stray <= bytes.len());
     assert!(whole.headers.len() <= 100);
     let trailers = whole.trailers.iter().flatten();

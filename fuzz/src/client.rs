@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 use std::sync::LazyLock;
 use tidegate_policy::Config;
-use tidegate_policy::client::{Asking, Client};
+use tidegate_policy::client::{RequestFacts, Client};
 use tidegate_policy::config::Environment;
 
 static CLIENT: LazyLock<Client> = LazyLock::new(|| {
@@ -41,7 +41,7 @@ fn check_head(text: &str, peer: IpAddr) {
     let mut lines = text.lines();
     let path = lines.next();
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
-    let identity = CLIENT.identify(&Asking {
+    let identity = CLIENT.identify(&RequestFacts {
         peer: Some(peer),
         headers: &headers[..],
         path,

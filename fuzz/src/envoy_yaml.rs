@@ -6,7 +6,7 @@
 
 use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy};
 use tidegate_policy::matching::Scratch;
-use tidegate_policy::{Config, Descriptor, Hits, Request};
+use tidegate_policy::{Config, Descriptor, DescriptorHits, Request};
 
 fuzz_target!(|text: &str| {
     let files: Vec<SourceFile> = text
@@ -51,7 +51,7 @@ fn check(yaml: &str) {
         for entries in [&[("a", "b")][..], &[("a", ""), ("b", "*")], &[]] {
             let descriptors = [Descriptor {
                 entries,
-                hits: Hits::AsRequest,
+                hits: DescriptorHits::AsRequest,
                 limit: None,
             }];
             let mut request = Request::new();

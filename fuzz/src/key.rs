@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use tidegate_core::{Algorithm, Mode, Quota};
 use tidegate_policy::matching::{KeyRules, Scratch};
-use tidegate_policy::{Band, Charge, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+use tidegate_policy::{Band, ChargeTime, Evaluate, KeyPart, Limit, Missing, Policy, Request};
 
 /// A name of two parts, each at its longest: `policy/limit/label:value,label:value`.
 const NAME_BYTES_MAX: usize = 512;
@@ -64,7 +64,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         on_failure: None,
         template: None,
         block: None,

@@ -3,7 +3,7 @@
 //! How: what is refused must say why, and where. What is translated must be a configuration that
 //! loads as it is.
 
-use tidegate_policy::{Charge, Config};
+use tidegate_policy::{ChargeTime, Config};
 use tidegate_policy::import::{SourceFile, limitador};
 
 fuzz_target!(|text: &str| {
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
         name: "fuzz.yaml".to_owned(),
         text: text.to_owned(),
     };
-    match limitador(&file, Charge::EvenIfRefused) {
+    match limitador(&file, ChargeTime::EvenIfRefused) {
         Ok(imported) => {
             let yaml = imported.to_yaml();
             let config = Config::from_yaml(&yaml);

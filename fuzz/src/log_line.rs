@@ -4,12 +4,12 @@
 //! that every store can count; what is refused must say so without obeying the text.
 
 use tidegate_server::simulate::event::Event;
-use tidegate_server::simulate::formats::Format;
+use tidegate_server::simulate::formats::InputFormat;
 use tidegate_server::simulate::formats::detect::{Detected, detect};
 use tidegate_server::simulate::when::{self, LATEST};
 
 fuzz_target!(|line: &[u8]| {
-    for format in [Format::Trace, Format::Combined, Format::Json] {
+    for format in [InputFormat::Trace, InputFormat::Combined, InputFormat::Json] {
         let mut event = Event::default();
         match format.read(line, &mut event) {
             Ok(()) => {
@@ -25,7 +25,7 @@ fuzz_target!(|line: &[u8]| {
             }
         }
     }
-    if let Detected::Format(Format::Combined | Format::Json) = detect(line) {
+    if let Detected::Format(InputFormat::Combined | InputFormat::Json) = detect(line) {
         let mut lines = line.split(|byte| *byte == b'\n');
         assert!(lines.any(|line| !line.trim_ascii().is_empty()));
     }

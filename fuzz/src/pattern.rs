@@ -6,7 +6,7 @@
 
 use tidegate_core::{Algorithm, Mode, Quota};
 use tidegate_policy::matching::{KeyRules, PathPattern, Scratch, normalise};
-use tidegate_policy::{Band, Charge, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+use tidegate_policy::{Band, ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
 
 fuzz_target!(|text: &str| {
     let (pattern_text, path) = text.split_once('\n').unwrap_or((text, "/"));
@@ -120,7 +120,7 @@ fn policy(pattern: PathPattern) -> Policy {
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         on_failure: None,
         template: None,
         block: None,

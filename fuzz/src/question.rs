@@ -3,35 +3,35 @@
 //! How: what our reader takes as JSON, `serde_json` must take, and the other way round, apart from
 //! the bound on nesting. What is refused must say so without obeying the text.
 
-use tidegate_server::wire::fault::Fault;
-use tidegate_server::wire::json::{DEPTH_MAX, Reader};
-use tidegate_server::wire::question::{Asked, LIST_MAX, Question};
+use tidegate_server::wire::fault::WireFault;
+use tidegate_server::wire::json::{DEPTH_MAX, JsonReader};
+use tidegate_server::wire::question::{QuestionBody, LIST_MAX, JsonQuestion};
 
 fuzz_target!(|bytes: &[u8]| {
     check_json(bytes);
-    match Asked::read(bytes) {
-        Ok(Asked::One(question)) => check_question(&question),
-        Ok(Asked::Several(questions)) => {
+    match QuestionBody::read(bytes) {
+        Ok(QuestionBody::One(question)) => check_question(&question),
+        Ok(QuestionBody::Several(questions)) => {
             assert!(questions.len() <= LIST_MAX);
             questions.iter().for_each(check_question);
         }
         Err(fault) => check_fault(&fault, bytes),
     }
-    let mut question = Question::default();
+    let mut question = JsonQuestion::default();
     match question.read_at(bytes) {
         Ok(_) => check_question(&question),
         Err(fault) => check_fault(&fault, bytes),
     }
 });
 
-fn check_question(question: &Question<'_>) {
+fn check_question(question: &JsonQuestion<'_>) {
     let pairs = question.pairs();
     let request = question.request(&pairs);
     assert_eq!(request.headers.len(), question.headers.len());
     assert!(!format!("{request:?}").is_empty());
 }
 
-fn check_fault(fault: &Fault, bytes: &[u8]) {
+fn check_fault(fault: &WireFault, bytes: &[u8]) {
     assert!(fault.at() <= bytes.len());
     assert!(fault.column(bytes) <= bytes.len() + 1);
     let shown = fault.to_string();
@@ -40,7 +40,7 @@ fn check_fault(fault: &Fault, bytes: &[u8]) {
 }
 
 fn check_json(bytes: &[u8]) {
-    let ours = Reader::new(bytes).and_then(|mut reader| {
+    let ours = JsonReader::new(bytes).and_then(|mut reader| {
         reader.skip()?;
         reader.end()
     });

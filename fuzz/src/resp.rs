@@ -4,7 +4,7 @@
 //! How: the same bytes are read whole and in two pieces, by a client and by a stranger. Both ways give
 //! the same commands, and the same end.
 
-use tidegate_server::resp::parse::{Bounds, Parsed, Parser};
+use tidegate_server::resp::parse::{CommandBounds, Parsed, Parser};
 
 const COMMAND_BYTES: usize = 64 << 10;
 
@@ -14,9 +14,9 @@ type Read = (Vec<Vec<Vec<u8>>>, Option<String>);
 fuzz_target!(|input: (bool, u16, &[u8])| {
     let (is_stranger, at, bytes) = input;
     let bounds = if is_stranger {
-        Bounds::of_stranger(COMMAND_BYTES)
+        CommandBounds::of_stranger(COMMAND_BYTES)
     } else {
-        Bounds::of_client(COMMAND_BYTES)
+        CommandBounds::of_client(COMMAND_BYTES)
     };
     let at = usize::from(at) % (bytes.len() + 1);
     let whole = read(bytes, &[bytes.len()], &bounds);
@@ -25,7 +25,7 @@ fuzz_target!(|input: (bool, u16, &[u8])| {
 });
 
 /// Reads as a connection does, which has first so many bytes, and then so many.
-fn read(bytes: &[u8], ends: &[usize], bounds: &Bounds) -> Read {
+fn read(bytes: &[u8], ends: &[usize], bounds: &CommandBounds) -> Read {
     let mut parser = Parser::default();
     let mut commands = Vec::new();
     let mut start = 0;

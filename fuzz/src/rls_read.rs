@@ -4,10 +4,10 @@
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use prost::Message;
 use tidegate_server::wire::rls::json;
-use tidegate_server::wire::rls::read::{Call, DESCRIPTORS_MAX, ENTRIES_MAX};
+use tidegate_server::wire::rls::read::{RlsCall, DESCRIPTORS_MAX, ENTRIES_MAX};
 
 fuzz_target!(|bytes: &[u8]| {
-    match (Call::read(bytes), RateLimitRequest::decode(bytes)) {
+    match (RlsCall::read(bytes), RateLimitRequest::decode(bytes)) {
         (Ok(call), Ok(request)) => check(&call, &request),
         (Err(_), Err(_)) => {}
         (Ok(_), Err(error)) => panic!("prost refuses it: {error}"),
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn check(call: &Call<'_>, request: &RateLimitRequest) {
+fn check(call: &RlsCall<'_>, request: &RateLimitRequest) {
     assert_eq!(call.domain, request.domain);
     assert_eq!(call.hits, request.hits_addend);
     let Ok(descriptors) = call.descriptors() else {

@@ -5,7 +5,7 @@
 
 use tidegate_policy::Config;
 use tidegate_policy::import::{LimitsOptions, SourceFile, traefik_plugin, traefik_plugin_limits};
-use tidegate_policy::source::{Named, PolicyOrigin};
+use tidegate_policy::source::{NamedText, PolicyOrigin};
 
 fuzz_target!(|text: &str| {
     let options = LimitsOptions::default();
@@ -31,7 +31,7 @@ fuzz_target!(|text: &str| {
         return;
     };
     let yaml = imported.to_yaml();
-    let own = Named {
+    let own = NamedText {
         name: "fuzz",
         text: &yaml,
     };

@@ -5,7 +5,7 @@ use crate::world::{self, BLOCKED, STRANGERS};
 use anyhow::ensure;
 use std::net::IpAddr;
 use tidegate_bench_measure::{self as measure, Summary};
-use tidegate_policy::guard::List;
+use tidegate_policy::guard::GuardMembers;
 use tidegate_policy::limit::{AddressRules, KeyPart};
 
 /// How many lookups are made before they repeat.
@@ -25,7 +25,7 @@ pub(crate) struct Row {
 
 /// A list, and who is looked up in it.
 struct Looked {
-    list: List,
+    list: GuardMembers,
     members: usize,
     questions: Questions,
     at: usize,
@@ -46,7 +46,7 @@ impl Looked {
         let drawn = (0..LOOKUPS).map(|nth| world::id(&ids, world::one_of(members, 5, nth)));
         let hits = drawn.collect();
         Self {
-            list: List::new(&attribute, AddressRules::default(), listed),
+            list: GuardMembers::new(&attribute, AddressRules::default(), listed),
             members,
             questions: Questions::Ids([hits, world::ids(STRANGERS, LOOKUPS)]),
             at: 0,
@@ -59,7 +59,7 @@ impl Looked {
         let hits = (0..LOOKUPS).map(hit).collect();
         let misses = (0..LOOKUPS).map(world::strange_address).collect();
         Self {
-            list: List::new(&KeyPart::Ip, AddressRules::default(), lines.lines()),
+            list: GuardMembers::new(&KeyPart::Ip, AddressRules::default(), lines.lines()),
             members,
             questions: Questions::Addresses([hits, misses]),
             at: 0,

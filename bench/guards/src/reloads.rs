@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tidegate::Limiter;
 use tidegate_bench_measure::{self as measure, Histogram, Summary};
-use tidegate_policy::guard::List;
+use tidegate_policy::guard::GuardMembers;
 use tidegate_policy::limit::{AddressRules, KeyPart};
 
 /// How often each is measured.
@@ -115,7 +115,7 @@ policies:
                 let attribute = KeyPart::Attr("project".to_owned());
                 for _ in 0..TIMES {
                     let members = (0..self.most).map(|nth| world::id(&ids, nth));
-                    let list = List::new(&attribute, AddressRules::default(), members);
+                    let list = GuardMembers::new(&attribute, AddressRules::default(), members);
                     ensure!(list.len() == self.most, "not all are listed");
                 }
             }

@@ -6,7 +6,7 @@ use std::fs;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
-use tidegate::plan::Document;
+use tidegate::plan::PlanDocument;
 use tidegate::{Limiter, ProcessEnvironment, Request};
 
 /// How many projects there are, each of which asks as often as any other.
@@ -109,9 +109,9 @@ pub(crate) fn id_lines(ids: &str) -> String {
 }
 
 /// What plans say of so many projects: some workspaces have numbers of their own, and some projects.
-pub(crate) fn document(count: usize) -> Document {
+pub(crate) fn document(count: usize) -> PlanDocument {
     let ids = ids(ASKING, count);
-    let mut document = Document::default();
+    let mut document = PlanDocument::default();
     for nth in 0..PLANS {
         let amount = format!("{}000000", nth + 1);
         document.plan(&format!("plan-{nth}"), &[("N", &amount), ("T", "3600")]);

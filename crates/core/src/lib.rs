@@ -57,7 +57,7 @@ pub use ask::{Ask, Mode, Op, Receipt};
 pub use clock::{Clock, ManualClock};
 pub use error::{PartialAnswer, StoreError, StoreErrorKind};
 pub use outcome::{ChargedOutcome, Outcome, Outcomes};
-pub use quota::{Algorithm, Align, BandId, OnChange, Place, Quota, QuotaError, QuotaSpec};
+pub use quota::{Algorithm, Align, BandId, OnChange, QueueTurn, Quota, QuotaError, QuotaSpec};
 pub use reply::{AppliedAsks, Reply};
 pub use shared_state::SharedState;
 pub use store::{Atomicity, Inspection, Store};

@@ -1,10 +1,10 @@
 //! Asking the store, in one place: its answers, or those of this process where it does not answer.
 
-use crate::decision::{DecidedBy, Scene};
+use crate::decision::{DecidedBy, MatchedLimits};
 use crate::error::CheckError;
 use crate::failure::Share;
 use crate::limiter::Limiter;
-use crate::reserving::Home;
+use crate::reserving::ChargeHome;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use tidegate_core::{
@@ -38,7 +38,7 @@ pub(crate) struct Answer {
     /// The receipt of the charge, if one was made.
     pub(crate) receipt: Option<Receipt>,
     /// Where the bucket is.
-    pub(crate) home: Home,
+    pub(crate) home: ChargeHome,
 }
 
 impl Answer {
@@ -47,7 +47,7 @@ impl Answer {
         Self {
             outcome,
             receipt: None,
-            home: Home::Store,
+            home: ChargeHome::Store,
         }
     }
 }
@@ -56,7 +56,7 @@ impl Answers {
     /// The store's own answers.
     pub(crate) fn of(asks: &[Ask<'_>], reply: &Reply) -> Self {
         Self {
-            list: each_of(asks, reply, Home::Store).map(Some).collect(),
+            list: each_of(asks, reply, ChargeHome::Store).map(Some).collect(),
             ..Self::new(reply.at, reply.passed, DecidedBy::Store)
         }
     }
@@ -103,7 +103,7 @@ impl Answers {
 pub(crate) fn each_of<'a>(
     asks: &'a [Ask<'_>],
     reply: &'a Reply,
-    home: Home,
+    home: ChargeHome,
 ) -> impl Iterator<Item = Answer> + 'a {
     let outcomes = reply.outcomes.iter();
     let numbered = asks.iter().zip(outcomes).enumerate();
@@ -119,7 +119,7 @@ pub(crate) fn each_of<'a>(
 pub(crate) struct FallbackTerms<'a> {
     pub(crate) rules: &'a Rules,
     /// Absent for asks of no limit.
-    pub(crate) scene: Option<&'a Scene<'a>>,
+    pub(crate) scene: Option<&'a MatchedLimits<'a>>,
 }
 
 impl FallbackTerms<'_> {

@@ -4,8 +4,8 @@ use crate::checking::BUFFERS;
 use crate::decision::Decision;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
-use crate::purpose::Purpose;
-use crate::question::{Buffers, KeptQuestion, Question};
+use crate::purpose::AskPurpose;
+use crate::question::{Buffers, KeptQuestion, PreparedRequest};
 use crate::rules::Rules;
 use std::fmt;
 use std::pin::Pin;
@@ -27,15 +27,15 @@ pub enum Attempt<S = MemoryStore, T = Decision> {
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptTerms {
     /// The purpose of the request.
-    pub purpose: Purpose,
+    pub purpose: AskPurpose,
     /// Set it if an earlier request of the same list is pending: this one then asks no store before it is
     /// polled, and so does not overtake the other at limits that both meet.
     pub is_behind: bool,
 }
 
-impl From<Purpose> for AttemptTerms {
+impl From<AskPurpose> for AttemptTerms {
     #[inline]
-    fn from(purpose: Purpose) -> Self {
+    fn from(purpose: AskPurpose) -> Self {
         Self {
             purpose,
             is_behind: false,
@@ -100,7 +100,7 @@ impl<S: Store> PendingDecision<S> {
             .answer_at_once(&self.question(), |decision| decision)
     }
 
-    fn question(&self) -> Question<'_> {
+    fn question(&self) -> PreparedRequest<'_> {
         let buffers = self.buffers.as_deref();
         let buffers = buffers.expect("lent as soon as it is made");
         self.question.question(&self.rules, buffers)

@@ -1,12 +1,12 @@
 //! Deciding requests: at once where the store does, else across the network.
 
 use crate::attempt::{Attempt, AttemptTerms, PendingDecision};
-use crate::decision::{Brought, Decision};
+use crate::decision::{Decision, RequestLimits};
 use crate::each;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
-use crate::purpose::Purpose;
-use crate::question::{Buffers, Prepared, Question};
+use crate::purpose::AskPurpose;
+use crate::question::{Buffers, NextStep, PreparedRequest};
 use crate::repeated::Repeated;
 use crate::rules::Rules;
 use crate::waiting;
@@ -34,7 +34,7 @@ impl<S: Store> Limiter<S> {
     /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
     /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
     pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.decide(request, Purpose::Pass).await
+        self.decide(request, AskPurpose::Pass).await
     }
 
     /// Decides a request by `rules` for a purpose: at once, if neither the store nor a limit makes it wait.
@@ -67,7 +67,7 @@ impl<S: Store> Limiter<S> {
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
-        purpose: Purpose,
+        purpose: AskPurpose,
     ) -> Result<Attempt<S>, CheckError> {
         self.attempt_with(rules, request, purpose, |decision| decision)
     }
@@ -103,22 +103,22 @@ impl<S: Store> Limiter<S> {
         AttemptTerms { purpose, is_behind }: AttemptTerms,
         read: impl FnOnce(Decision) -> T,
     ) -> Result<Attempt<S, T>, CheckError> {
-        let mut prepared = if purpose == Purpose::Guards {
+        let mut prepared = if purpose == AskPurpose::Guards {
             let guarded = rules.guard(request, &mut buffers.guards);
-            guarded.map(Prepared::Decided)
+            guarded.map(NextStep::Decided)
         } else {
-            Question::begin(rules, request, purpose, buffers)
+            PreparedRequest::begin(rules, request, purpose, buffers)
         };
-        if matches!(purpose, Purpose::Pass | Purpose::Guards)
+        if matches!(purpose, AskPurpose::Pass | AskPurpose::Guards)
             && let Ok(prepared) = &prepared
         {
             prepared.count(rules, request);
         }
-        let pending = |question: &Question<'_>| {
+        let pending = |question: &PreparedRequest<'_>| {
             Attempt::Pending(PendingDecision::new(self, rules, question.keep(request)))
         };
         // Looked at where it is: it is large, and moving it would be a good part of a decision.
-        if let Ok(Prepared::Ask(question)) = &mut prepared
+        if let Ok(NextStep::Ask(question)) = &mut prepared
             && !question.may_wait
             && !is_behind
             && !self.waits()
@@ -128,8 +128,8 @@ impl<S: Store> Limiter<S> {
             return Ok(told.map_or_else(|| pending(question), Attempt::Done));
         }
         Ok(match prepared? {
-            Prepared::Ask(question) => pending(&question),
-            Prepared::Decided(decision) => Attempt::Done(read(decision)),
+            NextStep::Ask(question) => pending(&question),
+            NextStep::Decided(decision) => Attempt::Done(read(decision)),
         })
     }
 
@@ -145,11 +145,11 @@ impl<S: Store> Limiter<S> {
         let pairs = kept.pairs();
         let request = kept.request(&pairs);
         let decided = {
-            let prepared = Question::prepare(rules, &request, Purpose::Pass, buffers)?;
+            let prepared = PreparedRequest::prepare(rules, &request, AskPurpose::Pass, buffers)?;
             prepared.count(rules, &request);
             match prepared {
-                Prepared::Ask(question) => self.resolve(&question).await,
-                Prepared::Decided(decision) => Ok(decision),
+                NextStep::Ask(question) => self.resolve(&question).await,
+                NextStep::Decided(decision) => Ok(decision),
             }
         };
         buffers.let_go();
@@ -178,7 +178,7 @@ impl<S: Store> Limiter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn test(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.decide(request, Purpose::Test).await
+        self.decide(request, AskPurpose::Test).await
     }
 
     /// Tells of a request what it has used already: all limits that it meets are charged with it,
@@ -188,13 +188,13 @@ impl<S: Store> Limiter<S> {
     /// same. But where one is closed to whoever asks (`block`), nothing is counted meanwhile, of this
     /// either: the decision tells so ([`blocked_for`](Decision::blocked_for)). Limits that only watch are charged as ever, if all would have let it pass.
     pub async fn report(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.decide(request, Purpose::Report).await
+        self.decide(request, AskPurpose::Report).await
     }
 
     async fn decide(
         &self,
         request: &Request<'_>,
-        purpose: Purpose,
+        purpose: AskPurpose,
     ) -> Result<Decision, CheckError> {
         match self.attempt(&self.rules()?, request, purpose)? {
             Attempt::Done(decision) => Ok(decision),
@@ -207,7 +207,7 @@ impl<S: Store> Limiter<S> {
     #[inline]
     pub(crate) fn answer_at_once<T>(
         &self,
-        question: &Question<'_>,
+        question: &PreparedRequest<'_>,
         read: impl FnOnce(Decision) -> T,
     ) -> Option<T> {
         // Among those who wait, charges are made in the order of their instants.
@@ -220,7 +220,10 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Answers a question by any store, and waits for limits that let it.
-    pub(crate) async fn resolve(&self, question: &Question<'_>) -> Result<Decision, CheckError> {
+    pub(crate) async fn resolve(
+        &self,
+        question: &PreparedRequest<'_>,
+    ) -> Result<Decision, CheckError> {
         if question.may_wait {
             return waiting::decide(self, question).await;
         }
@@ -236,7 +239,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Asks the store, as somebody who does not wait for limits.
-    pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Decision, CheckError> {
+    pub(crate) async fn ask(&self, question: &PreparedRequest<'_>) -> Result<Decision, CheckError> {
         let answers = self.ask_store(question.terms(), &question.asks).await?;
         Ok(question.decide_refundable(&answers))
     }
@@ -246,7 +249,7 @@ impl<S: Store> Limiter<S> {
     pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
         let rules = self.rules()?;
         let (_, policy) = rules.find(request)?;
-        Brought::of(policy, request.descriptors).map(drop)
+        RequestLimits::of(policy, request.descriptors).map(drop)
     }
 }
 
@@ -260,7 +263,7 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
         let mut decided = None;
         // Written to where it stays: moved through the attempt, it would be copied twice more.
         let keep = |decision| decided = Some(decision);
-        let attempt = self.attempt_with(&self.rules()?, request, Purpose::Pass, keep)?;
+        let attempt = self.attempt_with(&self.rules()?, request, AskPurpose::Pass, keep)?;
         if let Attempt::Pending(pending) = attempt {
             decided = pending.decision_now();
         }

@@ -9,7 +9,7 @@ use crate::answers::Answers;
 use crate::decision::{DecidedBy, Decision};
 use crate::error::CheckError;
 use crate::limiter::Limiter;
-use crate::question::Question;
+use crate::question::PreparedRequest;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
 use tidegate_core::{Ask, Mode, Store, StoreError, Timestamp, Wait};
@@ -17,7 +17,7 @@ use tidegate_core::{Ask, Mode, Store, StoreError, Timestamp, Wait};
 /// Decides by a store that does so at once; `None`, from any other, means that nothing was done.
 pub(crate) fn decide_at_once<S: Store>(
     limiter: &Limiter<S>,
-    question: &Question<'_>,
+    question: &PreparedRequest<'_>,
 ) -> Option<Decision> {
     let mut tally = StepTally::new(question);
     for asks in steps(question) {
@@ -32,7 +32,7 @@ pub(crate) fn decide_at_once<S: Store>(
 /// those that mean the same bucket: they wait for each other, in the order of the request.
 pub(crate) async fn decide<S: Store>(
     limiter: &Limiter<S>,
-    question: &Question<'_>,
+    question: &PreparedRequest<'_>,
 ) -> Result<Decision, CheckError> {
     let asked = lines(question).into_iter();
     let asked = asked.map(|line| decide_in_turn(limiter, question, line));
@@ -47,21 +47,21 @@ pub(crate) async fn decide<S: Store>(
 }
 
 /// Steps that mean the same bucket, in order, each with its number in the request.
-type Line<'q> = SmallVec<[(usize, &'q [Ask<'q>]); 1]>;
+type BucketSteps<'q> = SmallVec<[(usize, &'q [Ask<'q>]); 1]>;
 
 /// The steps of a request, by what they mean. Nearly always each is alone.
-fn lines<'q>(question: &'q Question<'_>) -> Vec<Line<'q>> {
+fn lines<'q>(question: &'q PreparedRequest<'_>) -> Vec<BucketSteps<'q>> {
     let bucket = |asks: &'q [Ask<'q>]| asks.first().map(|ask| ask.bucket);
-    let mut lines: Vec<Line<'q>> = Vec::new();
+    let mut lines: Vec<BucketSteps<'q>> = Vec::new();
     for (nth, asks) in steps(question).enumerate() {
         // Few enough to look at each. All bands of a limit share their bucket.
-        let is_same = |line: &&mut Line<'q>| {
+        let is_same = |line: &&mut BucketSteps<'q>| {
             let first = line.first();
             first.is_some_and(|(_, first)| bucket(first) == bucket(asks))
         };
         match lines.iter_mut().find(is_same) {
             Some(line) => line.push((nth, asks)),
-            None => lines.push(Line::from_iter([(nth, asks)])),
+            None => lines.push(BucketSteps::from_iter([(nth, asks)])),
         }
     }
     lines
@@ -71,8 +71,8 @@ fn lines<'q>(question: &'q Question<'_>) -> Vec<Line<'q>> {
 /// they would be decided out of turn, and each might take as long to fail.
 async fn decide_in_turn<S: Store>(
     limiter: &Limiter<S>,
-    question: &Question<'_>,
-    line: Line<'_>,
+    question: &PreparedRequest<'_>,
+    line: BucketSteps<'_>,
 ) -> SmallVec<[(usize, Result<Answers, CheckError>); 1]> {
     let mut answers = SmallVec::new();
     let mut failed = None;
@@ -92,19 +92,19 @@ async fn decide_in_turn<S: Store>(
 }
 
 /// The asks of each limit met.
-fn steps<'q>(question: &'q Question<'_>) -> impl Iterator<Item = &'q [Ask<'q>]> {
+fn steps<'q>(question: &'q PreparedRequest<'_>) -> impl Iterator<Item = &'q [Ask<'q>]> {
     question.asks.chunk_by(|one, next| one.limit == next.limit)
 }
 
 /// What the steps came to so far.
 struct StepTally<'q, 'a> {
-    question: &'q Question<'a>,
+    question: &'q PreparedRequest<'a>,
     /// Of all steps; who decided is known where all goes well.
     answers: Answers,
     /// Limits each of which must allow.
-    strict: Said,
+    strict: LimitTally,
     /// Limits of which one is enough.
-    quotas: Said,
+    quotas: LimitTally,
     /// Limits in shadow mode.
     shadows: Shadows,
     /// Of those that refuse, the one that would allow first.
@@ -120,7 +120,7 @@ struct Shadows {
 
 /// What limits said.
 #[derive(Default)]
-struct Said {
+struct LimitTally {
     /// Whether there is an enforced one.
     are_any: bool,
     /// Whether one of them allows.
@@ -134,12 +134,12 @@ struct Said {
 }
 
 impl<'q, 'a> StepTally<'q, 'a> {
-    fn new(question: &'q Question<'a>) -> Self {
+    fn new(question: &'q PreparedRequest<'a>) -> Self {
         Self {
             question,
             answers: Answers::new(Timestamp::default(), true, DecidedBy::Store),
-            strict: Said::default(),
-            quotas: Said::default(),
+            strict: LimitTally::default(),
+            quotas: LimitTally::default(),
             shadows: Shadows {
                 by: DecidedBy::Store,
                 denied: SmallVec::new(),

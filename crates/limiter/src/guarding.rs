@@ -7,8 +7,8 @@ use crate::limiter::Limiter;
 use crate::rules::Rules;
 use std::sync::Arc;
 use tidegate_core::Store;
-use tidegate_policy::guard::{GuardScratch, Verdict};
-use tidegate_policy::{Marked, Request};
+use tidegate_policy::guard::{GuardScratch, GuardVerdict};
+use tidegate_policy::{DigestedText, Request};
 
 /// What asking guards borrows, kept from one request to the next.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ impl Rules {
     pub(crate) fn ask_guards(
         &self,
         request: &Request<'_>,
-        marked: Option<Marked<'_>>,
+        marked: Option<DigestedText<'_>>,
         buffers: &mut GuardBuffers,
-    ) -> Verdict {
+    ) -> GuardVerdict {
         let GuardBuffers { scratch, lists } = buffers;
         self.known.follow(lists);
         let list = |number| lists.list(number);

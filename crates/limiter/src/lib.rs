@@ -29,7 +29,7 @@
 //! [`Limiter::check_now`] is for the store in this process and never waits.
 //!
 //! Limits can be written in code as well: see [`LimitSpec`]. Buckets live in this process, or in Redis:
-//! see [`Builder::start`].
+//! see [`LimiterBuilder::start`].
 
 // A new algorithm, operation or state is an error wherever it matters, and nowhere a guess.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
@@ -67,9 +67,9 @@ mod waiting;
 
 pub use any::AnyStore;
 pub use attempt::{Attempt, AttemptTerms, PendingDecision};
-pub use build::Builder;
+pub use build::LimiterBuilder;
 pub use counting::{Banned, CountingStatus};
-pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
+pub use decision::{AppliedBand, DecidedBy, Decision, HitResult, LimitHits, SkippedBand};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 #[doc(hidden)]
@@ -80,9 +80,9 @@ pub use known::ListStatus;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;
-pub use purpose::Purpose;
+pub use purpose::AskPurpose;
 pub use repeated::Repeated;
-pub use reserving::{Reservation, SettleError, SettleState, Settled};
+pub use reserving::{Reservation, SettleError, SettleState, SettledReservation};
 pub use rules::Rules;
 pub use spec::LimitSpec;
 pub use throttle::{Throttle, Throttled};
@@ -93,14 +93,15 @@ pub use tidegate_core::{
     Algorithm, Align, Clock, ManualClock, Mode, OnChange, SharedState, Store, StoreError,
     StoreErrorKind, Timestamp, Wait,
 };
-pub use tidegate_memory::{MemoryStore, Overflowed, Stats as MemoryStats, SystemClock};
+pub use tidegate_memory::{MemoryStats, MemoryStore, Overflowed, SystemClock};
 pub use tidegate_policy::config::{
-    Environment, LocalShare, NoEnvironment, Problem, Secret, Severity, StoreSettings, StoreTarget,
+    ConfigProblem, Environment, LocalShare, NoEnvironment, Secret, Severity, StoreSettings,
+    StoreTarget,
 };
-pub use tidegate_policy::guard::{Effect, Guard, Guards, Reason};
+pub use tidegate_policy::guard::{AnswerReason, Guard, GuardEffect, Guards};
 pub use tidegate_policy::plan;
 pub use tidegate_policy::respond;
 pub use tidegate_policy::{
-    Client, Config, ConfigErrors, Descriptor, Evaluate, Hits, KeyPart, Missing, OnFailure, Policy,
-    Request, Reserving, Respond, ToldLimit,
+    Client, Config, ConfigErrors, Descriptor, DescriptorHits, Evaluate, KeyPart, Missing,
+    OnFailure, Policy, Request, ReserveRules, Respond, ToldLimit,
 };

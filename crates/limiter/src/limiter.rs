@@ -1,16 +1,16 @@
 //! The limiter: policies and a store.
 
-use crate::build::{Builder, Told};
-use crate::counting::{Counting, Retired};
+use crate::build::{CodeOverrides, LimiterBuilder};
+use crate::counting::{AddressCounter, Retired};
 use crate::error::{BuildError, CheckError};
 use crate::failure::Failover;
 use crate::giving::Giving;
-use crate::known::{Known, Sources};
-use crate::naming::Naming;
+use crate::known::{GuardLists, ListSources};
+use crate::naming::BucketRenamer;
 use crate::planning::PlanSources;
-use crate::reserving::Reserving;
+use crate::reserving::ReservationState;
 use crate::rules::{MachineClock, Rules};
-use crate::waiting::{Lines, Rooms, WaitingAt};
+use crate::waiting::{Rooms, WaitLines, WaitingAt};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -42,32 +42,32 @@ use tokio::sync::watch;
 /// ```
 #[derive(Debug)]
 pub struct Limiter<S = MemoryStore> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<LimiterInner<S>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Shared<S> {
+pub(crate) struct LimiterInner<S> {
     /// Replaced whole by a reload; a decision keeps the version that it began with.
     rules: ArcSwap<Rules>,
     /// Whoever reloads goes on from what is there: one at a time.
     reloading: Mutex<()>,
     /// What every reload lays over the new configuration.
-    told: Told,
+    told: CodeOverrides,
     store: S,
     /// Only for a store that can fail.
     failover: Option<Box<Failover>>,
     /// Only for a store that names buckets by their policies.
-    naming: Option<Naming>,
+    naming: Option<BucketRenamer>,
     /// Whether a decision may have to wait for the store.
     waits: bool,
     closed: AtomicBool,
     /// The number of this limiter, by which it knows its rules.
     owner: u64,
     giving: Giving,
-    lines: Lines,
-    reserving: Reserving,
+    lines: WaitLines,
+    reserving: ReservationState,
     /// From where the lists of guards are read.
-    sources: Sources,
+    sources: ListSources,
     /// Notified of every reload; closed by the end of the limiter.
     reloads: watch::Sender<()>,
     /// How the sources of plans are.
@@ -89,35 +89,35 @@ impl<S> Clone for Limiter<S> {
 
 impl Limiter {
     /// Begins a limiter in code.
-    pub fn builder() -> Builder {
-        Builder::new()
+    pub fn builder() -> LimiterBuilder {
+        LimiterBuilder::new()
     }
 
     /// A limiter from a configuration in YAML or JSON that stands for itself: nothing that it names
-    /// is looked up, neither variables nor files. [`Builder::environment`] is for those.
+    /// is looked up, neither variables nor files. [`LimiterBuilder::environment`] is for those.
     pub fn from_yaml(text: &str) -> Result<Self, BuildError> {
-        Builder::new().yaml(text)?.build()
+        LimiterBuilder::new().yaml(text)?.build()
     }
 
     /// A limiter from a configuration file. Variables and files that it names are looked up, and
     /// variables override it, as the program `tidegate` does it: see [`ProcessEnvironment`].
     ///
     /// Its buckets are in this process. A configuration that names Redis is refused; then
-    /// [`Builder::start`] and [`Builder::connect`] are what it takes.
+    /// [`LimiterBuilder::start`] and [`LimiterBuilder::connect`] are what it takes.
     ///
     /// [`ProcessEnvironment`]: crate::ProcessEnvironment
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, BuildError> {
-        Builder::new().file(path)?.build()
+        LimiterBuilder::new().file(path)?.build()
     }
 }
 
 impl<S: Store> Limiter<S> {
     pub(crate) fn new(
-        told: Told,
+        told: CodeOverrides,
         mut rules: Rules,
         store: S,
         failover: Option<Failover>,
-        naming: Option<Naming>,
+        naming: Option<BucketRenamer>,
     ) -> Self {
         let owner = OWNERS.fetch_add(1, Relaxed);
         rules.owner = owner;
@@ -126,11 +126,11 @@ impl<S: Store> Limiter<S> {
             local: failover.as_ref().is_some_and(Failover::has_machine_clock),
         };
         rules.rooms = Rooms::of(&rules.policies, None);
-        rules.known = Known::of(&rules.guards, rules.keys.address, &[]);
+        rules.known = GuardLists::of(&rules.guards, rules.keys.address, &[]);
         rules.known.read_files(&rules.guards, &[]);
-        rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, None);
+        rules.counting = AddressCounter::of(rules.addresses.take(), rules.keys.address, None);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LimiterInner {
                 rules: ArcSwap::from_pointee(rules),
                 reloading: Mutex::default(),
                 told,
@@ -141,9 +141,9 @@ impl<S: Store> Limiter<S> {
                 closed: AtomicBool::new(false),
                 owner,
                 giving: Giving::default(),
-                lines: Lines::default(),
-                reserving: Reserving::default(),
-                sources: Sources::default(),
+                lines: WaitLines::default(),
+                reserving: ReservationState::default(),
+                sources: ListSources::default(),
                 reloads: watch::Sender::default(),
                 plan_sources: PlanSources::default(),
                 retired: Retired::default(),
@@ -155,8 +155,8 @@ impl<S: Store> Limiter<S> {
     /// they began with. Buckets whose limit and band keep their names keep their state.
     ///
     /// What the builder was told in code goes before `config`, as it did when this was built:
-    /// [`client`](Builder::client), [`on_failure`](Builder::on_failure),
-    /// [`local_share`](Builder::local_share), and all of [`store`](Builder::store). Limits in code
+    /// [`client`](LimiterBuilder::client), [`on_failure`](LimiterBuilder::on_failure),
+    /// [`local_share`](LimiterBuilder::local_share), and all of [`store`](LimiterBuilder::store). Limits in code
     /// stay, as the policy `default` after those of `config`. Should `config` have one of this name,
     /// it is an error, and what runs goes on.
     ///
@@ -192,10 +192,10 @@ impl<S: Store> Limiter<S> {
         rules.rooms = Rooms::of(&rules.policies, Some(&before));
         let ahead = self.shared.sources.take_ahead();
         let known = [before.known.slots(), &ahead].concat();
-        rules.known = Known::of(&rules.guards, rules.keys.address, &known);
+        rules.known = GuardLists::of(&rules.guards, rules.keys.address, &known);
         rules.known.read_files(&rules.guards, &known);
         let counting = before.counting.as_ref();
-        rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, counting);
+        rules.counting = AddressCounter::of(rules.addresses.take(), rules.keys.address, counting);
         rules.prepare(&self.shared.store);
         let now = rules.counting.clone();
         self.shared.replace(&before, rules)?;
@@ -227,7 +227,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// [Reloads](Self::reload) a file. What it names is looked up where
-    /// [`Builder::environment`] says, else in this process, as [`from_file`](Limiter::from_file)
+    /// [`LimiterBuilder::environment`] says, else in this process, as [`from_file`](Limiter::from_file)
     /// does it. Where it cannot be read or is refused, what runs goes on.
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<(), BuildError> {
         self.reload(self.shared.told.config(path.as_ref())?)
@@ -320,7 +320,7 @@ fn free(before: Arc<Rules>) {
     drop(before);
 }
 
-impl<S> Shared<S> {
+impl<S> LimiterInner<S> {
     /// Lets `rules` be what is decided by after `last`, with what plans said last. Only for whoever is
     /// `reloading`.
     fn replace(&self, last: &Rules, rules: Rules) -> Result<(), BuildError> {
@@ -335,11 +335,11 @@ impl<S> Shared<S> {
 }
 
 impl<S> Limiter<S> {
-    pub(crate) fn downgrade(&self) -> Weak<Shared<S>> {
+    pub(crate) fn downgrade(&self) -> Weak<LimiterInner<S>> {
         Arc::downgrade(&self.shared)
     }
 
-    pub(crate) fn of_shared(shared: Arc<Shared<S>>) -> Self {
+    pub(crate) fn of_shared(shared: Arc<LimiterInner<S>>) -> Self {
         Self { shared }
     }
 
@@ -359,7 +359,7 @@ impl<S> Limiter<S> {
         self.shared.told.address_rules(config)
     }
 
-    pub(crate) fn sources(&self) -> &Sources {
+    pub(crate) fn sources(&self) -> &ListSources {
         &self.shared.sources
     }
 
@@ -371,11 +371,11 @@ impl<S> Limiter<S> {
         &self.shared.giving
     }
 
-    pub(crate) fn lines(&self) -> &Lines {
+    pub(crate) fn lines(&self) -> &WaitLines {
         &self.shared.lines
     }
 
-    pub(crate) fn reserving(&self) -> &Reserving {
+    pub(crate) fn reserving(&self) -> &ReservationState {
         &self.shared.reserving
     }
 

@@ -5,11 +5,11 @@ use tidegate_policy::Policy;
 use tidegate_policy::matching::KeyRules;
 
 /// Tells a store how the buckets of new policies are named, before anybody asks for one.
-pub(crate) struct Naming(Box<Rename>);
+pub(crate) struct BucketRenamer(Box<Rename>);
 
 type Rename = dyn Fn(&[Policy], &KeyRules) + Send + Sync;
 
-impl Naming {
+impl BucketRenamer {
     #[cfg_attr(
         not(feature = "redis"),
         expect(dead_code, reason = "a store in this process names nothing")
@@ -25,7 +25,7 @@ impl Naming {
     }
 }
 
-impl fmt::Debug for Naming {
+impl fmt::Debug for BucketRenamer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Naming").finish_non_exhaustive()
     }

@@ -1,25 +1,25 @@
 //! From a request to what is asked of the store, and from its reply to a decision.
 
 use crate::answers::{Answers, FallbackTerms};
-use crate::decision::{Brought, Charged, Decision, Scene};
+use crate::decision::{Decision, MatchedLimits, RequestLimits, WarnedCharge};
 use crate::error::CheckError;
-use crate::giving::{Charge, Charges};
+use crate::giving::{BucketCharge, Charges};
 use crate::guarding::GuardBuffers;
-use crate::planning::Planned;
-use crate::purpose::Purpose;
+use crate::planning::PreparedPlans;
+use crate::purpose::AskPurpose;
 use crate::rules::Rules;
-use crate::waiting::Room;
+use crate::waiting::WaitRoom;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{Ask, Op, Quota, Receipt, Reply};
-use tidegate_policy::guard::Outcome as Guarded;
+use tidegate_policy::guard::GuardOutcome as Guarded;
 use tidegate_policy::matching::{Met, Scratch};
-use tidegate_policy::plan::Told;
+use tidegate_policy::plan::PlanLookup;
 use tidegate_policy::{Descriptor, Evaluate, Limit, Policy, Request};
 
 /// A request that a store has to decide.
-pub(crate) struct Question<'a> {
-    pub(crate) scene: Scene<'a>,
+pub(crate) struct PreparedRequest<'a> {
+    pub(crate) scene: MatchedLimits<'a>,
     /// Every band of every limit met, and after them its block, if it has one; most requests need no
     /// allocation.
     pub(crate) asks: SmallVec<[Ask<'a>; 4]>,
@@ -35,8 +35,8 @@ pub(crate) struct Question<'a> {
 pub(crate) struct Buffers {
     scratch: Scratch,
     pub(crate) guards: GuardBuffers,
-    brought: Option<Arc<Brought>>,
-    planned: Option<Arc<Planned>>,
+    brought: Option<Arc<RequestLimits>>,
+    planned: Option<Arc<PreparedPlans>>,
     reuse: Reuse,
 }
 
@@ -72,7 +72,7 @@ impl Buffers {
 #[derive(Debug)]
 pub(crate) struct KeptQuestion {
     number: usize,
-    purpose: Purpose,
+    purpose: AskPurpose,
     watched: u64,
     may_wait: bool,
     is_in_line: bool,
@@ -84,11 +84,15 @@ pub(crate) struct KeptQuestion {
 impl KeptQuestion {
     /// Returns the question, ready to be asked. `rules` and `buffers` are those that it was prepared by and
     /// in.
-    pub(crate) fn question<'a>(&self, rules: &'a Arc<Rules>, buffers: &'a Buffers) -> Question<'a> {
+    pub(crate) fn question<'a>(
+        &self,
+        rules: &'a Arc<Rules>,
+        buffers: &'a Buffers,
+    ) -> PreparedRequest<'a> {
         let policy = self.policy(rules);
         let planned = buffers.planned.as_ref();
-        let mut question = Question {
-            scene: Scene {
+        let mut question = PreparedRequest {
+            scene: MatchedLimits {
                 rules,
                 number: self.number,
                 policy,
@@ -124,14 +128,14 @@ impl KeptQuestion {
 }
 
 /// What is to be done about a request.
-pub(crate) enum Prepared<'a> {
+pub(crate) enum NextStep<'a> {
     /// Ask the store.
-    Ask(Question<'a>),
+    Ask(PreparedRequest<'a>),
     /// Nothing: a guard decides, no limit applies, or one refuses for want of an identity.
     Decided(Decision),
 }
 
-impl Prepared<'_> {
+impl NextStep<'_> {
     /// Counts the request by its address, if addresses are counted. Once a request.
     #[inline]
     pub(crate) fn count(&self, rules: &Rules, request: &Request<'_>) {
@@ -145,16 +149,16 @@ impl Prepared<'_> {
     }
 }
 
-impl<'a> Question<'a> {
+impl<'a> PreparedRequest<'a> {
     /// Finds out what has to be asked.
     pub(crate) fn prepare(
         rules: &'a Arc<Rules>,
         request: &Request<'_>,
-        purpose: Purpose,
+        purpose: AskPurpose,
         buffers: &'a mut Buffers,
-    ) -> Result<Prepared<'a>, CheckError> {
+    ) -> Result<NextStep<'a>, CheckError> {
         let mut prepared = Self::begin(rules, request, purpose, buffers)?;
-        if let Prepared::Ask(question) = &mut prepared {
+        if let NextStep::Ask(question) = &mut prepared {
             question.ask(request, purpose);
         }
         Ok(prepared)
@@ -165,9 +169,9 @@ impl<'a> Question<'a> {
     pub(crate) fn begin(
         rules: &'a Arc<Rules>,
         request: &Request<'_>,
-        purpose: Purpose,
+        purpose: AskPurpose,
         buffers: &'a mut Buffers,
-    ) -> Result<Prepared<'a>, CheckError> {
+    ) -> Result<NextStep<'a>, CheckError> {
         let (number, policy) = rules.find(request)?;
         let planned = if policy.is_planned() {
             Some(rules.planned.follow(&mut buffers.planned))
@@ -176,24 +180,24 @@ impl<'a> Question<'a> {
             buffers.planned = None;
             None
         };
-        let mut told = Told::from(planned.map_or(&[][..], |planned| planned.tables()));
+        let mut told = PlanLookup::from(planned.map_or(&[][..], |planned| planned.tables()));
         let mut watched = 0;
         if rules.guards.is_empty() {
             buffers.guards.lists.clear();
         }
         // What has been used already has been used, whoever it was.
-        if !rules.guards.is_empty() && purpose != Purpose::Report {
+        if !rules.guards.is_empty() && purpose != AskPurpose::Report {
             told.marked = rules.guards.mark(request);
             policy.fetch_plan(told);
             let verdict = rules.ask_guards(request, told.marked, &mut buffers.guards);
             if verdict.outcome != Guarded::Pass {
                 let decision = Decision::guarded(rules, number, request, verdict);
-                return Ok(Prepared::Decided(decision));
+                return Ok(NextStep::Decided(decision));
             }
             watched = verdict.watched;
         }
         if !request.descriptors.is_empty() || buffers.brought.is_some() {
-            buffers.brought = Brought::of(policy, request.descriptors)?;
+            buffers.brought = RequestLimits::of(policy, request.descriptors)?;
         }
         // Plans change while the rules stay, so that their limits are matched each time.
         let meeting = if buffers.reuse == Reuse::Now && planned.is_none() {
@@ -204,7 +208,7 @@ impl<'a> Question<'a> {
         if buffers.reuse == Reuse::Later {
             buffers.reuse = Reuse::Now;
         }
-        let scene = Scene {
+        let scene = MatchedLimits {
             rules,
             number,
             policy,
@@ -217,23 +221,25 @@ impl<'a> Question<'a> {
         };
         if let Some(refused) = meeting.refused {
             let refused = Decision::identity_missing(&scene, refused);
-            return Ok(Prepared::Decided(refused));
+            return Ok(NextStep::Decided(refused));
         }
         if meeting.met.iter().all(|met| scene.bands(met).is_empty()) {
-            return Ok(Prepared::Decided(Decision::unlimited(&scene)));
+            return Ok(NextStep::Decided(Decision::unlimited(&scene)));
         }
         let is_in_line = policy.waits() && charges_waiting(&scene, request, purpose);
-        Ok(Prepared::Ask(Self {
+        Ok(NextStep::Ask(Self {
             scene,
             asks: SmallVec::new(),
-            may_wait: is_in_line && purpose == Purpose::Pass && policy.evaluate != Evaluate::Each,
+            may_wait: is_in_line
+                && purpose == AskPurpose::Pass
+                && policy.evaluate != Evaluate::Each,
             is_in_line,
         }))
     }
 
     /// Asks for every band of every limit met, and whether it is closed to the subject.
     #[inline]
-    pub(crate) fn ask(&mut self, request: &Request<'_>, purpose: Purpose) {
+    pub(crate) fn ask(&mut self, request: &Request<'_>, purpose: AskPurpose) {
         let scene = &self.scene;
         for (nth, met) in scene.meeting.met.iter().enumerate() {
             let Some(limit) = scene.limit(met) else {
@@ -316,7 +322,7 @@ impl<'a> Question<'a> {
                 && limit.refundable
                 && let Some(receipt) = receipt(i, ask)
             {
-                charges.push(Charge {
+                charges.push(BucketCharge {
                     ask: i,
                     bucket: ask.bucket.into(),
                     scope: ask.scope,
@@ -381,7 +387,7 @@ impl<'a> Question<'a> {
     }
 
     /// Where those wait whom a limit met holds back, if it does.
-    pub(crate) fn room(&self, nth: usize) -> Option<&'a Arc<Room>> {
+    pub(crate) fn room(&self, nth: usize) -> Option<&'a Arc<WaitRoom>> {
         let met = self.scene.meeting.met.get(nth)?;
         self.scene.rules.rooms.get(self.scene.number, met.limit)
     }
@@ -420,7 +426,7 @@ impl<'a> Question<'a> {
             let (Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op else {
                 return None;
             };
-            Some(Charged {
+            Some(WarnedCharge {
                 met,
                 band,
                 cost,
@@ -433,7 +439,7 @@ impl<'a> Question<'a> {
 }
 
 /// Whether anything is charged of a limit that makes requests wait.
-fn charges_waiting(scene: &Scene<'_>, request: &Request<'_>, purpose: Purpose) -> bool {
+fn charges_waiting(scene: &MatchedLimits<'_>, request: &Request<'_>, purpose: AskPurpose) -> bool {
     scene.meeting.met.iter().any(|met| {
         let limit = scene.limit(met).filter(|limit| limit.waiting.is_some());
         limit.is_some_and(|limit| is_charge(purpose.op(request, limit, met.descriptor)))

@@ -1,9 +1,9 @@
 //! Buckets in Redis: from what a configuration says to a store there, and what it takes to open one
 //! by hand.
 //!
-//! Most programs need none of this: [`Builder::start`](crate::Builder::start) opens the store that a
-//! configuration or [`Builder::store_url`](crate::Builder::store_url) names. A store with settings of
-//! one's own is opened here and given to [`Builder::build_with`](crate::Builder::build_with):
+//! Most programs need none of this: [`LimiterBuilder::start`](crate::LimiterBuilder::start) opens the store that a
+//! configuration or [`LimiterBuilder::store_url`](crate::LimiterBuilder::store_url) names. A store with settings of
+//! one's own is opened here and given to [`LimiterBuilder::build_with`](crate::LimiterBuilder::build_with):
 //!
 //! ```no_run
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -28,7 +28,7 @@ use tidegate_policy::config::{self, RedisMode, RedisSettings, Secret, StoreSetti
 use tidegate_policy::literal::literal_characters;
 use tidegate_policy::matching::bucket_scope;
 use tidegate_policy::template::{self, band_name};
-use tidegate_policy::{Policy, Tag};
+use tidegate_policy::{Policy, SlotTag};
 
 pub use tidegate_policy::matching::KeyRules;
 pub use tidegate_redis::{
@@ -55,13 +55,13 @@ pub fn settings(
     let options = Options::default()
         .prefix(redis.prefix.clone())
         .tag(match redis.tag {
-            Tag::Subject => KeyTag::Subject,
-            Tag::Policy => KeyTag::Policy,
+            SlotTag::Subject => KeyTag::Subject,
+            SlotTag::Policy => KeyTag::Policy,
         })
         .deny_cache(redis.deny_cache)
         .layout(match redis.layout {
-            config::Layout::Packed => Layout::Packed,
-            config::Layout::Open => Layout::Open(open_layout(policies, keys)),
+            config::LayoutWord::Packed => Layout::Packed,
+            config::LayoutWord::Open => Layout::Open(open_layout(policies, keys)),
         });
     Ok((connection(redis).timeout(store.timeout), options))
 }
@@ -95,15 +95,15 @@ pub fn open_layout(policies: &[Policy], keys: &KeyRules) -> OpenLayout {
     layout
 }
 
-fn piece(piece: &template::Piece) -> Piece {
+fn piece(piece: &template::TemplatePiece) -> Piece {
     match piece {
-        template::Piece::Text(text) => Piece::Text(text.clone()),
-        template::Piece::Policy => Piece::Policy,
-        template::Piece::Limit => Piece::Limit,
-        template::Piece::Band => Piece::Band,
-        template::Piece::Subject => Piece::Subject,
-        template::Piece::Key => Piece::Key,
-        template::Piece::Part { label, .. } => Piece::Part(label.clone()),
+        template::TemplatePiece::Text(text) => Piece::Text(text.clone()),
+        template::TemplatePiece::Policy => Piece::Policy,
+        template::TemplatePiece::Limit => Piece::Limit,
+        template::TemplatePiece::Band => Piece::Band,
+        template::TemplatePiece::Subject => Piece::Subject,
+        template::TemplatePiece::Key => Piece::Key,
+        template::TemplatePiece::Part { label, .. } => Piece::Part(label.clone()),
     }
 }
 

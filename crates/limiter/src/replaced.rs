@@ -7,15 +7,15 @@ use std::sync::Arc;
 ///
 /// There are no more of them than threads that decide, for each has one at hand.
 #[derive(Debug)]
-pub(crate) struct Replaced<T>(Vec<Arc<T>>);
+pub(crate) struct RetiredValue<T>(Vec<Arc<T>>);
 
-impl<T> Default for Replaced<T> {
+impl<T> Default for RetiredValue<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Replaced<T> {
+impl<T> RetiredValue<T> {
     pub(crate) fn add(&mut self, before: Arc<T>) {
         self.0.push(before);
         self.free();
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn what_was_said_before_is_freed_by_whoever_replaces_it_and_not_by_whoever_decides() {
-        let mut replaced = Replaced::default();
+        let mut replaced = RetiredValue::default();
         let before = Arc::new(());
         let seen = Arc::downgrade(&before);
         replaced.add(Arc::clone(&before));

@@ -1,22 +1,22 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
-use crate::counting::Counting;
+use crate::counting::AddressCounter;
 use crate::error::{BuildError, CheckError};
-use crate::known::Known;
-use crate::planning::{PlanSources, Present};
+use crate::known::GuardLists;
+use crate::planning::{CurrentPlans, PlanSources};
 use crate::waiting::Rooms;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tidegate_core::{Atomicity, Mode, Store};
-use tidegate_policy::addresses::Addresses;
+use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::plan::{PlanSource, Table};
+use tidegate_policy::plan::{PlanSource, PlanTable};
 use tidegate_policy::source::PolicySource;
 use tidegate_policy::{
-    Client, Config, Guards, KeyPart, Limit, Missing, OnFailure, Policy, Request, Tag,
+    Client, Config, Guards, KeyPart, Limit, Missing, OnFailure, Policy, Request, SlotTag,
 };
 
 /// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
@@ -46,11 +46,11 @@ pub struct Rules {
     /// Who may not pass at all, and whom no limit applies to.
     pub(crate) guards: Guards,
     /// What those know, and what else changes without a reload; nothing before they are a limiter's.
-    pub(crate) known: Known,
+    pub(crate) known: GuardLists,
     /// How addresses are to be counted.
-    pub(crate) addresses: Option<Addresses>,
+    pub(crate) addresses: Option<AddressLimits>,
     /// Who counts them; nobody before they are a limiter's.
-    pub(crate) counting: Option<Arc<Counting>>,
+    pub(crate) counting: Option<Arc<AddressCounter>>,
     pub(crate) client: Client,
     pub(crate) keys: KeyRules,
     /// Whether everything is in shadow mode; see [`Config::mode`].
@@ -71,7 +71,7 @@ pub struct Rules {
     pub(crate) plans: Vec<PlanSource>,
     /// What they say at present. It changes apart from all the rest, and a decision keeps the version
     /// that it began with.
-    pub(crate) planned: Present,
+    pub(crate) planned: CurrentPlans,
 }
 
 /// Decisions that are made by the clock of this machine.
@@ -95,7 +95,7 @@ impl Rules {
             by_name: Numbers::default(),
             by_domain: Numbers::default(),
             guards: Guards::default(),
-            known: Known::default(),
+            known: GuardLists::default(),
             addresses: None,
             counting: None,
             keys: KeyRules {
@@ -112,7 +112,7 @@ impl Rules {
             machine_clock: MachineClock::default(),
             rooms: Rooms::default(),
             plans: Vec::new(),
-            planned: Present::default(),
+            planned: CurrentPlans::default(),
         }
     }
 
@@ -247,7 +247,7 @@ impl Rules {
 
     /// What the source of plans of this name says at present; `None` where there is none, or it has not
     /// said anything yet.
-    pub fn plan_table(&self, name: &str) -> Option<Arc<Table>> {
+    pub fn plan_table(&self, name: &str) -> Option<Arc<PlanTable>> {
         let number = self.plans.iter().position(|source| source.name == name)?;
         self.planned.load().tables().get(number)?.clone()
     }
@@ -266,8 +266,8 @@ impl Rules {
     pub(crate) fn prepare(&mut self, store: &impl Store) {
         let tag = match store.atomicity() {
             Atomicity::WholeRequest => return,
-            Atomicity::PerSubject => Tag::Subject,
-            Atomicity::PerPolicy => Tag::Policy,
+            Atomicity::PerSubject => SlotTag::Subject,
+            Atomicity::PerPolicy => SlotTag::Policy,
         };
         // By origin: what a route joins may lie apart where each of the joined does not, and whoever
         // shares a bucket must count in it the same way.

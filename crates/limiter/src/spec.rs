@@ -4,8 +4,8 @@ use crate::error::BuildError;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, OnChange};
-use tidegate_policy::respond::Refusal;
-use tidegate_policy::{Band, Charge, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
+use tidegate_policy::respond::RefusalStyle;
+use tidegate_policy::{Band, ChargeTime, Condition, KeyPart, Limit, Missing, OnFailure, WaitRules};
 
 /// A limit written in code, with the words of the configuration language.
 ///
@@ -40,7 +40,7 @@ pub struct LimitSpec {
     refundable: bool,
     on_failure: Option<OnFailure>,
     on_change: OnChange,
-    refusal: Option<Arc<Refusal>>,
+    refusal: Option<Arc<RefusalStyle>>,
 }
 
 impl LimitSpec {
@@ -191,7 +191,7 @@ impl LimitSpec {
         self
     }
 
-    /// What refusals by this limit look like, if not as [`Builder::respond`] says.
+    /// What refusals by this limit look like, if not as [`LimiterBuilder::respond`] says.
     ///
     /// ```
     /// use tidegate::{LimitSpec, Limiter, Request, Respond};
@@ -204,8 +204,8 @@ impl LimitSpec {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// [`Builder::respond`]: crate::Builder::respond
-    pub fn refusal(mut self, refusal: impl Into<Arc<Refusal>>) -> Self {
+    /// [`LimiterBuilder::respond`]: crate::LimiterBuilder::respond
+    pub fn refusal(mut self, refusal: impl Into<Arc<RefusalStyle>>) -> Self {
         self.refusal = Some(refusal.into());
         self
     }
@@ -238,7 +238,7 @@ impl LimitSpec {
     }
 
     /// How requests wait, if they do.
-    fn waiting(&self) -> Result<Option<Waiting>, String> {
+    fn waiting(&self) -> Result<Option<WaitRules>, String> {
         let Some(max_wait) = self.waiting else {
             return match self.max_waiting {
                 None => Ok(None),
@@ -247,11 +247,11 @@ impl LimitSpec {
                 }
             };
         };
-        let max_waiting = self.max_waiting.unwrap_or(Waiting::MAX_WAITING);
-        if !(Waiting::SHORTEST..=Waiting::LONGEST).contains(&max_wait) {
+        let max_waiting = self.max_waiting.unwrap_or(WaitRules::MAX_WAITING);
+        if !(WaitRules::SHORTEST..=WaitRules::LONGEST).contains(&max_wait) {
             return Err(format!("{max_wait:?} to wait is not from 1ms to 1h"));
         }
-        if !(1..=Waiting::MAX_WAITING_MAX).contains(&max_waiting) {
+        if !(1..=WaitRules::MAX_WAITING_MAX).contains(&max_waiting) {
             return Err(format!("{max_waiting} who wait is not from 1 to 1000000"));
         }
         if self.mode == Mode::Shadow {
@@ -259,7 +259,7 @@ impl LimitSpec {
                 "it only watches, so nobody can wait; remove `.wait(..)` or `.shadow()`".into(),
             );
         }
-        Ok(Some(Waiting {
+        Ok(Some(WaitRules {
             max_wait,
             max_waiting,
         }))
@@ -323,7 +323,7 @@ impl LimitSpec {
             shadowed: false,
             quota_mode: false,
             replaces: Vec::new(),
-            charge: Charge::IfFits,
+            charge: ChargeTime::IfFits,
             waiting,
             block,
             refundable: self.refundable,

@@ -24,7 +24,7 @@ const SCOPE: &[u8] = b"~cl/throttle/";
 const LABEL: &str = "throttle";
 
 /// Room for the longest name there is without an allocation: 64 bytes, each of them escaped.
-type Name = SmallVec<[u8; 256]>;
+type BucketNameBuffer = SmallVec<[u8; 256]>;
 
 /// What is asked of one bucket.
 ///
@@ -74,7 +74,7 @@ impl<'a> Throttle<'a> {
     }
 
     #[inline]
-    fn name(&self, rules: &Rules) -> Name {
+    fn name(&self, rules: &Rules) -> BucketNameBuffer {
         name(rules, self.key)
     }
 
@@ -96,8 +96,8 @@ impl<'a> Throttle<'a> {
 
 /// Returns the name of the bucket of `key`.
 #[inline]
-fn name(rules: &Rules, key: &[u8]) -> Name {
-    let mut name = Name::new();
+fn name(rules: &Rules, key: &[u8]) -> BucketNameBuffer {
+    let mut name = BucketNameBuffer::new();
     name.extend_from_slice(SCOPE);
     rules.keys.push_subject(&mut name, LABEL, key);
     name

@@ -23,24 +23,24 @@ const WORDS: usize = (1 << CHOICE_BITS) / 64;
 
 /// The keys that an overflow bucket has charged and whose charges still matter, and few others.
 #[derive(Clone, Debug)]
-pub(crate) struct Filter {
-    recent: Keys,
-    before: Keys,
+pub(crate) struct ChargedKeys {
+    recent: FilterGeneration,
+    before: FilterGeneration,
 }
 
 #[derive(Clone, Debug)]
-struct Keys {
+struct FilterGeneration {
     bits: [u64; WORDS],
     /// None of the keys counts from here on.
     until: Timestamp,
 }
 
-const NONE: Keys = Keys {
+const NONE: FilterGeneration = FilterGeneration {
     bits: [0; WORDS],
     until: Timestamp::from_micros(0),
 };
 
-impl Filter {
+impl ChargedKeys {
     pub(crate) fn new() -> Self {
         Self {
             recent: NONE,
@@ -82,7 +82,7 @@ fn bits_of(key: u64) -> impl Iterator<Item = (usize, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Filter;
+    use super::ChargedKeys;
     use tidegate_core::Timestamp;
 
     /// A key that is a hash, as fingerprints are.
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn no_key_is_missed_while_its_charge_matters_and_all_are_forgotten_in_the_end() {
-        let mut filter = Filter::new();
+        let mut filter = ChargedKeys::new();
         for nth in 0..10_000 {
             let now = nth * 100;
             filter.insert(key(nth), (at(now), at(now + 1_000)));
@@ -118,7 +118,7 @@ mod tests {
     /// A filter that was never emptied would take every newcomer for a key that was charged.
     #[test]
     fn a_flood_that_lasts_does_not_fill_the_filter() {
-        let mut filter = Filter::new();
+        let mut filter = ChargedKeys::new();
         for nth in 0..100_000 {
             filter.insert(key(nth), (at(nth * 100), at(nth * 100 + 1_000)));
         }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn as_many_strangers_are_taken_for_charged_keys_as_is_said() {
-        let mut filter = Filter::new();
+        let mut filter = ChargedKeys::new();
         for nth in 0..200 {
             filter.insert(key(nth), (at(0), at(1_000)));
         }

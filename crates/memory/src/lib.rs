@@ -2,7 +2,7 @@
 //!
 //! A bucket whose whole state is an instant and a small number is one 64-bit word in a table of
 //! fingerprints that is laid out once and never grows: 32 bytes for each of
-//! [`max_keys`](Builder::max_keys), a load and a compare-and-swap for a decision, no write at all
+//! [`max_keys`](MemoryStoreBuilder::max_keys), a load and a compare-and-swap for a decision, no write at all
 //! for a refusal. What needs more room than a word lives in [sharded records](records). A request
 //! over several buckets locks their words, one bit each, in one order for everybody, and is decided
 //! all or nothing.
@@ -49,4 +49,4 @@ pub mod word;
 
 pub use clock::SystemClock;
 pub use overflow::{Overflowed, Shared};
-pub use store::{Builder, MemoryStore, Stats};
+pub use store::{MemoryStats, MemoryStore, MemoryStoreBuilder};

@@ -8,7 +8,7 @@
 
 use crate::MemoryStore;
 use crate::sync::SEED;
-use crate::table::Table;
+use crate::table::WordTable;
 use crate::word;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -82,7 +82,7 @@ fn left(store: &Store, bucket: &[u8], quota: &Quota) -> u64 {
     store.decide_one(&look).remaining
 }
 
-/// Fails if `Table::swap` stores instead of comparing.
+/// Fails if `WordTable::swap` stores instead of comparing.
 #[test]
 fn loom_two_charges_of_one_word_are_both_counted() {
     model(|| {
@@ -98,7 +98,7 @@ fn loom_two_charges_of_one_word_are_both_counted() {
     });
 }
 
-/// Fails if `Table::claim` does not look for the key again once it holds the stripe.
+/// Fails if `WordTable::claim` does not look for the key again once it holds the stripe.
 #[test]
 fn loom_a_new_key_gets_one_slot() {
     model(|| {
@@ -112,7 +112,7 @@ fn loom_a_new_key_gets_one_slot() {
     });
 }
 
-/// Two new keys at once: neither disturbs the other. Fails if `Table::claim` writes the word before
+/// Two new keys at once: neither disturbs the other. Fails if `WordTable::claim` writes the word before
 /// the fingerprint.
 #[test]
 fn loom_two_new_keys_get_a_slot_each() {
@@ -129,7 +129,7 @@ fn loom_two_new_keys_get_a_slot_each() {
 
 /// Two slots hold keys that are as good as new; one of them comes back while two others take the
 /// slots over. Whoever wins, nobody is charged for another and nobody passes twice. Fails if
-/// `Table::load` does not read the fingerprint again after the word, and if `Table::claim` does not
+/// `WordTable::load` does not read the fingerprint again after the word, and if `WordTable::claim` does not
 /// lock the word before it writes the fingerprint.
 #[test]
 fn loom_a_slot_is_taken_over_from_a_late_owner() {
@@ -174,7 +174,7 @@ fn loom_a_slot_that_was_never_charged_is_taken_over_from_a_late_owner() {
     });
 }
 
-/// Words are locked by one thread and swapped by the other. Fails if `Table::load` returns a locked
+/// Words are locked by one thread and swapped by the other. Fails if `WordTable::load` returns a locked
 /// word, and if `Words::lock_and_write` stores the lock without comparing.
 #[test]
 fn loom_a_request_and_single_asks_lose_nothing() {
@@ -222,7 +222,7 @@ fn loom_requests_over_new_keys_are_all_or_nothing() {
 }
 
 /// The home of a new key is crowded, so that it may go to its other set; meanwhile slots at home become
-/// free. It gets one slot. Fails if `Table::claim` looks for the key at home only.
+/// free. It gets one slot. Fails if `WordTable::claim` looks for the key at home only.
 #[test]
 fn loom_a_new_key_gets_one_slot_in_two_sets() {
     model(|| {
@@ -322,7 +322,7 @@ fn loom_narrow_and_wide_together_are_all_or_nothing() {
 #[test]
 fn loom_a_reader_never_takes_anothers_word_for_its_own() {
     model(|| {
-        let table = Arc::new(Table::new(1).expect("it is small"));
+        let table = Arc::new(WordTable::new(1).expect("it is small"));
         let old = word::pack(2, 0);
         let mut stripe = table.hold(table.stripe_of(1));
         let (place, _) = table.claim(&mut stripe, 1, old, 0).expect("it is empty");

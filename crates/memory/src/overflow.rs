@@ -6,8 +6,8 @@
 //! than 1 KiB, 64 KiB for each quota that overflows. The runs of a log come on top of that, until they are
 //! coarsened.
 
-use crate::filter::Filter;
-use crate::records::{Entrance, Shard, Usage};
+use crate::filter::ChargedKeys;
+use crate::records::{Entrance, RecordUsage, Shard};
 use hashbrown::HashTable;
 use tidegate_core::{Bucket, Meter, Outcome, Quota, Timestamp};
 
@@ -45,7 +45,7 @@ pub struct Overflowed {
 pub(crate) struct Overflow {
     buckets: Shard,
     /// By the names of the buckets.
-    charged: HashTable<(u64, Box<Filter>)>,
+    charged: HashTable<(u64, Box<ChargedKeys>)>,
     /// The latest instant of a change.
     changed_at: Timestamp,
     shared: Shared,
@@ -150,7 +150,7 @@ impl Overflow {
             let (_, filter) = self
                 .charged
                 .entry(name, |(other, _)| *other == name, |(name, _)| *name)
-                .or_insert_with(|| (name, Box::new(Filter::new())))
+                .or_insert_with(|| (name, Box::new(ChargedKeys::new())))
                 .into_mut();
             filter.insert(key, (now, fresh_at));
         }
@@ -171,12 +171,12 @@ impl Overflow {
         self.buckets.copy(name, quota, now)
     }
 
-    pub(crate) fn usage(&self, now: Timestamp) -> Usage {
+    pub(crate) fn usage(&self, now: Timestamp) -> RecordUsage {
         let usage = self.buckets.usage(now);
         // A hash table takes up to twice what is in it.
-        let filter = size_of::<Filter>() + 2 * size_of::<(u64, Box<Filter>)>();
+        let filter = size_of::<ChargedKeys>() + 2 * size_of::<(u64, Box<ChargedKeys>)>();
         let filters = self.charged.len().saturating_mul(filter);
-        Usage {
+        RecordUsage {
             bytes: usage.bytes.saturating_add(filters),
             ..usage
         }

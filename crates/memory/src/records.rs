@@ -23,7 +23,7 @@ const RUNS_WHEN_OVERFULL: usize = 4;
 
 /// What an entry costs apart from a log's own memory. A hash table doubles when it is seven eighths
 /// full, so that an entry takes up to twice its own size.
-const ENTRY_BYTES: usize = 2 * size_of::<Entry>();
+const ENTRY_BYTES: usize = 2 * size_of::<RecordEntry>();
 
 /// How long to wait before sweeping a full shard again that had little to drop.
 const SWEEP_PAUSE_US: u64 = 100_000;
@@ -40,7 +40,7 @@ pub struct Records {
 /// A part of the records.
 #[derive(Debug, Default)]
 pub struct Shard {
-    entries: HashTable<Entry>,
+    entries: HashTable<RecordEntry>,
     /// What the entries take, logs included.
     bytes: usize,
     /// What they may take.
@@ -56,7 +56,7 @@ pub struct Shard {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RecordEntry {
     /// When the state is as good as new.
     fresh_at: Timestamp,
     fingerprint: u64,
@@ -79,7 +79,7 @@ pub enum Entrance {
 
 /// How full the records are.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
+pub struct RecordUsage {
     /// Records kept.
     pub records: usize,
     /// Bytes that they take.
@@ -121,11 +121,11 @@ impl Records {
     }
 
     /// How full they are at `now`.
-    pub fn usage(&self, now: Timestamp) -> Usage {
+    pub fn usage(&self, now: Timestamp) -> RecordUsage {
         let overflow = self.overflow.lock().usage(now);
         self.shards.iter().fold(overflow, |sum, shard| {
             let usage = shard.lock().usage(now);
-            Usage {
+            RecordUsage {
                 records: sum.records.saturating_add(usage.records),
                 bytes: sum.bytes.saturating_add(usage.bytes),
                 coarsened: sum.coarsened.saturating_add(usage.coarsened),
@@ -148,9 +148,9 @@ impl Shard {
         self.entries.len()
     }
 
-    pub(crate) fn usage(&self, now: Timestamp) -> Usage {
+    pub(crate) fn usage(&self, now: Timestamp) -> RecordUsage {
         let live = self.entries.iter().filter(|entry| entry.fresh_at > now);
-        Usage {
+        RecordUsage {
             records: live.count(),
             bytes: self.bytes,
             coarsened: self.coarsened,
@@ -204,7 +204,7 @@ impl Shard {
         }
         self.coarsen_if_full(&mut bucket);
         let basis = quota.basis();
-        let entry = Entry {
+        let entry = RecordEntry {
             fresh_at,
             fingerprint,
             heap_bytes: bucket.heap_bytes(),
@@ -306,7 +306,7 @@ impl Shard {
     }
 }
 
-impl Entry {
+impl RecordEntry {
     fn bytes(&self) -> usize {
         ENTRY_BYTES.saturating_add(self.heap_bytes)
     }
@@ -316,6 +316,6 @@ impl Entry {
     }
 }
 
-fn is(fingerprint: u64) -> impl Fn(&Entry) -> bool {
+fn is(fingerprint: u64) -> impl Fn(&RecordEntry) -> bool {
     move |entry| entry.fingerprint == fingerprint
 }

@@ -40,9 +40,9 @@ const SPINS_LOG2_MAX: u32 = 6;
 /// It spins twice as long each time, so that whoever has the cache line can do several things with it,
 /// then lets others run: the other thread may have been put to sleep in the middle of it.
 #[derive(Default)]
-pub(crate) struct Backoff(u32);
+pub(crate) struct SpinBackoff(u32);
 
-impl Backoff {
+impl SpinBackoff {
     #[cfg(not(loom))]
     pub(crate) fn wait(&mut self) {
         if self.0 <= SPINS_LOG2_MAX {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 /// How requests are counted by address, and when one is banned (`addresses`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
+pub struct AddressLimits {
     /// How long a period is, after which counts begin anew.
     pub period: Duration,
     /// An address that has asked this often in one period is banned.
     pub threshold: u64,
     /// Who is told to keep it out; none are banned where absent.
-    pub ban: Option<Ban>,
+    pub ban: Option<BanRule>,
     /// The name in Redis of the counts of this period.
     pub period_map: String,
     /// The name in Redis of the counts of all periods.
@@ -25,14 +25,14 @@ pub struct Addresses {
 
 /// What becomes of an address that has asked too often.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ban {
+pub struct BanRule {
     /// The guard, by its name, whose set it is put into.
     pub guard: String,
     /// For how long; for ever where absent.
     pub length: Option<Duration>,
 }
 
-impl Addresses {
+impl AddressLimits {
     /// How long a period is unless told.
     pub const PERIOD: Duration = Duration::from_secs(15);
     /// How often an address may ask in one period unless told.

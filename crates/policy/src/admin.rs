@@ -7,27 +7,27 @@ use std::fmt::{self, Write};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admin {
     /// Those who are known by a token.
-    pub tokens: Vec<Known>,
+    pub tokens: Vec<AdminCredential>,
     /// Those who are known by the certificate of their connection.
-    pub certificates: Vec<Known>,
+    pub certificates: Vec<AdminCredential>,
     /// Where changes are written down, beside the log.
     pub audit: Audit,
 }
 
 /// Somebody who is known by a hash: of a token, or of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct AdminCredential {
     /// What logs call them.
     pub name: String,
     /// What they may do.
-    pub role: Role,
+    pub role: AdminRole,
     /// What they are known by.
     pub hash: Sha256,
 }
 
 /// What somebody may do. Each may do what those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum AdminRole {
     /// Look at everything.
     Read,
     /// Turn limits off and on, reset buckets, ban, reload.
@@ -36,7 +36,7 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
+impl AdminRole {
     /// Every role and its word.
     pub const ALL: [(&'static str, Self); 3] = [
         ("read", Self::Read),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn each_role_may_do_what_those_before_it_may() {
-        assert!(Role::Read < Role::Operate && Role::Operate < Role::Admin);
-        assert_eq!(Role::Operate.as_str(), "operate");
+        assert!(AdminRole::Read < AdminRole::Operate && AdminRole::Operate < AdminRole::Admin);
+        assert_eq!(AdminRole::Operate.as_str(), "operate");
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Which part of a key holds the keys of a Cluster together (`store.tag`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tag {
+pub enum SlotTag {
     /// The subject: keys spread over all nodes.
     #[default]
     Subject,
@@ -17,7 +17,7 @@ pub enum Tag {
 
 /// Limits whose buckets, for one and the same request, share a hash slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct SlotGroup {
     /// What they have in common, for people: the key, the policy, or the name of a key.
     pub by: String,
     /// Their indices in [`Policy::limits`], in order. In the open layout the bands of one limit may
@@ -28,13 +28,13 @@ pub struct Group {
 impl Policy {
     /// The groups of the limits that are enabled and count, in the order written. Those of the limits that
     /// descriptors bring themselves are not among them.
-    pub fn groups(&self, tag: Tag) -> Vec<Group> {
-        let mut groups: Vec<Group> = Vec::new();
+    pub fn groups(&self, tag: SlotTag) -> Vec<SlotGroup> {
+        let mut groups: Vec<SlotGroup> = Vec::new();
         for (index, limit) in self.counting() {
             for by in self.slots(index, limit, tag) {
                 match groups.iter_mut().find(|group| group.by == by) {
                     Some(group) => group.limits.push(index),
-                    None => groups.push(Group {
+                    None => groups.push(SlotGroup {
                         by,
                         limits: vec![index],
                     }),
@@ -47,7 +47,7 @@ impl Policy {
     /// The most groups that one step can meet. Limits whose conditions exclude each other are counted as
     /// if they did not. A limit that several descriptors of a request may meet, in buckets apart from each
     /// other, counts as two: there is no end to them.
-    pub fn groups_at_most(&self, tag: Tag) -> usize {
+    pub fn groups_at_most(&self, tag: SlotTag) -> usize {
         let least = if self.spreads(tag) { 2 } else { 0 };
         let most = match self.evaluate {
             Evaluate::All => self.groups(tag).len(),
@@ -63,7 +63,7 @@ impl Policy {
 
     /// Whether there is no telling how many groups a request meets, for its descriptors may tell: by the
     /// limits they meet, each for itself, or by those they bring.
-    pub(crate) fn spreads(&self, tag: Tag) -> bool {
+    pub(crate) fn spreads(&self, tag: SlotTag) -> bool {
         if self.evaluate == Evaluate::Each || !self.expects_descriptors() {
             return false;
         }
@@ -73,9 +73,9 @@ impl Policy {
         };
         let is_apart = |limit: &Limit| limit.template.is_some();
         let brought = match tag {
-            Tag::Subject => true,
+            SlotTag::Subject => true,
             // What they bring lies in the slot of the policy; what is named in the open layout may not.
-            Tag::Policy => self.counting().any(|(_, limit)| is_apart(limit)),
+            SlotTag::Policy => self.counting().any(|(_, limit)| is_apart(limit)),
         };
         brought || self.counting().any(|(index, limit)| differs(index, limit))
     }
@@ -87,7 +87,7 @@ impl Policy {
     }
 
     /// The most groups that one request can meet where the first limit decides.
-    fn groups_of_first(&self, tag: Tag) -> usize {
+    fn groups_of_first(&self, tag: SlotTag) -> usize {
         // An enforced limit decides alone; those that only watch may come before it.
         let mut most = 0;
         let mut watched = BTreeSet::new();
@@ -112,24 +112,24 @@ impl Policy {
 
     /// Whether a request can meet limits in more than one group. In a Cluster, such a policy takes
     /// in each group and gives back where another refuses.
-    pub fn spans_groups(&self, tag: Tag) -> bool {
+    pub fn spans_groups(&self, tag: SlotTag) -> bool {
         self.groups_at_most(tag) > 1
     }
 
     /// What the slots of a limit depend on: usually one thing.
-    fn slots(&self, index: usize, limit: &Limit, tag: Tag) -> BTreeSet<String> {
+    fn slots(&self, index: usize, limit: &Limit, tag: SlotTag) -> BTreeSet<String> {
         self.slots_for(index, limit, tag, "")
     }
 
     /// The same for descriptors that differ from each other by `mark`.
-    fn slots_for(&self, index: usize, limit: &Limit, tag: Tag, mark: &str) -> BTreeSet<String> {
+    fn slots_for(&self, index: usize, limit: &Limit, tag: SlotTag, mark: &str) -> BTreeSet<String> {
         let mark = |part: &KeyPart| if part.is_of_descriptor() { mark } else { "" };
         let packed = || {
             let marks: String = limit.key.iter().map(mark).collect();
             match tag {
-                Tag::Subject => key_as_written(&limit.key) + &marks,
-                Tag::Policy if self.is_joined() => format!("policy {}", self.origin(index)),
-                Tag::Policy => "the policy".to_owned(),
+                SlotTag::Subject => key_as_written(&limit.key) + &marks,
+                SlotTag::Policy if self.is_joined() => format!("policy {}", self.origin(index)),
+                SlotTag::Policy => "the policy".to_owned(),
             }
         };
         let Some(template) = &limit.template else {
@@ -204,7 +204,7 @@ pub(crate) fn subject_of(key: &[KeyPart], value: impl Fn(&KeyPart) -> String) ->
 
 #[cfg(test)]
 mod tests {
-    use super::Tag;
+    use super::SlotTag;
     use crate::config::NoEnvironment;
     use crate::{Config, Policy};
 
@@ -226,7 +226,7 @@ mod tests {
             "limits: [{ name: a, key: ip, rate: 1/s }, { name: b, key: user, rate: 1/s },
             { name: c, key: [ip], rate: 1/h, missing: skip }, { name: d, enabled: false, key: path, rate: 1/s }]",
         );
-        let groups = policy.groups(Tag::Subject);
+        let groups = policy.groups(SlotTag::Subject);
         let [ip, user] = groups.as_slice() else {
             panic!("{groups:?}")
         };
@@ -238,9 +238,9 @@ mod tests {
             (user.by.as_str(), user.limits.as_slice()),
             ("user", [1].as_slice())
         );
-        assert!(policy.spans_groups(Tag::Subject));
-        assert!(!policy.spans_groups(Tag::Policy));
-        assert_eq!(policy.groups(Tag::Policy).len(), 1);
+        assert!(policy.spans_groups(SlotTag::Subject));
+        assert!(!policy.spans_groups(SlotTag::Policy));
+        assert_eq!(policy.groups(SlotTag::Policy).len(), 1);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         let policy = policy(
             "limits: [{ name: a, key: [ip, user], rate: 1/s }, { name: b, key: [user, ip], rate: 1/s }]",
         );
-        assert_eq!(policy.groups_at_most(Tag::Subject), 2);
+        assert_eq!(policy.groups_at_most(SlotTag::Subject), 2);
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
             ),
         ] {
             let policy = policy(&format!("evaluate: first, limits: [{limits}]"));
-            assert_eq!(policy.groups_at_most(Tag::Subject), most, "{limits}");
+            assert_eq!(policy.groups_at_most(SlotTag::Subject), most, "{limits}");
         }
     }
 
@@ -302,18 +302,18 @@ mod tests {
             ("{ name: a, key: ip, rate: 1/s }", false, false),
         ] {
             let policy = policy(&format!("limits: [{limits}]"));
-            assert_eq!(policy.spans_groups(Tag::Subject), subject, "{limits}");
-            assert_eq!(policy.spans_groups(Tag::Policy), policy_tag, "{limits}");
+            assert_eq!(policy.spans_groups(SlotTag::Subject), subject, "{limits}");
+            assert_eq!(policy.spans_groups(SlotTag::Policy), policy_tag, "{limits}");
         }
         let domain = policy("domain: d, limits: [{ name: a, key: ip, rate: 1/s }]");
-        assert!(domain.spans_groups(Tag::Subject));
+        assert!(domain.spans_groups(SlotTag::Subject));
     }
 
     #[test]
     fn whatever_envoy_can_ask_may_be_brought_limits() {
         let text = "listen: { grpc: '127.0.0.1:1' }\npolicies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
         let config = Config::parse(text, "x", &NoEnvironment).unwrap();
-        assert!(config.policies[0].spans_groups(Tag::Subject));
+        assert!(config.policies[0].spans_groups(SlotTag::Subject));
     }
 
     #[test]
@@ -322,8 +322,8 @@ mod tests {
             "evaluate: each, limits: [{ name: a, match: { descriptor: [u] }, key: descriptor, rate: 1/s },
             { name: b, key: user, rate: 1/s }]",
         );
-        assert!(!policy.spans_groups(Tag::Subject));
-        assert_eq!(policy.groups(Tag::Subject).len(), 2);
+        assert!(!policy.spans_groups(SlotTag::Subject));
+        assert_eq!(policy.groups(SlotTag::Subject).len(), 2);
     }
 
     #[test]
@@ -331,8 +331,8 @@ mod tests {
         let policy = policy(
             "evaluate: first, limits: [{ name: a, match: { path: /x }, rate: unlimited }, { name: b, key: user, rate: 1/s }]",
         );
-        assert_eq!(policy.groups(Tag::Subject).len(), 1);
-        assert!(!policy.spans_groups(Tag::Subject));
+        assert_eq!(policy.groups(SlotTag::Subject).len(), 1);
+        assert!(!policy.spans_groups(SlotTag::Subject));
     }
 
     #[test]
@@ -343,9 +343,9 @@ mod tests {
             "layout: open, template: \"x:{{{policy}}}:{limit}:{key}\"",
             limits,
         );
-        assert_eq!(together.groups(Tag::Policy).len(), 1);
+        assert_eq!(together.groups(SlotTag::Policy).len(), 1);
         // What a descriptor brings is packed, and so in another slot.
-        assert!(together.spans_groups(Tag::Policy));
+        assert!(together.spans_groups(SlotTag::Policy));
     }
 
     #[test]
@@ -355,16 +355,16 @@ mod tests {
             "layout: open",
             &format!("limits: [{{ name: a, key: ip, {bands} }}]"),
         );
-        let groups = apart.groups(Tag::Policy);
+        let groups = apart.groups(SlotTag::Policy);
         assert_eq!(groups[0].by, "fluxgate:p:a:<ip>:h");
         assert_eq!(groups[1].limits, [0]);
-        assert!(apart.spans_groups(Tag::Policy));
+        assert!(apart.spans_groups(SlotTag::Policy));
         let together = policy_in(
             "layout: open, template: \"x:{{{key}}}:{limit}:{band}\"",
             &format!(
                 "limits: [{{ name: a, key: ip, {bands} }}, {{ name: b, key: ip, rate: 1/s }}]"
             ),
         );
-        assert!(!together.spans_groups(Tag::Subject));
+        assert!(!together.spans_groups(SlotTag::Subject));
     }
 }

@@ -1,10 +1,10 @@
 //! A limit as compiled: what the configuration means, with nothing left to look up.
 
-use crate::guard::Member;
+use crate::guard::AddressMember;
 use crate::matching::{DescriptorPattern, HostPattern, PathPattern, is_secret_name};
-use crate::plan::Plan;
-pub use crate::policy::{Evaluate, Policy, Reserving};
-use crate::respond::Refusal;
+use crate::plan::PlannedRate;
+pub use crate::policy::{Evaluate, Policy, ReserveRules};
+use crate::respond::RefusalStyle;
 use crate::template::Template;
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -50,9 +50,9 @@ pub struct Limit {
     /// The limits, by their index in [`Policy::limits`], that do not apply where this one does.
     pub replaces: Vec<usize>,
     /// When a cost that does not fit is charged.
-    pub charge: Charge,
+    pub charge: ChargeTime,
     /// How requests wait that do not fit; absent where they are refused.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<WaitRules>,
     /// For how long the first refusal closes it to whoever was refused; absent where it closes
     /// nothing. Its quota is a [block](Quota::block), of a limit in shadow mode a
     /// [shadow block](Quota::shadow_block).
@@ -62,13 +62,13 @@ pub struct Limit {
     /// What to do when the store cannot tell; the store's own setting where absent.
     pub on_failure: Option<OnFailure>,
     /// What its refusals look like; as the policy says where absent.
-    pub refusal: Option<Arc<Refusal>>,
+    pub refusal: Option<Arc<RefusalStyle>>,
     /// How its keys are named where the store keeps them in the open layout; absent where it keeps
     /// them packed.
     pub template: Option<Template>,
     /// Where its rate comes from, where it is not written; [`bands`](Self::bands) then holds at most
     /// the one for those whom the plan does not know.
-    pub plan: Option<Plan>,
+    pub plan: Option<PlannedRate>,
     /// Tells of a band when so many of a hundred parts of it are used.
     pub warn: Option<u8>,
 }
@@ -165,7 +165,7 @@ impl KeyPart {
 
 /// When a cost is charged (`charge`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Charge {
+pub enum ChargeTime {
     /// Only if it fits; otherwise it is refused, and nothing is charged.
     #[default]
     IfFits,
@@ -178,14 +178,14 @@ pub enum Charge {
 
 /// How requests wait that do not fit yet (`on_refusal: wait`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitRules {
     /// How long one waits at most; who would have to wait longer is refused.
     pub max_wait: Duration,
     /// How many wait at most, of all subjects together, in one process.
     pub max_waiting: u32,
 }
 
-impl Waiting {
+impl WaitRules {
     /// How many wait at most unless told.
     pub const MAX_WAITING: u32 = 1_000;
     /// The most that may be told.
@@ -406,7 +406,7 @@ impl AddressRules {
     /// assert_eq!(member("localhost"), None);
     /// ```
     pub fn member_of(self, text: &str) -> Option<String> {
-        let network = Member::parse(text.trim(), self)?.network();
+        let network = AddressMember::parse(text.trim(), self)?.network();
         let is_one = network.prefix_len() == network.max_prefix_len();
         let is_v4 = network.addr().is_ipv4();
         if is_one && (is_v4 || self.ipv6_prefix >= 128) {

@@ -4,7 +4,7 @@
 use crate::group::subject_of;
 use crate::limit::Limit;
 use crate::matching::bucket_scope;
-use crate::template::{KeyOf, Piece, band_name};
+use crate::template::{KeyOf, TemplatePiece, band_name};
 use crate::{KeyPart, Policy};
 use std::collections::BTreeMap;
 use tidegate_core::OnChange;
@@ -13,7 +13,7 @@ use tidegate_core::OnChange;
 const VALUE: char = '\0';
 
 /// All keys of one band of a limit: what stands before the first value, and behind the last.
-struct Keys {
+struct LiteralKeys {
     scope: String,
     before: String,
     /// `None` where it varies.
@@ -48,7 +48,7 @@ pub fn literal_characters(policies: &[Policy]) -> BTreeMap<String, String> {
     characters
 }
 
-impl Keys {
+impl LiteralKeys {
     fn may_end_as(&self, other: &Self) -> bool {
         match (&self.behind, &other.behind) {
             (Some(one), Some(other)) => one.ends_with(other) || other.ends_with(one),
@@ -57,7 +57,7 @@ impl Keys {
     }
 }
 
-fn keys(policy: &str, limit: &Limit, scope: &str) -> Vec<Keys> {
+fn keys(policy: &str, limit: &Limit, scope: &str) -> Vec<LiteralKeys> {
     let subject = subject_of(&limit.key, |_| VALUE.to_string());
     let bands = limit.shapes().iter().filter_map(|band| {
         let name = limit.template.as_ref()?.render(&KeyOf {
@@ -69,7 +69,7 @@ fn keys(policy: &str, limit: &Limit, scope: &str) -> Vec<Keys> {
         let (before, rest) = name.split_once(VALUE).unwrap_or((&name, &name));
         let behind = rest.rsplit_once(VALUE).map_or(rest, |(_, behind)| behind);
         let varies = limit.on_change() == OnChange::Reset;
-        Some(Keys {
+        Some(LiteralKeys {
             scope: scope.to_owned(),
             before: before.to_owned(),
             behind: (!varies).then(|| behind.to_owned()),
@@ -84,7 +84,8 @@ fn characters_of(limit: &Limit) -> String {
     }
     let pieces = limit.template.as_ref().map_or(&[][..], |it| it.pieces());
     let separates = |c: char| {
-        let in_text = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains(c));
+        let in_text =
+            |piece: &TemplatePiece| matches!(piece, TemplatePiece::Text(text) if text.contains(c));
         matches!(c, ':' | ',') || pieces.iter().any(in_text)
     };
     let values = limit.key.iter().filter(|part| **part != KeyPart::Global);

@@ -35,7 +35,7 @@ pub(crate) const TELLTALE: [&str; 11] = [
 
 /// Where a value stands, as far as that says whether it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Below {
+pub(crate) enum MaskScope {
     /// Shown, unless its own name speaks against it.
     Plain,
     /// Below `request_headers` or `response_headers`, whose values may hold anything.
@@ -46,7 +46,7 @@ pub(crate) enum Below {
     Open,
 }
 
-impl Below {
+impl MaskScope {
     /// Where the value of `key` stands, in a map that lists secrets or does not.
     pub(crate) fn key(self, key: &str, lists_secrets: bool) -> Self {
         match self {
@@ -61,7 +61,7 @@ impl Below {
 
 /// Hides what must not be seen.
 pub fn hide(document: &mut Value) {
-    walk(document, Below::Plain);
+    walk(document, MaskScope::Plain);
 }
 
 /// The same, of a copy.
@@ -92,8 +92,8 @@ pub(crate) fn is_telltale(key: &str) -> bool {
 /// Returns true if the setting with this path, such as `admin.tokens[0].token`, is secret.
 pub(crate) fn is_secret_path(path: &str) -> bool {
     let keys = path.split(['.', '[']);
-    let below = keys.fold(Below::Plain, |below, key| below.key(key, false));
-    below == Below::Secret
+    let below = keys.fold(MaskScope::Plain, |below, key| below.key(key, false));
+    below == MaskScope::Secret
 }
 
 /// Whether those are secrets that a list looks up by this name: of a header, an attribute, a part of a
@@ -118,7 +118,7 @@ pub(crate) fn without_user(text: &str) -> Option<String> {
     Some(format!("{scheme}://{HIDDEN}@{host}{path}"))
 }
 
-fn walk(value: &mut Value, below: Below) {
+fn walk(value: &mut Value, below: MaskScope) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| walk(item, below)),
         Value::Object(members) => {
@@ -128,7 +128,7 @@ fn walk(value: &mut Value, below: Below) {
             }
         }
         Value::Null => {}
-        value if below == Below::Secret => *value = HIDDEN.into(),
+        value if below == MaskScope::Secret => *value = HIDDEN.into(),
         Value::String(text) => {
             if let Some(without) = without_user(text) {
                 *text = without;

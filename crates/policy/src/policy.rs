@@ -1,8 +1,8 @@
 //! A policy as compiled: its limits, and what they have in common.
 
-use crate::limit::{Band, Charge, Limit};
+use crate::limit::{Band, ChargeTime, Limit};
 use crate::matching::Matcher;
-use crate::respond::{Respond, Spoken, speak};
+use crate::respond::{HeaderNames, Respond, speak};
 use crate::told;
 use std::iter;
 use std::time::Duration;
@@ -25,13 +25,13 @@ pub struct Policy {
     /// Whether requests are to be expected that come with descriptors.
     described: bool,
     /// How it takes reservations, if it does.
-    reserving: Option<Reserving>,
+    reserving: Option<ReserveRules>,
     /// The limit that descriptors meet which bring their own: its bands come with them.
     pub(crate) hidden: Limit,
     /// What clients are told.
     pub(crate) respond: Respond,
     /// How header fields spell the bands, by limit.
-    spoken: Vec<Box<[Spoken]>>,
+    spoken: Vec<Box<[HeaderNames]>>,
     /// The policies that were joined in it, each with how many limits it brought; none unless it
     /// was joined.
     origins: Vec<(String, usize)>,
@@ -67,7 +67,7 @@ pub enum Evaluate {
 
 /// How a policy takes reservations (`reserve`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reserving {
+pub struct ReserveRules {
     /// How long a reservation lives that does not say so.
     pub default_ttl: Duration,
     /// How long any may live; who asks for more gets this.
@@ -76,7 +76,7 @@ pub struct Reserving {
 
 // === impl Reserving ===
 
-impl Reserving {
+impl ReserveRules {
     /// How long a reservation lives unless anybody says so.
     pub const DEFAULT_TTL: Duration = Duration::from_mins(1);
     /// How long any may live, unless told.
@@ -97,7 +97,7 @@ impl Reserving {
     }
 }
 
-impl From<Duration> for Reserving {
+impl From<Duration> for ReserveRules {
     fn from(default_ttl: Duration) -> Self {
         Self::new(default_ttl)
     }
@@ -188,7 +188,7 @@ impl Policy {
     /// The same policy, in which limits that requests bring charge costs that do not fit as `charge`
     /// says.
     #[must_use]
-    pub fn with_charge(mut self, charge: Charge) -> Self {
+    pub fn with_charge(mut self, charge: ChargeTime) -> Self {
         self.hidden.charge = charge;
         self
     }
@@ -212,7 +212,7 @@ impl Policy {
 
     /// The same policy, which takes reservations: then every charge of it can be given back.
     #[must_use]
-    pub fn with_reserving(mut self, reserving: Option<Reserving>) -> Self {
+    pub fn with_reserving(mut self, reserving: Option<ReserveRules>) -> Self {
         self.reserving = reserving;
         if reserving.is_some() {
             self.make_refundable();
@@ -223,7 +223,7 @@ impl Policy {
 
     /// How it takes reservations; `None` where it takes none.
     #[inline]
-    pub fn reserving(&self) -> Option<Reserving> {
+    pub fn reserving(&self) -> Option<ReserveRules> {
         self.reserving
     }
 
@@ -308,9 +308,9 @@ impl Policy {
     }
 
     /// How header fields spell a band that a plan told for a limit of this number.
-    pub fn planned_spoken(&self, limit: usize, band: &Band) -> Option<Spoken> {
+    pub fn planned_spoken(&self, limit: usize, band: &Band) -> Option<HeaderNames> {
         let name = self.spoken(limit, 0)?.name().to_owned();
-        Some(Spoken::new(name, &band.quota))
+        Some(HeaderNames::new(name, &band.quota))
     }
 
     /// Whether any limit has its rate from a plan.
@@ -333,7 +333,7 @@ impl Policy {
 
     /// How header fields spell a band, by the numbers of its limit and of itself.
     #[inline]
-    pub fn spoken(&self, limit: usize, band: usize) -> Option<&Spoken> {
+    pub fn spoken(&self, limit: usize, band: usize) -> Option<&HeaderNames> {
         self.spoken.get(limit)?.get(band)
     }
 }

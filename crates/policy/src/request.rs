@@ -54,14 +54,14 @@ pub struct Descriptor<'a> {
     /// Pairs of key and value, in the order sent; a key may repeat. Case counts.
     pub entries: &'a [(&'a str, &'a str)],
     /// How much it takes.
-    pub hits: Hits,
+    pub hits: DescriptorHits,
     /// The limit that the request itself brings for it, instead of any that is configured.
     pub limit: Option<ToldLimit>,
 }
 
 /// How much a [`Descriptor`] takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hits {
+pub enum DescriptorHits {
     /// As much as the request.
     #[default]
     AsRequest,
@@ -83,7 +83,7 @@ pub struct ToldLimit {
 impl fmt::Debug for Descriptor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Descriptor")
-            .field("entries", &Pairs(self.entries))
+            .field("entries", &RedactedPairs(self.entries))
             .field("hits", &self.hits)
             .field("limit", &self.limit)
             .finish()
@@ -209,13 +209,13 @@ impl fmt::Debug for Request<'_> {
             .field("policy", &self.policy)
             .field("ip", &self.ip)
             .field("user", &self.user)
-            .field("api_key", &self.api_key.map(|_| Masked))
+            .field("api_key", &self.api_key.map(|_| MaskedSecret))
             .field("method", &self.method)
             .field("host", &self.host)
             .field("path", &self.path)
             .field("route", &self.route)
-            .field("headers", &Pairs(self.headers))
-            .field("attributes", &Pairs(self.attributes))
+            .field("headers", &RedactedPairs(self.headers))
+            .field("attributes", &RedactedPairs(self.attributes))
             .field("cost", &self.cost)
             .field("descriptors", &self.descriptors)
             .finish()
@@ -223,23 +223,23 @@ impl fmt::Debug for Request<'_> {
 }
 
 /// Stands in for a secret.
-struct Masked;
+struct MaskedSecret;
 
-impl fmt::Debug for Masked {
+impl fmt::Debug for MaskedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
 
 /// Headers or attributes, without the values of those that carry secrets.
-struct Pairs<'a>(&'a [(&'a str, &'a str)]);
+struct RedactedPairs<'a>(&'a [(&'a str, &'a str)]);
 
-impl fmt::Debug for Pairs<'_> {
+impl fmt::Debug for RedactedPairs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for (name, value) in self.0 {
             if is_secret_name(name) {
-                list.entry(&(name, Masked));
+                list.entry(&(name, MaskedSecret));
             } else {
                 list.entry(&(name, value));
             }

@@ -12,7 +12,7 @@ pub struct Statsd {
     /// Host and port of the server, such as `127.0.0.1:8125`.
     pub address: String,
     /// The protocol that carries them.
-    pub protocol: Protocol,
+    pub protocol: StatsdProtocol,
     /// The dialect of the server.
     pub format: Format,
     /// The time between two flushes.
@@ -25,7 +25,7 @@ pub struct Statsd {
 
 /// The protocol that carries statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
+pub enum StatsdProtocol {
     /// Datagrams, which may be lost unnoticed.
     #[default]
     Udp,
@@ -62,7 +62,7 @@ impl Statsd {
     pub fn envoy() -> Self {
         Self {
             address: "localhost:8125".to_owned(),
-            protocol: Protocol::Tcp,
+            protocol: StatsdProtocol::Tcp,
             prefix: Self::ENVOY_PREFIX.to_owned(),
             ..Self::default()
         }
@@ -112,7 +112,7 @@ impl Default for Statsd {
         Self {
             enabled: true,
             address: Self::ADDRESS.to_owned(),
-            protocol: Protocol::default(),
+            protocol: StatsdProtocol::default(),
             format: Format::default(),
             interval: Self::INTERVAL,
             prefix: Self::PREFIX.to_owned(),

@@ -32,12 +32,12 @@ const ONLY_BAND: &str = "default";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum TemplatePiece {
     /// Text as it is.
     Text(String),
     /// The name of the policy.
@@ -66,7 +66,7 @@ pub struct KeyOf<'a> {
     pub policy: &'a str,
     /// The name of the limit.
     pub limit: &'a str,
-    /// The subject as [`Meeting::subject`](crate::Meeting::subject) tells it.
+    /// The subject as [`Meeting::subject`](crate::MetLimits::subject) tells it.
     pub subject: &'a str,
     /// The band as [`band_name`] tells it.
     pub band: &'a str,
@@ -74,7 +74,7 @@ pub struct KeyOf<'a> {
 
 // === impl Piece ===
 
-impl Piece {
+impl TemplatePiece {
     /// The value of one part of the subject.
     pub(crate) fn part(of: KeyPart) -> Self {
         let label = part_label(&of);
@@ -91,7 +91,7 @@ impl Template {
         crate::config::parse_template(text)
     }
 
-    pub(crate) fn new(text: String, pieces: Vec<Piece>) -> Self {
+    pub(crate) fn new(text: String, pieces: Vec<TemplatePiece>) -> Self {
         Self { text, pieces }
     }
 
@@ -101,7 +101,7 @@ impl Template {
     }
 
     /// What it consists of.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[TemplatePiece] {
         &self.pieces
     }
 
@@ -116,13 +116,13 @@ impl Template {
     pub fn render_into(&self, of: &KeyOf<'_>, name: &mut String) {
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => name.push_str(text),
-                Piece::Policy => name.push_str(of.policy),
-                Piece::Limit => name.push_str(of.limit),
-                Piece::Band => name.push_str(of.band),
-                Piece::Subject => name.push_str(of.subject),
-                Piece::Key => push_key(name, of.subject),
-                Piece::Part { label, .. } => push_part(name, of.subject, label),
+                TemplatePiece::Text(text) => name.push_str(text),
+                TemplatePiece::Policy => name.push_str(of.policy),
+                TemplatePiece::Limit => name.push_str(of.limit),
+                TemplatePiece::Band => name.push_str(of.band),
+                TemplatePiece::Subject => name.push_str(of.subject),
+                TemplatePiece::Key => push_key(name, of.subject),
+                TemplatePiece::Part { label, .. } => push_part(name, of.subject, label),
             }
         }
     }

@@ -5,9 +5,9 @@
 //! limit, `policy/override/descriptor:…`, and its bands are made from what each request tells.
 
 use crate::config::down_by_amount;
-use crate::limit::{Band, Charge, KeyPart, Limit, Missing, Policy};
+use crate::limit::{Band, ChargeTime, KeyPart, Limit, Missing, Policy};
 use crate::request::ToldLimit;
-use crate::respond::{Names, Spoken};
+use crate::respond::{HeaderNames, NameVisibility};
 use tidegate_core::{Algorithm, Align, Mode, Quota};
 
 /// What the hidden limit of every policy is called.
@@ -30,7 +30,7 @@ pub(crate) fn hidden() -> Limit {
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         waiting: None,
         block: None,
         refundable: true,
@@ -71,7 +71,7 @@ impl Policy {
             .refundable(true)
             .label(&text);
         let quota = match self.hidden.charge {
-            Charge::EvenIfRefused => down_by_amount(spec, told.amount),
+            ChargeTime::EvenIfRefused => down_by_amount(spec, told.amount),
             _ => spec.build(),
         };
         match quota {
@@ -85,11 +85,11 @@ impl Policy {
     }
 
     /// How header fields spell a band that a request told.
-    pub fn told_spoken(&self, band: &Band) -> Spoken {
+    pub fn told_spoken(&self, band: &Band) -> HeaderNames {
         let name = match self.respond().names {
-            Names::Shown => NAME.to_owned(),
-            Names::Hidden => self.limits.len().saturating_add(1).to_string(),
+            NameVisibility::Shown => NAME.to_owned(),
+            NameVisibility::Hidden => self.limits.len().saturating_add(1).to_string(),
         };
-        Spoken::new(name, &band.quota)
+        HeaderNames::new(name, &band.quota)
     }
 }

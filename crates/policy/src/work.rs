@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 /// How often each step was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct WorkCounts {
     /// Tokens whose signature and claims were checked.
     pub tokens: u64,
     /// Requests whose limits were matched.
@@ -15,10 +15,10 @@ pub struct Work {
 }
 
 thread_local! {
-    static DONE: Cell<Work> = const { Cell::new(Work::NONE) };
+    static DONE: Cell<WorkCounts> = const { Cell::new(WorkCounts::NONE) };
 }
 
-impl Work {
+impl WorkCounts {
     /// None at all.
     pub const NONE: Self = Self {
         tokens: 0,
@@ -35,7 +35,7 @@ impl Work {
 /// Counts a step that a store is asked for.
 pub fn count_store_call() {
     let done = DONE.get();
-    DONE.set(Work {
+    DONE.set(WorkCounts {
         store_calls: done.store_calls.saturating_add(1),
         ..done
     });
@@ -43,7 +43,7 @@ pub fn count_store_call() {
 
 pub(crate) fn count_token() {
     let done = DONE.get();
-    DONE.set(Work {
+    DONE.set(WorkCounts {
         tokens: done.tokens.saturating_add(1),
         ..done
     });
@@ -51,7 +51,7 @@ pub(crate) fn count_token() {
 
 pub(crate) fn count_matching() {
     let done = DONE.get();
-    DONE.set(Work {
+    DONE.set(WorkCounts {
         matchings: done.matchings.saturating_add(1),
         ..done
     });

@@ -14,13 +14,13 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Changes under way.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct PendingChanges {
     tasks: Tasks,
     /// Whether there is no time left for any of them.
     is_over: watch::Sender<bool>,
 }
 
-impl Changes {
+impl PendingChanges {
     /// Makes a change, beside whoever asked for it.
     pub(crate) fn spawn(&self, change: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(change);
@@ -58,7 +58,7 @@ impl Changes {
 /// Closes the admin door, whose `connections` have been told to end. What an administrator has begun comes
 /// to its end, is written down and answered, in the time that is left for draining, until `by`. Tells how
 /// much of that did not.
-pub(crate) async fn close(changes: &Changes, connections: &Tasks, by: Instant) -> usize {
+pub(crate) async fn close(changes: &PendingChanges, connections: &Tasks, by: Instant) -> usize {
     let by = by.max(Instant::now() + LAST_WORDS);
     let mut cut = 0;
     loop {
@@ -88,7 +88,7 @@ mod tests {
 
     /// A change that takes so long, and whether it came to its end.
     fn change(
-        changes: &Changes,
+        changes: &PendingChanges,
         length: Duration,
     ) -> (oneshot::Receiver<()>, oneshot::Receiver<()>) {
         let (done, is_done) = oneshot::channel();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// Closes, and tells how long that took, and how much was cut.
-    async fn closed(changes: &Changes, connections: &Tasks) -> (Duration, usize) {
+    async fn closed(changes: &PendingChanges, connections: &Tasks) -> (Duration, usize) {
         let begun = Instant::now();
         let cut = close(changes, connections, begun + DRAIN).await;
         (begun.elapsed(), cut)
@@ -110,7 +110,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_change_that_has_begun_is_waited_for_and_no_longer() {
-        let (changes, connections) = (Changes::default(), Tasks::new());
+        let (changes, connections) = (PendingChanges::default(), Tasks::new());
         let length = Duration::from_secs(7);
         let (is_done, _) = change(&changes, length);
         let (took, cut) = closed(&changes, &connections).await;
@@ -121,7 +121,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn its_answer_is_waited_for_too() {
-        let (changes, connections) = (Changes::default(), Tasks::new());
+        let (changes, connections) = (PendingChanges::default(), Tasks::new());
         let (_, is_told) = change(&changes, Duration::from_secs(7));
         let (answered, is_answered) = oneshot::channel();
         connections.spawn(async move {
@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_being_read_when_the_door_closed_was_begun_and_forgotten() {
-        let (changes, connections) = (Arc::new(Changes::default()), Tasks::new());
+        let (changes, connections) = (Arc::new(PendingChanges::default()), Tasks::new());
         let (answered, is_answered) = oneshot::channel();
         let these = Arc::clone(&changes);
         connections.spawn(async move {
@@ -152,7 +152,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_has_no_time_left_may_still_write_that_down() {
-        let (changes, connections) = (Arc::new(Changes::default()), Tasks::new());
+        let (changes, connections) = (Arc::new(PendingChanges::default()), Tasks::new());
         let (wrote, has_written) = oneshot::channel();
         let these = Arc::clone(&changes);
         changes.spawn(async move {
@@ -171,7 +171,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn connections_without_a_change_hold_nothing_up() {
-        let (changes, connections) = (Changes::default(), Tasks::new());
+        let (changes, connections) = (PendingChanges::default(), Tasks::new());
         connections.spawn(pending());
         let (took, cut) = closed(&changes, &connections).await;
         assert!(took <= 2 * LAST_WORDS, "{took:?}");

@@ -1,7 +1,7 @@
 //! Reading a configuration from a file, for every command that takes one, and those of others from a
 //! folder.
 
-use crate::config_source::Source;
+use crate::config_source::ConfigInput;
 use crate::failure::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct Folder {
 /// The configuration in `path`, with what the sources say that it lists, or everything that is wrong
 /// with it.
 pub fn load(path: &Path, environment: &dyn Environment) -> Result<Config, Failure> {
-    let source = Source {
+    let source = ConfigInput {
         file: Some(path),
         envoy: None,
     };

@@ -3,19 +3,19 @@
 
 use crate::config_file;
 use crate::failure::Failure;
-use crate::live::{self, Note};
+use crate::live::{self, SourceNote};
 use std::fmt;
 use std::iter;
 use std::path::Path;
 use tidegate_policy::config::Environment;
 use tidegate_policy::import::{EnvoyOptions, envoy};
-use tidegate_policy::source::{Composed, Named, Part, PolicySource};
+use tidegate_policy::source::{ComposedConfig, NamedText, PolicySource, SourcePart};
 use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Config, ConfigErrors};
 
 /// Where a configuration comes from. It can be read again and again.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct ConfigInput<'a> {
     /// The configuration file.
     pub file: Option<&'a Path>,
     /// The files of envoyproxy/ratelimit, and how they are translated.
@@ -24,20 +24,20 @@ pub struct Source<'a> {
 
 /// What a source said when it was read.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Texts {
+pub struct ConfigTexts {
     /// What the file is called, and says.
     file: Option<(String, String)>,
     /// What the translation is called, and says.
     translated: Option<(String, String)>,
     /// What the sources said that the file lists, for those who ask them once.
-    told: Vec<Told>,
+    told: Vec<SourceText>,
     /// What there is to know about the translation.
-    notes: Vec<Note>,
+    notes: Vec<SourceNote>,
 }
 
 /// What a source said that the file lists.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SourceText {
     /// What messages call it.
     pub(crate) name: String,
     pub(crate) text: String,
@@ -56,7 +56,7 @@ pub enum Unusable {
 
 // === impl Source ===
 
-impl Source<'_> {
+impl ConfigInput<'_> {
     /// What people call it.
     pub fn name(&self) -> String {
         let envoy = self.envoy.map(|(path, _)| path.display().to_string());
@@ -75,8 +75,8 @@ impl Source<'_> {
 
     /// Reads the files, and translates what is to be translated. The sources that the file lists are not
     /// asked.
-    pub(crate) fn read_files(&self) -> Result<Texts, Unusable> {
-        let mut texts = Texts {
+    pub(crate) fn read_files(&self) -> Result<ConfigTexts, Unusable> {
+        let mut texts = ConfigTexts {
             file: None,
             translated: None,
             told: Vec::new(),
@@ -90,15 +90,15 @@ impl Source<'_> {
             let folder = config_file::read_all(path)?;
             let imported = envoy(&name, &folder.files, options)?;
             let passed_over = folder.passed_over.into_iter();
-            texts.notes = passed_over.map(Note::remark).collect();
-            texts.notes.extend(Note::of(&imported));
+            texts.notes = passed_over.map(SourceNote::remark).collect();
+            texts.notes.extend(SourceNote::of(&imported));
             texts.translated = Some((format!("{name}, translated"), imported.to_yaml()));
         }
         Ok(texts)
     }
 
     /// Reads the files, and asks the sources that the file lists, once.
-    pub fn read(&self, environment: &dyn Environment) -> Result<Texts, Unusable> {
+    pub fn read(&self, environment: &dyn Environment) -> Result<ConfigTexts, Unusable> {
         let mut texts = self.read_files()?;
         let sources = texts.sources(environment)?;
         if !sources.is_empty() {
@@ -143,11 +143,11 @@ impl Source<'_> {
 
 // === impl Texts ===
 
-impl Texts {
+impl ConfigTexts {
     /// What they mean, with what `environment` says over it.
     pub fn parse(&self, environment: &dyn Environment) -> Result<Config, ConfigErrors> {
-        let told = self.told.iter().map(|told| Part {
-            named: Named {
+        let told = self.told.iter().map(|told| SourcePart {
+            named: NamedText {
                 name: &told.name,
                 text: &told.text,
             },
@@ -155,20 +155,20 @@ impl Texts {
             is_separable: told.is_separable,
             is_trusted: false,
         });
-        let told: Vec<Part<'_>> = told.collect();
+        let told: Vec<SourcePart<'_>> = told.collect();
         self.compose(&told, environment).map(|it| it.config)
     }
 
     /// What they mean together with what sources say, `parts`.
     pub(crate) fn compose(
         &self,
-        parts: &[Part<'_>],
+        parts: &[SourcePart<'_>],
         environment: &dyn Environment,
-    ) -> Result<Composed, ConfigErrors> {
-        let mut all: Vec<Part<'_>> = Vec::new();
+    ) -> Result<ComposedConfig, ConfigErrors> {
+        let mut all: Vec<SourcePart<'_>> = Vec::new();
         if let (Some(_), Some((name, text))) = (&self.file, &self.translated) {
-            all.push(Part {
-                named: Named { name, text },
+            all.push(SourcePart {
+                named: NamedText { name, text },
                 is_translated: true,
                 is_separable: false,
                 is_trusted: true,
@@ -205,10 +205,10 @@ impl Texts {
     }
 
     /// The text that all else is added to.
-    fn own(&self) -> Named<'_> {
+    fn own(&self) -> NamedText<'_> {
         match (&self.file, &self.translated) {
-            (Some((name, text)), _) | (None, Some((name, text))) => Named { name, text },
-            (None, None) => Named {
+            (Some((name, text)), _) | (None, Some((name, text))) => NamedText { name, text },
+            (None, None) => NamedText {
                 name: "built-in",
                 text: Config::BUILT_IN,
             },
@@ -216,7 +216,7 @@ impl Texts {
     }
 
     /// What there is to know about the translation.
-    pub(crate) fn notes(&self) -> &[Note] {
+    pub(crate) fn notes(&self) -> &[SourceNote] {
         &self.notes
     }
 }

@@ -1,7 +1,7 @@
 //! The process's environment with flags over it, which remembers the variables that it gave out, and the
 //! files.
 
-use crate::sight::Sight;
+use crate::sight::FileStamp;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use tidegate_policy::config::{Environment, Setting};
 
 /// Where a configuration looks up `${NAME}`, overrides and files: flags first, then the process.
 #[derive(Debug, Default)]
-pub struct ProcessEnvironment {
+pub struct FlagEnvironment {
     /// What flags say, under the name of the variable that means the same.
     flags: Vec<(&'static str, String)>,
     defaults: Vec<Setting>,
     taken: RefCell<BTreeSet<String>>,
     /// The files that were read, each as it looked just before.
-    read: RefCell<BTreeMap<PathBuf, Sight>>,
+    read: RefCell<BTreeMap<PathBuf, FileStamp>>,
     is_lacking: Cell<bool>,
     process: tidegate::ProcessEnvironment,
 }
 
-impl ProcessEnvironment {
+impl FlagEnvironment {
     /// The process's environment alone.
     pub fn new() -> Self {
         Self::default()
@@ -43,7 +43,7 @@ impl ProcessEnvironment {
     }
 
     /// The files that were read so far, or could not be, each as it looked just before.
-    pub(crate) fn files(&self) -> BTreeMap<PathBuf, Sight> {
+    pub(crate) fn files(&self) -> BTreeMap<PathBuf, FileStamp> {
         self.read.borrow().clone()
     }
 
@@ -53,7 +53,7 @@ impl ProcessEnvironment {
     }
 }
 
-impl Environment for ProcessEnvironment {
+impl Environment for FlagEnvironment {
     fn variable(&self, name: &str) -> Option<String> {
         if let Some((_, value)) = self.flags.iter().find(|(flag, _)| *flag == name) {
             return Some(value.clone());
@@ -67,7 +67,7 @@ impl Environment for ProcessEnvironment {
 
     fn file(&self, path: &str) -> Result<String, String> {
         // Looked at first: whatever changes from here on is seen to differ.
-        let sight = Sight::of(Path::new(path));
+        let sight = FileStamp::of(Path::new(path));
         let mut read = self.read.borrow_mut();
         read.entry(path.into()).or_insert(sight);
         let held = self.process.file(path);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_flag_wins_and_is_not_reported_as_a_variable() {
-        let mut environment = ProcessEnvironment::new();
+        let mut environment = FlagEnvironment::new();
         environment.set("PATH", Some(1));
         environment.set("HOME", None::<u8>);
         assert_eq!(environment.variable("PATH").as_deref(), Some("1"));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_is_given_out_is_remembered_by_name() {
-        let environment = ProcessEnvironment::new();
+        let environment = FlagEnvironment::new();
         assert!(environment.variable("PATH").is_some());
         assert!(environment.variable("TIDEGATE_SURELY_NOT_SET").is_none());
         assert_eq!(environment.taken(), ["PATH"]);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_read_is_remembered_and_so_is_one_that_is_not_there() {
-        let environment = ProcessEnvironment::new();
+        let environment = FlagEnvironment::new();
         let (there, gone) = (env!("CARGO_MANIFEST_DIR"), "/nowhere/secret");
         let there = format!("{there}/Cargo.toml");
         assert!(environment.file(&there).is_ok());
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(files.len(), 2);
         for path in [there.as_str(), gone] {
             let path = Path::new(path);
-            assert_eq!(files.get(path), Some(&Sight::of(path)));
+            assert_eq!(files.get(path), Some(&FileStamp::of(path)));
         }
     }
 }

@@ -20,7 +20,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
-use tidegate_policy::route::{Http2, Scheme, Upstream, UpstreamTls};
+use tidegate_policy::route::{Http2Use, Upstream, UpstreamScheme, UpstreamTls};
 use tokio::time::timeout;
 
 const NO_ANSWER: &str = "no answer in time";
@@ -29,7 +29,7 @@ const MAYBE_CUT: &str = "the answer says neither how long it is nor where it end
                          `Transfer-Encoding: chunked`): it may have been cut off";
 
 /// Where errands go.
-pub(crate) struct Errand {
+pub(crate) struct HttpFetch {
     dial: Dial,
     /// As `Host` has it: the only part of the address that is ever shown.
     authority: String,
@@ -43,7 +43,7 @@ pub(crate) struct Errand {
 
 /// What was answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct FetchedResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -52,7 +52,7 @@ pub(crate) struct Answer {
     pub(crate) is_whole: bool,
 }
 
-impl Answer {
+impl FetchedResponse {
     /// Its body, for those who go by what is in it, or why it is not to be believed: of a list that was
     /// cut off, what is left may well be read, and limits less.
     pub(crate) fn document(self) -> Result<Bytes, &'static str> {
@@ -64,7 +64,7 @@ impl Answer {
     }
 }
 
-impl Errand {
+impl HttpFetch {
     /// To `url`, or what is wrong with it. What is wrong is told without the URL, which may hold a
     /// secret.
     pub(crate) fn to(
@@ -75,8 +75,8 @@ impl Errand {
     ) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| "it is not a URL".to_owned())?;
         let scheme = match uri.scheme_str() {
-            Some("http") => Scheme::Http,
-            Some("https") => Scheme::Https,
+            Some("http") => UpstreamScheme::Http,
+            Some("https") => UpstreamScheme::Https,
             _ => return Err("it begins neither with `http://` nor with `https://`".to_owned()),
         };
         let authority = uri.authority().map_or("", |it| it.as_str());
@@ -91,7 +91,7 @@ impl Errand {
             port: uri.port_u16().unwrap_or(scheme.port()),
             prefix: String::new(),
             weight: 1,
-            http2: Http2::Never,
+            http2: Http2Use::Never,
         };
         let path = uri.path_and_query().map_or("/", |it| it.as_str());
         Ok(Self {
@@ -115,12 +115,12 @@ impl Errand {
         method: Method,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Answer, ErrandError> {
+    ) -> Result<FetchedResponse, ErrandError> {
         let request = self.request(method, headers, body)?;
         self.talk(request, async |head, body| {
             let body = Limited::new(body, self.bytes_max).collect().await;
             let body = body.map_err(|error| ErrandError::Broken(error.to_string()))?;
-            Ok(Answer {
+            Ok(FetchedResponse {
                 status: head.status,
                 is_whole: has_end(&head.headers),
                 headers: head.headers,
@@ -254,7 +254,7 @@ async fn beside<T>(connection: impl Future, talk: impl Future<Output = T>) -> T 
     .await
 }
 
-impl fmt::Debug for Errand {
+impl fmt::Debug for HttpFetch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Errand({})", self.authority)
     }
@@ -290,7 +290,7 @@ impl std::error::Error for ErrandError {}
 
 #[cfg(test)]
 mod tests {
-    use super::{Errand, ErrandError};
+    use super::{ErrandError, HttpFetch};
     use bytes::Bytes;
     use http::{HeaderMap, Method};
     use std::time::Duration;
@@ -299,12 +299,15 @@ mod tests {
     use tokio::net::TcpListener;
 
     /// Answers one errand with `answer`, and tells what was asked.
-    async fn run(answer: &str, bytes_max: usize) -> (String, Result<super::Answer, ErrandError>) {
+    async fn run(
+        answer: &str,
+        bytes_max: usize,
+    ) -> (String, Result<super::FetchedResponse, ErrandError>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it listens");
         let url = format!("http://{address}/hook?key=1");
         let second = Duration::from_secs(5);
-        let errand = Errand::to(&url, &UpstreamTls::default(), second, bytes_max);
+        let errand = HttpFetch::to(&url, &UpstreamTls::default(), second, bytes_max);
         let errand = errand.expect("a sound URL");
         let serve = async {
             let (mut stream, _) = listener.accept().await.expect("somebody comes");
@@ -379,7 +382,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_url_is_told_without_it() {
         for url in ["ftp://hush.example", "http://hush:pw@example.com/", "hush"] {
-            let refused = Errand::to(url, &UpstreamTls::default(), Duration::MAX, 1);
+            let refused = HttpFetch::to(url, &UpstreamTls::default(), Duration::MAX, 1);
             let why = refused.expect_err("not such a one");
             assert!(!why.contains("hush"), "{why}");
         }

@@ -7,9 +7,9 @@ use std::path::Path;
 /// When a file was changed, and what is known of it (who may read it, say), how long it is, and which it
 /// is; nothing where it cannot be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sight(Option<[i64; 6]>);
+pub(crate) struct FileStamp(Option<[i64; 6]>);
 
-impl Sight {
+impl FileStamp {
     /// How the file looks now.
     pub(crate) fn of(path: &Path) -> Self {
         // Links are followed: that is how Kubernetes mounts a `ConfigMap`, or a `Secret`.
@@ -30,7 +30,7 @@ impl Sight {
 
 #[cfg(test)]
 mod tests {
-    use super::Sight;
+    use super::FileStamp;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
@@ -42,10 +42,10 @@ mod tests {
         let name = format!("tidegate-sight-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::write(&path, "a secret").unwrap();
-        let before = Sight::of(&path);
+        let before = FileStamp::of(&path);
         let is_seen = (0..TRIES_MAX).any(|_| {
             fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-            Sight::of(&path) != before
+            FileStamp::of(&path) != before
         });
         fs::remove_file(&path).unwrap();
         assert!(is_seen);

@@ -1,7 +1,7 @@
 //! What goes on beside the doors for as long as they are open: lists, plans and counts are kept, and
 //! people are told what needs them.
 
-use crate::alerts::{Alert, AlertKind, Bell, Messenger, watch};
+use crate::alerts::{Alert, AlertKind, AlertSender, Messenger, watch};
 use crate::decider::Decider;
 use crate::tasks::Tasks;
 use crate::telemetry::room;
@@ -68,7 +68,7 @@ impl<S: Store + 'static> Upkeep<S> {
     }
 }
 
-fn tell(bell: &Bell, banned: &Banned) {
+fn tell(bell: &AlertSender, banned: &Banned) {
     let Banned { address, count, .. } = banned;
     let length = match banned.length {
         Some(length) => format!("for {length:?}"),

@@ -15,7 +15,7 @@ use std::process::Command;
 
 /// An etcd of one member. It ends with this value, and with the test process at the latest.
 #[derive(Debug)]
-pub struct Etcd {
+pub struct EtcdServer {
     program: PathBuf,
     client: Port,
     peer: Port,
@@ -25,7 +25,7 @@ pub struct Etcd {
     process: Option<Process>,
 }
 
-impl Etcd {
+impl EtcdServer {
     /// Starts one. Returns `None`, and says so, if etcd is not installed; with `CI` set, panics instead.
     pub fn start() -> Option<Self> {
         Self::start_with(&[], &[])
@@ -115,7 +115,7 @@ impl Etcd {
     }
 }
 
-impl Drop for Etcd {
+impl Drop for EtcdServer {
     fn drop(&mut self) {
         self.kill();
         remove(&self.folder);

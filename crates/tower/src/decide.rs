@@ -1,48 +1,48 @@
 //! From the head of a request to what becomes of it.
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, LayerResponse};
 use crate::extract::Extractors;
-use crate::future::Decided;
+use crate::future::DecidedRequest;
 use crate::peer;
 use crate::{Observation, RequestHead};
 use http::request::Parts;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tidegate::{Attempt, CheckError, Decision, Limiter, PendingDecision, Purpose, Rules, Store};
-use tidegate_http::question::{Head, Question};
+use tidegate::{AskPurpose, Attempt, CheckError, Decision, Limiter, PendingDecision, Rules, Store};
+use tidegate_http::question::{HttpQuestion, RequestHeadRef};
 
 /// What all services of a layer share. Nothing that decides changes once the layer is in use.
-pub(crate) struct Shared<S> {
+pub(crate) struct LayerInner<S> {
     pub(crate) limiter: Limiter<S>,
     /// The policy that is asked; the first one where absent.
     pub(crate) policy: Option<String>,
     pub(crate) extractors: Extractors,
-    pub(crate) observer: Option<Arc<Observer>>,
+    pub(crate) observer: Option<Arc<DecisionObserver>>,
     /// Whether it was said that a peer is not known.
     is_warned: AtomicBool,
 }
 
-type Observer = dyn Fn(Observation<'_>) + Send + Sync;
+type DecisionObserver = dyn Fn(Observation<'_>) + Send + Sync;
 
 /// What becomes of a request.
-pub(crate) enum Verdict {
+pub(crate) enum LayerVerdict {
     /// The application gets it.
     Pass(Decision),
     /// We answer ourselves.
-    Answer(Answer),
+    Answer(LayerResponse),
 }
 
 /// The result of asking.
 pub(crate) enum LayerAttempt<S> {
     /// Decided.
-    Done(Verdict),
+    Done(LayerVerdict),
     /// The store, or a limit, makes it wait; the token of the request was rejected for this reason, if one was.
     Pending(PendingDecision<S>, Option<&'static str>),
 }
 
 // By hand, because the store need not be one that can be cloned.
-impl<S> Clone for Shared<S> {
+impl<S> Clone for LayerInner<S> {
     fn clone(&self) -> Self {
         Self {
             limiter: self.limiter.clone(),
@@ -54,7 +54,7 @@ impl<S> Clone for Shared<S> {
     }
 }
 
-impl<S: Store> Shared<S> {
+impl<S: Store> LayerInner<S> {
     pub(crate) fn new(limiter: Limiter<S>) -> Self {
         Self {
             limiter,
@@ -76,7 +76,7 @@ impl<S: Store> Shared<S> {
         let token_refused = question.token_refused();
         let pairs = question.pairs();
         let request = question.request(&pairs);
-        let decided = match self.limiter.attempt(&rules, &request, Purpose::Pass) {
+        let decided = match self.limiter.attempt(&rules, &request, AskPurpose::Pass) {
             Ok(Attempt::Done(decision)) => Ok(decision),
             Ok(Attempt::Pending(pending)) => return LayerAttempt::Pending(pending, token_refused),
             Err(error) => Err(error),
@@ -91,12 +91,12 @@ impl<S: Store> Shared<S> {
         parts: Parts,
         pending: PendingDecision<S>,
         token_refused: Option<&'static str>,
-    ) -> Decided {
+    ) -> DecidedRequest {
         let decided = pending.decision().await;
         let head = RequestHead::of_parts(&parts);
         match self.verdict(head, decided, Some(pending.rules()), token_refused) {
-            Verdict::Pass(decision) => Decided::Pass(parts, decision),
-            Verdict::Answer(answer) => Decided::Answer(answer),
+            LayerVerdict::Pass(decision) => DecidedRequest::Pass(parts, decision),
+            LayerVerdict::Answer(answer) => DecidedRequest::Answer(answer),
         }
     }
 
@@ -107,7 +107,7 @@ impl<S: Store> Shared<S> {
         rules: &'a Rules,
         head: RequestHead<'a>,
         peer: Option<IpAddr>,
-    ) -> Question<'a> {
+    ) -> HttpQuestion<'a> {
         let told = &self.extractors;
         let peer = match &told.peer {
             Some(peer) => peer(head),
@@ -116,13 +116,13 @@ impl<S: Store> Shared<S> {
         if peer.is_none() {
             self.miss_peer(rules);
         }
-        let seen = Head {
+        let seen = RequestHeadRef {
             method: head.method(),
             uri: told.target(head),
             headers: head.headers(),
             peer,
         };
-        let mut question = Question::direct(rules, self.policy.as_deref(), seen);
+        let mut question = HttpQuestion::direct(rules, self.policy.as_deref(), seen);
         told.tell(head, &mut question);
         question
     }
@@ -154,7 +154,7 @@ impl<S: Store> Shared<S> {
         decided: Result<Decision, CheckError>,
         rules: Option<&Rules>,
         token_refused: Option<&'static str>,
-    ) -> Verdict {
+    ) -> LayerVerdict {
         if let Some(observer) = &self.observer {
             observer(Observation {
                 head,
@@ -163,11 +163,11 @@ impl<S: Store> Shared<S> {
             });
         }
         match decided {
-            Ok(decision) if decision.is_allowed() => Verdict::Pass(decision),
-            Ok(decision) => Verdict::Answer(answer::refused(&decision, head)),
+            Ok(decision) if decision.is_allowed() => LayerVerdict::Pass(decision),
+            Ok(decision) => LayerVerdict::Answer(answer::refused(&decision, head)),
             Err(_) => {
                 let policy = rules.and_then(|rules| rules.policy(self.policy.as_deref()));
-                Verdict::Answer(answer::undecided(policy, head))
+                LayerVerdict::Answer(answer::undecided(policy, head))
             }
         }
     }

@@ -5,12 +5,12 @@ use http::Uri;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate_http::question::Question;
+use tidegate_http::question::HttpQuestion;
 
 type Text = dyn for<'r> Fn(RequestHead<'r>) -> Option<Cow<'r, str>> + Send + Sync;
 type Number = dyn Fn(RequestHead<'_>) -> u64 + Send + Sync;
-type Target = dyn for<'r> Fn(RequestHead<'r>) -> Option<&'r Uri> + Send + Sync;
-type Address = dyn Fn(RequestHead<'_>) -> Option<IpAddr> + Send + Sync;
+type UriExtractor = dyn for<'r> Fn(RequestHead<'r>) -> Option<&'r Uri> + Send + Sync;
+type AddressFn = dyn Fn(RequestHead<'_>) -> Option<IpAddr> + Send + Sync;
 
 /// What the application tells of a request, each part by a function of its own.
 ///
@@ -23,9 +23,9 @@ pub(crate) struct Extractors {
     pub(crate) route: Option<Arc<Text>>,
     pub(crate) attributes: Vec<(Arc<str>, Arc<Text>)>,
     pub(crate) cost: Option<Arc<Number>>,
-    pub(crate) target: Option<Arc<Target>>,
+    pub(crate) target: Option<Arc<UriExtractor>>,
     /// Alone tells the peer, if it is there.
-    pub(crate) peer: Option<Arc<Address>>,
+    pub(crate) peer: Option<Arc<AddressFn>>,
 }
 
 impl Extractors {
@@ -36,7 +36,7 @@ impl Extractors {
     }
 
     /// Puts what the application tells of the request of `head` over what was found in it.
-    pub(crate) fn tell<'a>(&'a self, head: RequestHead<'a>, question: &mut Question<'a>) {
+    pub(crate) fn tell<'a>(&'a self, head: RequestHead<'a>, question: &mut HttpQuestion<'a>) {
         if let Some(user) = self.user.as_ref().and_then(|user| user(head)) {
             question.user(user);
         }

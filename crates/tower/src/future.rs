@@ -1,6 +1,6 @@
 //! The answer on its way.
 
-use crate::answer::Answer;
+use crate::answer::LayerResponse;
 use crate::body::ResponseBody;
 use http::request::Parts;
 use http::{Request, Response};
@@ -13,18 +13,18 @@ use tidegate_http::answer;
 use tower_service::Service;
 
 /// What becomes of a request once the store has answered.
-pub(crate) type Deciding = Pin<Box<dyn Future<Output = Decided> + Send>>;
+pub(crate) type Deciding = Pin<Box<dyn Future<Output = DecidedRequest> + Send>>;
 
 /// A request that a store has decided.
 #[expect(
     clippy::large_enum_variant,
     reason = "moved once, out of the future that made it"
 )]
-pub(crate) enum Decided {
+pub(crate) enum DecidedRequest {
     /// Allowed; its head is given back.
     Pass(Parts, Decision),
     /// Refused, or nothing could be decided.
-    Answer(Answer),
+    Answer(LayerResponse),
 }
 
 pin_project! {
@@ -57,7 +57,7 @@ pin_project! {
             decision: Decision,
         },
         /// There is an answer without it.
-        Answered { answer: Option<Answer> },
+        Answered { answer: Option<LayerResponse> },
     }
 }
 
@@ -82,7 +82,7 @@ where
         }
     }
 
-    pub(crate) fn answered(answer: Answer) -> Self {
+    pub(crate) fn answered(answer: LayerResponse) -> Self {
         Self {
             state: State::Answered {
                 answer: Some(answer),
@@ -108,11 +108,11 @@ where
                     let decided = ready!(deciding.as_mut().poll(cx));
                     let (mut service, body) = waiting.take().expect("taken once, right here");
                     match decided {
-                        Decided::Pass(parts, decision) => State::Calling {
+                        DecidedRequest::Pass(parts, decision) => State::Calling {
                             future: service.call(Request::from_parts(parts, body)),
                             decision,
                         },
-                        Decided::Answer(answer) => State::Answered {
+                        DecidedRequest::Answer(answer) => State::Answered {
                             answer: Some(answer),
                         },
                     }

@@ -1,6 +1,6 @@
 //! The layer: a limiter, and how requests are understood.
 
-use crate::decide::Shared;
+use crate::decide::LayerInner;
 use crate::service::RateLimit;
 use crate::{Observation, RequestHead};
 use http::Uri;
@@ -40,14 +40,14 @@ use tower_layer::Layer;
 /// ```
 #[must_use]
 pub struct RateLimitLayer<S = MemoryStore> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<LayerInner<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {
     /// Asks the first policy of `limiter` about every request.
     pub fn new(limiter: Limiter<S>) -> Self {
         Self {
-            shared: Arc::new(Shared::new(limiter)),
+            shared: Arc::new(LayerInner::new(limiter)),
         }
     }
 
@@ -169,7 +169,7 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|shared| shared.observer = Some(Arc::new(observer)))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Shared<S>)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut LayerInner<S>)) -> Self {
         change(Arc::make_mut(&mut self.shared));
         self
     }

@@ -62,7 +62,7 @@
 //!
 //! If the peer is a trusted proxy, the client is who the proxy says it is. That, users, API keys and
 //! attributes are found out as the section `client` of the configuration says, or
-//! [`Builder::client`](tidegate::Builder::client) in code. What the application knows better, it
+//! [`LimiterBuilder::client`](tidegate::LimiterBuilder::client) in code. What the application knows better, it
 //! tells by functions: [`RateLimitLayer`] has an example.
 //!
 //! Paths are those that clients ask for, also inside a nested router of axum's (with the feature

@@ -2,7 +2,7 @@
 
 use crate::RequestHead;
 use crate::body::ResponseBody;
-use crate::decide::{LayerAttempt, Shared, Verdict};
+use crate::decide::{LayerAttempt, LayerInner, LayerVerdict};
 use crate::future::ResponseFuture;
 use http::{Request, Response};
 use std::fmt;
@@ -25,12 +25,12 @@ use tower_service::Service;
 /// inner service is busy, a request that would be refused waits as well.
 pub struct RateLimit<Svc, S = MemoryStore> {
     inner: Svc,
-    shared: Arc<Shared<S>>,
+    shared: Arc<LayerInner<S>>,
     peer: Option<IpAddr>,
 }
 
 impl<Svc, S> RateLimit<Svc, S> {
-    pub(crate) fn new(inner: Svc, shared: Arc<Shared<S>>) -> Self {
+    pub(crate) fn new(inner: Svc, shared: Arc<LayerInner<S>>) -> Self {
         Self {
             inner,
             shared,
@@ -80,10 +80,10 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
         match self.shared.ask(head, self.peer) {
-            LayerAttempt::Done(Verdict::Pass(decision)) => {
+            LayerAttempt::Done(LayerVerdict::Pass(decision)) => {
                 ResponseFuture::calling(self.inner.call(request), decision)
             }
-            LayerAttempt::Done(Verdict::Answer(answer)) => ResponseFuture::answered(answer),
+            LayerAttempt::Done(LayerVerdict::Answer(answer)) => ResponseFuture::answered(answer),
             LayerAttempt::Pending(pending, token_refused) => {
                 // The service that is ready goes with the request; its clone is not, and stays.
                 let clone = self.inner.clone();

@@ -10,7 +10,7 @@ use tidegate_core::cas::CasStore;
 use tidegate_core::{Ask, ManualClock, Quota, Store, StoreErrorKind, Timestamp};
 use tidegate_store_laws::laws::{Subject, law_12_unknown_is_an_error};
 use tidegate_store_laws::store_laws;
-use tidegate_testkit::etcd::Etcd as Server;
+use tidegate_testkit::etcd::EtcdServer as Server;
 use tokio::runtime::Runtime;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime starts"));

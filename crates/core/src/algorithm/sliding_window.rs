@@ -19,14 +19,14 @@ pub struct SlidingWindow {
 }
 
 /// The windows as `now` sees them, and how many ticks of the present one are over.
-struct View {
+struct WindowView {
     window: SlidingWindow,
     elapsed: u64,
 }
 
 impl SlidingWindow {
     #[inline]
-    fn at(self, quota: &Quota, now: Timestamp) -> View {
+    fn at(self, quota: &Quota, now: Timestamp) -> WindowView {
         let tick = now.as_micros() / quota.tick_us;
         let index = tick / quota.period;
         let elapsed = tick % quota.period;
@@ -36,13 +36,13 @@ impl SlidingWindow {
             Some(_) => (0, 0),
             // The clock has gone back: the stored window is taken to have just begun.
             None => {
-                return View {
+                return WindowView {
                     window: self,
                     elapsed: 0,
                 };
             }
         };
-        View {
+        WindowView {
             window: Self {
                 index,
                 current,
@@ -132,7 +132,7 @@ impl SlidingWindow {
     }
 }
 
-impl View {
+impl WindowView {
     /// The estimate times the period, in units × ticks.
     #[inline]
     fn weight(&self, quota: &Quota) -> u64 {

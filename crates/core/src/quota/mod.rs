@@ -22,7 +22,7 @@ pub mod spec;
 pub use change::{Basis, OnChange, same_share};
 pub use error::QuotaError;
 pub use numbers::QuotaNumbers;
-pub use queue::Place;
+pub use queue::QueueTurn;
 pub use spec::QuotaSpec;
 
 use std::num::NonZeroU64;

@@ -9,7 +9,7 @@ use crate::Outcome;
 
 /// A place that an [`Op::Take`](crate::Op::Take) by a [queueing](Quota::queueing) quota took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueueTurn {
     /// Microseconds until its turn; 0 if the units were there at once.
     pub wait_us: u64,
     /// Whole units left to those who would not wait.
@@ -85,15 +85,15 @@ impl Quota {
     /// comes that was just made, and what those get who would not wait.
     ///
     /// The turn is never early and at most one tick late.
-    pub fn place(&self, outcome: &Outcome) -> Place {
+    pub fn place(&self, outcome: &Outcome) -> QueueTurn {
         if self.algorithm != Algorithm::TokenBucket || outcome.remaining >= self.overdraft {
-            return Place {
+            return QueueTurn {
                 wait_us: 0,
                 remaining: outcome.remaining.saturating_sub(self.overdraft),
             };
         }
         let brim_us = (self.brim / self.drain).saturating_mul(self.tick_us.get());
-        Place {
+        QueueTurn {
             wait_us: outcome.reset_us.saturating_sub(brim_us),
             remaining: 0,
         }

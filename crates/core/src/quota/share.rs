@@ -10,7 +10,7 @@ const DRAIN_MAX: u64 = EXACT_MAX >> 2;
 
 /// Units per tick.
 #[derive(Clone, Copy)]
-struct Rate {
+struct TickRate {
     drain: u128,
     price: u128,
 }
@@ -56,7 +56,7 @@ impl Quota {
         if self.algorithm != Algorithm::TokenBucket {
             return reduced.derive();
         }
-        let rate = Rate {
+        let rate = TickRate {
             drain: u128::from(self.drain.get()).saturating_mul(numerator.into()),
             price: u128::from(self.price.get()).saturating_mul(denominator.get()),
         };
@@ -82,7 +82,7 @@ impl Quota {
     }
 
     /// The same at another rate, if every product stays exact.
-    fn at_rate(self, rate: Rate) -> Option<Self> {
+    fn at_rate(self, rate: TickRate) -> Option<Self> {
         let drain = NonZeroU64::new(u64::try_from(rate.drain).ok()?)?;
         let price = NonZeroU64::new(u64::try_from(rate.price).ok()?)?;
         let most = Most::of(self.tick_us, drain, price).overdraft(self.capacity)?;
@@ -106,7 +106,7 @@ impl Quota {
     }
 }
 
-impl Rate {
+impl TickRate {
     fn reduced(self) -> Self {
         let (mut a, mut b) = (self.drain, self.price);
         while let Some(rest) = a.checked_rem(b) {

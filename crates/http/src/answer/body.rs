@@ -1,32 +1,34 @@
 //! Bodies: wordings with the values in their places, escaped for the content type.
 
-use super::facts::{Facts, Value};
+use super::facts::{FactValue, RefusalFacts};
 use crate::text::{write_json, write_json_string, write_markup, write_plain};
-use tidegate_policy::respond::{Escaping, Piece, Placeholder, Wording};
+use tidegate_policy::respond::{Escaping, Placeholder, Wording, WordingPiece};
 
 /// The body of an answer.
-pub(super) fn body(facts: &Facts<'_>) -> Vec<u8> {
+pub(super) fn body(facts: &RefusalFacts<'_>) -> Vec<u8> {
     let wording = &facts.refusal.body;
     let escaping = facts.refusal.escaping();
     let mut out = Vec::with_capacity(wording.as_str().len().saturating_add(128));
     for piece in wording.pieces() {
         match piece {
-            Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-            Piece::Value(placeholder) => write(&facts.value(*placeholder), escaping, &mut out),
+            WordingPiece::Text(text) => out.extend_from_slice(text.as_bytes()),
+            WordingPiece::Value(placeholder) => {
+                write(&facts.value(*placeholder), escaping, &mut out)
+            }
         }
     }
     out
 }
 
 /// A wording as text, not yet escaped for anything.
-pub(super) fn plain(wording: &Wording, facts: &Facts<'_>) -> String {
+pub(super) fn plain(wording: &Wording, facts: &RefusalFacts<'_>) -> String {
     let mut out = Vec::new();
     for piece in wording.pieces() {
         match piece {
-            Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+            WordingPiece::Text(text) => out.extend_from_slice(text.as_bytes()),
             // A message within itself would have no end.
-            Piece::Value(Placeholder::Message | Placeholder::Detail) => {}
-            Piece::Value(placeholder) => {
+            WordingPiece::Value(Placeholder::Message | Placeholder::Detail) => {}
+            WordingPiece::Value(placeholder) => {
                 write(&facts.value(*placeholder), Escaping::Plain, &mut out);
             }
         }
@@ -34,15 +36,15 @@ pub(super) fn plain(wording: &Wording, facts: &Facts<'_>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn write(value: &Value<'_>, escaping: Escaping, out: &mut Vec<u8>) {
+fn write(value: &FactValue<'_>, escaping: Escaping, out: &mut Vec<u8>) {
     match value {
-        Value::Text(text) => write_text(text, escaping, out),
-        Value::Number(Some(number)) => {
+        FactValue::Text(text) => write_text(text, escaping, out),
+        FactValue::Number(Some(number)) => {
             out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes());
         }
-        Value::Number(None) if escaping == Escaping::Json => out.extend_from_slice(b"null"),
-        Value::Number(None) => {}
-        Value::Names(names) if escaping == Escaping::Json => {
+        FactValue::Number(None) if escaping == Escaping::Json => out.extend_from_slice(b"null"),
+        FactValue::Number(None) => {}
+        FactValue::Names(names) if escaping == Escaping::Json => {
             let mut before = b'[';
             for name in names {
                 out.push(before);
@@ -51,7 +53,7 @@ fn write(value: &Value<'_>, escaping: Escaping, out: &mut Vec<u8>) {
             }
             out.extend_from_slice(if names.is_empty() { b"[]" } else { b"]" });
         }
-        Value::Names(names) => write_text(&names.join(", "), escaping, out),
+        FactValue::Names(names) => write_text(&names.join(", "), escaping, out),
     }
 }
 

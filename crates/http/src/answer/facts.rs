@@ -5,8 +5,10 @@ use crate::clock;
 use http::StatusCode;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use tidegate::{Applied, DecidedBy, Decision, Reason};
-use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Spoken, Wording};
+use tidegate::{AnswerReason, AppliedBand, DecidedBy, Decision};
+use tidegate_policy::respond::{
+    HeaderNames, NameVisibility, Placeholder, RefusalStyle, Respond, Wording,
+};
 
 /// Why the request does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub(super) enum Case {
     Nobody,
     /// A guard keeps it out, and no limit was asked; it is let in by itself after this many seconds,
     /// rounded up, if ever.
-    Barred(Reason, Option<u64>),
+    Barred(AnswerReason, Option<u64>),
     /// The store did not answer, and so nobody knows.
     Unknown,
 }
@@ -35,17 +37,17 @@ const REDUCED_CAPACITY: &str =
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
 /// What there is to say of a request that does not pass.
-pub(super) struct Facts<'a> {
+pub(super) struct RefusalFacts<'a> {
     pub(super) case: Case,
     pub(super) respond: &'a Respond,
-    pub(super) refusal: &'a Refusal,
+    pub(super) refusal: &'a RefusalStyle,
     decision: Option<&'a Decision>,
     /// Empty where no answer is made that could carry one.
     correlation: &'a str,
 }
 
 /// A value, before it is written in one format or another.
-pub(super) enum Value<'a> {
+pub(super) enum FactValue<'a> {
     Text(Cow<'a, str>),
     /// Absent where there is none to tell.
     Number(Option<u64>),
@@ -96,11 +98,11 @@ impl Case {
             }
             Self::Never => "Rate limit exceeded. This request can never pass.".into(),
             Self::Nobody => "The request lacks an identity without which it cannot pass.".into(),
-            Self::Barred(Reason::Blacklisted, None) => "This address is not let in.".into(),
-            Self::Barred(Reason::Blacklisted, Some(1)) => {
+            Self::Barred(AnswerReason::Blacklisted, None) => "This address is not let in.".into(),
+            Self::Barred(AnswerReason::Blacklisted, Some(1)) => {
                 "This address is not let in. Try again in 1 second.".into()
             }
-            Self::Barred(Reason::Blacklisted, Some(wait)) => {
+            Self::Barred(AnswerReason::Blacklisted, Some(wait)) => {
                 format!("This address is not let in. Try again in {wait} seconds.").into()
             }
             Self::Barred(..) => "This client is on a list of blocked clients.".into(),
@@ -112,7 +114,7 @@ impl Case {
 }
 
 /// Whole seconds until the request would pass, rounded up; `None` where it never can.
-pub(super) fn seconds(applied: &Applied<'_>) -> Option<u64> {
+pub(super) fn seconds(applied: &AppliedBand<'_>) -> Option<u64> {
     applied.wait().as_micros().map(up)
 }
 
@@ -129,7 +131,7 @@ pub(super) fn up(micros: u64) -> u64 {
 }
 
 /// Seconds until the bucket is as good as new, rounded up.
-pub(super) fn reset_s(applied: &Applied<'_>) -> u64 {
+pub(super) fn reset_s(applied: &AppliedBand<'_>) -> u64 {
     let reset = u64::try_from(applied.reset_after().as_micros());
     up(reset.unwrap_or(u64::MAX))
 }
@@ -137,23 +139,23 @@ pub(super) fn reset_s(applied: &Applied<'_>) -> u64 {
 /// Seconds until things look better: on a refusal until the request would pass, so that no client reads
 /// two answers to one question, and the window where it never can; else until the bucket is as good
 /// as new.
-pub(super) fn passes_s(applied: &Applied<'_>, is_allowed: bool) -> u64 {
+pub(super) fn passes_s(applied: &AppliedBand<'_>, is_allowed: bool) -> u64 {
     if is_allowed {
         return reset_s(applied);
     }
-    let window_s = || applied.spoken().map_or(0, Spoken::window_s);
+    let window_s = || applied.spoken().map_or(0, HeaderNames::window_s);
     seconds(applied).unwrap_or_else(window_s)
 }
 
 /// When the bucket is as good as new, in seconds since the epoch, rounded up.
-pub(super) fn reset_epoch(decision: &Decision, applied: &Applied<'_>) -> u64 {
+pub(super) fn reset_epoch(decision: &Decision, applied: &AppliedBand<'_>) -> u64 {
     let reset = u64::try_from(applied.reset_after().as_micros()).unwrap_or(u64::MAX);
     up(decision.wall_time().plus(reset).as_micros())
 }
 
 // === impl Facts ===
 
-impl<'a> Facts<'a> {
+impl<'a> RefusalFacts<'a> {
     /// What there is to say of a refusal.
     pub(super) fn of(decision: &'a Decision, correlation: &'a str) -> Self {
         let (case, respond) = (Case::of(decision), decision.respond());
@@ -216,21 +218,21 @@ impl<'a> Facts<'a> {
     }
 
     /// What stands in the place of `placeholder`.
-    pub(super) fn value(&self, placeholder: Placeholder) -> Value<'_> {
+    pub(super) fn value(&self, placeholder: Placeholder) -> FactValue<'_> {
         match placeholder {
-            Placeholder::Type => Value::Text(self.type_uri().into()),
-            Placeholder::Title => Value::Text(self.title().into()),
-            Placeholder::Detail => Value::Text(self.detail()),
-            Placeholder::Message => Value::Text(self.message()),
-            Placeholder::Policy => Value::Text(self.policy()),
-            Placeholder::Limit => Value::Text(self.limit()),
-            Placeholder::Band => Value::Text(self.band()),
-            Placeholder::Status => Value::Number(Some(self.status().as_u16().into())),
-            Placeholder::ResetRfc3339 => Value::Text(instant(self.reset_epoch())),
-            Placeholder::NowRfc3339 => Value::Text(instant(Some(self.now()))),
-            Placeholder::CorrelationId => Value::Text(self.correlation().into()),
-            Placeholder::ViolatedPolicies => Value::Names(self.violated()),
-            other => Value::Number(self.number(other)),
+            Placeholder::Type => FactValue::Text(self.type_uri().into()),
+            Placeholder::Title => FactValue::Text(self.title().into()),
+            Placeholder::Detail => FactValue::Text(self.detail()),
+            Placeholder::Message => FactValue::Text(self.message()),
+            Placeholder::Policy => FactValue::Text(self.policy()),
+            Placeholder::Limit => FactValue::Text(self.limit()),
+            Placeholder::Band => FactValue::Text(self.band()),
+            Placeholder::Status => FactValue::Number(Some(self.status().as_u16().into())),
+            Placeholder::ResetRfc3339 => FactValue::Text(instant(self.reset_epoch())),
+            Placeholder::NowRfc3339 => FactValue::Text(instant(Some(self.now()))),
+            Placeholder::CorrelationId => FactValue::Text(self.correlation().into()),
+            Placeholder::ViolatedPolicies => FactValue::Names(self.violated()),
+            other => FactValue::Number(self.number(other)),
         }
     }
 
@@ -256,7 +258,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The band that is reported, if one was asked.
-    fn told(&self) -> Option<Applied<'a>> {
+    fn told(&self) -> Option<AppliedBand<'a>> {
         let binding = self.decision?.binding()?;
         binding.spoken().map(|_| binding)
     }
@@ -317,8 +319,8 @@ impl<'a> Facts<'a> {
             return Cow::default();
         };
         match self.respond.names {
-            Names::Shown => decision.policy().into(),
-            Names::Hidden => ordinal(decision.policy_index()),
+            NameVisibility::Shown => decision.policy().into(),
+            NameVisibility::Hidden => ordinal(decision.policy_index()),
         }
     }
 
@@ -327,8 +329,8 @@ impl<'a> Facts<'a> {
             return Cow::default();
         };
         match self.respond.names {
-            Names::Shown => binding.limit().into(),
-            Names::Hidden => ordinal(binding.limit_index()),
+            NameVisibility::Shown => binding.limit().into(),
+            NameVisibility::Hidden => ordinal(binding.limit_index()),
         }
     }
 
@@ -337,12 +339,12 @@ impl<'a> Facts<'a> {
             return Cow::default();
         };
         match self.respond.names {
-            Names::Shown => binding
+            NameVisibility::Shown => binding
                 .label()
                 .or(binding.band())
                 .unwrap_or_default()
                 .into(),
-            Names::Hidden => binding.band_index().map_or_else(Cow::default, ordinal),
+            NameVisibility::Hidden => binding.band_index().map_or_else(Cow::default, ordinal),
         }
     }
 

@@ -6,8 +6,10 @@ use super::skipped;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
-use tidegate::{Applied, Decision};
-use tidegate_policy::respond::{Dialect, LimitCounts, Reset, Respond, Spoken, XField, XRateLimit};
+use tidegate::{AppliedBand, Decision};
+use tidegate_policy::respond::{
+    Dialect, HeaderNames, LimitHeaderValue, ResetFormat, Respond, XField, XRateLimit,
+};
 
 pub(super) const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -32,10 +34,10 @@ const SEPARATOR: &[u8] = b", ";
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
 /// What is told: the band that is reported, and all others that the request met.
-struct Told<'a> {
+struct ReportedBands<'a> {
     decision: &'a Decision,
-    binding: Applied<'a>,
-    spoken: &'a Spoken,
+    binding: AppliedBand<'a>,
+    spoken: &'a HeaderNames,
 }
 
 /// Adds the fields of every dialect that the policy speaks.
@@ -53,7 +55,7 @@ pub(super) fn add(decision: &Decision, headers: &mut HeaderMap) {
     let Some(spoken) = binding.spoken() else {
         return;
     };
-    let told = Told {
+    let told = ReportedBands {
         decision,
         binding,
         spoken,
@@ -82,14 +84,14 @@ fn count(respond: &Respond) -> usize {
 
 // === impl Told ===
 
-impl Told<'_> {
+impl ReportedBands<'_> {
     fn x_ratelimit(&self, spoken_so: &XRateLimit, headers: &mut HeaderMap) {
         for field in &spoken_so.fields {
             match field {
                 XField::Limit => {
                     let limit = match spoken_so.limit {
-                        LimitCounts::Capacity => self.binding.capacity(),
-                        LimitCounts::PerSecond => self.spoken.per_second(),
+                        LimitHeaderValue::Capacity => self.binding.capacity(),
+                        LimitHeaderValue::PerSecond => self.spoken.per_second(),
                     };
                     headers.insert(X_LIMIT, number(limit));
                 }
@@ -107,12 +109,12 @@ impl Told<'_> {
         }
     }
 
-    fn x_reset(&self, reset: Reset) -> HeaderValue {
+    fn x_reset(&self, reset: ResetFormat) -> HeaderValue {
         match reset {
-            Reset::Epoch => number(reset_epoch(self.decision, &self.binding)),
-            Reset::Delta => number(self.reset_s()),
-            Reset::Rfc3339 => {
-                let mut line = Line::new();
+            ResetFormat::Epoch => number(reset_epoch(self.decision, &self.binding)),
+            ResetFormat::Delta => number(self.reset_s()),
+            ResetFormat::Rfc3339 => {
+                let mut line = FieldBuffer::new();
                 let at = reset_epoch(self.decision, &self.binding);
                 crate::text::write_instant(at, &mut line);
                 value(&line)
@@ -130,19 +132,29 @@ impl Told<'_> {
     }
 
     fn draft_03(&self, headers: &mut HeaderMap) {
-        let mut limit = Line::new();
+        let mut limit = FieldBuffer::new();
         push_number(&mut limit, self.binding.capacity());
-        list(&mut limit, self.spoken, self.enforced(), Spoken::draft_03);
+        list(
+            &mut limit,
+            self.spoken,
+            self.enforced(),
+            HeaderNames::draft_03,
+        );
         headers.insert(LIMIT, value(&limit));
         headers.insert(REMAINING, number(self.binding.remaining()));
         headers.insert(RESET, number(self.passes_s()));
     }
 
     fn draft_11(&self, headers: &mut HeaderMap) {
-        let mut policy = Line::new();
-        list(&mut policy, self.spoken, self.enforced(), Spoken::draft_11);
+        let mut policy = FieldBuffer::new();
+        list(
+            &mut policy,
+            self.spoken,
+            self.enforced(),
+            HeaderNames::draft_11,
+        );
         headers.insert(POLICY, value(&policy));
-        let mut state = Line::new();
+        let mut state = FieldBuffer::new();
         state.push(b'"');
         state.extend_from_slice(self.spoken.name().as_bytes());
         state.extend_from_slice(b"\";r=");
@@ -153,7 +165,7 @@ impl Told<'_> {
     }
 
     /// Every band that counted, in the order written.
-    fn enforced(&self) -> impl Iterator<Item = &Spoken> {
+    fn enforced(&self) -> impl Iterator<Item = &HeaderNames> {
         let applied = self.decision.applied();
         applied
             .filter(|applied| !applied.is_shadow())
@@ -173,10 +185,10 @@ impl Told<'_> {
 
 /// Appends bands, in the order written, as far as there is room; the one that is reported always.
 pub(super) fn list<'a>(
-    line: &mut Line,
-    reported: &'a Spoken,
-    all: impl Iterator<Item = &'a Spoken>,
-    spell: impl Fn(&Spoken) -> &str,
+    line: &mut FieldBuffer,
+    reported: &'a HeaderNames,
+    all: impl Iterator<Item = &'a HeaderNames>,
+    spell: impl Fn(&HeaderNames) -> &str,
 ) {
     let binding = spell(reported);
     let mut is_binding_due = true;
@@ -201,14 +213,14 @@ pub(super) fn list<'a>(
 }
 
 /// A value while it is written.
-pub(super) type Line = SmallVec<[u8; 128]>;
+pub(super) type FieldBuffer = SmallVec<[u8; 128]>;
 
 /// A number as a value.
 pub(super) fn number(number: u64) -> HeaderValue {
     value(itoa::Buffer::new().format(number).as_bytes())
 }
 
-pub(super) fn push_number(line: &mut Line, number: u64) {
+pub(super) fn push_number(line: &mut FieldBuffer, number: u64) {
     line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 

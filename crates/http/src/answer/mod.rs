@@ -43,11 +43,11 @@ mod skipped;
 
 pub use correlation::Correlation;
 
-use facts::Facts;
+use facts::RefusalFacts;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response};
 use std::borrow::Cow;
-use tidegate::{Applied, Decision};
+use tidegate::{AppliedBand, Decision};
 use tidegate_policy::Respond;
 
 /// Adds what the client is told of its limits: every dialect that the policy speaks. Nothing where
@@ -65,7 +65,7 @@ pub fn inform(decision: &Decision, headers: &mut HeaderMap) {
 /// Where the store did not answer and the limit refuses for that reason, the status is 503 whatever
 /// is configured: nobody exceeded anything.
 pub fn refuse(decision: &Decision, correlation: &Correlation) -> Response<Vec<u8>> {
-    let mut answer = answer(&Facts::of(decision, correlation.as_str()));
+    let mut answer = answer(&RefusalFacts::of(decision, correlation.as_str()));
     inform(decision, answer.headers_mut());
     answer
 }
@@ -74,7 +74,7 @@ pub fn refuse(decision: &Decision, correlation: &Correlation) -> Response<Vec<u8
 /// the policy says, if it is known.
 pub fn unavailable(respond: Option<&Respond>, correlation: &Correlation) -> Response<Vec<u8>> {
     let respond = respond.unwrap_or(Respond::standard());
-    answer(&Facts::unknown(respond, correlation.as_str()))
+    answer(&RefusalFacts::unknown(respond, correlation.as_str()))
 }
 
 /// Seconds until the same request would pass if nobody else came, rounded up: what `Retry-After`
@@ -106,7 +106,7 @@ pub fn retry_after_seconds(decision: &Decision) -> Option<u64> {
 /// assert_eq!(too_much.binding().map(|band| passes_after_seconds(&band)), Some(60));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn passes_after_seconds(applied: &Applied<'_>) -> u64 {
+pub fn passes_after_seconds(applied: &AppliedBand<'_>) -> u64 {
     facts::passes_s(applied, applied.is_allowed())
 }
 
@@ -114,13 +114,13 @@ pub fn passes_after_seconds(applied: &Applied<'_>) -> u64 {
 /// be decided. It is the `detail` of a body, for protocols that have a place for little more.
 pub fn detail(decision: Option<&Decision>) -> Cow<'static, str> {
     match decision {
-        Some(decision) => Facts::of(decision, "").detail(),
-        None => Facts::unknown(Respond::standard(), "").detail(),
+        Some(decision) => RefusalFacts::of(decision, "").detail(),
+        None => RefusalFacts::unknown(Respond::standard(), "").detail(),
     }
 }
 
 /// The answer that these facts amount to, but for what they say of limits.
-fn answer(facts: &Facts<'_>) -> Response<Vec<u8>> {
+fn answer(facts: &RefusalFacts<'_>) -> Response<Vec<u8>> {
     let mut answer = Response::new(body::body(facts));
     *answer.status_mut() = facts.status();
     let headers = answer.headers_mut();

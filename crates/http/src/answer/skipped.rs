@@ -3,15 +3,15 @@
 
 use super::facts::up;
 use super::fields::{
-    LIMIT, Line, POLICY, RESET, X_LIMIT, X_RESET, list, number, push_number, value,
+    FieldBuffer, LIMIT, POLICY, RESET, X_LIMIT, X_RESET, list, number, push_number, value,
 };
 use http::HeaderMap;
-use tidegate::{Decision, Skipped};
-use tidegate_policy::respond::{Dialect, LimitCounts, Reset, Spoken, XField};
+use tidegate::{Decision, SkippedBand};
+use tidegate_policy::respond::{Dialect, HeaderNames, LimitHeaderValue, ResetFormat, XField};
 
 /// Adds the fields of every dialect that the policy speaks, as far as the policy knows their values.
 #[cold]
-pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut HeaderMap) {
+pub(super) fn add(decision: &Decision, unasked: &SkippedBand<'_>, headers: &mut HeaderMap) {
     let Some(spoken) = unasked.spoken() else {
         return;
     };
@@ -27,8 +27,8 @@ pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut Head
                 let x_ratelimit = &respond.x_ratelimit;
                 if x_ratelimit.fields.contains(&XField::Limit) {
                     let limit = match x_ratelimit.limit {
-                        LimitCounts::Capacity => unasked.capacity(),
-                        LimitCounts::PerSecond => spoken.per_second(),
+                        LimitHeaderValue::Capacity => unasked.capacity(),
+                        LimitHeaderValue::PerSecond => spoken.per_second(),
                     };
                     headers.insert(X_LIMIT, number(limit));
                 }
@@ -38,10 +38,10 @@ pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut Head
                 {
                     let at = up(at.as_micros());
                     let reset = match x_ratelimit.reset {
-                        Reset::Epoch => number(at),
-                        Reset::Delta => number(up(reset_us)),
-                        Reset::Rfc3339 => {
-                            let mut line = Line::new();
+                        ResetFormat::Epoch => number(at),
+                        ResetFormat::Delta => number(up(reset_us)),
+                        ResetFormat::Rfc3339 => {
+                            let mut line = FieldBuffer::new();
                             crate::text::write_instant(at, &mut line);
                             value(&line)
                         }
@@ -50,9 +50,9 @@ pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut Head
                 }
             }
             Dialect::Draft03 => {
-                let mut limit = Line::new();
+                let mut limit = FieldBuffer::new();
                 push_number(&mut limit, unasked.capacity());
-                list(&mut limit, spoken, all(), Spoken::draft_03);
+                list(&mut limit, spoken, all(), HeaderNames::draft_03);
                 headers.insert(LIMIT, value(&limit));
                 if let Some(reset_us) = reset_us {
                     headers.insert(RESET, number(up(reset_us)));
@@ -60,8 +60,8 @@ pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut Head
             }
             // `RateLimit` needs what remains.
             Dialect::Draft11 => {
-                let mut policy = Line::new();
-                list(&mut policy, spoken, all(), Spoken::draft_11);
+                let mut policy = FieldBuffer::new();
+                list(&mut policy, spoken, all(), HeaderNames::draft_11);
                 headers.insert(POLICY, value(&policy));
             }
             _ => {}

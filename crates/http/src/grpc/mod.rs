@@ -34,9 +34,9 @@ use http::{HeaderMap, HeaderValue};
 
 /// The kind of gRPC that a caller speaks, which is the content type of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flavour(&'static str);
+pub struct GrpcContentType(&'static str);
 
-impl Flavour {
+impl GrpcContentType {
     /// The kind of gRPC that a request with these headers speaks; `None` if it speaks none.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let kind = headers.get(CONTENT_TYPE)?.as_bytes();
@@ -76,7 +76,7 @@ mod tests {
         let flavour = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-            Flavour::of(&headers).map(|it| it.0)
+            GrpcContentType::of(&headers).map(|it| it.0)
         };
         for (kind, expected) in [
             ("application/grpc", Some("application/grpc")),
@@ -96,6 +96,6 @@ mod tests {
         ] {
             assert_eq!(flavour(kind), expected, "{kind}");
         }
-        assert_eq!(Flavour::of(&HeaderMap::new()), None);
+        assert_eq!(GrpcContentType::of(&HeaderMap::new()), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A status instead of an answer: what gRPC calls trailers only.
 
-use super::Flavour;
+use super::GrpcContentType;
 use super::encode::{self, percent};
 use crate::answer;
 use base64::Engine as _;
@@ -71,7 +71,7 @@ impl Status {
 
     /// Turns what would be answered over plain HTTP into what gRPC wants: the same headers, and the
     /// status among them.
-    pub fn instead_of<B>(&self, http: Response<B>, flavour: Flavour) -> Response<()> {
+    pub fn instead_of<B>(&self, http: Response<B>, flavour: GrpcContentType) -> Response<()> {
         let mut answer = http.map(|_| ());
         *answer.status_mut() = StatusCode::OK;
         let code = self.code as u8;

@@ -1,7 +1,7 @@
 //! A request's head, as every HTTP server has it.
 
 use super::authority::bare;
-use super::told::Told;
+use super::told::ForwardedRequest;
 use crate::clock;
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Uri};
@@ -9,11 +9,11 @@ use std::fmt;
 use std::iter;
 use std::net::IpAddr;
 use tidegate::Rules;
-use tidegate_policy::client::{Asking, Headers, Identity};
+use tidegate_policy::client::{ClientIdentity, Headers, RequestFacts};
 
 /// The head of a request.
 #[derive(Clone, Copy)]
-pub struct Head<'a> {
+pub struct RequestHeadRef<'a> {
     /// The method.
     pub method: &'a Method,
     /// The target.
@@ -24,7 +24,7 @@ pub struct Head<'a> {
     pub peer: Option<IpAddr>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> RequestHeadRef<'a> {
     /// The host that is asked for. An absolute target counts before `Host` (RFC 9112, 3.2.2); of two
     /// `Host`s, nobody knows which one the application would believe.
     pub fn host(self) -> Option<&'a str> {
@@ -39,8 +39,8 @@ impl<'a> Head<'a> {
     }
 
     /// Identifies the client that sent this request itself, for any policy: see
-    /// [`Question::identified`](super::Question::identified).
-    pub fn identify(self, rules: &'a Rules) -> Identity<'a> {
+    /// [`HttpQuestion::identified`](super::HttpQuestion::identified).
+    pub fn identify(self, rules: &'a Rules) -> ClientIdentity<'a> {
         rules.client().identify(&self.asking(self.target()))
     }
 
@@ -51,8 +51,8 @@ impl<'a> Head<'a> {
     }
 
     /// What this request says of itself; the host, which is seldom needed, only if it is wanted.
-    pub(super) fn told(self, wants_host: bool) -> Told<'a> {
-        Told {
+    pub(super) fn told(self, wants_host: bool) -> ForwardedRequest<'a> {
+        ForwardedRequest {
             method: Some(self.method.as_str()),
             uri: self.target(),
             uri_by: None,
@@ -60,10 +60,10 @@ impl<'a> Head<'a> {
         }
     }
 
-    pub(super) fn asking(self, path: Option<&'a str>) -> Asking<'a, Sent<'a>> {
-        Asking {
+    pub(super) fn asking(self, path: Option<&'a str>) -> RequestFacts<'a, SentHeaders<'a>> {
+        RequestFacts {
             peer: self.peer,
-            headers: Sent(self.headers),
+            headers: SentHeaders(self.headers),
             path,
             now: &clock::unix_seconds,
         }
@@ -71,7 +71,7 @@ impl<'a> Head<'a> {
 }
 
 // By hand: targets and headers carry secrets.
-impl fmt::Debug for Head<'_> {
+impl fmt::Debug for RequestHeadRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Head")
             .field("method", &self.method)
@@ -82,9 +82,9 @@ impl fmt::Debug for Head<'_> {
 
 /// The headers of a request, as identities are looked for in them.
 #[derive(Clone, Copy)]
-pub(super) struct Sent<'a>(pub(super) &'a HeaderMap);
+pub(super) struct SentHeaders<'a>(pub(super) &'a HeaderMap);
 
-impl<'a> Sent<'a> {
+impl<'a> SentHeaders<'a> {
     /// Returns the values of a header, whose name is in lower case, in the order sent.
     pub(super) fn all(self, name: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         // Most are absent. To look through the few names of a request costs less than to hash one more.
@@ -94,7 +94,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-impl<'a> Headers<'a> for Sent<'a> {
+impl<'a> Headers<'a> for SentHeaders<'a> {
     #[inline]
     fn values(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.all(name)

@@ -12,17 +12,17 @@ mod head;
 mod tests;
 mod told;
 
-pub use head::Head;
-pub use told::{ForwardedError, Told, UriBy};
+pub use head::RequestHeadRef;
+pub use told::{ForwardedError, ForwardedRequest, UriBy};
 
-use head::Sent;
+use head::SentHeaders;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use tidegate::{Request, Rules};
 use tidegate_policy::Policy;
-use tidegate_policy::client::Identity;
+use tidegate_policy::client::ClientIdentity;
 
 /// What stands for a value that is no text: two of them, so that a condition finds the header there,
 /// and a key finds it twice, which is as good as missing.
@@ -58,9 +58,9 @@ const NO_TEXT: &str = "\u{FFFD}";
 /// assert!(limiter.check_now(&request)?.is_allowed());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Question<'a> {
+pub struct HttpQuestion<'a> {
     policy: Option<&'a str>,
-    identity: Identity<'a>,
+    identity: ClientIdentity<'a>,
     method: Option<&'a str>,
     host: Option<&'a str>,
     path: Option<&'a str>,
@@ -69,30 +69,30 @@ pub struct Question<'a> {
     headers: SmallVec<[(&'a str, &'a str); 2]>,
 }
 
-/// The attributes of a [`Question`], in the form in which a [`Request`] borrows them.
+/// The attributes of a [`HttpQuestion`], in the form in which a [`Request`] borrows them.
 #[derive(Debug, Default)]
-pub struct Pairs<'q> {
+pub struct AttributePairs<'q> {
     attributes: SmallVec<[(&'q str, &'q str); 2]>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> HttpQuestion<'a> {
     /// A request that came here itself. `policy` is the one that is asked, the first where absent.
     ///
     /// The host is that of an absolute target, else of the `Host` header, if it is there once. It is
     /// looked for only if the policy looks at it, and so are the user and the API key.
-    pub fn direct(rules: &'a Rules, policy: Option<&'a str>, head: Head<'a>) -> Self {
+    pub fn direct(rules: &'a Rules, policy: Option<&'a str>, head: RequestHeadRef<'a>) -> Self {
         let asked = rules.policy(policy);
         let told = head.told(asked.is_some_and(Policy::reads_host));
         Self::of(rules, (policy, asked), head, told)
     }
 
-    /// The same where the client of `head` is identified already, see [`Head::identify`]: for whoever
+    /// The same where the client of `head` is identified already, see [`RequestHeadRef::identify`]: for whoever
     /// asks several policies about one request, or asks more than once.
     pub fn identified(
         rules: &'a Rules,
         policy: Option<&'a str>,
-        head: Head<'a>,
-        identity: Identity<'a>,
+        head: RequestHeadRef<'a>,
+        identity: ClientIdentity<'a>,
     ) -> Self {
         let asked = rules.policy(policy);
         let told = head.told(asked.is_some_and(Policy::reads_host));
@@ -100,16 +100,16 @@ impl<'a> Question<'a> {
     }
 
     /// A request that a proxy asks about: method, target and host are those that it tells, see
-    /// [`Told`]. The caller has made sure that it is a proxy, for whoever asks may tell anything.
+    /// [`ForwardedRequest`]. The caller has made sure that it is a proxy, for whoever asks may tell anything.
     ///
     /// An error where it contradicts itself, or does not tell what the policy looks at: a limit that
     /// applies to some methods would apply to nobody if none were ever told.
     pub fn forwarded(
         rules: &'a Rules,
         policy: Option<&'a str>,
-        head: Head<'a>,
+        head: RequestHeadRef<'a>,
     ) -> Result<Self, ForwardedError> {
-        let told = Told::by(head.headers)?;
+        let told = ForwardedRequest::by(head.headers)?;
         let asked = rules.policy(policy);
         if let Some(policy) = asked {
             told.suffices_for(policy)?;
@@ -121,8 +121,8 @@ impl<'a> Question<'a> {
     fn of(
         rules: &'a Rules,
         (policy, asked): (Option<&'a str>, Option<&'a Policy>),
-        head: Head<'a>,
-        told: Told<'a>,
+        head: RequestHeadRef<'a>,
+        told: ForwardedRequest<'a>,
     ) -> Self {
         let asking = head.asking(told.uri);
         let identity = match asked {
@@ -133,12 +133,12 @@ impl<'a> Question<'a> {
     }
 
     fn with(
-        identity: Identity<'a>,
+        identity: ClientIdentity<'a>,
         (policy, asked): (Option<&'a str>, Option<&'a Policy>),
-        head: Head<'a>,
-        told: Told<'a>,
+        head: RequestHeadRef<'a>,
+        told: ForwardedRequest<'a>,
     ) -> Self {
-        let sent = Sent(head.headers);
+        let sent = SentHeaders(head.headers);
         let mut headers = SmallVec::new();
         if let Some(policy) = asked {
             for name in policy.header_names() {
@@ -205,15 +205,15 @@ impl<'a> Question<'a> {
     }
 
     /// Its attributes, for [`request`](Self::request).
-    pub fn pairs(&self) -> Pairs<'_> {
+    pub fn pairs(&self) -> AttributePairs<'_> {
         let attributes = self.identity.attributes.iter();
-        Pairs {
+        AttributePairs {
             attributes: attributes.map(|(name, value)| (*name, &**value)).collect(),
         }
     }
 
     /// The question as the limiter takes it; `pairs` are its own.
-    pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r Pairs<'q>) -> Request<'r> {
+    pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r AttributePairs<'q>) -> Request<'r> {
         Request {
             policy: self.policy,
             ip: self.identity.ip,
@@ -242,7 +242,7 @@ fn rooted(target: &str) -> &str {
 }
 
 // By way of the request, which hides secrets.
-impl fmt::Debug for Question<'_> {
+impl fmt::Debug for HttpQuestion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.pairs();
         self.request(&pairs).fmt(f)

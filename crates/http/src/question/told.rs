@@ -32,7 +32,7 @@ use tidegate_policy::Policy;
 /// # Ok::<(), ForwardedError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told<'a> {
+pub struct ForwardedRequest<'a> {
     /// The method.
     pub method: Option<&'a str>,
     /// Path and query as the client sent them.
@@ -80,7 +80,7 @@ const FORWARDED_HOST: &str = "X-Forwarded-Host";
 
 /// The headers as they came.
 #[derive(Default)]
-struct Lines<'a> {
+struct ForwardedHeaders<'a> {
     forwarded_method: Option<&'a str>,
     original_method: Option<&'a str>,
     forwarded_uri: Option<&'a str>,
@@ -90,7 +90,7 @@ struct Lines<'a> {
 }
 
 /// What the headers for the target tell.
-struct Target<'a> {
+struct ForwardedTarget<'a> {
     uri: Option<&'a str>,
     by: Option<UriBy>,
     /// Where it is absolute.
@@ -99,10 +99,10 @@ struct Target<'a> {
 
 // === impl Told ===
 
-impl<'a> Told<'a> {
+impl<'a> ForwardedRequest<'a> {
     /// What these headers tell.
     pub fn by(headers: &'a HeaderMap) -> Result<Self, ForwardedError> {
-        let lines = Lines::of(headers)?;
+        let lines = ForwardedHeaders::of(headers)?;
         let target = lines.target()?;
         Ok(Self {
             method: lines.method()?,
@@ -134,7 +134,7 @@ impl<'a> Told<'a> {
 
 // === impl Lines ===
 
-impl<'a> Lines<'a> {
+impl<'a> ForwardedHeaders<'a> {
     fn of(headers: &'a HeaderMap) -> Result<Self, ForwardedError> {
         let mut lines = Self::default();
         // All at once: looking up each of them would take longer.
@@ -177,7 +177,7 @@ impl<'a> Lines<'a> {
         Ok(method.map(|(_, value)| value))
     }
 
-    fn target(&self) -> Result<Target<'a>, ForwardedError> {
+    fn target(&self) -> Result<ForwardedTarget<'a>, ForwardedError> {
         let told = [
             (FORWARDED_URI, self.forwarded_uri),
             (ORIGINAL_URI, self.original_uri),
@@ -205,7 +205,7 @@ impl<'a> Lines<'a> {
             FORWARDED_URI => UriBy::XForwarded,
             _ => UriBy::XOriginal,
         });
-        Ok(Target {
+        Ok(ForwardedTarget {
             uri: uri.map(|(_, path)| path),
             by,
             host,

@@ -54,7 +54,7 @@ fn limiter(limits: Vec<LimitSpec>, clock: &ManualClock, settings: &str) -> Optio
     let builder = builder.respond(Respond::from_yaml(settings).unwrap());
     limits
         .into_iter()
-        .fold(builder, tidegate::Builder::limit)
+        .fold(builder, tidegate::LimiterBuilder::limit)
         .build()
         .ok()
 }

@@ -14,16 +14,16 @@ mod told;
 use crate::error::BuildError;
 use crate::failure::{Failover, Instances, SharedClock};
 use crate::limiter::Limiter;
-use crate::naming::Naming;
+use crate::naming::BucketRenamer;
 use crate::spec::LimitSpec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::{MemoryStore, SystemClock};
 use tidegate_policy::config::LocalShare;
-use tidegate_policy::{Client, Config, Evaluate, OnFailure, Reserving, Respond};
+use tidegate_policy::{Client, Config, Evaluate, OnFailure, ReserveRules, Respond};
 
-pub(crate) use told::Told;
+pub(crate) use told::CodeOverrides;
 
 /// How many buckets are kept unless told.
 const MAX_KEYS: u64 = 1_000_000;
@@ -38,23 +38,23 @@ const MAX_KEYS: u64 = 1_000_000;
 /// a configuration says, and stays so when another one is [loaded](Limiter::reload) later.
 #[derive(Debug)]
 #[must_use]
-pub struct Builder<C = SystemClock> {
+pub struct LimiterBuilder<C = SystemClock> {
     config: Option<Config>,
-    told: Told,
+    told: CodeOverrides,
     max_keys: Option<u64>,
     instances: Instances,
     /// Whether the others who share the store are told that this one lives, whatever the share.
     is_listed: bool,
     /// For a store that names buckets by their policies.
-    naming: Option<Naming>,
+    naming: Option<BucketRenamer>,
     clock: C,
 }
 
-impl Builder {
+impl LimiterBuilder {
     pub(crate) fn new() -> Self {
         Self {
             config: None,
-            told: Told::default(),
+            told: CodeOverrides::default(),
             max_keys: None,
             instances: Instances::default(),
             is_listed: false,
@@ -64,7 +64,7 @@ impl Builder {
     }
 }
 
-impl<C: Clock> Builder<C> {
+impl<C: Clock> LimiterBuilder<C> {
     /// Adds a limit to the policy `default`.
     pub fn limit(mut self, limit: LimitSpec) -> Self {
         self.told.limits.push(limit);
@@ -127,7 +127,7 @@ impl<C: Clock> Builder<C> {
     }
 
     /// Lets the limits in code take [reservations](Limiter::reserve), which live for so long unless they
-    /// say so: a duration, or a [`Reserving`] with a maximum as well; both from a millisecond to an hour.
+    /// say so: a duration, or a [`ReserveRules`] with a maximum as well; both from a millisecond to an hour.
     /// None of these limits may let requests [wait](LimitSpec::wait).
     ///
     /// ```
@@ -149,7 +149,7 @@ impl<C: Clock> Builder<C> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn reserve(mut self, reserving: impl Into<Reserving>) -> Self {
+    pub fn reserve(mut self, reserving: impl Into<ReserveRules>) -> Self {
         self.told.reserving = Some(reserving.into());
         self
     }
@@ -175,8 +175,8 @@ impl<C: Clock> Builder<C> {
 
     /// Takes the time from `clock`: for tests and simulations. Other stores than the one in this
     /// process have their own; then this one is for deciding without them.
-    pub fn clock<D: Clock>(self, clock: D) -> Builder<D> {
-        Builder {
+    pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
+        LimiterBuilder {
             config: self.config,
             told: self.told,
             max_keys: self.max_keys,

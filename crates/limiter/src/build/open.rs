@@ -1,25 +1,25 @@
 //! Building a limiter over the store that the configuration names, wherever that is.
 
-use super::{Builder, memory};
+use super::{LimiterBuilder, memory};
 use crate::any::AnyStore;
 use crate::error::BuildError;
 use crate::limiter::Limiter;
-use crate::naming::Naming;
+use crate::naming::BucketRenamer;
 use tidegate_core::{Clock, StoreError};
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::{Config, Policy};
 
 /// A store that was opened, whether or not it is there.
-struct Opened<C> {
+struct OpenedStore<C> {
     store: AnyStore<C>,
     /// Why it is not there yet.
     late: Option<StoreError>,
     /// Where it names buckets by their policies.
-    naming: Option<Naming>,
+    naming: Option<BucketRenamer>,
 }
 
-impl<C: Clock + Clone + 'static> Builder<C> {
+impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
     /// The limiter, with its buckets where the configuration says, or [`store_url`](Self::store_url)
     /// does; fails if that cannot be reached.
     ///
@@ -65,7 +65,7 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         Ok(limiter)
     }
 
-    async fn open(&self) -> Result<Opened<C>, BuildError> {
+    async fn open(&self) -> Result<OpenedStore<C>, BuildError> {
         match self.store_settings() {
             Some(store) if !store.target.is_memory() => {
                 let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
@@ -75,7 +75,7 @@ impl<C: Clock + Clone + 'static> Builder<C> {
                 let is_listed = self.is_listed || share == LocalShare::Auto;
                 open_shared(store, named, is_listed).await
             }
-            _ => Ok(Opened {
+            _ => Ok(OpenedStore {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
                 late: None,
                 naming: None,
@@ -83,7 +83,7 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         }
     }
 
-    fn over(mut self, opened: Opened<C>) -> Result<Limiter<AnyStore<C>>, BuildError> {
+    fn over(mut self, opened: OpenedStore<C>) -> Result<Limiter<AnyStore<C>>, BuildError> {
         self.naming = opened.naming;
         let limiter = self.build_with(opened.store)?;
         if let Some(error) = opened.late {
@@ -100,7 +100,7 @@ async fn open_shared<C>(
     store: &StoreSettings,
     (policies, keys): (&[Policy], KeyRules),
     is_listed: bool,
-) -> Result<Opened<C>, BuildError> {
+) -> Result<OpenedStore<C>, BuildError> {
     use crate::redis::{self, RedisStore};
 
     let (settings, options) = redis::settings(store, policies, &keys)?;
@@ -116,9 +116,9 @@ async fn open_shared<C>(
     let rename = move |policies: &[Policy], keys: &KeyRules| {
         renamed.rename(redis::open_layout(policies, keys));
     };
-    Ok(Opened {
+    Ok(OpenedStore {
         late: late.map(StoreError::from),
-        naming: Some(Naming::new(rename)),
+        naming: Some(BucketRenamer::new(rename)),
         store: AnyStore::Redis(store),
     })
 }
@@ -130,7 +130,7 @@ async fn open_shared<C>(
     store: &StoreSettings,
     _named: (&[Policy], KeyRules),
     _is_listed: bool,
-) -> Result<Opened<C>, BuildError> {
+) -> Result<OpenedStore<C>, BuildError> {
     Err(BuildError::Store {
         url: store.target.to_string(),
     })

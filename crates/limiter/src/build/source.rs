@@ -1,6 +1,6 @@
 //! Where a limiter's settings come from: a configuration, what that looks up, and the store.
 
-use super::Builder;
+use super::LimiterBuilder;
 use crate::error::BuildError;
 use crate::process::ProcessEnvironment;
 use std::fmt;
@@ -40,7 +40,7 @@ impl fmt::Debug for Surroundings {
     }
 }
 
-impl<C: Clock> Builder<C> {
+impl<C: Clock> LimiterBuilder<C> {
     /// Where calls of [`yaml`](Self::yaml) and [`file`](Self::file) *after this one* look up
     /// variables and the files that hold secrets, keys, certificates and tokens; and where
     /// [`Limiter::reload_file`](crate::Limiter::reload_file) does, which goes by the last one told.

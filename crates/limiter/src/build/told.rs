@@ -8,7 +8,7 @@ use crate::spec::LimitSpec;
 use std::path::Path;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::limit::AddressRules;
-use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Reserving, Respond};
+use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, ReserveRules, Respond};
 
 /// The name of the policy that limits written in code belong to.
 const DEFAULT_POLICY: &str = "default";
@@ -16,7 +16,7 @@ const DEFAULT_POLICY: &str = "default";
 /// What is told in code. A limiter keeps it, so that a reload lays it over the new configuration as
 /// building it did over the first.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct CodeOverrides {
     /// Where a configuration looks things up.
     pub(super) environment: Surroundings,
     /// Instead of what the configuration says of the store.
@@ -27,10 +27,10 @@ pub(crate) struct Told {
     pub(super) limits: Vec<LimitSpec>,
     pub(super) evaluate: Evaluate,
     pub(super) respond: Respond,
-    pub(super) reserving: Option<Reserving>,
+    pub(super) reserving: Option<ReserveRules>,
 }
 
-impl Told {
+impl CodeOverrides {
     /// What `config` says, with all that is told here laid over it.
     pub(crate) fn rules(&self, config: Option<Config>) -> Result<Rules, BuildError> {
         let mut rules = match (config, &self.store) {
@@ -97,14 +97,14 @@ fn compile(specs: &[LimitSpec]) -> Result<Vec<Limit>, BuildError> {
 }
 
 /// Refuses what limits in code cannot do beside taking reservations, as the configuration does.
-fn check_reserving(reserving: Reserving, limits: &[Limit]) -> Result<(), BuildError> {
-    let Reserving {
+fn check_reserving(reserving: ReserveRules, limits: &[Limit]) -> Result<(), BuildError> {
+    let ReserveRules {
         default_ttl,
         max_ttl,
     } = reserving;
     let refuse = |reason: String| Err(BuildError::Reserve { reason });
     for ttl in [default_ttl, max_ttl] {
-        if !(Reserving::SHORTEST..=Reserving::LONGEST).contains(&ttl) {
+        if !(ReserveRules::SHORTEST..=ReserveRules::LONGEST).contains(&ttl) {
             return refuse(format!("{ttl:?} to live is not from 1ms to 1h"));
         }
     }

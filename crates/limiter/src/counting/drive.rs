@@ -1,17 +1,17 @@
 //! What drives counting, beside the requests.
 
-use super::Counting;
+use super::AddressCounter;
 use super::keep::{Banned, Banning, EVERY};
 use super::post::Haste;
 use crate::fresh::delay;
 use crate::known::set_of_bans;
-use crate::limiter::{Limiter, Shared};
+use crate::limiter::{Limiter, LimiterInner};
 use crate::rules::Rules;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tidegate_core::{SharedState, Store, StoreError};
-use tidegate_policy::guard::Effect;
+use tidegate_policy::guard::GuardEffect;
 use tidegate_policy::{Guard, KeyPart};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -57,8 +57,12 @@ impl<S: Store> Limiter<S> {
 /// Who hears of bans.
 type Tell = Box<dyn Fn(Banned) + Send + Sync>;
 
-async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<()>, tell: Tell) {
-    let mut turn: Option<Turn> = None;
+async fn keep<S: Store>(
+    limiter: Weak<LimiterInner<S>>,
+    mut reloads: watch::Receiver<()>,
+    tell: Tell,
+) {
+    let mut turn: Option<CountCycle> = None;
     loop {
         let Some(shared) = limiter.upgrade() else {
             return;
@@ -86,23 +90,23 @@ async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<(
 }
 
 /// Goes on with `turn`, if it is `now` that counts; what did before is not to be held.
-fn follow(turn: Option<Turn>, now: Option<Arc<Counting>>) -> Option<Turn> {
+fn follow(turn: Option<CountCycle>, now: Option<Arc<AddressCounter>>) -> Option<CountCycle> {
     let counting = now?;
     let same = turn.filter(|turn| Arc::ptr_eq(&turn.counting, &counting));
-    Some(same.unwrap_or_else(|| Turn::new(counting)))
+    Some(same.unwrap_or_else(|| CountCycle::new(counting)))
 }
 
 /// Counting under one configuration, turn by turn.
-struct Turn {
-    counting: Arc<Counting>,
+struct CountCycle {
+    counting: Arc<AddressCounter>,
     /// When to ask whether the period is over.
     close_at: Instant,
     /// How often that has failed in a row.
     failed: u32,
 }
 
-impl Turn {
-    fn new(counting: Arc<Counting>) -> Self {
+impl CountCycle {
+    fn new(counting: Arc<AddressCounter>) -> Self {
         Self {
             counting,
             close_at: Instant::now(),
@@ -168,7 +172,7 @@ impl Turn {
 fn is_exempt(rules: &Rules, address: IpAddr) -> bool {
     // One that only watches exempts nobody, nor does one that is off.
     let exempting = |guard: &Guard| {
-        guard.effect == Effect::Exempt && guard.subject == KeyPart::Ip && guard.is_enforced()
+        guard.effect == GuardEffect::Exempt && guard.subject == KeyPart::Ip && guard.is_enforced()
     };
     let mut guards = rules.guards.iter().enumerate();
     guards.any(|(number, guard)| {

@@ -17,18 +17,18 @@ pub(crate) const OTHER: &str = "other";
 
 /// Counts by address, gathered until they are taken away. Bounded, however many strangers come.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    parts: [Mutex<Part>; PARTS],
+pub(crate) struct CountBuffer {
+    parts: [Mutex<CountShard>; PARTS],
     hasher: RandomState,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct CountShard {
     counts: HashMap<IpAddr, u64, RandomState>,
     other: u64,
 }
 
-impl Gathered {
+impl CountBuffer {
     /// Counts a request of `address`, as which it counts already.
     #[inline]
     pub(crate) fn count(&self, address: IpAddr) {
@@ -66,7 +66,7 @@ impl Gathered {
 
 #[cfg(test)]
 mod tests {
-    use super::{GATHERED_MAX, Gathered, OTHER};
+    use super::{CountBuffer, GATHERED_MAX, OTHER};
     use std::net::{IpAddr, Ipv4Addr};
 
     fn address(number: u32) -> IpAddr {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_counted_is_taken_once() {
-        let gathered = Gathered::default();
+        let gathered = CountBuffer::default();
         for number in [1, 2, 1, 3, 1] {
             gathered.count(address(number));
         }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn more_strangers_than_there_is_room_for_are_counted_as_one() {
-        let gathered = Gathered::default();
+        let gathered = CountBuffer::default();
         let strangers = 2 * u32::try_from(GATHERED_MAX).expect("a small number");
         for number in 0..strangers {
             gathered.count(address(number));

@@ -1,6 +1,6 @@
 //! Sending counts, closing periods and banning, off the path of any request.
 
-use super::Counting;
+use super::AddressCounter;
 use super::post::Haste;
 use super::status::add;
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ pub(crate) struct Banning<'a> {
     pub(crate) is_shadow: bool,
 }
 
-impl Counting {
+impl AddressCounter {
     /// Sends what was gathered since. What does not arrive stays for the next time, and counts once
     /// however often it is sent; the error is why.
     pub(crate) async fn send(&self, state: &dyn SharedState, haste: Haste) -> Result<(), String> {

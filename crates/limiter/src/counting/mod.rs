@@ -34,22 +34,22 @@ pub use status::CountingStatus;
 use crate::decision::Decision;
 use crate::limiter::Limiter;
 use crate::rules::Rules;
-use gather::Gathered;
+use gather::CountBuffer;
 use status::Tallies;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tidegate_core::Store;
-use tidegate_policy::Reason;
-use tidegate_policy::addresses::Addresses;
+use tidegate_policy::AnswerReason;
+use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::limit::AddressRules;
 
 /// What is counted, and how.
 #[derive(Debug)]
-pub(crate) struct Counting {
-    settings: Addresses,
+pub(crate) struct AddressCounter {
+    settings: AddressLimits,
     rules: AddressRules,
-    gathered: Gathered,
+    gathered: CountBuffer,
     /// What came of it, before a reload as well.
     tallies: Arc<Tallies>,
     /// Where they are sent. Locked by whoever sends, for as long as that takes.
@@ -58,12 +58,12 @@ pub(crate) struct Counting {
     is_reported: AtomicBool,
 }
 
-impl Counting {
-    fn new(settings: Addresses, rules: AddressRules, tallies: Arc<Tallies>) -> Self {
+impl AddressCounter {
+    fn new(settings: AddressLimits, rules: AddressRules, tallies: Arc<Tallies>) -> Self {
         Self {
             settings,
             rules,
-            gathered: Gathered::default(),
+            gathered: CountBuffer::default(),
             tallies,
             post: tokio::sync::Mutex::default(),
             is_reported: AtomicBool::new(false),
@@ -72,7 +72,7 @@ impl Counting {
 
     /// Counting as `settings` say, if they do: `earlier` goes on if it does so already.
     pub(crate) fn of(
-        settings: Option<Addresses>,
+        settings: Option<AddressLimits>,
         rules: AddressRules,
         earlier: Option<&Arc<Self>>,
     ) -> Option<Arc<Self>> {
@@ -88,7 +88,7 @@ impl Counting {
     }
 
     /// Whether it counts as `settings` say, so that it may go on with what it has.
-    fn is_as(&self, settings: &Addresses, rules: AddressRules) -> bool {
+    fn is_as(&self, settings: &AddressLimits, rules: AddressRules) -> bool {
         self.settings == *settings && self.rules == rules
     }
 
@@ -97,7 +97,7 @@ impl Counting {
     pub(crate) fn keeps_out(&self, decision: &Decision) -> bool {
         match (&self.settings.ban, decision.guard()) {
             (Some(ban), Some(guard)) => decision.is_barred() && ban.guard == guard.name,
-            _ => decision.reason() == Reason::Blacklisted,
+            _ => decision.reason() == AnswerReason::Blacklisted,
         }
     }
 

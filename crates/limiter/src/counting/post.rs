@@ -10,15 +10,15 @@ use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_core::SharedState;
 use tidegate_core::shared_state::{AddedCounts, CountMap, SharedCounts};
-use tidegate_policy::addresses::Addresses;
+use tidegate_policy::addresses::AddressLimits;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// Where counts are sent.
 #[derive(Debug)]
 pub(super) struct Post {
-    period: Way,
-    total: Way,
+    period: MapOutbox,
+    total: MapOutbox,
 }
 
 /// When to send.
@@ -32,7 +32,7 @@ pub(crate) enum Haste {
 
 /// The way to one map.
 #[derive(Debug)]
-struct Way {
+struct MapOutbox {
     /// What the map is called in the configuration.
     map: &'static str,
     /// There once the first are sent.
@@ -56,8 +56,8 @@ type Behind = HashMap<Vec<u8>, u64, RandomState>;
 impl Default for Post {
     fn default() -> Self {
         Self {
-            period: Way::to("period"),
-            total: Way::to("total"),
+            period: MapOutbox::to("period"),
+            total: MapOutbox::to("total"),
         }
     }
 }
@@ -67,7 +67,7 @@ impl Post {
     pub(super) fn open(
         &mut self,
         state: &dyn SharedState,
-        settings: &Addresses,
+        settings: &AddressLimits,
     ) -> Option<&mut dyn SharedCounts> {
         let map = |name: &str, lasts| CountMap {
             name: name.to_owned(),
@@ -101,7 +101,7 @@ impl Post {
 
 // === impl Way ===
 
-impl Way {
+impl MapOutbox {
     fn to(map: &'static str) -> Self {
         Self {
             map,
@@ -216,7 +216,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_redis_that_fails_was_asked_every_second_while_something_was_retired() {
-        let (mut way, tallies) = (Way::to("total"), Tallies::default());
+        let (mut way, tallies) = (MapOutbox::to("total"), Tallies::default());
         way.put_behind([(b"192.0.2.1".to_vec(), 3)]);
         for (nth, least_ms) in [(0, 500), (1, 1_000), (2, 2_000), (3, 4_000)] {
             assert!(way.is_due(Haste::InTime), "{nth}");
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_waits_behind_a_batch_has_a_bound() {
-        let mut way = Way::to("total");
+        let mut way = MapOutbox::to("total");
         let strangers = 2 * GATHERED_MAX;
         for number in 0..strangers {
             way.put_behind([(number.to_string().into_bytes(), 1)]);

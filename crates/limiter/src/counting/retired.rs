@@ -1,6 +1,6 @@
 //! Counting that a reload has replaced: what is left of it still goes where it was counted for.
 
-use super::Counting;
+use super::AddressCounter;
 use super::post::Haste;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -13,11 +13,15 @@ const RETIRED_MAX: usize = 8;
 /// Those that were replaced and may still have something to send: requests that were decided by the
 /// rules of before count there until they are through.
 #[derive(Debug, Default)]
-pub(crate) struct Retired(Mutex<Vec<Arc<Counting>>>);
+pub(crate) struct Retired(Mutex<Vec<Arc<AddressCounter>>>);
 
 impl Retired {
     /// Takes `before` in, if `now` is another.
-    pub(crate) fn note(&self, before: Option<&Arc<Counting>>, now: Option<&Arc<Counting>>) {
+    pub(crate) fn note(
+        &self,
+        before: Option<&Arc<AddressCounter>>,
+        now: Option<&Arc<AddressCounter>>,
+    ) {
         let Some(before) = before else {
             return;
         };

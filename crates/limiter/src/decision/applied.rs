@@ -3,27 +3,27 @@
 use std::fmt;
 use std::time::Duration;
 use tidegate_core::{Mode, Outcome, Wait};
-use tidegate_policy::plan::Answer;
-use tidegate_policy::respond::{Refusal, Spoken};
-use tidegate_policy::{Band, KeyPart, Limit, Reason};
+use tidegate_policy::plan::PlanAnswer;
+use tidegate_policy::respond::{HeaderNames, RefusalStyle};
+use tidegate_policy::{AnswerReason, Band, KeyPart, Limit};
 
 /// What one band of a limit answered.
 #[derive(Clone, Copy)]
-pub struct Applied<'a> {
+pub struct AppliedBand<'a> {
     pub(super) limit: &'a Limit,
     pub(super) limit_index: usize,
     pub(super) band: Option<&'a Band>,
     pub(super) band_index: usize,
     pub(super) descriptor: Option<u16>,
-    pub(super) spoken: Option<&'a Spoken>,
+    pub(super) spoken: Option<&'a HeaderNames>,
     pub(super) outcome: &'a Outcome,
     pub(super) key: &'a str,
-    pub(super) planned: Option<(&'a str, Answer)>,
+    pub(super) planned: Option<(&'a str, PlanAnswer)>,
 }
 
 // === impl Applied ===
 
-impl<'a> Applied<'a> {
+impl<'a> AppliedBand<'a> {
     /// The limit's name.
     pub fn limit(&self) -> &'a str {
         &self.limit.name
@@ -72,12 +72,12 @@ impl<'a> Applied<'a> {
     }
 
     /// What refusals of the limit look like, if not as its policy says.
-    pub fn refusal(&self) -> Option<&'a Refusal> {
+    pub fn refusal(&self) -> Option<&'a RefusalStyle> {
         self.limit.refusal.as_deref()
     }
 
     /// The band as header fields spell it; `None` where no band was asked.
-    pub fn spoken(&self) -> Option<&'a Spoken> {
+    pub fn spoken(&self) -> Option<&'a HeaderNames> {
         self.spoken
     }
 
@@ -99,7 +99,7 @@ impl<'a> Applied<'a> {
 
     /// The source of plans that the limit asked, by its name, and what it answered; `None` where the
     /// limit has no plan.
-    pub fn plan(&self) -> Option<(&'a str, Answer)> {
+    pub fn plan(&self) -> Option<(&'a str, PlanAnswer)> {
         self.planned
     }
 
@@ -108,20 +108,20 @@ impl<'a> Applied<'a> {
         self.outcome.is_allowed()
     }
 
-    /// Why the band refuses, in one word; [`Reason::Allowed`] if it does not. Of a limit in shadow mode,
+    /// Why the band refuses, in one word; [`AnswerReason::Allowed`] if it does not. Of a limit in shadow mode,
     /// why it would.
-    pub fn reason(&self) -> Reason {
+    pub fn reason(&self) -> AnswerReason {
         let wait = self.outcome.wait;
         let blocks = self.limit.block.is_some() && !wait.is_never();
-        let lacks_plan = matches!(self.planned, Some((_, Answer::Refused { .. })));
+        let lacks_plan = matches!(self.planned, Some((_, PlanAnswer::Refused { .. })));
         match self.band {
-            _ if self.is_allowed() => Reason::Allowed,
-            Some(_) if blocks => Reason::LimitBlocked,
-            Some(_) => Reason::Limited,
-            None if lacks_plan => Reason::NoPlan,
+            _ if self.is_allowed() => AnswerReason::Allowed,
+            Some(_) if blocks => AnswerReason::LimitBlocked,
+            Some(_) => AnswerReason::Limited,
+            None if lacks_plan => AnswerReason::NoPlan,
             // Nobody knows how long an identity stays missing; the store may be back in a moment.
-            None if wait.is_never() => Reason::NoIdentity,
-            None => Reason::NoStore,
+            None if wait.is_never() => AnswerReason::NoIdentity,
+            None => AnswerReason::NoStore,
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Applied<'a> {
     }
 }
 
-impl fmt::Debug for Applied<'_> {
+impl fmt::Debug for AppliedBand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Applied")
             .field("limit", &self.limit())

@@ -1,16 +1,16 @@
 //! What all bands answered, and which of them is reported.
 
-use super::{NOTHING, Scene};
+use super::{MatchedLimits, NOTHING};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use tidegate_core::{Mode, Outcome, Wait};
-use tidegate_policy::matching::{Meeting, Met, Refused};
-use tidegate_policy::plan::Answer;
+use tidegate_policy::matching::{Met, MetLimits, UnmetLimit};
+use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Limit, OnFailure};
 
 /// What one band answered. Small, for a decision is moved about with four of them in place.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct BandAnswer {
     pub(super) limit: u32,
     /// [`NO_BAND`] where no band was asked: the limit is unlimited, or refused for want of an
     /// identity, or of a store. With [`SKIPPED`] where the store did not answer and that is no refusal.
@@ -18,7 +18,7 @@ pub(super) struct Entry {
     /// By which descriptor it was met; [`NO_DESCRIPTOR`] where by the request as a whole.
     pub(super) descriptor: u16,
     /// What the limit's plan answered, where it has one.
-    pub(super) planned: Answer,
+    pub(super) planned: PlanAnswer,
     pub(super) outcome: Outcome,
 }
 
@@ -32,7 +32,7 @@ pub(super) const NO_DESCRIPTOR: u16 = u16::MAX;
 /// What all bands answered, in the order written, and which of them is reported.
 #[derive(Default)]
 pub(super) struct Bands<'m> {
-    pub(super) entries: SmallVec<[Entry; 4]>,
+    pub(super) entries: SmallVec<[BandAnswer; 4]>,
     /// The reported one so far: its number, its wait and what remains of it.
     best: Option<(usize, Wait, u64)>,
     /// The limit met that it belongs to.
@@ -41,20 +41,20 @@ pub(super) struct Bands<'m> {
     pub(super) blocked_us: u64,
 }
 
-impl Entry {
+impl BandAnswer {
     /// A limit that refuses without any band being asked.
     pub(super) fn without_band(limit: usize, descriptor: Option<u16>, wait: Wait) -> Self {
         Self {
             limit: number(limit),
             band: NO_BAND,
             descriptor: descriptor.unwrap_or(NO_DESCRIPTOR),
-            planned: Answer::NotAsked,
+            planned: PlanAnswer::NotAsked,
             outcome: Outcome::new(0, wait, 0),
         }
     }
 
     /// A limit that refuses because an identity or a plan is missing.
-    pub(super) fn refused(refused: &Refused) -> Self {
+    pub(super) fn refused(refused: &UnmetLimit) -> Self {
         Self {
             planned: refused.planned,
             ..Self::without_band(refused.limit, refused.descriptor, Wait::NEVER)
@@ -113,9 +113,9 @@ impl<'m> Bands<'m> {
             self.best = Some((self.entries.len(), Wait::NEVER, 0));
             self.met = Some(met);
         }
-        self.entries.push(Entry {
+        self.entries.push(BandAnswer {
             planned: met.planned,
-            ..Entry::without_band(met.limit, met.descriptor, wait)
+            ..BandAnswer::without_band(met.limit, met.descriptor, wait)
         });
     }
 
@@ -125,7 +125,7 @@ impl<'m> Bands<'m> {
     #[inline]
     pub(super) fn add(
         &mut self,
-        scene: &Scene<'m>,
+        scene: &MatchedLimits<'m>,
         passed: bool,
         mut outcomes: impl Iterator<Item = Option<Outcome>>,
         counts: impl Fn(usize, &Limit, &Outcome) -> bool,
@@ -136,14 +136,14 @@ impl<'m> Bands<'m> {
             };
             let bands = scene.bands(met);
             if bands.is_empty() {
-                self.entries.push(Entry::unlimited(met));
+                self.entries.push(BandAnswer::unlimited(met));
                 continue;
             }
             let first = self.entries.len();
             for (band, outcome) in (0..).zip(outcomes.by_ref().take(bands.len())) {
                 let Some(outcome) = outcome else {
                     if passed && is_skipped(scene, limit) {
-                        self.entries.push(Entry::skipped(met, band));
+                        self.entries.push(BandAnswer::skipped(met, band));
                     }
                     continue;
                 };
@@ -154,7 +154,7 @@ impl<'m> Bands<'m> {
                     self.best = Some((self.entries.len(), outcome.wait, outcome.remaining));
                     self.met = Some(met);
                 }
-                self.entries.push(Entry {
+                self.entries.push(BandAnswer {
                     limit: number(met.limit),
                     band,
                     descriptor: met.descriptor.unwrap_or(NO_DESCRIPTOR),
@@ -178,8 +178,9 @@ impl<'m> Bands<'m> {
 
     /// Adds limits in shadow mode that would refuse because an identity or a plan is missing.
     #[cold]
-    fn watch(&mut self, watching: &[Refused]) {
-        self.entries.extend(watching.iter().map(Entry::refused));
+    fn watch(&mut self, watching: &[UnmetLimit]) {
+        self.entries
+            .extend(watching.iter().map(BandAnswer::refused));
     }
 
     /// A limit is closed: of its bands, which begin at `first`, the one that says most about it is told
@@ -202,8 +203,8 @@ impl<'m> Bands<'m> {
         let number = tells_most.map_or(first, |(number, _)| number);
         if self.entries.len() <= number {
             // Nobody knows how its bands are.
-            let entry = Entry::without_band(met.limit, met.descriptor, block.wait);
-            self.entries.push(Entry { band: 0, ..entry });
+            let entry = BandAnswer::without_band(met.limit, met.descriptor, block.wait);
+            self.entries.push(BandAnswer { band: 0, ..entry });
         }
         let Some(entry) = self.entries.get_mut(number) else {
             return;
@@ -230,7 +231,7 @@ impl<'m> Bands<'m> {
 
     /// Whose bucket that is.
     #[inline]
-    pub(super) fn key(&self, meeting: &Meeting<'_>) -> SmallVec<[u8; 48]> {
+    pub(super) fn key(&self, meeting: &MetLimits<'_>) -> SmallVec<[u8; 48]> {
         self.met.map_or_else(SmallVec::new, |met| {
             SmallVec::from_slice(meeting.subject(met).as_bytes())
         })
@@ -238,7 +239,7 @@ impl<'m> Bands<'m> {
 }
 
 /// Whether a limit that nobody was asked about lets requests pass for that reason.
-fn is_skipped(scene: &Scene<'_>, limit: &Limit) -> bool {
+fn is_skipped(scene: &MatchedLimits<'_>, limit: &Limit) -> bool {
     limit.mode == Mode::Enforce && scene.rules.on_failure(Some(limit)) == OnFailure::Allow
 }
 

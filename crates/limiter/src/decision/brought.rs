@@ -3,15 +3,15 @@
 use crate::error::CheckError;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_policy::respond::Spoken;
+use tidegate_policy::respond::HeaderNames;
 use tidegate_policy::{Band, Descriptor, Policy};
 
 /// The limits that the descriptors of one request bring: what they allow, and how that is spelt. They
 /// live as long as the decision by them.
 #[derive(Debug)]
-pub(crate) struct Brought(SmallVec<[(u16, Band, Spoken); 1]>);
+pub(crate) struct RequestLimits(SmallVec<[(u16, Band, HeaderNames); 1]>);
 
-impl Brought {
+impl RequestLimits {
     /// What `descriptors` bring; `None` where they bring nothing, as nearly all.
     pub(crate) fn of(
         policy: &Policy,
@@ -30,7 +30,7 @@ impl Brought {
     }
 
     /// What the descriptor of this number brings.
-    pub(crate) fn get(&self, descriptor: u16) -> Option<(&Band, &Spoken)> {
+    pub(crate) fn get(&self, descriptor: u16) -> Option<(&Band, &HeaderNames)> {
         let mut all = self.0.iter();
         let (_, band, spoken) = all.find(|(nth, ..)| *nth == descriptor)?;
         Some((band, spoken))

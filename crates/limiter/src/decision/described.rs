@@ -1,7 +1,7 @@
 //! What is reported of each descriptor of a request.
 
-use super::bands::{Entry, binds};
-use super::{Applied, Decision};
+use super::bands::{BandAnswer, binds};
+use super::{AppliedBand, Decision};
 use tidegate_core::{Mode, Wait};
 
 impl Decision {
@@ -37,7 +37,7 @@ impl Decision {
     /// assert!((0..3).all(|nth| decision.descriptor_allowed(nth)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn descriptor(&self, nth: usize) -> Option<Applied<'_>> {
+    pub fn descriptor(&self, nth: usize) -> Option<AppliedBand<'_>> {
         let passed = self.descriptor_allowed(nth);
         let mut best: Option<(usize, Wait, u64)> = None;
         for (number, entry) in self.described(nth) {
@@ -75,13 +75,13 @@ impl Decision {
     }
 
     /// What was said of the descriptor numbered `nth`.
-    fn described(&self, nth: usize) -> impl Iterator<Item = (usize, &Entry)> {
+    fn described(&self, nth: usize) -> impl Iterator<Item = (usize, &BandAnswer)> {
         let is_known = nth < self.descriptors();
         let entries = self.bands.iter().enumerate().filter(move |_| is_known);
         entries.filter(move |(_, it)| usize::from(it.descriptor) == nth && !it.is_skipped())
     }
 
-    fn is_enforced(&self, entry: &Entry) -> bool {
+    fn is_enforced(&self, entry: &BandAnswer) -> bool {
         let limit = self.limit_of(entry);
         limit.is_some_and(|limit| limit.mode == Mode::Enforce)
     }

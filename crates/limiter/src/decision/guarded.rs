@@ -2,15 +2,15 @@
 
 use super::bands::NO_BAND;
 use super::{DecidedBy, Decision, NOTHING};
-use crate::purpose::Purpose;
+use crate::purpose::AskPurpose;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::Timestamp;
-use tidegate_policy::guard::{Effect, Outcome, Verdict};
-use tidegate_policy::plan::Answer;
-use tidegate_policy::{Guard, Guards, KeyPart, Policy, Reason, Request};
+use tidegate_policy::guard::{GuardEffect, GuardOutcome, GuardVerdict};
+use tidegate_policy::plan::PlanAnswer;
+use tidegate_policy::{AnswerReason, Guard, Guards, KeyPart, Policy, Request};
 
 /// No guard decided.
 pub(super) const NO_GUARD: u16 = u16::MAX;
@@ -23,7 +23,7 @@ impl Rules {
         let address = request.ip?;
         let mut longest = self.known.left(by, address)?;
         for (number, guard) in self.guards.iter().enumerate().skip(by.saturating_add(1)) {
-            let keeps_out = guard.effect == Effect::Refuse
+            let keeps_out = guard.effect == GuardEffect::Refuse
                 && guard.is_enforced()
                 && guard.subject == KeyPart::Ip;
             let list = self.known.list(number).filter(|_| keeps_out);
@@ -42,16 +42,16 @@ impl Decision {
         rules: &Arc<Rules>,
         policy: usize,
         request: &Request<'_>,
-        verdict: Verdict,
+        verdict: GuardVerdict,
     ) -> Self {
         let (allowed, guard) = match verdict.outcome {
-            Outcome::Pass => (true, None),
-            Outcome::Exempt(guard) => (true, Some(guard)),
-            Outcome::Refuse(guard) => (false, Some(guard)),
+            GuardOutcome::Pass => (true, None),
+            GuardOutcome::Exempt(guard) => (true, Some(guard)),
+            GuardOutcome::Refuse(guard) => (false, Some(guard)),
         };
         let left = match verdict.outcome {
-            Outcome::Refuse(guard) => rules.kept_out_for(guard, request),
-            Outcome::Pass | Outcome::Exempt(_) => None,
+            GuardOutcome::Refuse(guard) => rules.kept_out_for(guard, request),
+            GuardOutcome::Pass | GuardOutcome::Exempt(_) => None,
         };
         let left_us = left.map_or(0, |left| {
             u64::try_from(left.as_micros()).unwrap_or(u64::MAX)
@@ -63,7 +63,7 @@ impl Decision {
             allowed,
             decided_by: DecidedBy::Store,
             // Of no consequence: no limit was evaluated.
-            purpose: Purpose::Pass,
+            purpose: AskPurpose::Pass,
             descriptors: u16::try_from(request.descriptors.len()).unwrap_or(u16::MAX),
             guard: guard
                 .and_then(|guard| u16::try_from(guard).ok())
@@ -105,9 +105,9 @@ impl Decision {
 
     /// The guards that only watch, and would have decided.
     pub fn watching_guards(&self) -> impl Iterator<Item = &Guard> {
-        let watched = Verdict {
+        let watched = GuardVerdict {
             watched: self.watched,
-            ..Verdict::default()
+            ..GuardVerdict::default()
         };
         let guards = self.rules.guards.iter().enumerate();
         guards
@@ -137,7 +137,7 @@ impl Decision {
     /// Whether it is refused because a plan has nothing for the subject.
     fn lacks_plan(&self) -> bool {
         let bound = self.bound();
-        bound.is_some_and(|entry| matches!(entry.planned, Answer::Refused { .. }))
+        bound.is_some_and(|entry| matches!(entry.planned, PlanAnswer::Refused { .. }))
     }
 
     /// Why it is as it is, in one word.
@@ -155,18 +155,18 @@ impl Decision {
     /// assert_eq!(reason("eve")?, Reason::Blocked);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn reason(&self) -> Reason {
+    pub fn reason(&self) -> AnswerReason {
         if let Some(guard) = self.guard() {
             return guard.reason;
         }
         let asked_nobody = self.bound().is_some_and(|entry| entry.band == NO_BAND);
         match self.decided_by {
-            _ if self.allowed => Reason::Allowed,
-            DecidedBy::Failure => Reason::NoStore,
-            _ if self.lacks_plan() => Reason::NoPlan,
-            _ if asked_nobody => Reason::NoIdentity,
-            _ if self.is_blocked() => Reason::LimitBlocked,
-            DecidedBy::Store | DecidedBy::Local => Reason::Limited,
+            _ if self.allowed => AnswerReason::Allowed,
+            DecidedBy::Failure => AnswerReason::NoStore,
+            _ if self.lacks_plan() => AnswerReason::NoPlan,
+            _ if asked_nobody => AnswerReason::NoIdentity,
+            _ if self.is_blocked() => AnswerReason::LimitBlocked,
+            DecidedBy::Store | DecidedBy::Local => AnswerReason::Limited,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Hits of each limit that a request matched, for statistics.
 
-use super::bands::Entry;
+use super::bands::BandAnswer;
 use super::{DecidedBy, Decision};
 use tidegate_core::{Mode, Op};
-use tidegate_policy::plan::Answer;
+use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Evaluate, Limit, Policy, Request};
 
 /// The hits of one limit in one decision: the cost of the request to that limit.
@@ -81,7 +81,7 @@ impl Decision {
         &'a self,
         request: &'a Request<'_>,
     ) -> impl Iterator<Item = LimitHits<'a>> {
-        let is_same = |one: &Entry, next: &Entry| {
+        let is_same = |one: &BandAnswer, next: &BandAnswer| {
             (one.limit, one.descriptor) == (next.limit, next.descriptor)
         };
         let policy = self.policy_rules();
@@ -94,7 +94,7 @@ impl Decision {
     fn hits_of<'a>(
         &self,
         policy: &'a Policy,
-        bands: &[Entry],
+        bands: &[BandAnswer],
         request: &Request<'_>,
     ) -> Option<LimitHits<'a>> {
         let first = bands.iter().find(|band| !band.is_skipped())?;
@@ -131,14 +131,14 @@ impl Decision {
     }
 
     #[inline]
-    fn op(&self, entry: &Entry, limit: &Limit, request: &Request<'_>) -> Op {
+    fn op(&self, entry: &BandAnswer, limit: &Limit, request: &Request<'_>) -> Op {
         self.purpose.op(request, limit, entry.described_by())
     }
 
     /// Returns the capacity of a band of `limit`; 0 where no band was evaluated.
     #[inline]
-    fn capacity(&self, limit: &Limit, entry: &Entry) -> u64 {
-        if self.brought.is_some() || entry.planned != Answer::NotAsked {
+    fn capacity(&self, limit: &Limit, entry: &BandAnswer) -> u64 {
+        if self.brought.is_some() || entry.planned != PlanAnswer::NotAsked {
             return self.capacity_brought(entry);
         }
         let band = limit.bands.get(usize::from(entry.band));
@@ -147,7 +147,7 @@ impl Decision {
 
     /// The same of a band that may come from the request, or from a plan.
     #[cold]
-    fn capacity_brought(&self, entry: &Entry) -> u64 {
+    fn capacity_brought(&self, entry: &BandAnswer) -> u64 {
         self.describe(entry, "").map_or(0, |band| band.capacity())
     }
 
@@ -164,7 +164,7 @@ impl Decision {
             return true;
         }
         // A forced charge is made unless a charge refuses that is not forced.
-        let is_unforced = |entry: &Entry| {
+        let is_unforced = |entry: &BandAnswer| {
             self.limit_of(entry).is_some_and(|limit| {
                 limit.mode == Mode::Enforce && !self.op(entry, limit, request).is_forced()
             })

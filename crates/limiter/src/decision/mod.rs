@@ -24,20 +24,20 @@ mod shadow;
 mod skipped;
 mod warnings;
 
-pub use applied::Applied;
-pub(crate) use brought::Brought;
+pub use applied::AppliedBand;
+pub(crate) use brought::RequestLimits;
 pub use hits::{HitResult, LimitHits};
-pub(crate) use scene::Scene;
-pub use skipped::Skipped;
-pub(crate) use warnings::Charged;
+pub(crate) use scene::MatchedLimits;
+pub use skipped::SkippedBand;
+pub(crate) use warnings::WarnedCharge;
 
 use crate::answers::Answers;
 use crate::failure::COME_BACK_US;
 use crate::giving::Charges;
-use crate::planning::Planned;
-use crate::purpose::Purpose;
+use crate::planning::PreparedPlans;
+use crate::purpose::AskPurpose;
 use crate::rules::Rules;
-use bands::{Bands, Entry};
+use bands::{BandAnswer, Bands};
 use guarded::NO_GUARD;
 use smallvec::SmallVec;
 use std::fmt;
@@ -45,9 +45,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Outcome, Reply, Timestamp, Wait};
 use tidegate_memory::SystemClock;
-use tidegate_policy::matching::Refused;
-use tidegate_policy::plan::Answer;
-use tidegate_policy::respond::{Refusal, Respond, Spoken};
+use tidegate_policy::matching::UnmetLimit;
+use tidegate_policy::plan::PlanAnswer;
+use tidegate_policy::respond::{HeaderNames, RefusalStyle, Respond};
 use tidegate_policy::{Band, Limit, Policy};
 
 /// The answer to a request.
@@ -66,7 +66,7 @@ pub struct Decision {
     allowed: bool,
     decided_by: DecidedBy,
     /// What the request was decided for.
-    purpose: Purpose,
+    purpose: AskPurpose,
     /// How many descriptors the request has.
     descriptors: u16,
     /// The number of the guard that decided, or [`NO_GUARD`].
@@ -77,13 +77,13 @@ pub struct Decision {
     binding: u32,
     /// The reported band's key.
     key: SmallVec<[u8; 48]>,
-    bands: SmallVec<[Entry; 4]>,
+    bands: SmallVec<[BandAnswer; 4]>,
     /// What may be given back; absent where nothing may.
     charges: Option<Arc<Charges>>,
     /// What the request brought itself; absent where it brought nothing.
-    brought: Option<Arc<Brought>>,
+    brought: Option<Arc<RequestLimits>>,
     /// What plans said; absent where no limit of the policy has one.
-    planned: Option<Arc<Planned>>,
+    planned: Option<Arc<PreparedPlans>>,
     /// Which of `bands` have come to what their limits warn of, a bit each.
     warned: u32,
     /// Of a request that passes, how long it was held back; of one that does not, for how long the
@@ -122,7 +122,7 @@ impl DecidedBy {
 impl Decision {
     /// The decision that a store's reply amounts to.
     #[inline(never)]
-    pub(crate) fn new(scene: &Scene<'_>, reply: &Reply) -> Self {
+    pub(crate) fn new(scene: &MatchedLimits<'_>, reply: &Reply) -> Self {
         let mut bands = Bands::default();
         let outcomes = reply.outcomes.iter().copied().map(Some);
         bands.add(scene, reply.passed, outcomes, |_, _, _| true);
@@ -151,7 +151,7 @@ impl Decision {
 
     /// The decision that `answers` amount to. Bands that nobody was asked about are left out, but those
     /// whose limits let the request pass for that reason.
-    pub(crate) fn of_answers(scene: &Scene<'_>, answers: &Answers) -> Self {
+    pub(crate) fn of_answers(scene: &MatchedLimits<'_>, answers: &Answers) -> Self {
         let mut bands = Bands::default();
         let denial_decides = !answers.passed && answers.decided_by == DecidedBy::Failure;
         for nth in &answers.denied {
@@ -178,17 +178,17 @@ impl Decision {
     /// Refused by a limit because the request lacks the identity that its key needs, or because its
     /// plan has nothing for the subject; told of the
     /// descriptor by which it would have been met, if by one.
-    pub(crate) fn identity_missing(scene: &Scene<'_>, refused: Refused) -> Self {
+    pub(crate) fn identity_missing(scene: &MatchedLimits<'_>, refused: UnmetLimit) -> Self {
         Self {
             allowed: false,
             binding: 0,
-            bands: SmallVec::from_iter([Entry::refused(&refused)]),
+            bands: SmallVec::from_iter([BandAnswer::refused(&refused)]),
             ..Self::blank(scene)
         }
     }
 
     /// Allowed, because no limit applied, or none that limits anything.
-    pub(crate) fn unlimited(scene: &Scene<'_>) -> Self {
+    pub(crate) fn unlimited(scene: &MatchedLimits<'_>) -> Self {
         let mut bands = Bands::default();
         bands.add(scene, true, std::iter::empty(), |_, _, _| true);
         Self {
@@ -198,7 +198,7 @@ impl Decision {
     }
 
     /// Allowed, and nothing said of any limit.
-    fn blank(scene: &Scene<'_>) -> Self {
+    fn blank(scene: &MatchedLimits<'_>) -> Self {
         Self {
             rules: Arc::clone(scene.rules),
             policy: scene.number,
@@ -254,7 +254,7 @@ impl Decision {
     }
 
     /// The band that is reported, or `None` where no enforced limit applied.
-    pub fn binding(&self) -> Option<Applied<'_>> {
+    pub fn binding(&self) -> Option<AppliedBand<'_>> {
         let entry = self.bound()?;
         self.describe(entry, std::str::from_utf8(&self.key).unwrap_or_default())
     }
@@ -274,7 +274,7 @@ impl Decision {
     /// Every band of every limit that the request met, shadow limits included, in the order
     /// written; without those that were [not asked](Self::skipped). A limit that is `unlimited` is there
     /// once, without a band. Their keys are empty, but for the [`binding`](Self::binding)'s.
-    pub fn applied(&self) -> impl Iterator<Item = Applied<'_>> {
+    pub fn applied(&self) -> impl Iterator<Item = AppliedBand<'_>> {
         let key = std::str::from_utf8(&self.key).unwrap_or_default();
         let asked = (0..).zip(&self.bands).filter(|(_, it)| !it.is_skipped());
         asked.filter_map(move |(i, entry)| {
@@ -291,11 +291,11 @@ impl Decision {
 
     /// What plans answered, once for each limit met that has one: the names of their sources, and the
     /// answers.
-    pub fn plans(&self) -> impl Iterator<Item = (&str, Answer)> {
+    pub fn plans(&self) -> impl Iterator<Item = (&str, PlanAnswer)> {
         let asked = self
             .bands
             .iter()
-            .filter(|it| it.planned != Answer::NotAsked);
+            .filter(|it| it.planned != PlanAnswer::NotAsked);
         asked.filter_map(|entry| {
             let plan = self.limit_of(entry)?.plan.as_ref()?;
             let source = self.rules.plans.get(plan.source)?;
@@ -323,7 +323,7 @@ impl Decision {
 
     /// What a refusal looks like: as the guard says that refuses, or the limit that is reported, else as
     /// the policy does.
-    pub fn refusal(&self) -> &Refusal {
+    pub fn refusal(&self) -> &RefusalStyle {
         if let Some(guard) = self.guard() {
             let own = guard.refusal.as_deref();
             return own.unwrap_or_else(|| self.respond().refusal_for(guard.reason));
@@ -397,17 +397,17 @@ impl Decision {
 
     /// The entry that is reported.
     #[inline]
-    fn bound(&self) -> Option<&Entry> {
+    fn bound(&self) -> Option<&BandAnswer> {
         self.bands.get(usize::try_from(self.binding).ok()?)
     }
 
     #[inline]
-    fn limit_of(&self, entry: &Entry) -> Option<&Limit> {
+    fn limit_of(&self, entry: &BandAnswer) -> Option<&Limit> {
         let policy = self.policy_rules()?;
         policy.limit(usize::try_from(entry.limit).ok()?)
     }
 
-    fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
+    fn describe<'a>(&'a self, entry: &'a BandAnswer, key: &'a str) -> Option<AppliedBand<'a>> {
         let limit_index = usize::try_from(entry.limit).ok()?;
         let band_index = entry.band_index();
         let policy = self.policy_rules()?;
@@ -420,7 +420,7 @@ impl Decision {
                 policy.spoken(limit_index, band_index),
             ),
         };
-        Some(Applied {
+        Some(AppliedBand {
             limit,
             limit_index,
             band,
@@ -437,7 +437,7 @@ impl Decision {
     }
 
     /// The band of a rate that a plan told, and how it is spelt.
-    fn planned_at(&self, limit: usize, rate: u32) -> (Option<&Band>, Option<&Spoken>) {
+    fn planned_at(&self, limit: usize, rate: u32) -> (Option<&Band>, Option<&HeaderNames>) {
         let planned = self.planned.as_deref();
         (
             planned.and_then(|it| it.band(self.policy, limit, rate)),
@@ -447,7 +447,7 @@ impl Decision {
 
     /// What the request itself brought, if `entry` is of that and was asked.
     #[inline]
-    fn brought_with(&self, limit: usize, entry: &Entry) -> Option<(&Band, &Spoken)> {
+    fn brought_with(&self, limit: usize, entry: &BandAnswer) -> Option<(&Band, &HeaderNames)> {
         let brought = self.brought.as_deref()?;
         let is_hidden = limit == self.policy_rules()?.limits.len() && entry.band_index() == 0;
         is_hidden.then(|| brought.get(entry.descriptor))?

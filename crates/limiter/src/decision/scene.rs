@@ -1,36 +1,36 @@
 //! What a decision is about, whoever makes it.
 
-use super::Brought;
-use crate::planning::Planned;
-use crate::purpose::Purpose;
+use super::RequestLimits;
+use crate::planning::PreparedPlans;
+use crate::purpose::AskPurpose;
 use crate::rules::Rules;
 use std::sync::Arc;
 use tidegate_core::Quota;
-use tidegate_policy::matching::{Meeting, Met};
-use tidegate_policy::plan::Answer;
+use tidegate_policy::matching::{Met, MetLimits};
+use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Band, Limit, Policy};
 
 /// What a decision is about: the limits that a request meets, and by which rules.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct MatchedLimits<'a> {
     pub(crate) rules: &'a Arc<Rules>,
     /// The number of the policy that is asked.
     pub(crate) number: usize,
     pub(crate) policy: &'a Policy,
     /// What the request is decided for.
-    pub(crate) purpose: Purpose,
-    pub(crate) meeting: Meeting<'a>,
+    pub(crate) purpose: AskPurpose,
+    pub(crate) meeting: MetLimits<'a>,
     /// What the request brings itself.
-    pub(crate) brought: Option<&'a Arc<Brought>>,
+    pub(crate) brought: Option<&'a Arc<RequestLimits>>,
     /// What plans say; absent where no limit of the policy has one.
-    pub(crate) planned: Option<&'a Arc<Planned>>,
+    pub(crate) planned: Option<&'a Arc<PreparedPlans>>,
     /// How many descriptors the request has.
     pub(crate) descriptors: u16,
     /// Guards that only watch and know the request, a bit each.
     pub(crate) watched: u64,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> MatchedLimits<'a> {
     /// A limit that is met.
     #[inline]
     pub(crate) fn limit(&self, met: &Met) -> Option<&'a Limit> {
@@ -53,12 +53,12 @@ impl<'a> Scene<'a> {
     pub(crate) fn bands(&self, met: &Met) -> &'a [Band] {
         match self.policy.limits.get(met.limit) {
             Some(limit) => match met.planned {
-                Answer::NotAsked | Answer::UnknownBand => &limit.bands,
-                Answer::Rate { number, .. } => self.bands_planned(met, number),
-                Answer::Unlimited { .. }
-                | Answer::UnknownUnlimited
-                | Answer::UnknownSkipped
-                | Answer::Refused { .. } => &[],
+                PlanAnswer::NotAsked | PlanAnswer::UnknownBand => &limit.bands,
+                PlanAnswer::Rate { number, .. } => self.bands_planned(met, number),
+                PlanAnswer::Unlimited { .. }
+                | PlanAnswer::UnknownUnlimited
+                | PlanAnswer::UnknownSkipped
+                | PlanAnswer::Refused { .. } => &[],
             },
             None => self.bands_brought(met),
         }
@@ -77,15 +77,15 @@ impl<'a> Scene<'a> {
         let limit = self.policy.limits.get(met.limit)?;
         let own = limit.block.as_ref()?;
         match met.planned {
-            Answer::NotAsked | Answer::UnknownBand => {
+            PlanAnswer::NotAsked | PlanAnswer::UnknownBand => {
                 (!limit.bands.is_empty()).then_some(&own.quota)
             }
-            Answer::Rate { number, .. } => self.planned?.block(self.number, met.limit, number),
+            PlanAnswer::Rate { number, .. } => self.planned?.block(self.number, met.limit, number),
             // Whom a plan does not limit, the limit has no band for: then nothing is asked of it at all.
-            Answer::Unlimited { .. }
-            | Answer::UnknownUnlimited
-            | Answer::UnknownSkipped
-            | Answer::Refused { .. } => None,
+            PlanAnswer::Unlimited { .. }
+            | PlanAnswer::UnknownUnlimited
+            | PlanAnswer::UnknownSkipped
+            | PlanAnswer::Refused { .. } => None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Refusals that shadow mode turned into passes.
 
-use super::{Applied, Decision};
+use super::{AppliedBand, Decision};
 
 impl Decision {
     /// The limits in shadow mode that would have refused the request: the first refusing band of each,
-    /// once for every descriptor that met it. [`Applied::reason`] tells why.
+    /// once for every descriptor that met it. [`AppliedBand::reason`] tells why.
     ///
     /// ```
     /// use tidegate::{LimitSpec, Limiter, Reason, Request};
@@ -17,7 +17,7 @@ impl Decision {
     /// assert_eq!(reasons, [Reason::Limited]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn shadow_refusals(&self) -> impl Iterator<Item = Applied<'_>> {
+    pub fn shadow_refusals(&self) -> impl Iterator<Item = AppliedBand<'_>> {
         let mut last = None;
         let refusing = self
             .applied()

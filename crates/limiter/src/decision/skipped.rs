@@ -1,21 +1,21 @@
 //! Bands that were not asked, because the store did not answer and `on_failure` lets requests pass.
 
-use super::{Applied, DecidedBy, Decision, NOTHING};
+use super::{AppliedBand, DecidedBy, Decision, NOTHING};
 use std::time::Duration;
 use tidegate_core::{Algorithm, Align, Timestamp};
-use tidegate_policy::respond::Spoken;
+use tidegate_policy::respond::HeaderNames;
 
 /// A band that was not asked: the store did not answer, and its limit has `on_failure: allow`. What the
 /// policy says of it is known; what remains of it is not.
 #[derive(Clone, Copy, Debug)]
-pub struct Skipped<'a> {
-    applied: Applied<'a>,
+pub struct SkippedBand<'a> {
+    applied: AppliedBand<'a>,
     at: Timestamp,
 }
 
 // === impl Skipped ===
 
-impl<'a> Skipped<'a> {
+impl<'a> SkippedBand<'a> {
     /// The limit's name.
     pub fn limit(&self) -> &'a str {
         self.applied.limit()
@@ -32,7 +32,7 @@ impl<'a> Skipped<'a> {
     }
 
     /// The band as header fields spell it.
-    pub fn spoken(&self) -> Option<&'a Spoken> {
+    pub fn spoken(&self) -> Option<&'a HeaderNames> {
         self.applied.spoken()
     }
 
@@ -61,11 +61,11 @@ impl<'a> Skipped<'a> {
 impl Decision {
     /// The bands that were not asked because the store did not answer and their limits have
     /// `on_failure: allow`, in the order written.
-    pub fn skipped(&self) -> impl Iterator<Item = Skipped<'_>> {
+    pub fn skipped(&self) -> impl Iterator<Item = SkippedBand<'_>> {
         let at = self.wall_time();
         let entries = self.bands.iter().filter(|entry| entry.is_skipped());
         entries.filter_map(move |entry| {
-            Some(Skipped {
+            Some(SkippedBand {
                 applied: self.describe(entry, "")?,
                 at,
             })
@@ -74,11 +74,11 @@ impl Decision {
 
     /// The band to tell of where none is [reported](Self::binding) because the store did not answer and
     /// every limit has `on_failure: allow`: the smallest, of several the first written.
-    pub fn unasked(&self) -> Option<Skipped<'_>> {
+    pub fn unasked(&self) -> Option<SkippedBand<'_>> {
         let is_by_failure = self.decided_by == DecidedBy::Failure && self.binding == NOTHING;
         if !is_by_failure {
             return None;
         }
-        self.skipped().min_by_key(Skipped::capacity)
+        self.skipped().min_by_key(SkippedBand::capacity)
     }
 }

@@ -1,11 +1,11 @@
 //! Bands that have come to what their limits warn of (`warn`).
 
 use super::bands::NO_DESCRIPTOR;
-use super::{Applied, Decision};
+use super::{AppliedBand, Decision};
 use tidegate_policy::matching::Met;
 
 /// What was charged to a band whose limit warns.
-pub(crate) struct Charged<'a> {
+pub(crate) struct WarnedCharge<'a> {
     pub(crate) met: &'a Met,
     pub(crate) band: usize,
     pub(crate) cost: u64,
@@ -34,7 +34,7 @@ impl Decision {
     /// assert_eq!((warned(7)?, warned(1)?, warned(1)?), (0, 1, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn warnings(&self) -> impl Iterator<Item = Applied<'_>> {
+    pub fn warnings(&self) -> impl Iterator<Item = AppliedBand<'_>> {
         let warned = self.warned;
         let key = || std::str::from_utf8(&self.key).unwrap_or_default();
         // Nearly always there are none, and then nothing is looked at.
@@ -48,7 +48,7 @@ impl Decision {
     }
 
     /// Takes note of what was charged to bands that warn.
-    pub(crate) fn warn<'a>(&mut self, charged: impl Iterator<Item = Charged<'a>>) {
+    pub(crate) fn warn<'a>(&mut self, charged: impl Iterator<Item = WarnedCharge<'a>>) {
         for it in charged {
             let descriptor = it.met.descriptor.unwrap_or(NO_DESCRIPTOR);
             let limit = u32::try_from(it.met.limit).ok();
@@ -68,7 +68,7 @@ impl Decision {
     }
 }
 
-impl Charged<'_> {
+impl WarnedCharge<'_> {
     /// Whether it was this charge that has brought the band there, where so much remains of it.
     fn crosses(&self, remaining: u64) -> bool {
         let used = self.capacity.saturating_sub(remaining);

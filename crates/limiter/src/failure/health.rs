@@ -32,7 +32,7 @@ pub struct StoreHealth {
 
 /// Instants are in microseconds, and 0 is never.
 #[derive(Debug, Default)]
-pub(super) struct Health {
+pub(super) struct FailoverHealth {
     /// Whether it has failed, and not yet answered for a while.
     is_down: AtomicBool,
     /// Whether it was told that the store is away, and not yet that it is back. Wherever it is down,
@@ -49,7 +49,7 @@ pub(super) struct Health {
     errors: [AtomicU64; KINDS],
 }
 
-impl Health {
+impl FailoverHealth {
     /// The store could not tell.
     pub(super) fn fail(&self, error: &StoreError, now: Timestamp) {
         let counters = StoreErrorKind::ALL.iter().zip(&self.errors);
@@ -81,7 +81,7 @@ impl Health {
         self.failures.store(0, Relaxed);
         warn!(
             kind = error.kind().as_str(),
-            reason = %Reason(error),
+            reason = %ErrorChain(error),
             "the store does not answer; deciding without it, as `on_failure` says"
         );
     }
@@ -99,7 +99,7 @@ impl Health {
         if may_tell && swap().is_ok() {
             warn!(
                 kind = error.kind().as_str(),
-                reason = %Reason(error),
+                reason = %ErrorChain(error),
                 "a bucket holds what is not ours; deciding without it, as `on_failure` says"
             );
         }
@@ -145,9 +145,9 @@ impl Health {
 }
 
 /// An error and what caused it, in one line.
-struct Reason<'a>(&'a StoreError);
+struct ErrorChain<'a>(&'a StoreError);
 
-impl fmt::Display for Reason<'_> {
+impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
         let mut cause = self.0.source();

@@ -16,13 +16,13 @@ const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 pub(super) struct LastKnown {
     /// This process's own, so that nobody outside can choose keys that collide.
     hasher: RandomState,
-    places: Box<[Place]>,
+    places: Box<[LevelCell]>,
 }
 
 /// Written by anybody without a lock. A reader that comes between two writes finds a `check` that
 /// does not go with the rest, and has found nothing.
 #[derive(Debug, Default)]
-struct Place {
+struct LevelCell {
     check: AtomicU64,
     remaining: AtomicU64,
     instant: AtomicU64,
@@ -32,7 +32,7 @@ struct Place {
 
 /// What was last heard of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct LastLevel {
     /// Whole units that were left.
     pub(super) remaining: u64,
     /// Of a token bucket, when that was; of a window, when it will be as good as new. By the clock
@@ -47,7 +47,7 @@ impl Default for LastKnown {
     fn default() -> Self {
         Self {
             hasher: RandomState::default(),
-            places: (0..PLACES).map(|_| Place::default()).collect(),
+            places: (0..PLACES).map(|_| LevelCell::default()).collect(),
         }
     }
 }
@@ -74,12 +74,12 @@ impl LastKnown {
     }
 
     /// What was last heard of a bucket, if that is still remembered.
-    pub(super) fn get(&self, ask: &Ask<'_>) -> Option<Heard> {
+    pub(super) fn get(&self, ask: &Ask<'_>) -> Option<LastLevel> {
         let fingerprint = self.fingerprint(ask);
         let place = self.place(fingerprint)?;
         let (remaining, instant) = (place.remaining.load(Relaxed), place.instant.load(Relaxed));
         let check = mixed(fingerprint, remaining, instant);
-        (place.check.load(Relaxed) == check).then(|| Heard {
+        (place.check.load(Relaxed) == check).then(|| LastLevel {
             remaining,
             instant: Timestamp::from_micros(instant),
             is_news: place.applied.load(Relaxed) != check,
@@ -88,7 +88,7 @@ impl LastKnown {
     }
 
     /// A local bucket is held to what was `heard` from now on. What is heard later is news again.
-    pub(super) fn apply(&self, ask: &Ask<'_>, heard: &Heard) {
+    pub(super) fn apply(&self, ask: &Ask<'_>, heard: &LastLevel) {
         if let Some(place) = self.place(self.fingerprint(ask)) {
             place.applied.store(heard.check, Relaxed);
         }
@@ -102,7 +102,7 @@ impl LastKnown {
         hasher.finish().max(1)
     }
 
-    fn place(&self, fingerprint: u64) -> Option<&Place> {
+    fn place(&self, fingerprint: u64) -> Option<&LevelCell> {
         let last = self.places.len().saturating_sub(1);
         self.places
             .get(usize::try_from(fingerprint >> 32).ok()? & last)

@@ -1,7 +1,7 @@
 //! Deciding in this process, at a share of the policy.
 
 use super::SharedClock;
-use super::known::{Heard, LastKnown};
+use super::known::{LastKnown, LastLevel};
 use super::share::Share;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -144,7 +144,7 @@ impl Local {
     }
 
     /// How many units a local bucket lacks now by what was `heard`.
-    fn lacks(&self, heard: &Heard, ask: &Ask<'_>, local: &Ask<'_>, share: Share) -> u64 {
+    fn lacks(&self, heard: &LastLevel, ask: &Ask<'_>, local: &Ask<'_>, share: Share) -> u64 {
         if heard.remaining >= ask.quota.capacity() {
             return 0;
         }

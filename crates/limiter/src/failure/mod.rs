@@ -27,25 +27,25 @@ pub(crate) use share::{Instances, Share};
 
 use crate::answers::{Answer, Answers, FallbackTerms, each_of};
 use crate::decision::DecidedBy;
-use crate::reserving::Home;
-use health::Health;
+use crate::reserving::ChargeHome;
+use health::FailoverHealth;
 use local::Local;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use tidegate_core::{Ask, Clock, PartialAnswer, Reply, StoreError, Timestamp};
 use tidegate_policy::OnFailure;
-use verdict::Verdict;
+use verdict::FailureVerdict;
 
 /// Limits that refuse because they are not known, by their numbers among those met.
-type Denied = SmallVec<[usize; 1]>;
+type DeniedLimits = SmallVec<[usize; 1]>;
 
 /// Decides without the store, and knows how it is.
 #[derive(Debug)]
 pub(crate) struct Failover {
     clock: SharedClock,
     local: Local,
-    health: Health,
+    health: FailoverHealth,
     instances: Instances,
 }
 
@@ -81,7 +81,7 @@ impl Failover {
         Some(Self {
             local: Local::new(clock.clone(), max_keys)?,
             clock,
-            health: Health::default(),
+            health: FailoverHealth::default(),
             instances,
         })
     }
@@ -139,21 +139,21 @@ impl Failover {
                 DecidedBy::Store,
             )
         };
-        match Verdict::of(terms, asks, &answers.list) {
-            Verdict::Error => return None,
-            Verdict::Refused => {}
-            Verdict::Deny => {
+        match FailureVerdict::of(terms, asks, &answers.list) {
+            FailureVerdict::Error => return None,
+            FailureVerdict::Refused => {}
+            FailureVerdict::Deny => {
                 answers.denied = verdict::denied(terms, asks, &answers.list);
                 answers.decided_by = DecidedBy::Failure;
             }
-            Verdict::GoOn { by } => {
+            FailureVerdict::GoOn { by } => {
                 answers.passed = true;
                 answers.decided_by = by;
                 self.decide_locally(terms, asks, &mut answers);
             }
         }
         let shadows = verdict::would_deny(terms, asks, &answers.list);
-        let shadows: Denied = shadows.collect();
+        let shadows: DeniedLimits = shadows.collect();
         answers.denied.extend(shadows);
         Some(answers)
     }
@@ -191,7 +191,7 @@ impl Failover {
         }
         let share = Share::of(terms.rules.local_share, &self.instances);
         let reply = self.local.decide(&unknown, share);
-        let mut local = each_of(&unknown, &reply, Home::Here);
+        let mut local = each_of(&unknown, &reply, ChargeHome::Here);
         for (ask, answer) in asks.iter().zip(&mut answers.list) {
             if is_local((ask, answer)) {
                 *answer = local.next();

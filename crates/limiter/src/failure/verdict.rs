@@ -1,6 +1,6 @@
 //! What the limits that are not known amount to, together with those that are.
 
-use super::Denied;
+use super::DeniedLimits;
 use crate::answers::{Answer, FallbackTerms};
 use crate::decision::DecidedBy;
 use tidegate_core::{Ask, Mode, Op};
@@ -8,7 +8,7 @@ use tidegate_policy::OnFailure;
 
 /// What to do about asks that the store did not answer, or only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FailureVerdict {
     /// A limit that is known refuses, so that nothing depends on the others.
     Refused,
     /// A limit that is not known wants an error.
@@ -22,7 +22,7 @@ pub(super) enum Verdict {
     },
 }
 
-impl Verdict {
+impl FailureVerdict {
     /// Only enforced limits have a say; where there is none, those in shadow mode tell who decided.
     pub(super) fn of(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> Self {
         let (mut error, mut deny, mut by) = (false, false, DecidedBy::Store);
@@ -92,8 +92,8 @@ pub(super) fn denied(
     terms: FallbackTerms<'_>,
     asks: &[Ask<'_>],
     known: &[Option<Answer>],
-) -> Denied {
-    let mut denied = Denied::new();
+) -> DeniedLimits {
+    let mut denied = DeniedLimits::new();
     for (ask, outcome) in asks.iter().zip(known) {
         let nth = usize::from(ask.limit);
         if ask.mode == Mode::Enforce

@@ -15,7 +15,7 @@ pub(crate) use backoff::FILE_RETRY;
 pub use backoff::delay;
 pub(crate) use health::{RefreshError, RefreshHealth, Retry};
 
-use crate::limiter::{Limiter, Shared};
+use crate::limiter::{Limiter, LimiterInner};
 use futures_util::future::{Either, join_all, select};
 use std::future::pending;
 use std::pin::pin;
@@ -39,7 +39,7 @@ pub(crate) trait Refresh<S> {
 
 /// Reads what `kind` names whenever it is due, for as long as there is a limiter.
 pub(crate) async fn keep<S, R: Refresh<S>>(
-    limiter: Weak<Shared<S>>,
+    limiter: Weak<LimiterInner<S>>,
     mut reloads: watch::Receiver<()>,
     kind: R,
 ) {

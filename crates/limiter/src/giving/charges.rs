@@ -1,7 +1,7 @@
 //! What a decision has charged, to be given back at most once.
 
-use crate::decision::Brought;
-use crate::planning::Planned;
+use crate::decision::RequestLimits;
+use crate::planning::PreparedPlans;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::fmt;
@@ -15,15 +15,15 @@ pub(crate) struct Charges {
     rules: Arc<Rules>,
     policy: usize,
     /// Quotas that the request brought itself.
-    brought: Option<Arc<Brought>>,
+    brought: Option<Arc<RequestLimits>>,
     /// Quotas that a plan told.
-    planned: Option<Arc<Planned>>,
-    pub(crate) list: SmallVec<[Charge; 2]>,
+    planned: Option<Arc<PreparedPlans>>,
+    pub(crate) list: SmallVec<[BucketCharge; 2]>,
     is_claimed: AtomicBool,
 }
 
 /// What one bucket was charged.
-pub(crate) struct Charge {
+pub(crate) struct BucketCharge {
     /// The number of the ask that was charged.
     pub(crate) ask: usize,
     pub(crate) bucket: Box<[u8]>,
@@ -37,7 +37,7 @@ pub(crate) struct Charge {
 }
 
 impl Charges {
-    pub(crate) fn new(rules: Arc<Rules>, policy: usize, list: SmallVec<[Charge; 2]>) -> Self {
+    pub(crate) fn new(rules: Arc<Rules>, policy: usize, list: SmallVec<[BucketCharge; 2]>) -> Self {
         Self {
             rules,
             policy,
@@ -49,12 +49,12 @@ impl Charges {
     }
 
     /// The same, made by quotas of which some were brought by the request.
-    pub(crate) fn bringing(self, brought: Option<Arc<Brought>>) -> Self {
+    pub(crate) fn bringing(self, brought: Option<Arc<RequestLimits>>) -> Self {
         Self { brought, ..self }
     }
 
     /// The same, made by quotas of which some were told by plans.
-    pub(crate) fn planned(self, planned: Option<Arc<Planned>>) -> Self {
+    pub(crate) fn planned(self, planned: Option<Arc<PreparedPlans>>) -> Self {
         Self { planned, ..self }
     }
 
@@ -64,14 +64,14 @@ impl Charges {
     }
 
     /// Whether `charge` is of a bucket in which others may have places behind it.
-    pub(crate) fn is_place(&self, charge: &Charge) -> bool {
+    pub(crate) fn is_place(&self, charge: &BucketCharge) -> bool {
         let limit = self.rules.limit(self.policy, charge.limit);
         limit.is_some_and(|it| it.waiting.is_some() && it.algorithm == Algorithm::TokenBucket)
     }
 
     /// Those that may be given back to a store that others share: they cannot be told to move up, so
     /// nothing that somebody may have a place behind.
-    pub(crate) fn to_share(&self) -> SmallVec<[&Charge; 2]> {
+    pub(crate) fn to_share(&self) -> SmallVec<[&BucketCharge; 2]> {
         let charges = self.list.iter();
         charges.filter(|charge| !self.is_place(charge)).collect()
     }
@@ -79,10 +79,10 @@ impl Charges {
     /// The asks that give `list` back by `receipts`, one for each of them.
     pub(crate) fn asks<'a>(
         &'a self,
-        list: &[&'a Charge],
+        list: &[&'a BucketCharge],
         receipts: &[Receipt],
     ) -> SmallVec<[Ask<'a>; 2]> {
-        let ask = |(charge, receipt): (&&'a Charge, &Receipt)| {
+        let ask = |(charge, receipt): (&&'a BucketCharge, &Receipt)| {
             Some(Ask {
                 bucket: &charge.bucket,
                 scope: charge.scope,
@@ -96,7 +96,7 @@ impl Charges {
     }
 
     /// The quota by which `charge` was made.
-    pub(crate) fn quota(&self, charge: &Charge) -> Option<&Quota> {
+    pub(crate) fn quota(&self, charge: &BucketCharge) -> Option<&Quota> {
         if let Some(rate) = charge.rate {
             let planned = self.planned.as_ref()?;
             let band = planned.band(self.policy, charge.limit, rate)?;

@@ -8,8 +8,8 @@
 //!
 //! Those behind a place that was given back are here, too, and move up.
 
-use super::charges::{Charge, Charges};
-use super::given::{Given, Key, Standing, Waiter};
+use super::charges::{BucketCharge, Charges};
+use super::given::{BucketCredits, BucketWaiter, ChargeOrder, WaiterKey};
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
@@ -23,42 +23,42 @@ use tokio::time::{Instant, timeout_at};
 
 /// What was given back of each bucket, as long as somebody waits for it.
 #[derive(Default)]
-pub(crate) struct Credits(Arc<Mutex<Table>>);
+pub(crate) struct CreditLedgers(Arc<Mutex<CreditTable>>);
 
 /// The credits, while nobody else changes them.
 pub(crate) struct Ledger<'a> {
-    table: MutexGuard<'a, Table>,
-    credits: &'a Credits,
+    table: MutexGuard<'a, CreditTable>,
+    credits: &'a CreditLedgers,
     /// Whether all are known here who wait for the same buckets.
     knows_all: bool,
 }
 
 #[derive(Default)]
-struct Table {
-    buckets: HashMap<Name, Given, RandomState>,
+struct CreditTable {
+    buckets: HashMap<BandKey, BucketCredits, RandomState>,
     arrivals: u64,
 }
 
 /// A bucket and the number of the band.
-type Name = (Box<[u8]>, u64);
+type BandKey = (Box<[u8]>, u64);
 
 /// Somebody who waits, until this is dropped.
-pub(crate) struct Watch {
-    table: Arc<Mutex<Table>>,
-    spots: SmallVec<[Spot; 2]>,
+pub(crate) struct CreditWatch {
+    table: Arc<Mutex<CreditTable>>,
+    spots: SmallVec<[WaiterRef; 2]>,
     bell: Arc<Notify>,
 }
 
 /// Where somebody stands before one bucket.
-struct Spot {
-    name: Name,
-    key: Key,
+struct WaiterRef {
+    name: BandKey,
+    key: WaiterKey,
     /// The number of the ask that was charged.
     ask: usize,
     is_place: bool,
 }
 
-impl Credits {
+impl CreditLedgers {
     /// Lets nobody be credited, nor begin to wait, but by what this returns.
     pub(crate) fn hold(&self) -> Ledger<'_> {
         Ledger {
@@ -80,7 +80,7 @@ impl Ledger<'_> {
 
     /// Begins to wait for the buckets of `charges`, for as many microseconds as `waits` says for each
     /// ask. Where all are known who wait for them, nobody's turn comes before that of another.
-    pub(crate) fn watch(mut self, charges: &Charges, waits: &[u64]) -> Watch {
+    pub(crate) fn watch(mut self, charges: &Charges, waits: &[u64]) -> CreditWatch {
         let now = Instant::now();
         let bell = Arc::new(Notify::new());
         let mut spots = SmallVec::new();
@@ -98,15 +98,15 @@ impl Ledger<'_> {
                 Some(last) => turn.max(last),
                 None => turn,
             };
-            given.enter(key, Waiter::new(turn, charge.receipt.cost, &bell));
-            spots.push(Spot {
+            given.enter(key, BucketWaiter::new(turn, charge.receipt.cost, &bell));
+            spots.push(WaiterRef {
                 name,
                 key,
                 ask: charge.ask,
                 is_place: charges.is_place(charge),
             });
         }
-        Watch {
+        CreditWatch {
             table: Arc::clone(&self.credits.0),
             spots,
             bell,
@@ -114,8 +114,12 @@ impl Ledger<'_> {
     }
 
     /// The receipts of `list`, with all that is known of those behind them.
-    pub(crate) fn receipts(&self, charges: &Charges, list: &[&Charge]) -> SmallVec<[Receipt; 2]> {
-        let with_behind = |charge: &&Charge| {
+    pub(crate) fn receipts(
+        &self,
+        charges: &Charges,
+        list: &[&BucketCharge],
+    ) -> SmallVec<[Receipt; 2]> {
+        let with_behind = |charge: &&BucketCharge| {
             let given = name(charges, charge).and_then(|name| self.table.buckets.get(&name));
             let mut receipt = charge.receipt;
             receipt.behind = given.map_or(0, |given| given.behind(standing(charges, charge)));
@@ -125,7 +129,7 @@ impl Ledger<'_> {
     }
 
     /// Remembers what giving `list` back was answered, and lets those behind move up.
-    pub(crate) fn note(&mut self, charges: &Charges, list: &[&Charge], reply: &Reply) {
+    pub(crate) fn note(&mut self, charges: &Charges, list: &[&BucketCharge], reply: &Reply) {
         let now = Instant::now();
         for (charge, outcome) in list.iter().zip(reply.outcomes.iter()) {
             let given = name(charges, charge).and_then(|name| self.table.buckets.get_mut(&name));
@@ -146,7 +150,7 @@ impl Ledger<'_> {
         charges: &Charges,
         decide: impl FnOnce(&[Ask<'_>]) -> Option<Reply>,
     ) -> Option<()> {
-        let list: SmallVec<[&Charge; 2]> = charges.list.iter().collect();
+        let list: SmallVec<[&BucketCharge; 2]> = charges.list.iter().collect();
         let receipts = self.receipts(charges, &list);
         let reply = decide(&charges.asks(&list, &receipts))?;
         self.note(charges, &list, &reply);
@@ -154,7 +158,7 @@ impl Ledger<'_> {
     }
 }
 
-impl Watch {
+impl CreditWatch {
     /// Waits until the turn has come before every bucket.
     pub(crate) async fn turn(&self) {
         // Others who go may let it come sooner, and never later.
@@ -178,7 +182,7 @@ impl Watch {
     /// new because it was credited.
     pub(crate) fn sooner_us(&self) -> SmallVec<[(usize, u64); 2]> {
         let table = self.table.lock();
-        let sooner = |spot: &Spot| {
+        let sooner = |spot: &WaiterRef| {
             let sooner = table.buckets.get(&spot.name)?.sooner(spot.key);
             Some((spot.ask, u64::try_from(sooner.as_micros()).ok()?))
         };
@@ -199,18 +203,18 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for CreditWatch {
     fn drop(&mut self) {
         let mut table = self.table.lock();
-        for Spot { name, key, .. } in &self.spots {
+        for WaiterRef { name, key, .. } in &self.spots {
             table.change(name, |given| drop(given.leave(*key)));
         }
     }
 }
 
-impl Table {
+impl CreditTable {
     /// Changes what is known of a bucket, and forgets it once nobody waits for it.
-    fn change(&mut self, name: &Name, change: impl FnOnce(&mut Given)) {
+    fn change(&mut self, name: &BandKey, change: impl FnOnce(&mut BucketCredits)) {
         if let Some(given) = self.buckets.get_mut(name) {
             change(given);
             if given.is_empty() {
@@ -221,7 +225,7 @@ impl Table {
 }
 
 /// Only token buckets have places.
-fn name(charges: &Charges, charge: &Charge) -> Option<Name> {
+fn name(charges: &Charges, charge: &BucketCharge) -> Option<BandKey> {
     let quota = charges.quota(charge)?;
     let has_places = quota.algorithm() == Algorithm::TokenBucket;
     has_places.then(|| (charge.bucket.clone(), quota.id().as_u64()))
@@ -229,7 +233,7 @@ fn name(charges: &Charges, charge: &Charge) -> Option<Name> {
 
 /// With every charge the bucket is as good as new later, and with every credit earlier by what it
 /// adds to the mark; so both together only ever grow.
-fn standing(charges: &Charges, charge: &Charge) -> Standing {
+fn standing(charges: &Charges, charge: &BucketCharge) -> ChargeOrder {
     let tick_us = charges.quota(charge).map_or(1, Quota::tick_us);
     let Receipt {
         at, until, mark, ..
@@ -238,7 +242,7 @@ fn standing(charges: &Charges, charge: &Charge) -> Standing {
     (at, reached.as_micros())
 }
 
-impl fmt::Debug for Credits {
+impl fmt::Debug for CreditLedgers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credits").finish_non_exhaustive()
     }

@@ -4,9 +4,9 @@
 //! it would pass beside those who were told the same time before, and the time of whoever went would
 //! pass unused. There are two ways to close it.
 //!
-//! - The bucket is credited, and all behind [move up](Given::move_up) by as much. That takes that
+//! - The bucket is credited, and all behind [move up](BucketCredits::move_up) by as much. That takes that
 //!   everybody who waits for the bucket is here.
-//! - Nothing is credited, and the place is [handed over](Given::hand_over) to the next one here, whose
+//! - Nothing is credited, and the place is [handed over](BucketCredits::hand_over) to the next one here, whose
 //!   own goes to the one after it. Those who wait elsewhere need not know. The last place of all
 //!   lapses.
 
@@ -20,25 +20,25 @@ use tokio::time::Instant;
 
 /// Where a charge stands among all that its bucket was charged: when it was made, and of those of one
 /// instant, what all charges before it and itself amounted to.
-pub(super) type Standing = (Timestamp, u64);
+pub(super) type ChargeOrder = (Timestamp, u64);
 
 /// A standing, and a number that tells those apart who are nearer to each other than a tick.
-pub(super) type Key = (Standing, u64);
+pub(super) type WaiterKey = (ChargeOrder, u64);
 
 /// What was given back of one bucket. No more is told apart than those who are left need: what was
 /// credited between two of them is one sum.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct BucketCredits {
     /// Who is left.
-    waiting: BTreeMap<Key, Waiter>,
+    waiting: BTreeMap<WaiterKey, BucketWaiter>,
     /// Ticks that were credited right behind somebody who is left, up to the next one; where there
     /// were any.
-    gaps: BTreeMap<Standing, u64>,
+    gaps: BTreeMap<ChargeOrder, u64>,
 }
 
 /// Somebody who waits, as far as this bucket is concerned.
-pub(super) struct Waiter {
-    place: Place,
+pub(super) struct BucketWaiter {
+    place: CreditTurn,
     cost: u64,
     /// By how much its turn came sooner because the bucket was credited.
     sooner: Duration,
@@ -50,15 +50,15 @@ pub(super) struct Waiter {
 
 /// When somebody may pass, and at what cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct CreditTurn {
     turn: Instant,
     room: u64,
 }
 
-impl Waiter {
+impl BucketWaiter {
     pub(super) fn new(turn: Instant, cost: u64, bell: &Arc<Notify>) -> Self {
         Self {
-            place: Place { turn, room: cost },
+            place: CreditTurn { turn, room: cost },
             cost,
             sooner: Duration::ZERO,
             bell: Arc::clone(bell),
@@ -83,12 +83,12 @@ impl Waiter {
     }
 }
 
-impl Given {
+impl BucketCredits {
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub(super) fn enter(&mut self, key: Key, waiter: Waiter) {
+    pub(super) fn enter(&mut self, key: WaiterKey, waiter: BucketWaiter) {
         self.waiting.insert(key, waiter);
     }
 
@@ -100,20 +100,20 @@ impl Given {
     }
 
     /// When the turn of `key` comes as things are now, of which it is told from here on.
-    pub(super) fn look(&mut self, key: Key) -> Option<Instant> {
+    pub(super) fn look(&mut self, key: WaiterKey) -> Option<Instant> {
         let waiter = self.waiting.get_mut(&key)?;
         waiter.is_rung = false;
         Some(waiter.place.turn)
     }
 
     /// By how much the turn of `key` came sooner because the bucket was credited.
-    pub(super) fn sooner(&self, key: Key) -> Duration {
+    pub(super) fn sooner(&self, key: WaiterKey) -> Duration {
         let waiter = self.waiting.get(&key);
         waiter.map_or(Duration::ZERO, |waiter| waiter.sooner)
     }
 
     /// What was credited behind whoever leaves was behind the one before it as well.
-    pub(super) fn leave(&mut self, key: Key) -> Option<Waiter> {
+    pub(super) fn leave(&mut self, key: WaiterKey) -> Option<BucketWaiter> {
         let waiter = self.waiting.remove(&key)?;
         let (standing, _) = key;
         let mut same = self.waiting.range((standing, 0)..=(standing, u64::MAX));
@@ -126,7 +126,7 @@ impl Given {
     }
 
     /// Adds what was credited of the place at `standing`. Whoever came after it need not know.
-    pub(super) fn add(&mut self, standing: Standing, ticks: u64) {
+    pub(super) fn add(&mut self, standing: ChargeOrder, ticks: u64) {
         if let Some(((before, _), _)) = self.waiting.range(..(standing, 0)).next_back() {
             let gap = self.gaps.entry(*before).or_default();
             *gap = gap.saturating_add(ticks);
@@ -134,13 +134,13 @@ impl Given {
     }
 
     /// What is known to have been credited of places behind `standing`.
-    pub(super) fn behind(&self, standing: Standing) -> u64 {
+    pub(super) fn behind(&self, standing: ChargeOrder) -> u64 {
         let behind = self.gaps.range(standing..);
         behind.fold(0, |sum: u64, (_, ticks)| sum.saturating_add(*ticks))
     }
 
     /// Lets all behind `standing` move up, which was credited.
-    pub(super) fn move_up(&mut self, standing: Standing, by: Duration, now: Instant) {
+    pub(super) fn move_up(&mut self, standing: ChargeOrder, by: Duration, now: Instant) {
         let behind = self.waiting.range_mut((standing, u64::MAX)..);
         behind.for_each(|(_, waiter)| waiter.move_up(by, now));
     }
@@ -148,7 +148,7 @@ impl Given {
     /// Whoever `key` is goes, without a credit: its place is for the next one behind it that fits into
     /// it, whose own is for the next one behind that, and so on. The last one nobody uses; and so is
     /// one whose time has come, for others may have passed in its stead since.
-    pub(super) fn hand_over(&mut self, key: Key, now: Instant) {
+    pub(super) fn hand_over(&mut self, key: WaiterKey, now: Instant) {
         let Some(gone) = self.leave(key) else {
             return;
         };
@@ -172,17 +172,17 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn at(place: u64) -> Standing {
+    fn at(place: u64) -> ChargeOrder {
         (Timestamp::from_micros(1), place)
     }
 
-    fn waiter(turn: Instant, cost: u64) -> Waiter {
-        Waiter::new(turn, cost, &Arc::new(Notify::new()))
+    fn waiter(turn: Instant, cost: u64) -> BucketWaiter {
+        BucketWaiter::new(turn, cost, &Arc::new(Notify::new()))
     }
 
     /// One for each cost, whose turns are a second apart.
-    fn line(now: Instant, costs: &[u64]) -> Given {
-        let mut given = Given::default();
+    fn line(now: Instant, costs: &[u64]) -> BucketCredits {
+        let mut given = BucketCredits::default();
         let mut turn = now;
         for (nth, cost) in (0..).zip(costs) {
             turn += SECOND;
@@ -191,7 +191,7 @@ mod tests {
         given
     }
 
-    fn turns(given: &Given, now: Instant) -> Vec<u64> {
+    fn turns(given: &BucketCredits, now: Instant) -> Vec<u64> {
         let waiting = given.waiting.values();
         waiting
             .map(|waiter| (waiter.place.turn - now).as_secs())
@@ -228,7 +228,7 @@ mod tests {
             let now = Instant::now();
             let mut given = line(now, &costs);
             for goer in goers {
-                let before: Vec<(Key, Place)> =
+                let before: Vec<(WaiterKey, CreditTurn)> =
                     given.waiting.iter().map(|(key, it)| (*key, it.place)).collect();
                 let Some((gone, _)) = before.get(goer.index(costs.len())) else {
                     continue;
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn whoever_does_not_wait_knows_of_those_behind_others_only() {
-        let mut given = Given::default();
+        let mut given = BucketCredits::default();
         for (number, place) in (0..).zip([10, 20, 20]) {
             given.enter((at(place), number), waiter(Instant::now(), 1));
         }

@@ -19,11 +19,11 @@ mod charges;
 mod credits;
 mod given;
 
-pub(crate) use charges::{Charge, Charges};
-pub(crate) use credits::{Credits, Ledger, Watch};
+pub(crate) use charges::{BucketCharge, Charges};
+pub(crate) use credits::{CreditLedgers, CreditWatch, Ledger};
 
 use crate::limiter::Limiter;
-use crate::waiting::Permit;
+use crate::waiting::WaitPermit;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
@@ -31,19 +31,19 @@ use tidegate_core::{Store, StoreError};
 use tokio::runtime::Handle;
 
 /// Gives charges back in the background.
-type Background = dyn Fn(Arc<Charges>, Held) + Send + Sync;
+type Background = dyn Fn(Arc<Charges>, RefundHold) + Send + Sync;
 
 /// What is kept until charges are given back: leave to wait, so that no more is ever under way than
 /// may wait, and what is known of others who went.
-pub(crate) struct Held {
-    pub(crate) permits: SmallVec<[Permit; 2]>,
-    pub(crate) watch: Watch,
+pub(crate) struct RefundHold {
+    pub(crate) permits: SmallVec<[WaitPermit; 2]>,
+    pub(crate) watch: CreditWatch,
 }
 
 /// How a limiter gives back.
 #[derive(Default)]
 pub(crate) struct Giving {
-    pub(crate) credits: Credits,
+    pub(crate) credits: CreditLedgers,
     /// Across the network one after the other, so that each knows what the one before it did.
     order: tokio::sync::Mutex<()>,
     /// Absent for a store that decides at once.
@@ -91,7 +91,7 @@ impl<S: Store> Limiter<S> {
 
     /// Gives back what somebody was charged who has gone: here and now, or in the background. Where
     /// there is no runtime any more to do it on, it stays charged.
-    pub(crate) fn abandon(&self, charges: &Arc<Charges>, mut held: Held) {
+    pub(crate) fn abandon(&self, charges: &Arc<Charges>, mut held: RefundHold) {
         if !charges.claim() || self.return_at_once(charges).is_some() {
             return;
         }
@@ -108,7 +108,7 @@ impl<S: Store + 'static> Limiter<S> {
     /// Lets this limiter give back in the background.
     pub(crate) fn with_background(self) -> Self {
         let weak = self.downgrade();
-        let background = move |charges: Arc<Charges>, held: Held| {
+        let background = move |charges: Arc<Charges>, held: RefundHold| {
             let limiter = Weak::upgrade(&weak).map(Self::of_shared);
             if let (Some(limiter), Ok(runtime)) = (limiter, Handle::try_current()) {
                 runtime.spawn(async move {

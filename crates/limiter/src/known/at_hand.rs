@@ -1,17 +1,17 @@
 //! The lists that a thread has at hand, so that asking them is no more than looking at them.
 
-use super::Known;
+use super::GuardLists;
 use std::sync::Arc;
-use tidegate_policy::guard::List;
+use tidegate_policy::guard::GuardMembers;
 
 /// Lists by the numbers of guards, each with the number that it was known by.
 #[derive(Debug, Default)]
-pub(crate) struct AtHand(Vec<(u64, Arc<List>)>);
+pub(crate) struct AtHand(Vec<(u64, Arc<GuardMembers>)>);
 
 impl AtHand {
     /// The list of the guard of this number.
     #[inline]
-    pub(crate) fn list(&self, guard: usize) -> Option<&List> {
+    pub(crate) fn list(&self, guard: usize) -> Option<&GuardMembers> {
         self.0.get(guard).map(|(_, list)| &**list)
     }
 
@@ -22,7 +22,7 @@ impl AtHand {
     }
 }
 
-impl Known {
+impl GuardLists {
     /// Puts the lists as they are now in place of those at hand that are others.
     #[inline]
     pub(crate) fn follow(&self, at_hand: &mut AtHand) {
@@ -41,7 +41,7 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::known::slot::{Read, Slot};
+    use crate::known::slot::{GuardList, ListRead};
     use tidegate_policy::limit::AddressRules;
     use tidegate_policy::{Config, Guard, Guards};
 
@@ -58,8 +58,8 @@ mod tests {
         Config::from_yaml(&yaml).unwrap().guards
     }
 
-    fn known(lists: &[&str]) -> Known {
-        Known::of(&guards(lists), AddressRules::default(), &[])
+    fn known(lists: &[&str]) -> GuardLists {
+        GuardLists::of(&guards(lists), AddressRules::default(), &[])
     }
 
     fn has(at_hand: &AtHand, guard: usize, member: &str) -> bool {
@@ -68,10 +68,10 @@ mod tests {
             .is_some_and(|list| list.contains(member))
     }
 
-    fn replace(slot: &Slot, guard: &Guard, member: &str) {
+    fn replace(slot: &GuardList, guard: &Guard, member: &str) {
         let mut list = slot.building();
         list.push(member);
-        slot.note(Ok(Read::List(list.finish(), None)), guard);
+        slot.note(Ok(ListRead::List(list.finish(), None)), guard);
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         replace(slot, guard, "b");
         known.follow(&mut at_hand);
         assert!(seen.upgrade().is_some(), "a decision has freed it");
-        slot.note(Ok(Read::Same), guard);
+        slot.note(Ok(ListRead::Same), guard);
         assert!(seen.upgrade().is_none());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_core::shared_state::SharedSets;
-use tidegate_policy::guard::{Effect, List, Origin};
+use tidegate_policy::guard::{GuardEffect, GuardMembers, ListOrigin};
 use tidegate_policy::{Guard, KeyPart};
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
@@ -33,19 +33,19 @@ fn left(end: u64) -> Duration {
 }
 
 /// How long `list` still has this address, if it leaves by itself.
-pub(super) fn left_of(list: &List, address: std::net::IpAddr) -> Option<Duration> {
+pub(super) fn left_of(list: &GuardMembers, address: std::net::IpAddr) -> Option<Duration> {
     list.end_of(address).map(left)
 }
 
 /// The set in the store's Redis that has bans with an end, if `guard` is kept by one.
 pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
     match &guard.origin {
-        Origin::Redis { set, at: None }
-            if guard.effect == Effect::Refuse && guard.subject == KeyPart::Ip =>
+        ListOrigin::Redis { set, at: None }
+            if guard.effect == GuardEffect::Refuse && guard.subject == KeyPart::Ip =>
         {
             Some(set)
         }
-        Origin::List(_) | Origin::File(_) | Origin::Redis { .. } => None,
+        ListOrigin::List(_) | ListOrigin::File(_) | ListOrigin::Redis { .. } => None,
     }
 }
 
@@ -54,12 +54,12 @@ pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
 pub(super) struct BanExpiry {
     lifted: AtomicU64,
     /// What has been said aloud not to work, by set: a few times as many as there are guards.
-    in_trouble: Mutex<HashSet<(String, Trouble), RandomState>>,
+    in_trouble: Mutex<HashSet<(String, ListProblem), RandomState>>,
 }
 
 /// What does not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Trouble {
+enum ListProblem {
     Ending,
     Listing,
     Forgetting,
@@ -80,17 +80,21 @@ impl BanExpiry {
         // First, and not by the list of all ends: that may be too long to be read in time, and who has
         // ended is found without it. Half of the time is left for it.
         let expired = timeout(time / 2, sets.expire(set)).await;
-        self.note(set, Trouble::Ending, expired);
-        let ends = sets.ends(set, List::MOST, time.saturating_sub(begun.elapsed()));
+        self.note(set, ListProblem::Ending, expired);
+        let ends = sets.ends(
+            set,
+            GuardMembers::MOST,
+            time.saturating_sub(begun.elapsed()),
+        );
         match ends.await {
             Ok(ends) => {
-                self.no_trouble(set, Trouble::Listing);
+                self.no_trouble(set, ListProblem::Listing);
                 let now = Instant::now();
                 let ends = ends.into_iter();
                 Ends(ends.map(|(it, left)| (it, at(now + left))).collect())
             }
             Err(error) => {
-                self.trouble(set, Trouble::Listing, &error);
+                self.trouble(set, ListProblem::Listing, &error);
                 Ends::default()
             }
         }
@@ -100,13 +104,13 @@ impl BanExpiry {
     /// them, and who is added by hand again stays.
     pub(super) async fn forget(&self, sets: &dyn SharedSets, set: &str, time: Duration) {
         let expired = timeout(time, sets.expire_and_tidy(set)).await;
-        self.note(set, Trouble::Forgetting, expired);
+        self.note(set, ListProblem::Forgetting, expired);
     }
 
     fn note<E: Display, L: Display>(
         &self,
         set: &str,
-        what: Trouble,
+        what: ListProblem,
         expired: Result<Result<Vec<Vec<u8>>, E>, L>,
     ) {
         match expired {
@@ -127,13 +131,13 @@ impl BanExpiry {
         }
     }
 
-    fn trouble(&self, set: &str, what: Trouble, error: &dyn Display) {
+    fn trouble(&self, set: &str, what: ListProblem, error: &dyn Display) {
         if self.in_trouble.lock().insert((set.to_owned(), what)) {
             warn!(set, %error, "{}", what.trouble());
         }
     }
 
-    fn no_trouble(&self, set: &str, what: Trouble) {
+    fn no_trouble(&self, set: &str, what: ListProblem) {
         let mut in_trouble = self.in_trouble.lock();
         if !in_trouble.is_empty() && in_trouble.remove(&(set.to_owned(), what)) {
             info!(set, "{}", what.no_trouble());
@@ -141,7 +145,7 @@ impl BanExpiry {
     }
 }
 
-impl Trouble {
+impl ListProblem {
     fn trouble(self) -> &'static str {
         match self {
             Self::Ending => {

@@ -1,7 +1,7 @@
 //! Reads lists again, for as long as there is a limiter.
 
-use super::Known;
-use super::slot::{ListStatus, Slot};
+use super::GuardLists;
+use super::slot::{GuardList, ListStatus};
 use crate::fresh::{self, Refresh};
 use crate::limiter::Limiter;
 use crate::rules::Rules;
@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::Store;
-use tidegate_policy::guard::Origin;
+use tidegate_policy::guard::ListOrigin;
 use tidegate_policy::{Config, Guard};
 use tokio::time::{Instant, timeout};
 
@@ -36,7 +36,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Reads all lists that have never been read, each within the time that its guard has. What cannot
-    /// be read lists nobody. [`Builder::start`](crate::Builder::start) has done this already.
+    /// be read lists nobody. [`LimiterBuilder::start`](crate::LimiterBuilder::start) has done this already.
     pub async fn load_lists(&self) {
         let rules = self.present();
         let (sources, state) = (self.sources(), self.shared_state());
@@ -53,13 +53,13 @@ impl<S: Store> Limiter<S> {
     pub async fn read_ahead(&self, config: &Config) {
         let rules = self.present();
         let address = self.address_rules_of(config);
-        let known = Known::of(&config.guards, address, rules.known.slots());
+        let known = GuardLists::of(&config.guards, address, rules.known.slots());
         let (sources, state) = (self.sources(), self.shared_state());
         let all = config.guards.iter().zip(known.slots());
         // One that is there and could not be read so far is tried again by whoever keeps it: no reload
         // waits for it once more.
         let is_new = |slot| !rules.known.slots().iter().any(|it| Arc::ptr_eq(it, slot));
-        let is_file = |guard: &Guard| matches!(guard.origin, Origin::File(_));
+        let is_file = |guard: &Guard| matches!(guard.origin, ListOrigin::File(_));
         let unread = all.filter(|(guard, slot)| {
             is_read(guard) && is_new(*slot) && (is_file(guard) || slot.is_due(guard.refresh))
         });
@@ -83,7 +83,7 @@ impl<S: Store> Limiter<S> {
 }
 
 /// The guards that are asked and whose lists may say something else later.
-fn changing(rules: &Rules) -> impl Iterator<Item = (&Guard, &Arc<Slot>)> {
+fn changing(rules: &Rules) -> impl Iterator<Item = (&Guard, &Arc<GuardList>)> {
     let guards = rules.guards.iter().zip(rules.known.slots());
     guards.filter(|(guard, _)| is_read(guard))
 }
@@ -97,10 +97,10 @@ fn is_read(guard: &Guard) -> bool {
 struct ListRefresh;
 
 impl<S: Store> Refresh<S> for ListRefresh {
-    type Item = (Guard, Arc<Slot>);
+    type Item = (Guard, Arc<GuardList>);
 
     fn items(&self, limiter: &Limiter<S>) -> Vec<(Self::Item, Instant)> {
-        let item = |(guard, slot): (&Guard, &Arc<Slot>)| {
+        let item = |(guard, slot): (&Guard, &Arc<GuardList>)| {
             ((guard.clone(), Arc::clone(slot)), slot.due(guard.refresh))
         };
         changing(&limiter.present()).map(item).collect()

@@ -17,29 +17,29 @@ mod source;
 
 pub(crate) use at_hand::AtHand;
 pub(crate) use ends::set_of_bans;
+pub(crate) use slot::GuardList;
 pub use slot::ListStatus;
-pub(crate) use slot::Slot;
-pub(crate) use source::Sources;
+pub(crate) use source::ListSources;
 
 use arc_swap::Guard as Borrowed;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_policy::Guards;
-use tidegate_policy::guard::{List, Origin};
+use tidegate_policy::guard::{GuardMembers, ListOrigin};
 use tidegate_policy::limit::AddressRules;
 
 /// What is known by the names of one configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct GuardLists {
     /// By the numbers of guards.
-    lists: Vec<Arc<Slot>>,
+    lists: Vec<Arc<GuardList>>,
 }
 
-impl Known {
+impl GuardLists {
     /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; where only
     /// its name is another, or it was turned off or on, it begins with what was read last. Reads nothing.
-    pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: &[Arc<Slot>]) -> Self {
+    pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: &[Arc<GuardList>]) -> Self {
         let slot = |guard| {
             let same = earlier.iter().find(|slot| slot.is_of(guard, rules));
             if let Some(same) = same {
@@ -47,8 +47,8 @@ impl Known {
             }
             let like = earlier.iter().find(|slot| slot.is_like(guard, rules));
             Arc::new(match like {
-                Some(like) => Slot::after(like, guard),
-                None => Slot::new(guard, rules),
+                Some(like) => GuardList::after(like, guard),
+                None => GuardList::new(guard, rules),
             })
         };
         Self {
@@ -58,10 +58,10 @@ impl Known {
 
     /// Reads the files of enabled guards whose lists are not among `earlier`, each within its guard's
     /// timeout. Blocks this thread.
-    pub(crate) fn read_files(&self, guards: &Guards, earlier: &[Arc<Slot>]) {
+    pub(crate) fn read_files(&self, guards: &Guards, earlier: &[Arc<GuardList>]) {
         for (guard, slot) in guards.iter().zip(&self.lists) {
             let is_new = !earlier.iter().any(|it| Arc::ptr_eq(it, slot));
-            if let (Origin::File(path), true) = (&guard.origin, guard.enabled && is_new) {
+            if let (ListOrigin::File(path), true) = (&guard.origin, guard.enabled && is_new) {
                 slot.note(source::file(path, slot, guard.timeout), guard);
             }
         }
@@ -69,7 +69,7 @@ impl Known {
 
     /// The list of the guard of this number, as it is now.
     #[inline]
-    pub(crate) fn list(&self, guard: usize) -> Option<Borrowed<Arc<List>>> {
+    pub(crate) fn list(&self, guard: usize) -> Option<Borrowed<Arc<GuardMembers>>> {
         Some(self.lists.get(guard)?.list())
     }
 
@@ -82,7 +82,7 @@ impl Known {
     }
 
     /// All lists, by the numbers of guards.
-    pub(crate) fn slots(&self) -> &[Arc<Slot>] {
+    pub(crate) fn slots(&self) -> &[Arc<GuardList>] {
         &self.lists
     }
 }

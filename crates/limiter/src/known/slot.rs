@@ -1,7 +1,7 @@
 //! One list: the last that could be read, and how it stands with reading it.
 
 use crate::fresh::{FILE_RETRY, RefreshError, RefreshHealth, Retry};
-use crate::replaced::Replaced;
+use crate::replaced::RetiredValue;
 use arc_swap::{ArcSwap, Guard as Borrowed};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 use tidegate_policy::Guard;
-use tidegate_policy::guard::{List, Origin};
+use tidegate_policy::guard::{GuardMembers, ListOrigin};
 use tidegate_policy::limit::AddressRules;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -47,34 +47,34 @@ fn next_number() -> u64 {
 
 /// What came of reading a list.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum ListRead {
     /// A list, and a fingerprint of what it was made of, if there is one.
-    List(List, Option<[u8; 32]>),
+    List(GuardMembers, Option<[u8; 32]>),
     /// The same as before.
     Same,
 }
 
 /// The list of a guard.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct GuardList {
     /// By which it is known again after a reload.
     guard: Guard,
     rules: AddressRules,
-    list: ArcSwap<List>,
+    list: ArcSwap<GuardMembers>,
     /// By which the list is known: each of this process has another.
     number: AtomicU64,
-    replaced: Mutex<Replaced<List>>,
+    replaced: Mutex<RetiredValue<GuardMembers>>,
     health: Mutex<RefreshHealth>,
     /// Of what the list was made of.
     fingerprint: Mutex<Option<[u8; 32]>>,
 }
 
-impl Slot {
+impl GuardList {
     /// The list of `guard`: what is written in the configuration, else nobody yet.
     pub(super) fn new(guard: &Guard, rules: AddressRules) -> Self {
         let list = match &guard.origin {
-            Origin::List(members) => List::new(&guard.subject, rules, members.iter()),
-            Origin::File(_) | Origin::Redis { .. } => List::empty(&guard.subject),
+            ListOrigin::List(members) => GuardMembers::new(&guard.subject, rules, members.iter()),
+            ListOrigin::File(_) | ListOrigin::Redis { .. } => GuardMembers::empty(&guard.subject),
         };
         Self {
             guard: guard.clone(),
@@ -123,7 +123,7 @@ impl Slot {
     }
 
     #[inline]
-    pub(super) fn list(&self) -> Borrowed<Arc<List>> {
+    pub(super) fn list(&self) -> Borrowed<Arc<GuardMembers>> {
         self.list.load()
     }
 
@@ -135,7 +135,7 @@ impl Slot {
 
     /// The list and a number by which it is known: there is another number as soon as there is another
     /// list.
-    pub(super) fn numbered(&self) -> (u64, Arc<List>) {
+    pub(super) fn numbered(&self) -> (u64, Arc<GuardMembers>) {
         // In this order: a list that is newer than its number is looked up once more, and no harm is done.
         let number = self.number();
         (number, self.list.load_full())
@@ -168,9 +168,9 @@ impl Slot {
 
     /// Takes note of what came of reading it for `guard`. Whoever asks meanwhile finds the list before
     /// or the one after, whole.
-    pub(super) fn note(&self, read: Result<Read, RefreshError>, guard: &Guard) {
+    pub(super) fn note(&self, read: Result<ListRead, RefreshError>, guard: &Guard) {
         match read {
-            Ok(Read::List(list, fingerprint)) => {
+            Ok(ListRead::List(list, fingerprint)) => {
                 let (members, skipped) = (list.len(), list.skipped());
                 let before = self.list.swap(Arc::new(list));
                 // Behind it: who sees the number finds what it belongs to, or later.
@@ -185,7 +185,7 @@ impl Slot {
                 *self.fingerprint.lock() = fingerprint;
                 self.read(guard);
             }
-            Ok(Read::Same) => {
+            Ok(ListRead::Same) => {
                 self.replaced.lock().free();
                 self.read(guard);
             }
@@ -210,8 +210,10 @@ impl Slot {
                 most: Duration::MAX,
                 refresh,
             },
-            (RefreshError::Invalid(_), Origin::File(_)) => Retry::After(refresh.min(FILE_RETRY)),
-            (RefreshError::Invalid(_), Origin::List(_) | Origin::Redis { .. }) => {
+            (RefreshError::Invalid(_), ListOrigin::File(_)) => {
+                Retry::After(refresh.min(FILE_RETRY))
+            }
+            (RefreshError::Invalid(_), ListOrigin::List(_) | ListOrigin::Redis { .. }) => {
                 Retry::After(refresh)
             }
         };
@@ -256,13 +258,13 @@ mod tests {
     use super::*;
     use tidegate_policy::Config;
 
-    fn slot() -> (Guard, Slot) {
+    fn slot() -> (Guard, GuardList) {
         let text = "store: { url: 'redis://127.0.0.1' }
 guards: [{ name: out, refuse: user, refresh: 1h, redis: { set: s } }]
 policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
         let guards = Config::from_yaml(text).unwrap().guards;
         let guard = guards.get(0).unwrap().clone();
-        let slot = Slot::new(&guard, AddressRules::default());
+        let slot = GuardList::new(&guard, AddressRules::default());
         (guard, slot)
     }
 

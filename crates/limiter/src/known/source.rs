@@ -1,7 +1,7 @@
 //! From where lists are read: files, and sets in Redis.
 
 use super::ends::{BanExpiry, Ends, set_of_bans};
-use super::slot::{Read, Slot};
+use super::slot::{GuardList, ListRead};
 use crate::fresh::{RefreshError, within};
 use crate::process::list_file;
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use tidegate_core::SharedState;
 use tidegate_core::shared_state::SharedSets;
 use tidegate_policy::Guard;
 use tidegate_policy::config::RedisSettings;
-use tidegate_policy::guard::{Building, List, Origin};
+use tidegate_policy::guard::{Building, GuardMembers, ListOrigin};
 use tokio::task::yield_now;
 
 /// How many members are added to a list before others have their turn on the same thread.
@@ -19,23 +19,23 @@ const AT_ONCE: usize = 4_096;
 
 /// From where the lists of a limiter are read.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
+pub(crate) struct ListSources {
     expiry: BanExpiry,
     /// Lists that were read for a configuration that is yet to come.
-    ahead: Mutex<Vec<Arc<Slot>>>,
+    ahead: Mutex<Vec<Arc<GuardList>>>,
     /// Sets that are not in the store's Redis, by how they are reached: as many as the configurations so
     /// far name.
     elsewhere: Mutex<Vec<(RedisSettings, Arc<dyn SharedSets>)>>,
 }
 
-impl Sources {
+impl ListSources {
     /// Keeps lists that were read for a configuration that is yet to come, and none from before.
-    pub(super) fn keep_ahead(&self, slots: Vec<Arc<Slot>>) {
+    pub(super) fn keep_ahead(&self, slots: Vec<Arc<GuardList>>) {
         *self.ahead.lock() = slots;
     }
 
     /// The lists that were read ahead, for whoever brings the configuration.
-    pub(crate) fn take_ahead(&self) -> Vec<Arc<Slot>> {
+    pub(crate) fn take_ahead(&self) -> Vec<Arc<GuardList>> {
         std::mem::take(&mut *self.ahead.lock())
     }
 
@@ -50,7 +50,7 @@ impl Sources {
         &self,
         state: Option<&dyn SharedState>,
         guard: &Guard,
-        slot: &Arc<Slot>,
+        slot: &Arc<GuardList>,
     ) {
         let mut has_orphans = false;
         let list = self.list(state, guard, slot, &mut has_orphans);
@@ -68,12 +68,12 @@ impl Sources {
         &self,
         state: Option<&dyn SharedState>,
         guard: &Guard,
-        slot: &Arc<Slot>,
+        slot: &Arc<GuardList>,
         has_orphans: &mut bool,
-    ) -> Result<Read, RefreshError> {
+    ) -> Result<ListRead, RefreshError> {
         match &guard.origin {
-            Origin::List(_) => Ok(Read::Same),
-            Origin::File(path) => {
+            ListOrigin::List(_) => Ok(ListRead::Same),
+            ListOrigin::File(path) => {
                 let (path, slot) = (path.clone(), Arc::clone(slot));
                 let deadline = guard.timeout;
                 // Files have no end of waiting, and a long list takes a while to put together.
@@ -82,7 +82,7 @@ impl Sources {
                     Err(RefreshError::Outage("reading it was aborted".to_owned()))
                 })
             }
-            Origin::Redis { set, at } => {
+            ListOrigin::Redis { set, at } => {
                 let elsewhere;
                 let sets = match at {
                     None => state.and_then(|state| state.sets()).ok_or_else(|| {
@@ -104,7 +104,7 @@ impl Sources {
                     Some(bans) => self.expiry.lift(sets, bans, time / 2).await,
                     None => Ends::default(),
                 };
-                let members = sets.read(set, List::MOST, time).await;
+                let members = sets.read(set, GuardMembers::MOST, time).await;
                 let members = members.map_err(|error| {
                     let why = error.to_string();
                     if error.is_transient() {
@@ -116,7 +116,7 @@ impl Sources {
                 *has_orphans = ends.are_of_others(&members);
                 let list = put_together(slot.building(), members, &ends).await;
                 let list = list.map_err(RefreshError::Outage)?;
-                Ok(Read::List(list, None))
+                Ok(ListRead::List(list, None))
             }
         }
     }
@@ -148,17 +148,21 @@ fn open(_: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
 }
 
 /// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
-pub(super) fn file(path: &str, slot: &Slot, deadline: Duration) -> Result<Read, RefreshError> {
+pub(super) fn file(
+    path: &str,
+    slot: &GuardList,
+    deadline: Duration,
+) -> Result<ListRead, RefreshError> {
     let bytes = list_file(path, deadline).map_err(RefreshError::Invalid)?;
     let fingerprint = *blake3::hash(&bytes).as_bytes();
     if slot.fingerprint() == Some(fingerprint) {
-        return Ok(Read::Same);
+        return Ok(ListRead::Same);
     }
     let mut list = slot.building();
     for line in bytes.split(|byte| *byte == b'\n') {
         push_line(&mut list, line);
     }
-    Ok(Read::List(list.finish(), Some(fingerprint)))
+    Ok(ListRead::List(list.finish(), Some(fingerprint)))
 }
 
 fn push_line(list: &mut Building, line: &[u8]) {
@@ -183,7 +187,7 @@ async fn put_together(
     mut list: Building,
     members: Vec<Vec<u8>>,
     ends: &Ends,
-) -> Result<List, String> {
+) -> Result<GuardMembers, String> {
     let is_long = members.len() > AT_ONCE;
     list.reserve(members.len());
     for (nth, member) in members.into_iter().enumerate() {

@@ -4,34 +4,38 @@
 //! decides nor whoever replaces something else: it is made of what was there at the beginning, and
 //! counts only if that is still there in the end. Else it is made again, of what came between.
 
-use super::planned::Planned;
+use super::planned::PreparedPlans;
 use super::replace::PlansError;
 use crate::limiter::Limiter;
 use crate::rules::Rules;
 use std::sync::Arc;
 use tidegate_core::Store;
-use tidegate_policy::plan::Table;
+use tidegate_policy::plan::PlanTable;
 
 /// What plans are to say next.
 #[derive(Clone)]
-pub(super) struct Draft {
+pub(super) struct PlanDraft {
     /// Whose limits ask.
     rules: Arc<Rules>,
     /// What plans said when it was begun.
-    before: Arc<Planned>,
-    tables: Vec<Option<Arc<Table>>>,
+    before: Arc<PreparedPlans>,
+    tables: Vec<Option<Arc<PlanTable>>>,
 }
 
-impl Draft {
+impl PlanDraft {
     /// Makes it ready. The error says whose rate cannot be, for which limit, and why.
-    pub(super) fn build(&self) -> Result<Planned, String> {
-        Planned::build(&self.rules.policies, self.tables.clone())
+    pub(super) fn build(&self) -> Result<PreparedPlans, String> {
+        PreparedPlans::build(&self.rules.policies, self.tables.clone())
     }
 }
 
 impl<S: Store> Limiter<S> {
     /// Begins to let `table` be what the source `name` tells.
-    pub(super) fn draft_plans(&self, name: &str, table: &Arc<Table>) -> Result<Draft, PlansError> {
+    pub(super) fn draft_plans(
+        &self,
+        name: &str,
+        table: &Arc<PlanTable>,
+    ) -> Result<PlanDraft, PlansError> {
         let unknown = || PlansError::Unknown {
             name: name.to_owned(),
         };
@@ -42,7 +46,7 @@ impl<S: Store> Limiter<S> {
         let mut tables = before.tables().to_vec();
         tables.resize(rules.plans.len(), None);
         *tables.get_mut(number).ok_or_else(unknown)? = Some(Arc::clone(table));
-        Ok(Draft {
+        Ok(PlanDraft {
             rules,
             before,
             tables,
@@ -53,8 +57,8 @@ impl<S: Store> Limiter<S> {
     /// while nobody else can do the same, whether it is still to be; `then` hears that it is.
     pub(super) fn settle_plans(
         &self,
-        draft: &Draft,
-        built: Result<Planned, String>,
+        draft: &PlanDraft,
+        built: Result<PreparedPlans, String>,
         is_still: impl FnOnce() -> bool,
         then: impl FnOnce(),
     ) -> Option<Result<(), PlansError>> {

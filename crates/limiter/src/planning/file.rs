@@ -4,7 +4,7 @@ use super::keep::{FilePlans, LoadPlans, LoadedPlans};
 use crate::files::read_text;
 use std::future::Future;
 use std::path::Path;
-use tidegate_policy::plan::{Document, Origin, PlanSource};
+use tidegate_policy::plan::{PlanDocument, PlanOrigin, PlanSource};
 
 /// The most that is read of a file of plans: more than is understood, so that the message comes from
 /// there.
@@ -20,7 +20,7 @@ impl LoadPlans for FilePlans {
         let (origin, tag) = (source.origin.clone(), tag.map(str::to_owned));
         let kind = source.kind();
         async move {
-            let Origin::File(path) = origin else {
+            let PlanOrigin::File(path) = origin else {
                 return Err(format!("this program loads no plans from `{kind}`"));
             };
             // Files have no end of waiting, and many subjects take a while to read.
@@ -38,7 +38,7 @@ fn read(path: &str, tag: Option<&str>, hides_subjects: bool) -> Result<LoadedPla
     if tag == Some(now.as_str()) {
         return Ok(LoadedPlans::Unchanged);
     }
-    let document = Document::read(&text, hides_subjects).unwrap_or_else(Document::from);
+    let document = PlanDocument::read(&text, hides_subjects).unwrap_or_else(PlanDocument::from);
     Ok(LoadedPlans::Changed {
         document: document.named(path),
         tag: Some(now),

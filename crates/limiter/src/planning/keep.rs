@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use std::future::Future;
 use std::sync::Arc;
 use tidegate_core::Store;
-use tidegate_policy::plan::{Document, PlanErrors, PlanSource};
+use tidegate_policy::plan::{PlanDocument, PlanErrors, PlanSource};
 use tokio::time::Instant;
 
 /// Where plans are loaded from. The program `tidegate` has one for HTTP, Redis, etcd and `MongoDB`;
@@ -22,7 +22,7 @@ pub trait LoadPlans: Send + Sync {
     /// # Errors
     ///
     /// The source cannot be reached, or does not answer. A text that cannot be read is no such error: it is
-    /// a [`Document`] made from its [`PlanErrors`].
+    /// a [`PlanDocument`] made from its [`PlanErrors`].
     fn load(
         &self,
         source: &PlanSource,
@@ -39,7 +39,7 @@ pub enum LoadedPlans {
     /// This.
     Changed {
         /// What it tells.
-        document: Document,
+        document: PlanDocument,
         /// What tells this version from others, if the source has such a thing.
         tag: Option<String>,
     },

@@ -22,7 +22,7 @@ mod state;
 mod tests;
 
 pub use keep::{FilePlans, LoadPlans, LoadedPlans};
-pub(crate) use planned::{Planned, Present};
+pub(crate) use planned::{CurrentPlans, PreparedPlans};
 pub(crate) use replace::PlanSources;
 pub use replace::PlansError;
 pub use state::PlanState;

@@ -8,26 +8,26 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use tidegate_core::Quota;
-use tidegate_policy::plan::{Table, Tables};
-use tidegate_policy::respond::Spoken;
+use tidegate_policy::plan::{PlanTable, Tables};
+use tidegate_policy::respond::HeaderNames;
 use tidegate_policy::{Band, Policy};
 
 /// What plans say, in one version, made ready for the limits of one version of the rules. A decision
 /// keeps the version that it began with.
 #[derive(Default)]
-pub(crate) struct Planned {
+pub(crate) struct PreparedPlans {
     /// By which it is known: each has another, but for those that say nothing at all.
     number: u64,
     /// By the numbers of the sources.
-    tables: Vec<Option<Arc<Table>>>,
+    tables: Vec<Option<Arc<PlanTable>>>,
     /// By policy and by limit; none where no limit has a plan.
-    bands: Vec<Vec<Made>>,
+    bands: Vec<Vec<PlanBands>>,
 }
 
 /// What plans say at present.
 #[derive(Debug, Default)]
-pub(crate) struct Present {
-    planned: ArcSwap<Planned>,
+pub(crate) struct CurrentPlans {
+    planned: ArcSwap<PreparedPlans>,
     /// The number of that, so that whoever has it at hand need not count one more who has.
     number: AtomicU64,
 }
@@ -37,23 +37,23 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// The bands of one limit, by the numbers of the rates in the table of its source.
 #[derive(Default)]
-struct Made {
+struct PlanBands {
     bands: Vec<Band>,
-    spoken: Vec<Spoken>,
+    spoken: Vec<HeaderNames>,
     /// What a refusal closes the limit by, if it does.
     blocks: Vec<Option<Quota>>,
 }
 
 // === impl Present ===
 
-impl Present {
+impl CurrentPlans {
     /// What plans say, for a look.
-    pub(crate) fn load(&self) -> Borrowed<Arc<Planned>> {
+    pub(crate) fn load(&self) -> Borrowed<Arc<PreparedPlans>> {
         self.planned.load()
     }
 
     /// Lets plans say something else, and tells what they said before.
-    pub(crate) fn replace(&self, planned: Planned) -> Arc<Planned> {
+    pub(crate) fn replace(&self, planned: PreparedPlans) -> Arc<PreparedPlans> {
         let number = planned.number;
         let before = self.planned.swap(Arc::new(planned));
         // Behind it: who sees the number finds what it belongs to, or later.
@@ -63,7 +63,10 @@ impl Present {
 
     /// What plans say, in place of what was at hand if that is another.
     #[inline]
-    pub(crate) fn follow<'a>(&self, at_hand: &'a mut Option<Arc<Planned>>) -> &'a Arc<Planned> {
+    pub(crate) fn follow<'a>(
+        &self,
+        at_hand: &'a mut Option<Arc<PreparedPlans>>,
+    ) -> &'a Arc<PreparedPlans> {
         let number = self.number.load(Acquire);
         if at_hand.as_ref().is_none_or(|it| it.number != number) {
             *at_hand = None;
@@ -74,12 +77,12 @@ impl Present {
 
 // === impl Planned ===
 
-impl Planned {
+impl PreparedPlans {
     /// Makes the bands of all rates in `tables` for the limits of `policies`. The error says whose rate
     /// cannot be, for which limit, and why.
     pub(crate) fn build(
         policies: &[Policy],
-        tables: Vec<Option<Arc<Table>>>,
+        tables: Vec<Option<Arc<PlanTable>>>,
     ) -> Result<Self, String> {
         if tables.iter().all(Option::is_none) {
             return Ok(Self {
@@ -119,26 +122,26 @@ impl Planned {
     }
 
     /// How header fields spell it.
-    pub(crate) fn spoken(&self, policy: usize, limit: usize, rate: u32) -> Option<&Spoken> {
+    pub(crate) fn spoken(&self, policy: usize, limit: usize, rate: u32) -> Option<&HeaderNames> {
         self.made(policy, limit)?
             .spoken
             .get(usize::try_from(rate).ok()?)
     }
 
     #[inline]
-    fn made(&self, policy: usize, limit: usize) -> Option<&Made> {
+    fn made(&self, policy: usize, limit: usize) -> Option<&PlanBands> {
         self.bands.get(policy)?.get(limit)
     }
 }
 
-fn of_policy(policy: &Policy, tables: &Tables) -> Result<Vec<Made>, String> {
+fn of_policy(policy: &Policy, tables: &Tables) -> Result<Vec<PlanBands>, String> {
     if !policy.is_planned() {
         return Ok(Vec::new());
     }
     let limits = policy.limits.iter().enumerate();
     limits
         .map(|(number, limit)| {
-            let mut made = Made::default();
+            let mut made = PlanBands::default();
             let source = limit.plan.as_ref().and_then(|plan| tables.get(plan.source));
             let Some(Some(table)) = source else {
                 return Ok(made);
@@ -163,7 +166,7 @@ fn of_policy(policy: &Policy, tables: &Tables) -> Result<Vec<Made>, String> {
 }
 
 // By hand: there are many.
-impl fmt::Debug for Planned {
+impl fmt::Debug for PreparedPlans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Planned")
             .field("tables", &self.tables)
@@ -177,8 +180,8 @@ mod tests {
 
     #[test]
     fn what_is_at_hand_is_followed_by_what_plans_say_now_whoever_it_was_of() {
-        let planned = || Planned::build(&[], vec![None]).unwrap();
-        let (one, other) = (Present::default(), Present::default());
+        let planned = || PreparedPlans::build(&[], vec![None]).unwrap();
+        let (one, other) = (CurrentPlans::default(), CurrentPlans::default());
         let mut at_hand = None;
         let first = Arc::clone(one.follow(&mut at_hand));
         assert!(Arc::ptr_eq(one.follow(&mut at_hand), &first));

@@ -1,9 +1,9 @@
 //! Another table in place of the last, at once.
 
-use super::planned::Planned;
+use super::planned::PreparedPlans;
 use super::state::{PlanHealth, PlanState};
 use crate::limiter::Limiter;
-use crate::replaced::Replaced;
+use crate::replaced::RetiredValue;
 use crate::rules::Rules;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use tidegate_core::Store;
-use tidegate_policy::plan::{Document, PlanErrors, PlanSource, Table};
+use tidegate_policy::plan::{PlanDocument, PlanErrors, PlanSource, PlanTable};
 use tokio::time::Instant;
 
 /// The sources of plans of a limiter, beyond one version of its rules.
 #[derive(Debug, Default)]
 pub(crate) struct PlanSources {
     /// Held by whoever replaces tables, or the rules that they belong to: neither is to miss the other.
-    pub(super) writing: Mutex<Replaced<Planned>>,
+    pub(super) writing: Mutex<RetiredValue<PreparedPlans>>,
     /// How each is, by its name.
     kept: Mutex<HashMap<String, PlanHealth, RandomState>>,
 }
@@ -79,7 +79,7 @@ impl PlanSources {
     }
 
     /// What plans would say of `next`, by the tables of `last`.
-    pub(crate) fn planned(last: &Rules, next: &Rules) -> Result<Planned, String> {
+    pub(crate) fn planned(last: &Rules, next: &Rules) -> Result<PreparedPlans, String> {
         let planned = last.planned.load();
         let table = |source: &PlanSource| {
             // These belong to the configuration: they change with it, at once.
@@ -91,7 +91,7 @@ impl PlanSources {
             planned.tables().get(number)?.clone()
         };
         let tables = next.plans.iter().map(table).collect();
-        Planned::build(&next.policies, tables)
+        PreparedPlans::build(&next.policies, tables)
     }
 
     /// Takes note of what came of asking a source.
@@ -184,7 +184,7 @@ impl<S: Store> Limiter<S> {
     /// assert_eq!(remaining("bob")?, Some(0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn replace_plans(&self, name: &str, document: Document) -> Result<(), PlansError> {
+    pub fn replace_plans(&self, name: &str, document: PlanDocument) -> Result<(), PlansError> {
         let rules = self.present();
         let source = source_of(&rules, name)?;
         match document.table(source.unset) {
@@ -198,7 +198,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The same for what is a table already: for those who look into it first.
-    pub fn use_plans(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
+    pub fn use_plans(&self, name: &str, table: Arc<PlanTable>) -> Result<(), PlansError> {
         self.use_plans_of(name, table, None)
     }
 
@@ -211,7 +211,7 @@ impl<S: Store> Limiter<S> {
     pub fn use_plans_of(
         &self,
         name: &str,
-        table: Arc<Table>,
+        table: Arc<PlanTable>,
         tag: Option<String>,
     ) -> Result<(), PlansError> {
         let rules = self.present();
@@ -239,7 +239,7 @@ impl<S: Store> Limiter<S> {
 
     /// Whether the source of plans `name` could tell `table`: changes nothing. It takes as long as
     /// [`use_plans`](Self::use_plans) does.
-    pub fn could_use_plans(&self, name: &str, table: &Arc<Table>) -> Result<(), PlansError> {
+    pub fn could_use_plans(&self, name: &str, table: &Arc<PlanTable>) -> Result<(), PlansError> {
         let built = self.draft_plans(name, table)?.build();
         built.map_or_else(|reason| Err(PlansError::Rate { reason }), |_| Ok(()))
     }
@@ -250,7 +250,7 @@ impl<S: Store> Limiter<S> {
     pub(super) async fn use_plans_apart(
         &self,
         source: &PlanSource,
-        table: Arc<Table>,
+        table: Arc<PlanTable>,
         (tag, told): (Option<String>, u64),
     ) -> Result<(), PlansError> {
         let name = &source.name;
@@ -299,10 +299,10 @@ impl<S: Store> Limiter<S> {
             PlanState {
                 name: source.name.clone(),
                 kind: source.kind(),
-                subjects: table.map_or(0, Table::subjects),
-                groups: table.map_or(0, Table::groups),
+                subjects: table.map_or(0, PlanTable::subjects),
+                groups: table.map_or(0, PlanTable::groups),
                 rates: table.map_or(0, |table| table.rates().len()),
-                notes: table.map(Table::notes).unwrap_or_default(),
+                notes: table.map(PlanTable::notes).unwrap_or_default(),
                 age: health.read_at.map(|at| at.elapsed()),
                 failing_for: health.failing_since.map(|at| at.elapsed()),
                 loads: health.reads,

@@ -3,7 +3,7 @@
 use super::replace::PlansError;
 use crate::fresh::{FILE_RETRY, RefreshError, RefreshHealth, Retry};
 use std::time::Duration;
-use tidegate_policy::plan::{Notes, Origin, PlanErrors, PlanSource};
+use tidegate_policy::plan::{PlanErrors, PlanNotes, PlanOrigin, PlanSource};
 use tracing::{info, warn};
 
 /// How a source of plans is.
@@ -21,7 +21,7 @@ pub struct PlanState {
     /// How many distinct rates they have.
     pub rates: usize,
     /// What is odd about what it told.
-    pub notes: Notes,
+    pub notes: PlanNotes,
     /// How long ago it was last loaded, or found unchanged; `None` if never.
     pub age: Option<Duration>,
     /// For how long it could not be loaded, if the last time it could not.
@@ -129,7 +129,7 @@ impl PlanHealth {
 }
 
 fn is_file(source: &PlanSource) -> bool {
-    matches!(source.origin, Origin::File(_))
+    matches!(source.origin, PlanOrigin::File(_))
 }
 
 /// Whether a text of `last` says the same as one of `source`.

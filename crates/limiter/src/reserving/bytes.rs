@@ -20,9 +20,9 @@ pub(super) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Reads them again. What is not there, or is too much, is `None`.
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(super) struct PayloadReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> PayloadReader<'a> {
     pub(super) fn number(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -84,7 +84,7 @@ mod tests {
                 push_number(&mut out, *number);
             }
             push_bytes(&mut out, &text);
-            let mut bytes = Bytes(&out);
+            let mut bytes = PayloadReader(&out);
             for number in numbers {
                 prop_assert_eq!(bytes.number(), Some(number));
             }
@@ -94,18 +94,18 @@ mod tests {
 
         #[test]
         fn whatever_there_is_reading_ends(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            let mut left = Bytes(&bytes);
+            let mut left = PayloadReader(&bytes);
             while left.number().is_some() || left.bytes().is_some() {}
         }
     }
 
     #[test]
     fn a_number_beyond_64_bits_is_none() {
-        assert_eq!(Bytes(&[0xff; 11]).number(), None);
+        assert_eq!(PayloadReader(&[0xff; 11]).number(), None);
         let mut most = [0xff; 10];
         most[9] = 1;
-        assert_eq!(Bytes(&most).number(), Some(u64::MAX));
+        assert_eq!(PayloadReader(&most).number(), Some(u64::MAX));
         most[9] = 2;
-        assert_eq!(Bytes(&most).number(), None);
+        assert_eq!(PayloadReader(&most).number(), None);
     }
 }

@@ -26,38 +26,38 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The seals of a limiter.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct ReservationSeals {
     own: Seal,
-    agreed: Mutex<Agreed>,
+    agreed: Mutex<SharedSeals>,
     /// One at a time asks the store; the others wait for what it says.
     order: tokio::sync::Mutex<()>,
 }
 
 /// What those who share the store have agreed on.
 #[derive(Debug, Default)]
-struct Agreed {
+struct SharedSeals {
     /// The seal, and the one before it.
     seals: SmallVec<[Seal; 2]>,
     /// When the store was last asked, and how that ended.
-    asked: Option<Asked>,
+    asked: Option<KeyFetch>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct KeyFetch {
     at: Instant,
     worked: bool,
 }
 
 /// Who wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum SealUse {
     /// Somebody who closes an id.
     Close,
     /// Somebody who could not open one.
     Open,
 }
 
-impl Keys {
+impl ReservationSeals {
     pub(super) fn new() -> Self {
         Self {
             own: Seal::random(),
@@ -80,7 +80,7 @@ impl Keys {
             return seal;
         }
         // Where the store does not say, there may be one from before.
-        self.agree(store, Need::Close).await.ok();
+        self.agree(store, SealUse::Close).await.ok();
         let latest = self.agreed.lock().seals.first().copied();
         latest.unwrap_or(self.own)
     }
@@ -93,7 +93,11 @@ impl Keys {
     }
 
     /// Asks the store for the seal, unless that was done of late; whether there may be another since.
-    pub(super) async fn agree(&self, store: &impl Store, need: Need) -> Result<bool, StoreError> {
+    pub(super) async fn agree(
+        &self,
+        store: &impl Store,
+        need: SealUse,
+    ) -> Result<bool, StoreError> {
         if let Some(asked) = self.lately(need) {
             return asked.map(|()| false);
         }
@@ -111,7 +115,7 @@ impl Keys {
             None => Ok(None),
         };
         let mut agreed = self.agreed.lock();
-        agreed.asked = Some(Asked {
+        agreed.asked = Some(KeyFetch {
             at: Instant::now(),
             worked: answer.is_ok(),
         });
@@ -127,11 +131,11 @@ impl Keys {
     }
 
     /// How it ended that the store was asked, if that was so lately that it need not be asked again.
-    fn lately(&self, need: Need) -> Option<Result<(), StoreError>> {
+    fn lately(&self, need: SealUse) -> Option<Result<(), StoreError>> {
         let asked = self.agreed.lock().asked?;
         let lasts = match need {
-            Need::Close if asked.worked => LOOK_AGAIN,
-            Need::Close | Need::Open => TRY_AGAIN,
+            SealUse::Close if asked.worked => LOOK_AGAIN,
+            SealUse::Close | SealUse::Open => TRY_AGAIN,
         };
         if asked.at.elapsed() >= lasts {
             return None;

@@ -9,7 +9,7 @@
 //! would not be. There the mark is *asked for* by one ask and *taken* by another, which is forced as
 //! well; it was there, or the first had refused.
 
-use super::seal::Mark;
+use super::seal::OnceToken;
 use smallvec::SmallVec;
 use tidegate_core::{Algorithm, Align, Ask, Mode, Op, Quota};
 
@@ -26,7 +26,7 @@ pub(super) struct BucketMark {
 impl BucketMark {
     /// Beside `bucket`, for longer than `ttl_us` from when it is taken; `None` where no reservation can
     /// have lived for so long.
-    pub(super) fn new(mark: Mark, bucket: &[u8], ttl_us: u64) -> Option<Self> {
+    pub(super) fn new(mark: OnceToken, bucket: &[u8], ttl_us: u64) -> Option<Self> {
         // Who settles in the very instant of reserving is still remembered in the last one at which
         // anything comes back.
         let quota = Quota::new(1, ttl_us.saturating_add(1))

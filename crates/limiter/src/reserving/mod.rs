@@ -30,25 +30,25 @@ mod seal;
 mod settle;
 mod settled;
 
-pub(crate) use payload::Home;
+pub(crate) use payload::ChargeHome;
 pub use reservation::Reservation;
-pub use settled::{SettleError, SettleState, Settled};
+pub use settled::{SettleError, SettleState, SettledReservation};
 
-use keys::Keys;
+use keys::ReservationSeals;
 
 /// What a limiter keeps for reservations.
 #[derive(Debug)]
-pub(crate) struct Reserving {
-    keys: Keys,
+pub(crate) struct ReservationState {
+    keys: ReservationSeals,
     /// The number of this limiter among all that ever were: by it an id says whose own buckets it has
     /// charged. Never 0.
     instance: u64,
 }
 
-impl Default for Reserving {
+impl Default for ReservationState {
     fn default() -> Self {
         Self {
-            keys: Keys::new(),
+            keys: ReservationSeals::new(),
             instance: u64::from_le_bytes(seal::random()).max(1),
         }
     }

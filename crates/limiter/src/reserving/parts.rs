@@ -1,6 +1,6 @@
 //! What was charged of a question, and where.
 
-use super::payload::{Charged, Home, Lent};
+use super::payload::{ChargeHome, SealedBand, SealedCharge};
 use crate::answers::{Answer, Answers};
 use crate::failure::Share;
 use smallvec::SmallVec;
@@ -8,27 +8,27 @@ use tidegate_core::{Ask, Quota, Receipt};
 
 /// One ask that was charged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct ReservedBand {
     /// Its number.
     pub(super) ask: usize,
     /// Where its bucket is, and by which quota it was charged.
-    pub(super) home: Home,
+    pub(super) home: ChargeHome,
     pub(super) quota: Quota,
     pub(super) receipt: Receipt,
 }
 
-pub(super) type Parts = SmallVec<[Part; 4]>;
+pub(super) type ReservedBands = SmallVec<[ReservedBand; 4]>;
 
 /// What was charged of a request that passes, in the store or in this process.
-pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> Parts {
+pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> ReservedBands {
     if !answers.passed {
-        return Parts::new();
+        return ReservedBands::new();
     }
     let numbered = asks.iter().zip(&answers.list).enumerate();
     let part = |(nth, (ask, answer)): (usize, (&Ask<'_>, &Option<Answer>))| {
         let answer = answer.as_ref()?;
         let quota = match (answer.home, answers.share) {
-            (Home::Here, Some(share)) => {
+            (ChargeHome::Here, Some(share)) => {
                 let Share {
                     numerator,
                     denominator,
@@ -37,7 +37,7 @@ pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> Parts {
             }
             _ => *ask.quota,
         };
-        Some(Part {
+        Some(ReservedBand {
             ask: nth,
             home: answer.home,
             quota,
@@ -48,20 +48,20 @@ pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> Parts {
 }
 
 /// The buckets that were charged, each with its bands.
-pub(super) fn by_bucket(asks: &[Ask<'_>], parts: &[Part]) -> Vec<Charged> {
-    let mut buckets: Vec<Charged> = Vec::new();
+pub(super) fn by_bucket(asks: &[Ask<'_>], parts: &[ReservedBand]) -> Vec<SealedCharge> {
+    let mut buckets: Vec<SealedCharge> = Vec::new();
     for part in parts {
         let Some(ask) = asks.get(part.ask) else {
             continue;
         };
-        let lent = Lent {
+        let lent = SealedBand {
             quota: part.quota,
             receipt: part.receipt,
         };
         let mut known = buckets.iter_mut();
         match known.find(|it| it.home == part.home && *it.name == *ask.bucket) {
             Some(bucket) => bucket.bands.push(lent),
-            None => buckets.push(Charged {
+            None => buckets.push(SealedCharge {
                 home: part.home,
                 name: ask.bucket.into(),
                 scope: ask.scope,

@@ -1,6 +1,6 @@
 //! What a reservation's id carries: all that settling it takes, so that nobody has to remember it.
 
-use super::bytes::{Bytes, push_bytes, push_number};
+use super::bytes::{PayloadReader, push_bytes, push_number};
 use super::seal::PAYLOAD_BYTES_MAX;
 use tidegate_core::quota::QuotaNumbers;
 use tidegate_core::{Algorithm, OnChange, Quota, Receipt, Timestamp};
@@ -21,21 +21,21 @@ pub(super) struct Payload {
     pub(super) ttl_us: u64,
     /// The number of the limiter whose own buckets some of these are; 0 where none is.
     pub(super) instance: u64,
-    pub(super) buckets: Vec<Charged>,
+    pub(super) buckets: Vec<SealedCharge>,
 }
 
 /// A bucket that was charged.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Charged {
-    pub(super) home: Home,
+pub(super) struct SealedCharge {
+    pub(super) home: ChargeHome,
     pub(super) name: Box<[u8]>,
     pub(super) scope: usize,
-    pub(super) bands: Vec<Lent>,
+    pub(super) bands: Vec<SealedBand>,
 }
 
 /// Where a bucket is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum ChargeHome {
     /// In the store.
     Store,
     /// In this process, which stood in for the store.
@@ -44,7 +44,7 @@ pub(crate) enum Home {
 
 /// What one band of a bucket was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lent {
+pub(super) struct SealedBand {
     /// By value, and not by name: a reload before the reservation is settled must not change what
     /// its units are worth. Of a bucket of this process, the share of it.
     pub(super) quota: Quota,
@@ -52,7 +52,7 @@ pub(super) struct Lent {
 }
 
 // By hand: buckets are named after clients.
-impl std::fmt::Debug for Charged {
+impl std::fmt::Debug for SealedCharge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Charged")
             .field("home", &self.home)
@@ -90,12 +90,12 @@ impl Payload {
 
     /// Reads what [`write`](Self::write) has written.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Bytes(bytes);
+        let mut bytes = PayloadReader(bytes);
         let (instance, estimate) = (bytes.number()?, bytes.number()?);
         let ttl_us = bytes.number()?;
         let policy = bytes.text()?.into();
         let count = bytes.count().filter(|count| *count <= BUCKETS_MAX)?;
-        let buckets = (0..count).map(|_| Charged::read(&mut bytes));
+        let buckets = (0..count).map(|_| SealedCharge::read(&mut bytes));
         let payload = Self {
             policy,
             estimate,
@@ -107,13 +107,13 @@ impl Payload {
     }
 }
 
-impl Charged {
+impl SealedCharge {
     fn write(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(self.home == Home::Here));
+        out.push(u8::from(self.home == ChargeHome::Here));
         push_bytes(out, &self.name);
         push_number(out, self.scope as u64);
         push_number(out, self.bands.len() as u64);
-        for Lent { quota, receipt } in &self.bands {
+        for SealedBand { quota, receipt } in &self.bands {
             push_quota(out, *quota);
             push_number(out, receipt.cost);
             push_number(out, receipt.at.as_micros());
@@ -122,16 +122,16 @@ impl Charged {
         }
     }
 
-    fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+    fn read(bytes: &mut PayloadReader<'_>) -> Option<Self> {
         let home = match bytes.byte()? {
-            0 => Home::Store,
-            1 => Home::Here,
+            0 => ChargeHome::Store,
+            1 => ChargeHome::Here,
             _ => return None,
         };
         let name: Box<[u8]> = bytes.bytes()?.into();
         let scope = bytes.count().filter(|scope| *scope <= name.len())?;
         let count = bytes.count().filter(|count| *count <= BUCKETS_MAX)?;
-        let bands = (0..count).map(|_| Lent::read(bytes));
+        let bands = (0..count).map(|_| SealedBand::read(bytes));
         Some(Self {
             home,
             scope,
@@ -141,8 +141,8 @@ impl Charged {
     }
 }
 
-impl Lent {
-    fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+impl SealedBand {
+    fn read(bytes: &mut PayloadReader<'_>) -> Option<Self> {
         let quota = read_quota(bytes)?;
         let cost = bytes.number()?;
         let at = Timestamp::from_micros(bytes.number()?);
@@ -180,7 +180,7 @@ fn push_quota(out: &mut Vec<u8>, quota: Quota) {
     }
 }
 
-fn read_quota(bytes: &mut Bytes<'_>) -> Option<Quota> {
+fn read_quota(bytes: &mut PayloadReader<'_>) -> Option<Quota> {
     let kind = bytes.byte()?;
     let id = bytes.number()?;
     let numbers = QuotaNumbers {
@@ -256,11 +256,11 @@ mod tests {
             owed in 0..=(1_u64 << 60),
             cost in any::<u64>(),
             mark in any::<u64>(),
-        ) -> Lent {
+        ) -> SealedBand {
             let at = Timestamp::from_micros(at);
             let mut receipt = Receipt::by_the_clock(at, cost);
             (receipt.until, receipt.mark) = (at.plus(owed), mark);
-            Lent { quota, receipt }
+            SealedBand { quota, receipt }
         }
     }
 
@@ -269,9 +269,9 @@ mod tests {
             name in prop::collection::vec(any::<u8>(), 1..80),
             bands in prop::collection::vec(lent(), 1..4),
             is_here in any::<bool>(),
-        ) -> Charged {
-            let home = if is_here { Home::Here } else { Home::Store };
-            Charged { home, scope: name.len() / 2, name: name.into(), bands }
+        ) -> SealedCharge {
+            let home = if is_here { ChargeHome::Here } else { ChargeHome::Store };
+            SealedCharge { home, scope: name.len() / 2, name: name.into(), bands }
         }
     }
 

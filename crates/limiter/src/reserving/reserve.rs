@@ -1,15 +1,15 @@
 //! Charging an estimate, and the id that tells of it.
 
-use super::parts::{self, Parts};
-use super::payload::{Home, Payload};
+use super::parts::{self, ReservedBands};
+use super::payload::{ChargeHome, Payload};
 use super::reservation::Reservation;
 use super::seal::Seal;
 use crate::answers::Answers;
 use crate::decision::Decision;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
-use crate::purpose::Purpose;
-use crate::question::{Buffers, Prepared, Question};
+use crate::purpose::AskPurpose;
+use crate::question::{Buffers, NextStep, PreparedRequest};
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl<S: Store> Limiter<S> {
     /// [`refund`](Self::refund); what nobody tells of stays charged.
     ///
     /// The policy must take reservations (`reserve` in the configuration, or
-    /// [`Builder::reserve`](crate::Builder::reserve)); a `ttl` above its maximum
+    /// [`LimiterBuilder::reserve`](crate::LimiterBuilder::reserve)); a `ttl` above its maximum
     /// counts as that. Every limit that the request meets is charged the estimate if all of them have
     /// room, those with `charge: always` as well. An estimate of 0 asks whether anything is left.
     /// Nobody waits for a limit.
@@ -101,11 +101,11 @@ impl<S: Store> Limiter<S> {
         request: &Request<'_>,
         ttl: impl Into<Option<Duration>>,
     ) -> Result<(), CheckError> {
-        let terms = Terms::of(rules, request, ttl.into())?;
+        let terms = ReserveTerms::of(rules, request, ttl.into())?;
         let mut buffers = Buffers::default();
-        match Question::prepare(rules, request, Purpose::Reserve, &mut buffers)? {
-            Prepared::Ask(question) => terms.estimated(question).map(drop),
-            Prepared::Decided(_) => Ok(()),
+        match PreparedRequest::prepare(rules, request, AskPurpose::Reserve, &mut buffers)? {
+            NextStep::Ask(question) => terms.estimated(question).map(drop),
+            NextStep::Decided(_) => Ok(()),
         }
     }
 
@@ -116,14 +116,15 @@ impl<S: Store> Limiter<S> {
         ttl: Option<Duration>,
         by: Closer,
     ) -> Result<Reservation, CheckError> {
-        let terms = Terms::of(rules, request, ttl)?;
+        let terms = ReserveTerms::of(rules, request, ttl)?;
         let mut buffers = Buffers::default();
-        let question = match Question::prepare(rules, request, Purpose::Reserve, &mut buffers)? {
-            Prepared::Ask(question) => terms.estimated(question)?,
-            Prepared::Decided(decision) => {
-                return terms.conclude(decision, &[], &Parts::new(), by);
-            }
-        };
+        let question =
+            match PreparedRequest::prepare(rules, request, AskPurpose::Reserve, &mut buffers)? {
+                NextStep::Ask(question) => terms.estimated(question)?,
+                NextStep::Decided(decision) => {
+                    return terms.conclude(decision, &[], &ReservedBands::new(), by);
+                }
+            };
         let reply = self.store().decide_at_once(&question.asks);
         let reply = reply.expect("a store that does not wait decides at once");
         terms.conclude_by(&question, &Answers::of(&question.asks, &reply), by)
@@ -135,16 +136,16 @@ impl<S: Store> Limiter<S> {
         request: &Request<'_>,
         ttl: Option<Duration>,
     ) -> Result<Reservation, CheckError> {
-        let terms = Terms::of(rules, request, ttl)?;
+        let terms = ReserveTerms::of(rules, request, ttl)?;
         // Before anything is charged: without a seal there would be nothing to settle it by.
         let by = self.closer(self.reserving().keys.closing(rules, self.store()).await);
         let mut buffers = Buffers::default();
-        let prepared = Question::prepare(rules, request, Purpose::Reserve, &mut buffers)?;
+        let prepared = PreparedRequest::prepare(rules, request, AskPurpose::Reserve, &mut buffers)?;
         prepared.count(rules, request);
         let question = match prepared {
-            Prepared::Ask(question) => terms.estimated(question)?,
-            Prepared::Decided(decision) => {
-                return terms.conclude(decision, &[], &Parts::new(), by);
+            NextStep::Ask(question) => terms.estimated(question)?,
+            NextStep::Decided(decision) => {
+                return terms.conclude(decision, &[], &ReservedBands::new(), by);
             }
         };
         let answers = self.ask_store(question.terms(), &question.asks).await?;
@@ -168,14 +169,14 @@ struct Closer {
 }
 
 /// On which terms something is reserved.
-struct Terms<'r> {
+struct ReserveTerms<'r> {
     policy: &'r Policy,
     estimate: u64,
     ttl: Duration,
     ttl_us: u64,
 }
 
-impl<'r> Terms<'r> {
+impl<'r> ReserveTerms<'r> {
     fn of(
         rules: &'r Rules,
         request: &Request<'_>,
@@ -202,7 +203,10 @@ impl<'r> Terms<'r> {
     }
 
     /// The same question for an estimate, which asks at least whether anything is left.
-    fn estimated<'q>(&self, mut question: Question<'q>) -> Result<Question<'q>, CheckError> {
+    fn estimated<'q>(
+        &self,
+        mut question: PreparedRequest<'q>,
+    ) -> Result<PreparedRequest<'q>, CheckError> {
         let asks = question.asks.iter();
         let given_back = asks.filter(|ask| matches!(ask.op, Op::GiveBack(_)));
         let given_back: SmallVec<[u16; 4]> = given_back.map(|ask| ask.limit).collect();
@@ -236,7 +240,7 @@ impl<'r> Terms<'r> {
     /// by nothing else: whoever had two ways would have it twice.
     fn conclude_by(
         &self,
-        question: &Question<'_>,
+        question: &PreparedRequest<'_>,
         answers: &Answers,
         by: Closer,
     ) -> Result<Reservation, CheckError> {
@@ -249,13 +253,13 @@ impl<'r> Terms<'r> {
         &self,
         decision: Decision,
         asks: &[Ask<'_>],
-        parts: &Parts,
+        parts: &ReservedBands,
         by: Closer,
     ) -> Result<Reservation, CheckError> {
         if !decision.is_allowed() {
             return Ok(Reservation::refused(decision));
         }
-        let is_here = parts.iter().any(|part| part.home != Home::Store);
+        let is_here = parts.iter().any(|part| part.home != ChargeHome::Store);
         let payload = Payload {
             policy: self.policy.name.as_str().into(),
             estimate: self.estimate,

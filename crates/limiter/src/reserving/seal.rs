@@ -33,12 +33,12 @@ pub(super) struct Seal([u8; 32]);
 
 /// What tells a reservation from every other: the name of the mark that settling it leaves.
 #[derive(Clone, Copy)]
-pub(super) struct Mark([u8; 12]);
+pub(super) struct OnceToken([u8; 12]);
 
 /// What an id held.
-pub(super) struct Opened {
+pub(super) struct UnsealedId {
     pub(super) payload: Vec<u8>,
-    pub(super) mark: Mark,
+    pub(super) mark: OnceToken,
 }
 
 impl Seal {
@@ -85,7 +85,7 @@ impl Seal {
     }
 
     /// What `id` carries; `None` where this seal did not close it.
-    pub(super) fn open(self, id: &str) -> Option<Opened> {
+    pub(super) fn open(self, id: &str) -> Option<UnsealedId> {
         if id.len() > ID_BYTES_MAX {
             return None;
         }
@@ -95,14 +95,14 @@ impl Seal {
         sealed.drain(..SALT_BYTES);
         let length = key.open_in_place(nonce(), aad(), &mut sealed).ok()?.len();
         sealed.truncate(length);
-        Some(Opened {
+        Some(UnsealedId {
             payload: sealed,
             mark,
         })
     }
 
     /// The key of one id, and its mark.
-    fn derive(self, salt: &[u8; SALT_BYTES]) -> (LessSafeKey, Mark) {
+    fn derive(self, salt: &[u8; SALT_BYTES]) -> (LessSafeKey, OnceToken) {
         let mut derived = blake3::Hasher::new_keyed(&self.0)
             .update(salt)
             .finalize_xof();
@@ -111,11 +111,11 @@ impl Seal {
         derived.fill(&mut mark);
         let key = UnboundKey::new(&CHACHA20_POLY1305, &key);
         let key = key.expect("a key of this algorithm has 32 bytes");
-        (LessSafeKey::new(key), Mark(mark))
+        (LessSafeKey::new(key), OnceToken(mark))
     }
 }
 
-impl Mark {
+impl OnceToken {
     /// It, as it stands in the name of a bucket.
     pub(super) fn to_hex(self) -> String {
         let digits = |byte: &u8| format!("{byte:02x}");

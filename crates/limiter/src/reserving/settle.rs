@@ -1,10 +1,10 @@
 //! Commit and refund: once, however often they are sent.
 
-use super::keys::Need;
+use super::keys::SealUse;
 use super::mark::BucketMark;
-use super::payload::{Charged, Home, Lent, Payload};
-use super::seal::{Mark, Opened, Seal};
-use super::settled::{SettleError, SettleState, Settled};
+use super::payload::{ChargeHome, Payload, SealedBand, SealedCharge};
+use super::seal::{OnceToken, Seal, UnsealedId};
+use super::settled::{SettleError, SettleState, SettledReservation};
 use crate::limiter::Limiter;
 use crate::rules::Rules;
 use futures_util::future::join_all;
@@ -14,7 +14,7 @@ use tidegate_core::{Ask, Mode, Op, Outcome, Reply, Store, StoreError, StoreError
 /// A reservation that is being settled.
 struct Settling {
     payload: Payload,
-    mark: Mark,
+    mark: OnceToken,
     actual: u64,
 }
 
@@ -32,9 +32,9 @@ impl<S: Store> Limiter<S> {
     ///
     /// How much of a bucket comes back is at most what it would have, had it never been charged: what
     /// the time has paid off meanwhile while nobody else used the bucket is gone.
-    pub async fn commit(&self, id: &str, actual: u64) -> Result<Settled, SettleError> {
+    pub async fn commit(&self, id: &str, actual: u64) -> Result<SettledReservation, SettleError> {
         let rules = self.rules().map_err(|_| SettleError::Closed)?;
-        let Opened { payload, mark } = self.open(&rules, id).await?;
+        let UnsealedId { payload, mark } = self.open(&rules, id).await?;
         let payload = Payload::read(&payload).ok_or(SettleError::Unknown)?;
         let settling = Settling {
             payload,
@@ -56,7 +56,7 @@ impl<S: Store> Limiter<S> {
                 }
             }
         }
-        Ok(Settled {
+        Ok(SettledReservation {
             state: all.unwrap_or(SettleState::Settled),
             policy,
             estimate,
@@ -83,12 +83,12 @@ impl<S: Store> Limiter<S> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub async fn refund(&self, id: &str) -> Result<Settled, SettleError> {
+    pub async fn refund(&self, id: &str) -> Result<SettledReservation, SettleError> {
         self.commit(id, 0).await
     }
 
     /// What an id carries, if it is one of ours or of those who share the store.
-    async fn open(&self, rules: &Rules, id: &str) -> Result<Opened, SettleError> {
+    async fn open(&self, rules: &Rules, id: &str) -> Result<UnsealedId, SettleError> {
         let keys = &self.reserving().keys;
         let open = || {
             let mut seals = keys.opening(rules).into_iter();
@@ -101,7 +101,7 @@ impl<S: Store> Limiter<S> {
         if !self.waits() || rules.keys.secret.is_some() || !Seal::may_open(id) {
             return Err(SettleError::Unknown);
         }
-        match keys.agree(self.store(), Need::Open).await {
+        match keys.agree(self.store(), SealUse::Open).await {
             Ok(true) => open().ok_or(SettleError::Unknown),
             Ok(false) => Err(SettleError::Unknown),
             Err(source) => Err(SettleError::Store {
@@ -115,7 +115,7 @@ impl<S: Store> Limiter<S> {
     async fn settle(
         &self,
         settling: &Settling,
-        bucket: &Charged,
+        bucket: &SealedCharge,
     ) -> Result<SettleState, StoreError> {
         let Some(mark) = BucketMark::new(settling.mark, &bucket.name, settling.payload.ttl_us)
         else {
@@ -123,7 +123,7 @@ impl<S: Store> Limiter<S> {
         };
         let asks = settling.asks(bucket, &mark);
         let reply = match bucket.home {
-            Home::Store => match self.store().decide(&asks).await {
+            ChargeHome::Store => match self.store().decide(&asks).await {
                 Ok(reply) => {
                     if let Some(failover) = self.failover() {
                         failover.note_settled(&asks, &reply);
@@ -139,7 +139,7 @@ impl<S: Store> Limiter<S> {
                     return Err(error);
                 }
             },
-            Home::Here => {
+            ChargeHome::Here => {
                 let is_ours = settling.payload.instance == self.reserving().instance;
                 match self.failover().filter(|_| is_ours) {
                     Some(failover) => failover.settle_here(&asks),
@@ -160,8 +160,8 @@ fn is_apart(error: &StoreError, asks: &[Ask<'_>]) -> bool {
 
 impl Settling {
     /// What is asked for `bucket`: the mark, and the difference.
-    fn asks<'a>(&self, bucket: &'a Charged, mark: &'a BucketMark) -> Asks<'a> {
-        let difference = |lent: &'a Lent| {
+    fn asks<'a>(&self, bucket: &'a SealedCharge, mark: &'a BucketMark) -> Asks<'a> {
+        let difference = |lent: &'a SealedBand| {
             Some(Ask {
                 bucket: &bucket.name,
                 scope: bucket.scope,
@@ -181,7 +181,7 @@ impl Settling {
     }
 
     /// What is to be done about one band.
-    fn difference(&self, lent: &Lent) -> Option<Op> {
+    fn difference(&self, lent: &SealedBand) -> Option<Op> {
         let charged = lent.receipt.cost;
         match charged.checked_sub(self.actual) {
             Some(0) => None,
@@ -194,15 +194,15 @@ impl Settling {
     }
 
     /// The last instant at which a charge comes back, by the clock of whoever made it.
-    fn expires(&self, lent: &Lent) -> Timestamp {
+    fn expires(&self, lent: &SealedBand) -> Timestamp {
         lent.receipt.at.plus(self.payload.ttl_us)
     }
 
-    fn state(&self, bucket: &Charged, reply: &Reply) -> SettleState {
+    fn state(&self, bucket: &SealedCharge, reply: &Reply) -> SettleState {
         let is_free = reply.outcomes.first().is_some_and(Outcome::is_allowed);
         // Also where there is no difference: the mark of an earlier commit may be forgotten by now, and
         // nobody must take this one for the first.
-        let is_late = |lent: &Lent| reply.at > self.expires(lent);
+        let is_late = |lent: &SealedBand| reply.at > self.expires(lent);
         if !is_free {
             SettleState::Already
         } else if bucket.bands.iter().any(is_late) {

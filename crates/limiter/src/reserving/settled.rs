@@ -7,7 +7,7 @@ use tidegate_core::StoreError;
 /// How it stands with a reservation after [`Limiter::commit`](crate::Limiter::commit) or
 /// [`Limiter::refund`](crate::Limiter::refund).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct SettledReservation {
     pub(super) state: SettleState,
     pub(super) policy: Box<str>,
     pub(super) estimate: u64,
@@ -61,7 +61,7 @@ impl SettleState {
     }
 }
 
-impl Settled {
+impl SettledReservation {
     /// How it stands.
     pub fn state(&self) -> SettleState {
         self.state

@@ -1,11 +1,11 @@
 //! Asking for places, and what comes of it.
 
-use super::places::Places;
+use super::places::WaitQuestion;
 use crate::answers::Answers;
 use crate::error::CheckError;
-use crate::giving::{Charges, Ledger, Watch};
+use crate::giving::{Charges, CreditWatch, Ledger};
 use crate::limiter::Limiter;
-use crate::question::Question;
+use crate::question::PreparedRequest;
 use std::sync::Arc;
 use tidegate_core::{Reply, Store};
 
@@ -16,7 +16,7 @@ use tidegate_core::{Reply, Store};
 )]
 pub(super) enum TurnReply {
     /// It has places, now or later.
-    Placed(Places, Reply, TurnCharges),
+    Placed(WaitQuestion, Reply, TurnCharges),
     /// It has none: it is refused, or was decided without the store.
     Decided(Answers),
 }
@@ -25,15 +25,15 @@ pub(super) enum TurnReply {
 pub(super) struct TurnCharges {
     pub(super) charges: Arc<Charges>,
     /// Absent if its turn is now.
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<CreditWatch>,
 }
 
 /// Asks for a place wherever one can be had.
 pub(super) async fn ask<S: Store>(
     limiter: &Limiter<S>,
-    question: &Question<'_>,
+    question: &PreparedRequest<'_>,
 ) -> Result<TurnReply, CheckError> {
-    let places = Places::of(question);
+    let places = WaitQuestion::of(question);
     let (reply, charges) = match ask_here(limiter, question, &places) {
         Some((reply, charges)) => (Ok(reply), charges),
         None => {
@@ -65,8 +65,8 @@ pub(super) async fn ask<S: Store>(
 /// whoever has a place hears of every credit before it.
 fn ask_here<S: Store>(
     limiter: &Limiter<S>,
-    question: &Question<'_>,
-    places: &Places,
+    question: &PreparedRequest<'_>,
+    places: &WaitQuestion,
 ) -> Option<(Reply, Option<TurnCharges>)> {
     if limiter.waits() {
         return None;
@@ -79,8 +79,8 @@ fn ask_here<S: Store>(
 
 /// What `reply` has charged, if it passes; who has to wait for it does so from here on.
 fn charges(
-    question: &Question<'_>,
-    places: &Places,
+    question: &PreparedRequest<'_>,
+    places: &WaitQuestion,
     reply: &Reply,
     ledger: Ledger<'_>,
 ) -> Option<TurnCharges> {

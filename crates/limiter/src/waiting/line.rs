@@ -8,7 +8,7 @@
 //! that refused last. Who goes over to another line stands there by the same number. So there is
 //! always one whom nobody keeps from asking, and no two ever wait for each other.
 
-use super::rooms::Permit;
+use super::rooms::WaitPermit;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -25,22 +25,22 @@ const AT_LEAST_US: u64 = 1_000;
 
 /// All lines of a limiter, by the names of buckets. There is none where nobody stands.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
-    by_bucket: Mutex<HashMap<Box<[u8]>, Line, RandomState>>,
+pub(crate) struct WaitLines {
+    by_bucket: Mutex<HashMap<Box<[u8]>, WaitLine, RandomState>>,
     /// How many there are, for those who only pass by.
     count: AtomicUsize,
     arrivals: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Line {
+struct WaitLine {
     standing: BTreeMap<u64, Arc<Notify>>,
-    told: Told,
+    told: LastRefusal,
 }
 
 /// What the first of a line was last told: what the bands of its limit answered.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct LastRefusal {
     /// By the store's clock.
     pub(super) at: Timestamp,
     /// By the clock of this process.
@@ -50,23 +50,23 @@ pub(super) struct Told {
 
 /// Somebody in a line, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Standing<'a> {
-    lines: &'a Lines,
+pub(super) struct LinePlace<'a> {
+    lines: &'a WaitLines,
     bucket: Box<[u8]>,
     number: u64,
     /// Rung when it may be the first.
     bell: Arc<Notify>,
-    permit: Permit,
+    permit: WaitPermit,
 }
 
-impl Lines {
+impl WaitLines {
     /// The number of whoever arrives now.
     pub(super) fn arrive(&self) -> u64 {
         self.arrivals.fetch_add(1, Relaxed)
     }
 
     /// What the line before `bucket` was told, if anybody stands in it who came before `number`.
-    pub(super) fn before(&self, bucket: &[u8], number: u64) -> Option<Told> {
+    pub(super) fn before(&self, bucket: &[u8], number: u64) -> Option<LastRefusal> {
         if self.count.load(Relaxed) == 0 {
             return None;
         }
@@ -81,13 +81,13 @@ impl Lines {
         &self,
         bucket: &[u8],
         number: u64,
-        told: Told,
-        mut permit: Permit,
-    ) -> Standing<'_> {
+        told: LastRefusal,
+        mut permit: WaitPermit,
+    ) -> LinePlace<'_> {
         permit.begin();
         let bell = Arc::new(Notify::new());
         let mut lines = self.by_bucket.lock();
-        let line = lines.entry(bucket.into()).or_insert_with(|| Line {
+        let line = lines.entry(bucket.into()).or_insert_with(|| WaitLine {
             standing: BTreeMap::new(),
             told: told.clone(),
         });
@@ -95,7 +95,7 @@ impl Lines {
         line.hear(told);
         self.count.store(lines.len(), Relaxed);
         drop(lines);
-        Standing {
+        LinePlace {
             lines: self,
             bucket: bucket.into(),
             number,
@@ -105,16 +105,16 @@ impl Lines {
     }
 }
 
-impl Line {
+impl WaitLine {
     /// Keeps what was heard last.
-    fn hear(&mut self, told: Told) {
+    fn hear(&mut self, told: LastRefusal) {
         if told.heard >= self.told.heard {
             self.told = told;
         }
     }
 }
 
-impl Told {
+impl LastRefusal {
     /// What it amounts to `now`. What was refused stays refused.
     pub(super) fn age(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.heard).as_micros();
@@ -133,14 +133,14 @@ impl Told {
     }
 }
 
-impl Standing<'_> {
+impl LinePlace<'_> {
     /// Whether it stands before `bucket`.
     pub(super) fn is_before(&self, bucket: &[u8]) -> bool {
         *self.bucket == *bucket
     }
 
     /// Tells the others what it was told.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: LastRefusal) {
         let mut lines = self.lines.by_bucket.lock();
         if let Some(line) = lines.get_mut(&self.bucket) {
             line.hear(told);
@@ -153,13 +153,13 @@ impl Standing<'_> {
     }
 
     /// What the line was last told.
-    pub(super) fn told(&self) -> Option<Told> {
+    pub(super) fn told(&self) -> Option<LastRefusal> {
         let lines = self.lines.by_bucket.lock();
         lines.get(&self.bucket).map(|line| line.told.clone())
     }
 }
 
-impl Drop for Standing<'_> {
+impl Drop for LinePlace<'_> {
     fn drop(&mut self) {
         self.permit.end();
         let mut lines = self.lines.by_bucket.lock();

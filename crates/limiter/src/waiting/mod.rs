@@ -22,8 +22,8 @@ mod reserved;
 mod rooms;
 mod turn;
 
-pub(crate) use line::Lines;
-pub(crate) use rooms::{Permit, Room, Rooms};
+pub(crate) use line::WaitLines;
+pub(crate) use rooms::{Rooms, WaitPermit, WaitRoom};
 pub(crate) use turn::decide;
 
 /// How many requests wait for one limit: see [`Limiter::waiting`](crate::Limiter::waiting).

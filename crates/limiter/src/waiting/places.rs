@@ -1,23 +1,23 @@
 //! Asking for places: a token bucket is asked by the quota that lets debt stand for those who wait.
 
-use super::rooms::Permit;
-use crate::question::Question;
+use super::rooms::WaitPermit;
+use crate::question::PreparedRequest;
 use smallvec::SmallVec;
 use tidegate_core::{Algorithm, Ask, Outcome, PartialAnswer, Quota, Reply, Wait};
 
 /// A question as somebody asks it who may wait.
-pub(super) struct Places {
+pub(super) struct WaitQuestion {
     /// One for each ask: as it is asked, and whether that is for a place.
     quotas: SmallVec<[(Quota, bool); 4]>,
     /// Leave to wait, one for each limit that gives places.
-    permits: SmallVec<[Permit; 2]>,
+    permits: SmallVec<[WaitPermit; 2]>,
 }
 
-impl Places {
+impl WaitQuestion {
     /// Asks for a place wherever one can be had, and leave to wait in it. Where all places are
     /// taken that may be, the limit is asked as by somebody who does not wait: it then passes only
     /// if nobody waits before it.
-    pub(super) fn of(question: &Question<'_>) -> Self {
+    pub(super) fn of(question: &PreparedRequest<'_>) -> Self {
         let mut places = Self {
             quotas: SmallVec::new(),
             permits: SmallVec::new(),
@@ -39,20 +39,24 @@ impl Places {
     }
 
     /// What is asked.
-    pub(super) fn asks<'a>(&'a self, question: &'a Question<'_>) -> SmallVec<[Ask<'a>; 4]> {
+    pub(super) fn asks<'a>(&'a self, question: &'a PreparedRequest<'_>) -> SmallVec<[Ask<'a>; 4]> {
         let asks = question.asks.iter().zip(&self.quotas);
         asks.map(|(ask, (quota, _))| Ask { quota, ..*ask })
             .collect()
     }
 
     /// How long until the turn of a request that passed, in microseconds, for each ask.
-    pub(super) fn waits_us(&self, question: &Question<'_>, reply: &Reply) -> SmallVec<[u64; 4]> {
+    pub(super) fn waits_us(
+        &self,
+        question: &PreparedRequest<'_>,
+        reply: &Reply,
+    ) -> SmallVec<[u64; 4]> {
         let waits = self.each(question, &reply.outcomes);
         waits.map(|(_, wait_us)| wait_us).collect()
     }
 
     /// The reply as it is meant for people who know nothing of places.
-    pub(super) fn plain(&self, question: &Question<'_>, reply: &Reply) -> Reply {
+    pub(super) fn plain(&self, question: &PreparedRequest<'_>, reply: &Reply) -> Reply {
         let outcomes = self.each(question, &reply.outcomes);
         let mut plain = reply.clone();
         plain.outcomes = outcomes.map(|(outcome, _)| outcome).collect();
@@ -63,7 +67,7 @@ impl Places {
     /// is refused, for it is not known whether it will be.
     pub(super) fn plain_answers(
         &self,
-        question: &Question<'_>,
+        question: &PreparedRequest<'_>,
         answers: &[Option<PartialAnswer>],
     ) -> Box<[Option<PartialAnswer>]> {
         let quotas = question.asks.iter().zip(&self.quotas);
@@ -77,7 +81,11 @@ impl Places {
     }
 
     /// What each bucket says to somebody who will not wait for it.
-    pub(super) fn refusals(&self, question: &Question<'_>, reply: &Reply) -> Vec<Option<Outcome>> {
+    pub(super) fn refusals(
+        &self,
+        question: &PreparedRequest<'_>,
+        reply: &Reply,
+    ) -> Vec<Option<Outcome>> {
         let outcomes = self.each(question, &reply.outcomes);
         outcomes
             .map(|(outcome, wait_us)| Some(refused_until(outcome, wait_us)))
@@ -85,13 +93,13 @@ impl Places {
     }
 
     /// Leave to wait, for whoever has a place.
-    pub(super) fn into_permits(self) -> SmallVec<[Permit; 2]> {
+    pub(super) fn into_permits(self) -> SmallVec<[WaitPermit; 2]> {
         self.permits
     }
 
     fn each<'a>(
         &'a self,
-        question: &'a Question<'_>,
+        question: &'a PreparedRequest<'_>,
         outcomes: &'a [Outcome],
     ) -> impl Iterator<Item = (Outcome, u64)> {
         let asks = question.asks.iter().zip(&self.quotas).zip(outcomes);
@@ -100,7 +108,7 @@ impl Places {
 }
 
 /// Leave to wait in a place of the limit that `ask` belongs to, if that has any for whoever asks so.
-fn leave(question: &Question<'_>, ask: &Ask<'_>) -> Option<Permit> {
+fn leave(question: &PreparedRequest<'_>, ask: &Ask<'_>) -> Option<WaitPermit> {
     let nth = usize::from(ask.limit);
     let limit = question.scene.nth(nth)?;
     let waiting = limit.waiting?;

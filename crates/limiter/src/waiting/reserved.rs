@@ -1,7 +1,7 @@
 //! A place that somebody waits in, and what becomes of it if they go.
 
-use super::rooms::Permit;
-use crate::giving::{Charges, Held, Watch};
+use super::rooms::WaitPermit;
+use crate::giving::{Charges, CreditWatch, RefundHold};
 use crate::limiter::Limiter;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use tidegate_core::Store;
 
 /// A place that is waited in. Dropped, it is given up, with all else that the request was charged;
 /// [passed](Self::pass), it is used.
-pub(super) struct Reserved<'a, S: Store> {
+pub(super) struct HeldTurn<'a, S: Store> {
     limiter: &'a Limiter<S>,
     /// Taken when it passes, or is given back.
-    place: Option<(Arc<Charges>, Held)>,
+    place: Option<(Arc<Charges>, RefundHold)>,
 }
 
-impl<'a, S: Store> Reserved<'a, S> {
+impl<'a, S: Store> HeldTurn<'a, S> {
     pub(super) fn new(
         limiter: &'a Limiter<S>,
         charges: Arc<Charges>,
-        mut permits: SmallVec<[Permit; 2]>,
-        watch: Watch,
+        mut permits: SmallVec<[WaitPermit; 2]>,
+        watch: CreditWatch,
     ) -> Self {
-        permits.iter_mut().for_each(Permit::begin);
+        permits.iter_mut().for_each(WaitPermit::begin);
         Self {
             limiter,
-            place: Some((charges, Held { permits, watch })),
+            place: Some((charges, RefundHold { permits, watch })),
         }
     }
 
@@ -42,11 +42,11 @@ impl<'a, S: Store> Reserved<'a, S> {
     }
 }
 
-impl<S: Store> Drop for Reserved<'_, S> {
+impl<S: Store> Drop for HeldTurn<'_, S> {
     fn drop(&mut self) {
         if let Some((charges, mut held)) = self.place.take() {
             // Leave to wait is held until all is given back, but nobody waits by it any more.
-            held.permits.iter_mut().for_each(Permit::end);
+            held.permits.iter_mut().for_each(WaitPermit::end);
             self.limiter.abandon(&charges, held);
         }
     }

@@ -9,7 +9,7 @@ use tidegate_policy::{Limit, Policy};
 /// Where those wait whom one limit holds back, by whichever policy they meet it. A reload keeps it as
 /// long as the limit keeps its name.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct WaitRoom {
     /// Who waits, or asks and may have to.
     held: AtomicU32,
     /// Who waits.
@@ -19,16 +19,16 @@ pub(crate) struct Room {
 /// The rooms of all limits that let wait, by the numbers of policy and limit.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
-    rooms: Vec<Vec<Option<Arc<Room>>>>,
+    rooms: Vec<Vec<Option<Arc<WaitRoom>>>>,
 }
 
 /// Rooms by the names of policy and limit; of what was joined, by those of its origin.
-type Known = BTreeMap<(String, String), Arc<Room>>;
+type RoomsByLimit = BTreeMap<(String, String), Arc<WaitRoom>>;
 
 /// Leave to wait, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    room: Arc<Room>,
+pub(crate) struct WaitPermit {
+    room: Arc<WaitRoom>,
     is_waiting: bool,
 }
 
@@ -36,7 +36,7 @@ impl Rooms {
     /// The rooms of `policies`; those of `earlier` go on where names are the same. A limit has one room
     /// in its own policy and in all that it was joined in, as it has one bucket for each subject.
     pub(crate) fn of(policies: &[Policy], earlier: Option<&Rules>) -> Self {
-        let mut known: Known = earlier.map(Self::known).unwrap_or_default();
+        let mut known: RoomsByLimit = earlier.map(Self::known).unwrap_or_default();
         let rooms = policies.iter().map(|policy| {
             let limits = policy.limits.iter().enumerate();
             let room = |(nth, limit): (usize, &Limit)| {
@@ -52,7 +52,7 @@ impl Rooms {
     }
 
     /// The rooms of `rules`, by name.
-    fn known(rules: &Rules) -> Known {
+    fn known(rules: &Rules) -> RoomsByLimit {
         let policies = rules.policies.iter().zip(&rules.rooms.rooms);
         let rooms = policies.flat_map(|(policy, rooms)| {
             let limits = policy.limits.iter().zip(rooms).enumerate();
@@ -64,29 +64,29 @@ impl Rooms {
         rooms.collect()
     }
 
-    pub(crate) fn get(&self, policy: usize, limit: usize) -> Option<&Arc<Room>> {
+    pub(crate) fn get(&self, policy: usize, limit: usize) -> Option<&Arc<WaitRoom>> {
         self.rooms.get(policy)?.get(limit)?.as_ref()
     }
 }
 
-impl Room {
+impl WaitRoom {
     /// How many wait.
     pub(crate) fn waiting(&self) -> u32 {
         self.waiting.load(Relaxed)
     }
 
     /// Leave for one more to wait, if there are fewer than `most`.
-    pub(super) fn enter(self: &Arc<Self>, most: u32) -> Option<Permit> {
+    pub(super) fn enter(self: &Arc<Self>, most: u32) -> Option<WaitPermit> {
         let one_more = |held: u32| (held < most).then(|| held.saturating_add(1));
         self.held.fetch_update(Relaxed, Relaxed, one_more).ok()?;
-        Some(Permit {
+        Some(WaitPermit {
             room: Arc::clone(self),
             is_waiting: false,
         })
     }
 }
 
-impl Permit {
+impl WaitPermit {
     /// Whoever has it waits from now on.
     pub(super) fn begin(&mut self) {
         if !self.is_waiting {
@@ -104,7 +104,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for WaitPermit {
     fn drop(&mut self) {
         self.end();
         self.room.held.fetch_sub(1, Relaxed);
@@ -113,12 +113,12 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
-    use super::Room;
+    use super::WaitRoom;
     use std::sync::Arc;
 
     #[test]
     fn as_many_enter_as_may_and_whoever_leaves_makes_room() {
-        let room = Arc::new(Room::default());
+        let room = Arc::new(WaitRoom::default());
         let mut first = room.enter(2).unwrap();
         let second = room.enter(2).unwrap();
         assert!(room.enter(2).is_none());

@@ -1,19 +1,19 @@
 //! A request that waits for its turn.
 
 use super::asking::{TurnCharges, TurnReply, ask};
-use super::line::{Standing, Told};
-use super::places::Places;
-use super::reserved::Reserved;
+use super::line::{LastRefusal, LinePlace};
+use super::places::WaitQuestion;
+use super::reserved::HeldTurn;
 use crate::answers::Answers;
 use crate::decision::Decision;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
-use crate::question::Question;
+use crate::question::PreparedRequest;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, Outcome, Reply, Store, Timestamp, Wait};
-use tidegate_policy::{Limit, Waiting};
+use tidegate_policy::{Limit, WaitRules};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -21,12 +21,12 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 /// by, and it is decided as if they did not.
 pub(crate) async fn decide<S: Store>(
     limiter: &Limiter<S>,
-    question: &Question<'_>,
+    question: &PreparedRequest<'_>,
 ) -> Result<Decision, CheckError> {
     if Handle::try_current().is_err() {
         return limiter.ask(question).await;
     }
-    let turn = Turn {
+    let turn = WaitingTurn {
         limiter,
         question,
         windows: windows(question),
@@ -37,25 +37,25 @@ pub(crate) async fn decide<S: Store>(
     turn.take().await
 }
 
-struct Turn<'a, 'q, S> {
+struct WaitingTurn<'a, 'q, S> {
     limiter: &'a Limiter<S>,
-    question: &'a Question<'q>,
-    windows: SmallVec<[Window<'a>; 2]>,
+    question: &'a PreparedRequest<'q>,
+    windows: SmallVec<[WaitWindow<'a>; 2]>,
     began: Instant,
     number: u64,
-    standing: Option<Standing<'a>>,
+    standing: Option<LinePlace<'a>>,
 }
 
 /// A bucket that is not a token bucket and whose limit lets wait.
 #[derive(Clone, Copy)]
-struct Window<'a> {
+struct WaitWindow<'a> {
     bucket: &'a [u8],
     /// Which of the limits met.
     nth: usize,
-    waiting: Waiting,
+    waiting: WaitRules,
 }
 
-impl<'a, S: Store> Turn<'a, '_, S> {
+impl<'a, S: Store> WaitingTurn<'a, '_, S> {
     async fn take(mut self) -> Result<Decision, CheckError> {
         loop {
             if let Some((window, told)) = self.who_is_before() {
@@ -86,7 +86,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// The first window with a line that somebody stands in who came earlier.
-    fn who_is_before(&self) -> Option<(Window<'a>, Told)> {
+    fn who_is_before(&self) -> Option<(WaitWindow<'a>, LastRefusal)> {
         let mut windows = self.windows.iter();
         windows.find_map(|window| {
             let told = self.limiter.lines().before(window.bucket, self.number)?;
@@ -95,7 +95,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// Stands in the line of `window`, and in no other; `false` where there is no room for it.
-    fn stand(&mut self, window: Window<'a>, told: Told) -> bool {
+    fn stand(&mut self, window: WaitWindow<'a>, told: LastRefusal) -> bool {
         if let Some(standing) = &self.standing
             && standing.is_before(window.bucket)
         {
@@ -114,7 +114,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
 
     /// Waits to be the first of the line it stands in. If its time is over before: what the line was
     /// last told.
-    async fn be_kept_waiting(&self, window: Window<'a>) -> Option<Told> {
+    async fn be_kept_waiting(&self, window: WaitWindow<'a>) -> Option<LastRefusal> {
         let standing = self.standing.as_ref()?;
         // Whoever was before it may have gone before it stood there; then nobody rings.
         self.limiter.lines().before(window.bucket, self.number)?;
@@ -126,7 +126,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// Waits in the place that was taken, if its turn is not now.
-    async fn pass(mut self, places: Places, reply: Reply, charges: TurnCharges) -> Decision {
+    async fn pass(mut self, places: WaitQuestion, reply: Reply, charges: TurnCharges) -> Decision {
         let TurnCharges { charges, watch } = charges;
         let question = self.question;
         let has_stood = self.standing.take().is_some();
@@ -141,7 +141,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
         let too_long = has_stood && self.began.elapsed() + wait > self.longest();
         let refusals = too_long.then(|| places.refusals(question, &reply));
         let permits = places.into_permits();
-        let reserved = Reserved::new(self.limiter, Arc::clone(&charges), permits, watch);
+        let reserved = HeldTurn::new(self.limiter, Arc::clone(&charges), permits, watch);
         if let Some(outcomes) = refusals {
             drop(reserved);
             return self.refuse(plain.at, outcomes);
@@ -162,11 +162,11 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// Which window to wait for, and for how long, if the request is refused by nothing else.
-    fn refused_by(&self, answers: &Answers) -> Option<(Window<'a>, Duration)> {
+    fn refused_by(&self, answers: &Answers) -> Option<(WaitWindow<'a>, Duration)> {
         if answers.is_fallback() {
             return None;
         }
-        let mut longest: Option<(Window<'a>, Wait)> = None;
+        let mut longest: Option<(WaitWindow<'a>, Wait)> = None;
         for (ask, outcome) in self.question.asks.iter().zip(answers.outcomes().flatten()) {
             if outcome.is_allowed() || ask.mode == Mode::Shadow {
                 continue;
@@ -182,10 +182,10 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// What the bands of the limit of `window` have answered.
-    fn told(&self, window: Window<'_>, answers: &Answers) -> Told {
+    fn told(&self, window: WaitWindow<'_>, answers: &Answers) -> LastRefusal {
         let asks = self.question.asks.iter().zip(answers.outcomes());
         let of_limit = asks.filter(|(ask, _)| usize::from(ask.limit) == window.nth);
-        Told {
+        LastRefusal {
             at: answers.at,
             heard: Instant::now(),
             outcomes: of_limit.filter_map(|(_, outcome)| outcome).collect(),
@@ -194,7 +194,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
 
     /// Refuses by what the line before `window` was told, without asking: whoever asks out of turn
     /// may pass out of turn.
-    fn turn_away(&self, window: Window<'_>, mut told: Told) -> Decision {
+    fn turn_away(&self, window: WaitWindow<'_>, mut told: LastRefusal) -> Decision {
         told.age(Instant::now());
         let mut known = told.outcomes.iter().peekable();
         let asks = self.question.asks.iter();
@@ -221,12 +221,12 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 }
 
-fn windows<'a>(question: &'a Question<'_>) -> SmallVec<[Window<'a>; 2]> {
+fn windows<'a>(question: &'a PreparedRequest<'_>) -> SmallVec<[WaitWindow<'a>; 2]> {
     let limits = question.limits();
     let window = |(nth, limit): (usize, &Limit)| {
         let waiting = limit.waiting?;
         let is_window = limit.algorithm != Algorithm::TokenBucket && question.takes(nth);
-        is_window.then_some(Window {
+        is_window.then_some(WaitWindow {
             bucket: question.bucket(nth),
             nth,
             waiting,

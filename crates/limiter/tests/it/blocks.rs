@@ -1,6 +1,7 @@
 use std::time::Duration;
 use tidegate::{
-    Descriptor, Hits, LimitSpec, Limiter, ManualClock, MemoryStore, Request, Store, Timestamp,
+    Descriptor, DescriptorHits, LimitSpec, Limiter, ManualClock, MemoryStore, Request, Store,
+    Timestamp,
 };
 use tidegate_core::Quota;
 use tidegate_testkit::laws::block_on;
@@ -213,7 +214,7 @@ policies:
     );
     let of = |entries| Descriptor {
         entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     };
     let described = [of(&[("a", "x")]), of(&[("b", "y")])];
@@ -272,17 +273,20 @@ policies:
         hits,
         limit: None,
     };
-    let taken = [of(&[("b", "x")], Hits::AsRequest)];
+    let taken = [of(&[("b", "x")], DescriptorHits::AsRequest)];
     let check = || limiter.check_now(&Request::new().descriptors(&taken));
     assert!(check().unwrap().is_allowed());
     assert!(check().unwrap().is_blocked());
     let reserve = |hits| {
-        let described = [of(&[("a", "x")], Hits::AsRequest), of(&[("b", "x")], hits)];
+        let described = [
+            of(&[("a", "x")], DescriptorHits::AsRequest),
+            of(&[("b", "x")], hits),
+        ];
         let request = Request::new().descriptors(&described);
         block_on(limiter.reserve(&request, None)).unwrap()
     };
-    assert!(reserve(Hits::GiveBack(1)).id().is_some());
-    for hits in [Hits::AsRequest, Hits::Take(0)] {
+    assert!(reserve(DescriptorHits::GiveBack(1)).id().is_some());
+    for hits in [DescriptorHits::AsRequest, DescriptorHits::Take(0)] {
         let refused = reserve(hits);
         assert!(refused.id().is_none(), "{hits:?}");
         assert!(refused.decision().is_blocked(), "{hits:?}");

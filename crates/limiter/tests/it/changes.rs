@@ -1,6 +1,6 @@
 //! What becomes of buckets when the numbers of their limits change.
 
-use tidegate::plan::Document;
+use tidegate::plan::PlanDocument;
 use tidegate::{Algorithm, BuildError, Timestamp};
 use tidegate::{Config, KeyPart, LimitSpec, Limiter, ManualClock, MemoryStore, OnChange, Request};
 
@@ -131,7 +131,7 @@ policies:
         let limiter = limiter.expect("it is right");
         let plans = |amount: u64| {
             let text = format!("projects: {{ one: {{ N: {amount}, T: 3600 }} }}");
-            let document = Document::read(&text, false).expect("it is right");
+            let document = PlanDocument::read(&text, false).expect("it is right");
             limiter
                 .replace_plans("events", document)
                 .expect("it is right");

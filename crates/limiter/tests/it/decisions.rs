@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{
-    Attempt, Limiter, ManualClock, MemoryStore, Purpose, Repeated, Request, Rules, Timestamp,
+    AskPurpose, Attempt, Limiter, ManualClock, MemoryStore, Repeated, Request, Rules, Timestamp,
 };
 
 fn limiter(yaml: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
@@ -230,7 +230,8 @@ fn rules_of_another_limiter_are_noticed_in_a_debug_build() {
     let (ours, _) = limiter(TWO_LIMITS);
     let (theirs, _) = limiter(TWO_LIMITS);
     let rules = theirs.rules().unwrap();
-    ours.attempt(&rules, &ip("192.0.2.1"), Purpose::Pass).ok();
+    ours.attempt(&rules, &ip("192.0.2.1"), AskPurpose::Pass)
+        .ok();
 }
 
 #[test]
@@ -241,11 +242,11 @@ fn rules_from_before_a_reload_still_decide() {
     limiter
         .reload(tidegate::Config::from_yaml(after).unwrap())
         .unwrap();
-    let policy = |rules: &Arc<Rules>| match limiter.attempt(rules, &ip("192.0.2.1"), Purpose::Pass)
-    {
-        Ok(Attempt::Done(decision)) => decision.policy().to_owned(),
-        other => panic!("{other:?}"),
-    };
+    let policy =
+        |rules: &Arc<Rules>| match limiter.attempt(rules, &ip("192.0.2.1"), AskPurpose::Pass) {
+            Ok(Attempt::Done(decision)) => decision.policy().to_owned(),
+            other => panic!("{other:?}"),
+        };
     assert_eq!(policy(&before), "api");
     assert_eq!(policy(&limiter.clone().rules().unwrap()), "other");
 }

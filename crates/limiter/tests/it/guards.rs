@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 use tidegate::{
-    Config, Limiter, ManualClock, ProcessEnvironment, Reason, Request, Store, Timestamp,
+    AnswerReason, Config, Limiter, ManualClock, ProcessEnvironment, Request, Store, Timestamp,
 };
 use tidegate_testkit::laws::block_on;
 
@@ -26,7 +26,7 @@ fn who_is_listed_is_refused_and_takes_nothing_of_any_limit() {
     for _ in 0..5 {
         let decision = limiter.check_now(&ip("192.0.2.7")).unwrap();
         assert!(!decision.is_allowed() && decision.is_barred());
-        assert_eq!(decision.reason(), Reason::Blacklisted);
+        assert_eq!(decision.reason(), AnswerReason::Blacklisted);
         assert_eq!(
             decision.guard().map(|it| it.name.as_str()),
             Some("blacklist")
@@ -38,7 +38,7 @@ fn who_is_listed_is_refused_and_takes_nothing_of_any_limit() {
     assert_eq!(other.binding().map(|it| it.remaining()), Some(1));
     assert_eq!(
         (other.reason(), other.guard().is_none()),
-        (Reason::Allowed, true)
+        (AnswerReason::Allowed, true)
     );
 }
 
@@ -50,10 +50,10 @@ fn who_is_exempt_passes_whatever_guards_and_limits_say() {
     for _ in 0..5 {
         let decision = limiter.check_now(&ip("10.1.2.3").user("eve")).unwrap();
         assert!(decision.is_allowed() && decision.is_unlimited());
-        assert_eq!(decision.reason(), Reason::Exempt);
+        assert_eq!(decision.reason(), AnswerReason::Exempt);
     }
     let refused = limiter.check_now(&ip("192.0.2.1").user("eve")).unwrap();
-    assert_eq!(refused.reason(), Reason::Blocked);
+    assert_eq!(refused.reason(), AnswerReason::Blocked);
     let left = limiter.check_now(&ip("192.0.2.1")).unwrap();
     assert_eq!(left.binding().map(|it| it.remaining()), Some(1));
 }
@@ -63,7 +63,7 @@ fn a_guard_that_only_watches_is_told_beside_the_decision() {
     let limiter = limiter("{ name: soon, refuse: user, list: [eve], mode: shadow }");
     let decision = limiter.check_now(&Request::new().user("eve")).unwrap();
     assert!(decision.is_allowed() && decision.is_watched());
-    assert_eq!(decision.reason(), Reason::Allowed);
+    assert_eq!(decision.reason(), AnswerReason::Allowed);
     let watching = decision.watching_guards().map(|it| it.name.as_str());
     assert_eq!(watching.collect::<Vec<_>>(), ["soon"]);
     let other = limiter.check_now(&Request::new().user("ann")).unwrap();
@@ -75,11 +75,14 @@ fn a_test_asks_guards_and_a_report_does_not_for_what_was_used_was_used() {
     let limiter = limiter("{ name: closed, refuse: user, list: [eve] }");
     let eve = Request::new().user("eve");
     block_on(async {
-        assert_eq!(limiter.test(&eve).await.unwrap().reason(), Reason::Blocked);
+        assert_eq!(
+            limiter.test(&eve).await.unwrap().reason(),
+            AnswerReason::Blocked
+        );
         let report = limiter.report(&eve.cost(2)).await.unwrap();
         assert!(report.is_allowed() && report.guard().is_none());
         let ann = limiter.check(&Request::new().user("ann")).await.unwrap();
-        assert_eq!(ann.reason(), Reason::Limited);
+        assert_eq!(ann.reason(), AnswerReason::Limited);
     });
 }
 
@@ -88,7 +91,7 @@ fn every_descriptor_of_a_refused_call_is_refused() {
     let limiter = limiter("{ name: closed, refuse: 'descriptor:user', list: [eve] }");
     let user = |entries| tidegate::Descriptor {
         entries,
-        hits: tidegate::Hits::AsRequest,
+        hits: tidegate::DescriptorHits::AsRequest,
         limit: None,
     };
     let described = [user(&[("user", "ann")]), user(&[("user", "eve")])];
@@ -110,7 +113,7 @@ fn guards_can_be_asked_alone_and_that_takes_nothing() {
         let asked = limiter
             .check_guards(&Request::new().attributes(&bad))
             .unwrap();
-        assert_eq!(asked.reason(), Reason::Blocked);
+        assert_eq!(asked.reason(), AnswerReason::Blocked);
         let asked = limiter
             .check_guards(&Request::new().attributes(&good))
             .unwrap();
@@ -138,11 +141,11 @@ fn the_reason_tells_a_missing_identity_from_a_limit() {
         "policies: [{ name: api, limits: [{ name: all, key: user, missing: refuse, rate: 1/h }] }]";
     let limiter = Limiter::from_yaml(text).unwrap();
     let nobody = limiter.check_now(&Request::new()).unwrap();
-    assert_eq!(nobody.reason(), Reason::NoIdentity);
+    assert_eq!(nobody.reason(), AnswerReason::NoIdentity);
     let much = limiter
         .check_now(&Request::new().user("ann").cost(2))
         .unwrap();
-    assert_eq!(much.reason(), Reason::Limited);
+    assert_eq!(much.reason(), AnswerReason::Limited);
 }
 
 #[test]
@@ -182,9 +185,9 @@ fn a_file_lists_a_member_a_line_and_a_reload_reads_another_one() {
     let file = folder.write("limits.yaml", &config(&list.display().to_string()));
     let limiter = Limiter::from_file(&file).unwrap();
     let reason = |address| limiter.check_guards(&ip(address)).unwrap().reason();
-    assert_eq!(reason("192.0.2.7"), Reason::Blacklisted);
-    assert_eq!(reason("198.51.100.9"), Reason::Blacklisted);
-    assert_eq!(reason("192.0.2.8"), Reason::Allowed);
+    assert_eq!(reason("192.0.2.7"), AnswerReason::Blacklisted);
+    assert_eq!(reason("198.51.100.9"), AnswerReason::Blacklisted);
+    assert_eq!(reason("192.0.2.8"), AnswerReason::Allowed);
     let status = limiter.lists().remove(0);
     assert_eq!(
         (status.guard.as_str(), status.members, status.skipped),
@@ -195,8 +198,8 @@ fn a_file_lists_a_member_a_line_and_a_reload_reads_another_one() {
     let other = folder.write("other.txt", "192.0.2.8\n");
     folder.write("limits.yaml", &config(&other.display().to_string()));
     limiter.reload_file(&file).unwrap();
-    assert_eq!(reason("192.0.2.8"), Reason::Blacklisted);
-    assert_eq!(reason("192.0.2.7"), Reason::Allowed);
+    assert_eq!(reason("192.0.2.8"), AnswerReason::Blacklisted);
+    assert_eq!(reason("192.0.2.7"), AnswerReason::Allowed);
 }
 
 #[test]
@@ -438,7 +441,7 @@ fn a_limit_in_code_is_guarded_by_the_configuration_beside_it() {
     let request = Request::new().policy("default").headers(&[("X-Bot", "b")]);
     assert_eq!(
         limiter.check_now(&request).unwrap().reason(),
-        Reason::Blocked
+        AnswerReason::Blocked
     );
 }
 

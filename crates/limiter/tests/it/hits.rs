@@ -1,7 +1,7 @@
 //! The hits of every limit that a request matches.
 
 use crate::failure::Instance;
-use tidegate::{Decision, Descriptor, Hits, Limiter, Request, ToldLimit};
+use tidegate::{Decision, Descriptor, DescriptorHits, Limiter, Request, ToldLimit};
 use tidegate_testkit::laws::block_on;
 
 fn limiter(policy: &str) -> Limiter {
@@ -123,7 +123,7 @@ fn charges_that_are_made_although_another_limit_refuses_are_counted_as_allowed()
     );
 }
 
-fn descriptor<'a>(entries: &'a [(&'a str, &'a str)], hits: Hits) -> Descriptor<'a> {
+fn descriptor<'a>(entries: &'a [(&'a str, &'a str)], hits: DescriptorHits) -> Descriptor<'a> {
     Descriptor {
         entries,
         hits,
@@ -143,14 +143,14 @@ fn each_descriptor_is_counted_with_its_own_hits() {
             amount: 5,
             period_us: 3_600_000_000,
         }),
-        ..descriptor(&[("plan", "gold")], Hits::Take(5))
+        ..descriptor(&[("plan", "gold")], DescriptorHits::Take(5))
     };
     let descriptors = [
-        descriptor(&[("user", "ann")], Hits::Take(9)),
-        descriptor(&[("user", "bob")], Hits::AsRequest),
-        descriptor(&[("path", "/")], Hits::Take(0)),
-        descriptor(&[("path", "/")], Hits::GiveBack(3)),
-        descriptor(&[("nothing", "known")], Hits::Take(7)),
+        descriptor(&[("user", "ann")], DescriptorHits::Take(9)),
+        descriptor(&[("user", "bob")], DescriptorHits::AsRequest),
+        descriptor(&[("path", "/")], DescriptorHits::Take(0)),
+        descriptor(&[("path", "/")], DescriptorHits::GiveBack(3)),
+        descriptor(&[("nothing", "known")], DescriptorHits::Take(7)),
         brought,
     ];
     let request = Request::new().cost(2).descriptors(&descriptors);

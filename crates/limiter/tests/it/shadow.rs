@@ -2,8 +2,8 @@ use crate::failure::Wired;
 use crate::plans::{document, limiter as planned};
 use std::time::Duration;
 use tidegate::{
-    Config, DecidedBy, Decision, Descriptor, Hits, LimitSpec, Limiter, ManualClock, Reason,
-    Request, Store, Throttle, Timestamp, ToldLimit,
+    AnswerReason, Config, DecidedBy, Decision, Descriptor, DescriptorHits, LimitSpec, Limiter,
+    ManualClock, Request, Store, Throttle, Timestamp, ToldLimit,
 };
 use tidegate_core::Quota;
 use tidegate_testkit::laws::block_on;
@@ -18,7 +18,7 @@ fn limits(limits: &str) -> Limiter {
 }
 
 /// The limits that would have refused, and why.
-fn would(decision: &Decision) -> Vec<(&str, Reason)> {
+fn would(decision: &Decision) -> Vec<(&str, AnswerReason)> {
     assert!(decision.is_allowed(), "{decision:?}");
     assert!(decision.binding().is_none(), "nothing is reported");
     let refusing = decision.shadow_refusals();
@@ -31,8 +31,11 @@ fn every_limit_counts_and_none_refuses() {
     let ann = Request::new().user("ann");
     let check = || limiter.check_now(&ann).unwrap();
     assert_eq!(would(&check()), []);
-    assert_eq!(would(&check()), [("user", Reason::Limited)]);
-    let both = [("all", Reason::Limited), ("user", Reason::Limited)];
+    assert_eq!(would(&check()), [("user", AnswerReason::Limited)]);
+    let both = [
+        ("all", AnswerReason::Limited),
+        ("user", AnswerReason::Limited),
+    ];
     assert_eq!(would(&check()), both, "the second request took from `all`");
 }
 
@@ -41,7 +44,7 @@ fn an_identity_that_is_missing_was_not_counted_in_shadow() {
     let limiter =
         limits("{ name: user, key: user, missing: refuse, rate: 5/h }, { name: all, rate: 5/h }");
     let decision = limiter.check_now(&Request::new()).unwrap();
-    assert_eq!(would(&decision), [("user", Reason::NoIdentity)]);
+    assert_eq!(would(&decision), [("user", AnswerReason::NoIdentity)]);
     let left = |decision: &Decision| {
         let mut all = decision.applied().filter(|it| it.limit() == "all");
         all.next().map(|it| it.remaining())
@@ -68,11 +71,17 @@ policies:
         let attributes = [("project", project)];
         limiter.check_now(&Request::new().attributes(&attributes))
     };
-    assert_eq!(would(&ask("two").unwrap()), [("plan", Reason::NoPlan)]);
+    assert_eq!(
+        would(&ask("two").unwrap()),
+        [("plan", AnswerReason::NoPlan)]
+    );
     assert_eq!(would(&ask("one").unwrap()), []);
     let more = "projects: { one: { N: 1, T: 60 } }";
     limiter.replace_plans("events", document(more)).unwrap();
-    assert_eq!(would(&ask("one").unwrap()), [("plan", Reason::Limited)]);
+    assert_eq!(
+        would(&ask("one").unwrap()),
+        [("plan", AnswerReason::Limited)]
+    );
 }
 
 #[test]
@@ -93,7 +102,10 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]
     assert!(limiter.check_guards(&eve).unwrap().is_allowed());
     let staff = eve.ip("10.0.0.1".parse().unwrap()).cost(9);
     let exempt = limiter.check_now(&staff).unwrap();
-    assert_eq!((would(&exempt), exempt.reason()), (vec![], Reason::Exempt));
+    assert_eq!(
+        (would(&exempt), exempt.reason()),
+        (vec![], AnswerReason::Exempt)
+    );
 }
 
 #[test]
@@ -135,7 +147,7 @@ fn requests_during_what_would_be_a_block_were_not_counted() {
         for (after_s, left_s) in [(0, 300), (2, 298), (297, 1)] {
             clock.advance_micros(after_s * 1_000_000);
             let decision = check();
-            assert_eq!(would(&decision), [("all", Reason::LimitBlocked)]);
+            assert_eq!(would(&decision), [("all", AnswerReason::LimitBlocked)]);
             assert!(!decision.is_blocked());
             let refusal = decision.shadow_refusals().next().unwrap();
             let left = Duration::from_secs(left_s);
@@ -173,7 +185,7 @@ async fn nobody_waits() {
     }
     assert!(limiter.waiting().is_empty());
     let decision = limiter.check(&Request::new()).await.unwrap();
-    assert_eq!(would(&decision), [("all", Reason::Limited)]);
+    assert_eq!(would(&decision), [("all", AnswerReason::Limited)]);
 }
 
 #[test]
@@ -181,7 +193,7 @@ fn limits_that_a_descriptor_brings_refuse_nobody_either() {
     let limiter = limits("{ name: all, rate: 9/h }");
     let brought = Descriptor {
         entries: &[("user", "ann")],
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: Some(ToldLimit {
             amount: 1,
             period_us: 3_600_000_000,
@@ -191,7 +203,7 @@ fn limits_that_a_descriptor_brings_refuse_nobody_either() {
     let request = Request::new().descriptors(&descriptors);
     assert_eq!(would(&limiter.check_now(&request).unwrap()), []);
     let second = limiter.check_now(&request).unwrap();
-    assert_eq!(would(&second), [("override", Reason::Limited)]);
+    assert_eq!(would(&second), [("override", AnswerReason::Limited)]);
     assert!(second.descriptor_allowed(0));
 }
 
@@ -204,7 +216,10 @@ async fn a_reservation_is_held_although_it_does_not_fit() {
         .reserve(&Request::new().cost(800), None)
         .await
         .unwrap();
-    assert_eq!(would(reservation.decision()), [("tokens", Reason::Limited)]);
+    assert_eq!(
+        would(reservation.decision()),
+        [("tokens", AnswerReason::Limited)]
+    );
     let id = reservation.id().expect("it is held");
     limiter.commit(id, 300).await.unwrap();
     let looked = limiter.check(&Request::new().cost(0)).await.unwrap();
@@ -238,7 +253,7 @@ fn limits_in_code_are_in_shadow_where_the_configuration_is() {
         .unwrap();
     let request = Request::new().policy("default").cost(2);
     let decision = limiter.check_now(&request).unwrap();
-    assert_eq!(would(&decision), [("code", Reason::Limited)]);
+    assert_eq!(would(&decision), [("code", AnswerReason::Limited)]);
 }
 
 /// One limit for each word of `on_failure`, in a policy that decides them as `evaluate` says.
@@ -271,7 +286,10 @@ policies:
 fn a_store_that_is_away_refuses_nobody_and_what_it_would_have_refused_is_counted() {
     for evaluate in ["all", "each"] {
         let limiter = cut_off(evaluate);
-        let mut away = vec![("deny", Reason::NoStore), ("error", Reason::NoStore)];
+        let mut away = vec![
+            ("deny", AnswerReason::NoStore),
+            ("error", AnswerReason::NoStore),
+        ];
         away.sort_unstable_by_key(|it| it.0);
         let would = |decision: &Decision| {
             let mut would = would(decision);
@@ -282,14 +300,14 @@ fn a_store_that_is_away_refuses_nobody_and_what_it_would_have_refused_is_counted
                 .map(|it| (it.0.to_owned(), it.1))
                 .collect::<Vec<_>>()
         };
-        let named = |all: &[(&str, Reason)]| {
+        let named = |all: &[(&str, AnswerReason)]| {
             all.iter()
                 .map(|it| (it.0.to_owned(), it.1))
                 .collect::<Vec<_>>()
         };
         let first = block_on(limiter.check(&Request::new())).unwrap();
         assert_eq!(would(&first), named(&away), "{evaluate}");
-        away.push(("local", Reason::Limited));
+        away.push(("local", AnswerReason::Limited));
         let second = block_on(limiter.check(&Request::new())).unwrap();
         assert_eq!(would(&second), named(&away), "{evaluate}");
     }
@@ -304,7 +322,7 @@ fn the_mode_changes_by_a_reload_and_buckets_stay() {
     check();
     limiter.reload(Config::from_yaml(&shadow).unwrap()).unwrap();
     assert_eq!(would(&check()), []);
-    assert_eq!(would(&check()), [("all", Reason::Limited)]);
+    assert_eq!(would(&check()), [("all", AnswerReason::Limited)]);
     limiter.reload(Config::from_yaml(text).unwrap()).unwrap();
     assert!(!check().is_allowed());
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 use tidegate::{
-    BuildError, Config, Environment, Limiter, NoEnvironment, Problem, ProcessEnvironment, Request,
-    StoreSettings,
+    BuildError, Config, ConfigProblem, Environment, Limiter, NoEnvironment, ProcessEnvironment,
+    Request, StoreSettings,
 };
 
 /// A directory of its own, which goes when the test has passed.
@@ -107,7 +107,7 @@ fn certificates_of_a_store_were_read_where_no_file_was_to_be() {
         "{{ url: 'rediss://db', tls: {{ ca_file: '{path}', cert_file: '{path}', key_file: '{path}' }} }}"
     );
     let errors = StoreSettings::from_yaml(&text, &NoEnvironment).unwrap_err();
-    let paths: Vec<&str> = errors.problems().iter().map(Problem::path).collect();
+    let paths: Vec<&str> = errors.problems().iter().map(ConfigProblem::path).collect();
     assert_eq!(paths, ["tls.ca_file", "tls.cert_file", "tls.key_file"]);
     for problem in errors.problems() {
         let said = problem.to_string();

@@ -1,5 +1,5 @@
 use crate::runtime;
-use tidegate::{Decision, Descriptor, Hits, Limiter, Request};
+use tidegate::{Decision, Descriptor, DescriptorHits, Limiter, Request};
 use tidegate_testkit::redis::Server;
 
 const POLICY: &str = "
@@ -37,13 +37,17 @@ fn what_one_descriptor_gave_back_was_not_there_for_the_next_of_the_same_request(
                 let request = Request::new().descriptors(descriptors);
                 limiter.check(&request).await.expect("it is decided")
             };
-            assert!(check(&[user(&ann, Hits::Take(5))]).await.is_allowed());
+            assert!(
+                check(&[user(&ann, DescriptorHits::Take(5))])
+                    .await
+                    .is_allowed()
+            );
             let decision = check(&[
-                user(&ann, Hits::Take(1)),
-                user(&ann, Hits::GiveBack(2)),
-                user(&bob, Hits::Take(0)),
-                user(&ann, Hits::Take(1)),
-                user(&ann, Hits::Take(1)),
+                user(&ann, DescriptorHits::Take(1)),
+                user(&ann, DescriptorHits::GiveBack(2)),
+                user(&bob, DescriptorHits::Take(0)),
+                user(&ann, DescriptorHits::Take(1)),
+                user(&ann, DescriptorHits::Take(1)),
             ])
             .await;
             let expected = [0, 2, 5, 1, 0].map(Some);

@@ -2,7 +2,7 @@
 
 use crate::runtime;
 use std::time::Duration;
-use tidegate::{AnyStore, Config, Limiter, ListStatus, Reason, Request};
+use tidegate::{AnswerReason, AnyStore, Config, Limiter, ListStatus, Request};
 use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
 use tokio::task::JoinHandle;
 
@@ -41,7 +41,7 @@ impl Kept {
             .check_guards(&asked)
             .expect("it is open")
             .reason()
-            == Reason::Blocked
+            == AnswerReason::Blocked
     }
 
     /// `CheckBlacklist(ip)`.
@@ -51,7 +51,7 @@ impl Kept {
             .check_guards(&asked)
             .expect("it is open")
             .reason()
-            == Reason::Blacklisted
+            == AnswerReason::Blacklisted
     }
 
     fn status(&self, guard: &str) -> ListStatus {
@@ -88,7 +88,7 @@ fn what_the_document_adds_is_refused_within_a_refresh_and_what_is_removed_passes
     assert!(!kept.is_listed("10.0.0.51"));
     let refused = Request::new().ip("10.0.0.50".parse().unwrap());
     let decision = runtime().block_on(kept.limiter.check(&refused)).unwrap();
-    assert_eq!(decision.reason(), Reason::Blacklisted);
+    assert_eq!(decision.reason(), AnswerReason::Blacklisted);
 
     server.command(&["SREM", "BlacklistIPsSet", "10.0.0.50"]);
     until("it passes", || !kept.is_listed("10.0.0.50"));
@@ -195,7 +195,7 @@ fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_proces
         );
         let kept = Kept::start(&format!("{at}\nguards: [{guard}]\n{LIMITS}"));
         let asked = |key| kept.limiter.check_guards(&Request::new().api_key(key));
-        assert_eq!(asked("k1").unwrap().reason(), Reason::Blocked, "{at}");
+        assert_eq!(asked("k1").unwrap().reason(), AnswerReason::Blocked, "{at}");
         assert!(asked("k2").unwrap().is_allowed(), "{at}");
     }
 }

@@ -1,7 +1,7 @@
 //! Rates from plans in the layout of the documents: one hash, a field for each project.
 
 use crate::runtime;
-use tidegate::plan::Document;
+use tidegate::plan::PlanDocument;
 use tidegate::{Config, Limiter, Request};
 use tidegate_testkit::redis::{Cluster, Server};
 
@@ -23,8 +23,8 @@ policies:
     Config::from_yaml(&text).expect("it is right")
 }
 
-fn document(text: &str) -> Document {
-    Document::read(text, false).expect("it is right")
+fn document(text: &str) -> PlanDocument {
+    PlanDocument::read(text, false).expect("it is right")
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Costs that are known only after the response, as Envoy's `apply_on_stream_done` sends them.
 
 use crate::runtime;
-use tidegate::{AnyStore, Descriptor, Hits, Limiter, Request, ToldLimit};
-use tidegate_policy::Charge;
+use tidegate::{AnyStore, Descriptor, DescriptorHits, Limiter, Request, ToldLimit};
+use tidegate_policy::ChargeTime;
 use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy, limitador};
 use tidegate_testkit::redis::Server;
 
@@ -32,7 +32,7 @@ fn file(text: &str) -> SourceFile {
     }
 }
 
-fn from_envoy(each: bool, charge: Charge) -> String {
+fn from_envoy(each: bool, charge: ChargeTime) -> String {
     let options = EnvoyOptions {
         each,
         charge,
@@ -42,7 +42,7 @@ fn from_envoy(each: bool, charge: Charge) -> String {
     imported.expect("it is right").to_part()
 }
 
-fn from_limitador(text: &str, charge: Charge) -> String {
+fn from_limitador(text: &str, charge: ChargeTime) -> String {
     let imported = limitador(&file(text), charge);
     imported.expect("it is right").to_part()
 }
@@ -71,7 +71,7 @@ struct Checks<'a> {
     yaml: &'a str,
 }
 
-type Described = (&'static [(&'static str, &'static str)], Hits);
+type Described = (&'static [(&'static str, &'static str)], DescriptorHits);
 
 impl Checks<'_> {
     async fn check_of(&self, descriptors: &[Descriptor<'_>]) -> bool {
@@ -92,7 +92,7 @@ impl Checks<'_> {
     async fn left(&self, entries: &'static [(&'static str, &'static str)]) -> u64 {
         let descriptors = [Descriptor {
             entries,
-            hits: Hits::Take(0),
+            hits: DescriptorHits::Take(0),
             limit: None,
         }];
         let request = Request::new().descriptors(&descriptors);
@@ -105,16 +105,16 @@ impl Checks<'_> {
     async fn passed(&self) -> usize {
         let mut passed = 0;
         for _ in 0..6 {
-            if self.check(&[(ANN, Hits::Take(0))]).await {
+            if self.check(&[(ANN, DescriptorHits::Take(0))]).await {
                 passed += 1;
-                self.check(&[(ANN, Hits::Take(600))]).await;
+                self.check(&[(ANN, DescriptorHits::Take(600))]).await;
             }
         }
         passed
     }
 }
 
-fn imported(charge: Charge) -> [String; 4] {
+fn imported(charge: ChargeTime) -> [String; 4] {
     [
         from_envoy(false, charge),
         from_envoy(true, charge),
@@ -125,14 +125,14 @@ fn imported(charge: Charge) -> [String; 4] {
 
 #[test]
 fn a_debit_that_does_not_fit_is_charged_all_the_same() {
-    everywhere(&imported(Charge::EvenIfRefused), &async |checks| {
+    everywhere(&imported(ChargeTime::EvenIfRefused), &async |checks| {
         assert_eq!(checks.passed().await, 2, "{}", checks.yaml);
     });
 }
 
 #[test]
 fn with_if_fits_a_debit_that_does_not_fit_is_not_charged() {
-    let all = &imported(Charge::IfFits);
+    let all = &imported(ChargeTime::IfFits);
     everywhere(&all[..3], &async |checks| {
         assert_eq!(checks.passed().await, 6, "{}", checks.yaml);
     });
@@ -141,15 +141,15 @@ fn with_if_fits_a_debit_that_does_not_fit_is_not_charged() {
 /// A check before a request cannot be told from a debit after it, so what it states must fit.
 #[test]
 fn a_stated_cost_that_does_not_fit_is_refused() {
-    everywhere(&imported(Charge::EvenIfRefused), &async |checks| {
-        assert!(checks.check(&[(ANN, Hits::Take(999))]).await);
+    everywhere(&imported(ChargeTime::EvenIfRefused), &async |checks| {
+        assert!(checks.check(&[(ANN, DescriptorHits::Take(999))]).await);
         assert!(
-            !checks.check(&[(ANN, Hits::Take(2))]).await,
+            !checks.check(&[(ANN, DescriptorHits::Take(2))]).await,
             "{}",
             checks.yaml
         );
         assert!(
-            !checks.check(&[(ANN, Hits::AsRequest)]).await,
+            !checks.check(&[(ANN, DescriptorHits::AsRequest)]).await,
             "1,001 are counted"
         );
     });
@@ -157,34 +157,37 @@ fn a_stated_cost_that_does_not_fit_is_refused() {
 
 #[test]
 fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
-    everywhere(&imported(Charge::EvenIfRefused), &async |checks| {
+    everywhere(&imported(ChargeTime::EvenIfRefused), &async |checks| {
         for allowed in [true, false, false] {
-            assert_eq!(checks.check(&[(ANN, Hits::Take(600))]).await, allowed);
+            assert_eq!(
+                checks.check(&[(ANN, DescriptorHits::Take(600))]).await,
+                allowed
+            );
         }
-        let back = |hits| [(ANN, Hits::GiveBack(hits))];
+        let back = |hits| [(ANN, DescriptorHits::GiveBack(hits))];
         // 1,800 of 1,000.
         assert!(checks.check(&back(800)).await);
         assert!(
-            !checks.check(&[(ANN, Hits::Take(0))]).await,
+            !checks.check(&[(ANN, DescriptorHits::Take(0))]).await,
             "{}",
             checks.yaml
         );
         assert!(checks.check(&back(1)).await);
         assert!(
-            checks.check(&[(ANN, Hits::Take(0))]).await,
+            checks.check(&[(ANN, DescriptorHits::Take(0))]).await,
             "{}",
             checks.yaml
         );
         // Never further down than the floor, 1,000 below empty.
-        assert!(!checks.check(&[(ANN, Hits::Take(50_000))]).await);
+        assert!(!checks.check(&[(ANN, DescriptorHits::Take(50_000))]).await);
         assert!(checks.check(&back(1_001)).await);
         assert!(
-            checks.check(&[(ANN, Hits::AsRequest)]).await,
+            checks.check(&[(ANN, DescriptorHits::AsRequest)]).await,
             "{}",
             checks.yaml
         );
         assert!(
-            !checks.check(&[(ANN, Hits::AsRequest)]).await,
+            !checks.check(&[(ANN, DescriptorHits::AsRequest)]).await,
             "{}",
             checks.yaml
         );
@@ -194,16 +197,24 @@ fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
 /// What one request spent, all limits of the call are charged with, even where one of them refuses.
 #[test]
 fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
-    let both = [false, true].map(|each| from_envoy(each, Charge::EvenIfRefused));
+    let both = [false, true].map(|each| from_envoy(each, ChargeTime::EvenIfRefused));
     everywhere(&both, &async |checks| {
-        let debit = |ann, acme| [(ANN, Hits::Take(ann)), (ACME, Hits::Take(acme))];
+        let debit = |ann, acme| {
+            [
+                (ANN, DescriptorHits::Take(ann)),
+                (ACME, DescriptorHits::Take(acme)),
+            ]
+        };
         assert!(checks.check(&debit(1_000, 100)).await);
         for (ann, left) in [(600, 4_800), (0, 4_700)] {
             assert!(!checks.check(&debit(ann, 100)).await, "{ann}");
             assert_eq!(checks.left(ACME).await, left, "{}", checks.yaml);
         }
         // A descriptor that states nothing is charged with those that do.
-        let mixed = [(ANN, Hits::AsRequest), (ACME, Hits::Take(100))];
+        let mixed = [
+            (ANN, DescriptorHits::AsRequest),
+            (ACME, DescriptorHits::Take(100)),
+        ];
         assert!(!checks.check(&mixed).await);
         assert_eq!(checks.left(ACME).await, 4_600, "{}", checks.yaml);
     });
@@ -211,28 +222,34 @@ fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
 
 #[test]
 fn a_refused_request_that_states_no_cost_takes_nothing() {
-    let together = [from_envoy(false, Charge::EvenIfRefused)];
+    let together = [from_envoy(false, ChargeTime::EvenIfRefused)];
     everywhere(&together, &async |checks| {
-        assert!(checks.check(&[(ANN, Hits::Take(1_000))]).await);
-        let plain = [(ANN, Hits::AsRequest), (ACME, Hits::AsRequest)];
-        let asking = [(ANN, Hits::Take(0)), (ACME, Hits::AsRequest)];
+        assert!(checks.check(&[(ANN, DescriptorHits::Take(1_000))]).await);
+        let plain = [
+            (ANN, DescriptorHits::AsRequest),
+            (ACME, DescriptorHits::AsRequest),
+        ];
+        let asking = [
+            (ANN, DescriptorHits::Take(0)),
+            (ACME, DescriptorHits::AsRequest),
+        ];
         for refused in [plain, asking] {
             assert!(!checks.check(&refused).await);
             assert_eq!(checks.left(ACME).await, 5_000, "{}", checks.yaml);
         }
-        assert!(checks.check(&[(ANN, Hits::GiveBack(1))]).await);
+        assert!(checks.check(&[(ANN, DescriptorHits::GiveBack(1))]).await);
         assert!(checks.check(&plain).await, "{}", checks.yaml);
     });
 }
 
 #[test]
 fn a_limit_that_the_request_brings_is_charged_all_the_same() {
-    let both = [false, true].map(|each| from_envoy(each, Charge::EvenIfRefused));
+    let both = [false, true].map(|each| from_envoy(each, ChargeTime::EvenIfRefused));
     everywhere(&both, &async |checks| {
         let told = |hits| {
             [Descriptor {
                 entries: ANN,
-                hits: Hits::Take(hits),
+                hits: DescriptorHits::Take(hits),
                 limit: Some(ToldLimit {
                     amount: 1_000,
                     period_us: 31_536_000_000_000,

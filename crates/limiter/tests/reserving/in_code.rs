@@ -2,7 +2,9 @@
 
 use super::MINUTE;
 use std::time::Duration;
-use tidegate::{BuildError, CheckError, Config, KeyPart, LimitSpec, Limiter, Request, Reserving};
+use tidegate::{
+    BuildError, CheckError, Config, KeyPart, LimitSpec, Limiter, Request, ReserveRules,
+};
 use tidegate::{SettleState, Timestamp};
 
 fn tokens() -> LimitSpec {
@@ -61,7 +63,7 @@ async fn their_buckets_lend_so_that_what_others_kept_in_debt_comes_back_late() {
 
 #[tokio::test]
 async fn a_maximum_may_be_told_too() {
-    let reserving = Reserving {
+    let reserving = ReserveRules {
         default_ttl: Duration::from_secs(5),
         max_ttl: Duration::from_secs(7),
     };
@@ -79,13 +81,13 @@ async fn a_maximum_may_be_told_too() {
 
 #[test]
 fn what_cannot_be_is_refused_when_the_limiter_is_built() {
-    let error = |limit: LimitSpec, reserving: Reserving| {
+    let error = |limit: LimitSpec, reserving: ReserveRules| {
         let built = Limiter::builder().limit(limit).reserve(reserving).build();
         let error = built.unwrap_err();
         assert!(matches!(error, BuildError::Reserve { .. }), "{error:?}");
         error.to_string()
     };
-    let reserving = |default_ttl, max_ttl| Reserving {
+    let reserving = |default_ttl, max_ttl| ReserveRules {
         default_ttl,
         max_ttl,
     };

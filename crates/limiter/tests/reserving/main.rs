@@ -24,7 +24,9 @@ mod settling;
 mod stores;
 
 use std::time::Duration;
-use tidegate::{Config, Limiter, ManualClock, MemoryStore, Request, SettleState, Settled, Store};
+use tidegate::{
+    Config, Limiter, ManualClock, MemoryStore, Request, SettleState, SettledReservation, Store,
+};
 use tidegate_core::{Clock, Timestamp};
 
 pub(crate) const MINUTE: Duration = Duration::from_mins(1);
@@ -89,7 +91,7 @@ pub(crate) async fn reserve<S: Store>(limiter: &Limiter<S>, request: &Request<'_
     reservation.id().expect("there is room").to_owned()
 }
 
-pub(crate) fn state(settled: &Settled) -> SettleState {
+pub(crate) fn state(settled: &SettledReservation) -> SettleState {
     settled.state()
 }
 

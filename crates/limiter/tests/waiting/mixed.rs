@@ -2,7 +2,7 @@
 
 use crate::{Crowd, ask, config, limiter, policy, settle, waiting};
 use std::time::Duration;
-use tidegate::{Attempt, LimitSpec, Limiter, Purpose, Request};
+use tidegate::{AskPurpose, Attempt, LimitSpec, Limiter, Request};
 use tidegate_testkit::laws::block_on;
 use tokio::time::{Instant, advance};
 
@@ -106,7 +106,7 @@ async fn who_does_not_wait_is_told_at_once() {
     let limiter = limiter("{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }");
     let rules = limiter.rules().unwrap();
     let is_pending = |request: &Request<'_>| {
-        let attempt = limiter.attempt(&rules, request, Purpose::Pass).unwrap();
+        let attempt = limiter.attempt(&rules, request, AskPurpose::Pass).unwrap();
         matches!(attempt, Attempt::Pending(_))
     };
     let request = Request::new();
@@ -132,7 +132,7 @@ async fn a_request_that_meets_no_limit_that_waits_is_decided_at_once() {
     let rules = limiter.rules().unwrap();
     let is_pending = |path| {
         let request = Request::new().path(path);
-        let attempt = limiter.attempt(&rules, &request, Purpose::Pass).unwrap();
+        let attempt = limiter.attempt(&rules, &request, AskPurpose::Pass).unwrap();
         matches!(attempt, Attempt::Pending(_))
     };
     assert!(!is_pending("/fast") && is_pending("/slow"));

@@ -11,7 +11,7 @@ use crate::overflow::{Overflowed, Shared};
 use crate::records::Records;
 use crate::shared_state::ProcessState;
 use crate::sync::AtomicU64;
-use crate::table::Table;
+use crate::table::WordTable;
 use crate::word::{self, Narrow, with_state};
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
@@ -38,9 +38,9 @@ const RECORD_BYTES_PER_KEY: usize = 240;
 ///
 /// # Bounds
 ///
-/// Memory is bounded by [`max_keys`](Builder::max_keys). A bucket gives up its place only once it
+/// Memory is bounded by [`max_keys`](MemoryStoreBuilder::max_keys). A bucket gives up its place only once it
 /// is as good as new. When no place is left, the new keys of a limit share overflow buckets, counted
-/// in [`Stats::shared`]: one for all keys of a network, of 64 for each quota. They are limited
+/// in [`MemoryStats::shared`]: one for all keys of a network, of 64 for each quota. They are limited
 /// together, and no key that was limited is forgotten. A key that finds a place begins fresh, unless it
 /// was itself charged in its overflow bucket: then it begins with a copy of that bucket.
 ///
@@ -55,7 +55,7 @@ pub struct MemoryStore<C = SystemClock> {
     words_end: u64,
     /// This process's own, so that nobody outside can choose keys that collide.
     seed: u64,
-    table: Table,
+    table: WordTable,
     records: Records,
     /// No overflow bucket matters from this instant on, in microseconds. Raised while the place is
     /// held that a key turned away does not have, and so in time for whoever claims it next.
@@ -67,14 +67,14 @@ pub struct MemoryStore<C = SystemClock> {
 
 /// Settings of a [`MemoryStore`].
 #[derive(Clone, Debug)]
-pub struct Builder<C = SystemClock> {
+pub struct MemoryStoreBuilder<C = SystemClock> {
     max_keys: usize,
     clock: C,
 }
 
 /// How full a [`MemoryStore`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct MemoryStats {
     /// Buckets that still matter, at this moment.
     pub buckets: usize,
     /// Bytes that records take, beside the table, whose size is fixed.
@@ -94,8 +94,8 @@ impl MemoryStore {
     }
 
     /// Begins a store with other settings.
-    pub fn builder() -> Builder {
-        Builder {
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder {
             max_keys: 1_000_000,
             clock: SystemClock::new(),
         }
@@ -110,7 +110,7 @@ impl Default for MemoryStore {
 
 // === impl Builder ===
 
-impl<C> Builder<C> {
+impl<C> MemoryStoreBuilder<C> {
     /// Keeps up to `max_keys` buckets: 32 bytes each, taken from the system as they are used, and
     /// up to 240 more for each that does not fit a word.
     #[must_use]
@@ -120,8 +120,8 @@ impl<C> Builder<C> {
 
     /// Takes the time from `clock`.
     #[must_use]
-    pub fn clock<D: Clock>(self, clock: D) -> Builder<D> {
-        Builder {
+    pub fn clock<D: Clock>(self, clock: D) -> MemoryStoreBuilder<D> {
+        MemoryStoreBuilder {
             max_keys: self.max_keys,
             clock,
         }
@@ -152,7 +152,7 @@ impl<C> Builder<C> {
             words_end: epoch.saturating_add(word::INSTANT_END),
             clock: self.clock,
             seed: seed(),
-            table: Table::new(self.max_keys)?,
+            table: WordTable::new(self.max_keys)?,
             records: Records::new(record_bytes),
             overflow_until: AtomicU64::new(0),
             movable: AtomicU64::new(0),
@@ -249,11 +249,11 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// How full it is. Reads the whole table, so it is for operators and not for every request.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> MemoryStats {
         let now = self.clock.now();
         let usage = self.records.usage(now);
         let words = self.table.live(self.since_epoch(now));
-        Stats {
+        MemoryStats {
             buckets: words.saturating_add(usage.records),
             record_bytes: usage.bytes,
             slots: self.table.slots(),

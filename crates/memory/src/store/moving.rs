@@ -8,16 +8,16 @@
 use super::MemoryStore;
 use crate::records::Shard;
 use crate::sync::MutexGuard;
-use crate::table::Place;
+use crate::table::SlotIndex;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_core::algorithm::token_bucket::Credits;
 use tidegate_core::quota::Basis;
 use tidegate_core::{Algorithm, Bucket, Clock, Meter, Quota, Timestamp};
 
 /// Where a bucket is that was looked for among the records.
-pub(super) enum Found {
+pub(super) enum BucketLocation {
     /// It has a slot now.
-    Word(Place),
+    Word(SlotIndex),
     /// There is no slot for it: it stays where it is.
     Record,
     /// Nowhere.
@@ -77,24 +77,24 @@ impl<C: Clock> MemoryStore<C> {
         &self,
         stripe: &mut MutexGuard<'_, u64>,
         (fingerprint, quota): (u64, &Quota),
-    ) -> Found {
+    ) -> BucketLocation {
         let mut shard = self.records.lock(self.records.shard_of(fingerprint));
         if !shard.contains(fingerprint) {
-            return Found::Nowhere;
+            return BucketLocation::Nowhere;
         }
         let now = self.clock.now();
         let Some(mut bucket) = shard.read(fingerprint, quota, now) else {
             shard.forget(fingerprint, now);
-            return Found::Nowhere;
+            return BucketLocation::Nowhere;
         };
         bucket.settle(quota, now);
         let (word, instant) = (self.pack(&bucket, quota), self.since_epoch(now));
         match self.table.claim(stripe, fingerprint, word, instant) {
             Ok((place, _)) => {
                 shard.forget(fingerprint, now);
-                Found::Word(place)
+                BucketLocation::Word(place)
             }
-            Err(_) => Found::Record,
+            Err(_) => BucketLocation::Record,
         }
     }
 

@@ -1,10 +1,10 @@
 //! One bucket by itself: a word by compare-and-swap, a record under its shard's mutex.
 
 use super::MemoryStore;
-use super::moving::{Found, can_move};
+use super::moving::{BucketLocation, can_move};
 use crate::records::{Entrance, Shard};
-use crate::sync::{Backoff, MutexGuard};
-use crate::table::Full;
+use crate::sync::{MutexGuard, SpinBackoff};
+use crate::table::TableFull;
 use crate::word::{Narrow, with_state};
 use tidegate_core::{
     Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Quota, Timestamp, step,
@@ -35,7 +35,7 @@ impl<C: Clock> MemoryStore<C> {
                     None => continue,
                 }
             };
-            let mut backoff = Backoff::default();
+            let mut backoff = SpinBackoff::default();
             // Another thread wins only by deciding something, so the loop as a whole advances.
             while let Ok(word) = self.table.load(place, fingerprint) {
                 let usual = self.take_word::<N>(ask, word, now);
@@ -153,13 +153,13 @@ impl<C: Clock> MemoryStore<C> {
                 return None;
             }
             match self.fetch_record(&mut stripe, (fingerprint, ask.quota)) {
-                Found::Word(_) => return None,
-                Found::Record => {
+                BucketLocation::Word(_) => return None,
+                BucketLocation::Record => {
                     let shard = self.records.lock(self.records.shard_of(fingerprint));
                     return Some(self.decide_in(shard, ask, fingerprint, now));
                 }
-                Found::Nowhere if changes_nothing => return Some(outcome),
-                Found::Nowhere => {}
+                BucketLocation::Nowhere if changes_nothing => return Some(outcome),
+                BucketLocation::Nowhere => {}
             }
         }
         let mut now = now;
@@ -185,7 +185,7 @@ impl<C: Clock> MemoryStore<C> {
         match self.table.claim(&mut stripe, fingerprint, word, instant) {
             Ok((_, true)) => Some(outcome),
             Ok((_, false)) => None,
-            Err(Full) => Some(self.decide_overflow(ask, fingerprint, now)),
+            Err(TableFull) => Some(self.decide_overflow(ask, fingerprint, now)),
         }
     }
 

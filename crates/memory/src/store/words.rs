@@ -12,8 +12,8 @@
 //! has a state to [settle](tidegate_core::Meter::settle).
 
 use super::MemoryStore;
-use crate::sync::Backoff;
-use crate::table::Place;
+use crate::sync::SpinBackoff;
+use crate::table::SlotIndex;
 use crate::word::{LOCKED, with_state};
 use tidegate_core::{Ask, ChargedOutcome, Clock, Mode, Op, Outcome, Outcomes, Timestamp};
 
@@ -25,15 +25,15 @@ const TRIES_MAX: u32 = 8;
 
 /// A word as it was read, and as it is to be.
 #[derive(Clone, Copy, Default)]
-struct Change {
-    place: Place,
+struct WordChange {
+    place: SlotIndex,
     old: u64,
     new: u64,
 }
 
 /// Whether a bucket is asked for twice: then the second has less room than it seems. Of a request that
 /// passes, it is noticed when the words are locked.
-fn is_any_twice(changes: &[Change]) -> bool {
+fn is_any_twice(changes: &[WordChange]) -> bool {
     let mut rest = changes;
     while let [change, others @ ..] = rest {
         if others.iter().any(|other| other.place == change.place) {
@@ -56,9 +56,9 @@ impl<C: Clock> MemoryStore<C> {
         outcomes: &mut Outcomes,
         now: Timestamp,
     ) -> Option<bool> {
-        let mut changes = [Change::default(); FEW];
+        let mut changes = [WordChange::default(); FEW];
         let changes = changes.get_mut(..asks.len())?;
-        let mut backoff = Backoff::default();
+        let mut backoff = SpinBackoff::default();
         // Whoever changes a word that all requests meet does so in a moment; the general way would
         // take longer than looking again.
         for _ in 0..TRIES_MAX {
@@ -84,7 +84,7 @@ impl<C: Clock> MemoryStore<C> {
     fn draft_words(
         &self,
         asks: &[Ask<'_>],
-        changes: &mut [Change],
+        changes: &mut [WordChange],
         outcomes: &mut Outcomes,
         now: Timestamp,
     ) -> Option<bool> {
@@ -97,7 +97,7 @@ impl<C: Clock> MemoryStore<C> {
             let place = self.table.find(fingerprint)?;
             let old = self.table.load(place, fingerprint).ok()?;
             let (outcome, new) = self.take_usual(ask, old, now)?;
-            *change = Change { place, old, new };
+            *change = WordChange { place, old, new };
             passed &= outcome.is_allowed();
             outcomes.push(outcome);
         }
@@ -108,7 +108,7 @@ impl<C: Clock> MemoryStore<C> {
     ///
     /// The order does not matter here, for nobody waits: a word that is locked already has changed.
     #[inline]
-    fn lock_and_write(&self, changes: &[Change]) -> bool {
+    fn lock_and_write(&self, changes: &[WordChange]) -> bool {
         for (nth, change) in changes.iter().enumerate() {
             let locked = change.old | LOCKED;
             if !self.table.swap(change.place, change.old, locked) {

@@ -1,6 +1,6 @@
 //! Claiming, taking over and leaving slots: everything that writes a fingerprint, under its stripe.
 
-use super::{Full, MutexGuard, Place, SET, SPILLED, Slot, Table, start_of};
+use super::{MutexGuard, SET, SPILLED, SlotIndex, TableFull, WordSlot, WordTable, start_of};
 use crate::word::{self, LOCKED};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -10,7 +10,7 @@ const REST_US: u64 = 1_000_000;
 /// Slots of its home set that may matter before a new key looks at its other set.
 const CROWDED: usize = SET / 2;
 
-/// The fingerprint of a slot that was [vacated](Table::vacate). A key that is known by the same, one in
+/// The fingerprint of a slot that was [vacated](WordTable::vacate). A key that is known by the same, one in
 /// 2^64, finds there what it would find anywhere: a bucket as good as new.
 const NOBODY: u64 = u64::MAX;
 
@@ -21,7 +21,7 @@ struct Survey {
     is_full: bool,
 }
 
-impl Table {
+impl WordTable {
     /// Finds or claims a slot for `fingerprint`; a claimed one starts with `word`. Tells whether it
     /// was claimed.
     ///
@@ -33,7 +33,7 @@ impl Table {
         fingerprint: u64,
         word: u64,
         now: u64,
-    ) -> Result<(Place, bool), Full> {
+    ) -> Result<(SlotIndex, bool), TableFull> {
         if let Some(place) = self.find(fingerprint) {
             return Ok((place, false));
         }
@@ -49,7 +49,7 @@ impl Table {
                 }
             }
         }
-        Err(Full)
+        Err(TableFull)
     }
 
     /// The two sets of a key, the one to claim a slot in first.
@@ -97,7 +97,7 @@ impl Table {
         word: u64,
         (fresh_by, now): (u64, u64),
         stripe: &mut MutexGuard<'_, u64>,
-    ) -> Option<Place> {
+    ) -> Option<SlotIndex> {
         probe(set, fingerprint).find(|place| {
             let Some([key, state]) = self.slots.get(place.0) else {
                 return false;
@@ -134,7 +134,7 @@ impl Table {
         now: u64,
     ) -> bool {
         let home = self.home(fingerprint);
-        let is_free = |slot: &Slot| {
+        let is_free = |slot: &WordSlot| {
             let [key, state] = slot;
             let key = key.load(Relaxed);
             key == 0 || key == fingerprint || word::is_fresh(state.load(Acquire), now)
@@ -162,7 +162,7 @@ impl Table {
         Some(word)
     }
 
-    fn slots_of(&self, set: usize) -> &[Slot] {
+    fn slots_of(&self, set: usize) -> &[WordSlot] {
         let first = set.wrapping_mul(SET);
         let slots = self.slots.get(first..first.wrapping_add(SET));
         slots.unwrap_or_default()
@@ -183,7 +183,7 @@ impl Table {
 }
 
 /// The slots of a set in the order in which `fingerprint` is looked for.
-fn probe(set: usize, fingerprint: u64) -> impl Iterator<Item = Place> {
+fn probe(set: usize, fingerprint: u64) -> impl Iterator<Item = SlotIndex> {
     let (first, start) = (set * SET, start_of(fingerprint));
-    (0..SET).map(move |step| Place(first + (start + step) % SET))
+    (0..SET).map(move |step| SlotIndex(first + (start + step) % SET))
 }

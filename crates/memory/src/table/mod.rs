@@ -36,7 +36,7 @@
 
 mod claim;
 
-use crate::sync::{AtomicU8, AtomicU64, Backoff, Mutex, MutexGuard};
+use crate::sync::{AtomicU8, AtomicU64, Mutex, MutexGuard, SpinBackoff};
 use crate::word::{self, LOCKED};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -57,23 +57,23 @@ const STRIPE_SETS_MIN: usize = 64;
 const SPILLED: u8 = 1 << 7;
 
 /// A fingerprint and a word. Zero means never used.
-type Slot = [AtomicU64; 2];
+type WordSlot = [AtomicU64; 2];
 
 /// Where a key's slot is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(usize);
+pub struct SlotIndex(usize);
 
 /// The slot belongs to another key by now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved;
+pub struct SlotRetaken;
 
 /// Every slot that the key could use holds a bucket that still matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct TableFull;
 
 /// The table.
-pub struct Table {
-    slots: Box<[Slot]>,
+pub struct WordTable {
+    slots: Box<[WordSlot]>,
     /// One less than the number of sets, which is a power of two.
     set_mask: usize,
     /// For each set [`SPILLED`] and the number of slots that were ever used. Written under its stripe.
@@ -82,7 +82,7 @@ pub struct Table {
     stripes: Box<[Mutex<u64>]>,
 }
 
-impl Table {
+impl WordTable {
     /// A table with room for `keys` keys at half load, or `None` where the system has no room for it.
     pub fn new(keys: usize) -> Option<Self> {
         let sets = keys
@@ -102,7 +102,7 @@ impl Table {
 
     /// The slot of `fingerprint`, which must not be 0, if it has one.
     #[inline]
-    pub fn find(&self, fingerprint: u64) -> Option<Place> {
+    pub fn find(&self, fingerprint: u64) -> Option<SlotIndex> {
         let home = self.home(fingerprint);
         self.find_in(home, fingerprint)
             .or_else(|| self.find_spilled(home, fingerprint))
@@ -110,7 +110,7 @@ impl Table {
 
     /// The slot of a key that is not in its home set.
     #[inline(never)]
-    fn find_spilled(&self, home: usize, fingerprint: u64) -> Option<Place> {
+    fn find_spilled(&self, home: usize, fingerprint: u64) -> Option<SlotIndex> {
         let is_spilled = self.marks.get(home)?.load(Acquire) & SPILLED != 0;
         is_spilled
             .then(|| self.find_in(self.other(home, fingerprint), fingerprint))
@@ -118,15 +118,15 @@ impl Table {
     }
 
     #[inline]
-    fn find_in(&self, nth: usize, fingerprint: u64) -> Option<Place> {
+    fn find_in(&self, nth: usize, fingerprint: u64) -> Option<SlotIndex> {
         let first = nth.wrapping_mul(SET);
-        let set: &[Slot; SET] = self.slots.get(first..)?.first_chunk()?;
+        let set: &[WordSlot; SET] = self.slots.get(first..)?.first_chunk()?;
         let start = start_of(fingerprint);
         for step in 0..SET {
             let nth = (start.wrapping_add(step)) % SET;
             let [key, _] = set.get(nth)?;
             match key.load(Acquire) {
-                found if found == fingerprint => return Some(Place(first.wrapping_add(nth))),
+                found if found == fingerprint => return Some(SlotIndex(first.wrapping_add(nth))),
                 0 => return None,
                 _ => {}
             }
@@ -153,12 +153,12 @@ impl Table {
 
     /// The unlocked word of `fingerprint` at `place`, once nobody has it locked.
     #[inline]
-    pub fn load(&self, place: Place, fingerprint: u64) -> Result<u64, Moved> {
-        let mut backoff = Backoff::default();
+    pub fn load(&self, place: SlotIndex, fingerprint: u64) -> Result<u64, SlotRetaken> {
+        let mut backoff = SpinBackoff::default();
         loop {
             let word = self.word(place).load(Acquire);
             if self.fingerprint(place) != fingerprint {
-                return Err(Moved);
+                return Err(SlotRetaken);
             }
             if word & LOCKED == 0 {
                 return Ok(word);
@@ -169,7 +169,7 @@ impl Table {
 
     /// Replaces the word `old` by `new`; gives back whether it was still there.
     #[inline]
-    pub fn swap(&self, place: Place, old: u64, new: u64) -> bool {
+    pub fn swap(&self, place: SlotIndex, old: u64, new: u64) -> bool {
         self.word(place)
             .compare_exchange(old, new, AcqRel, Relaxed)
             .is_ok()
@@ -178,7 +178,7 @@ impl Table {
     /// Locks the word of `fingerprint` and gives it back. Callers that lock several do so in the
     /// order of their places.
     #[inline]
-    pub fn lock(&self, place: Place, fingerprint: u64) -> Result<u64, Moved> {
+    pub fn lock(&self, place: SlotIndex, fingerprint: u64) -> Result<u64, SlotRetaken> {
         loop {
             let word = self.load(place, fingerprint)?;
             if self.swap(place, word, word | LOCKED) {
@@ -189,7 +189,7 @@ impl Table {
 
     /// Unlocks a word that the caller has locked, and leaves `word` in it.
     #[inline]
-    pub fn unlock(&self, place: Place, word: u64) {
+    pub fn unlock(&self, place: SlotIndex, word: u64) {
         debug_assert_eq!(word & LOCKED, 0, "unlocking leaves no lock");
         self.word(place).store(word, Release);
     }
@@ -201,7 +201,7 @@ impl Table {
 
     /// How many slots hold a bucket that still matters at `now`. Reads the whole table.
     pub fn live(&self, now: u64) -> usize {
-        let is_live = |slot: &&Slot| {
+        let is_live = |slot: &&WordSlot| {
             let [key, state] = slot;
             key.load(Relaxed) != 0 && !word::is_fresh(state.load(Relaxed), now)
         };
@@ -228,7 +228,7 @@ impl Table {
     }
 
     #[inline]
-    fn fingerprint(&self, place: Place) -> u64 {
+    fn fingerprint(&self, place: SlotIndex) -> u64 {
         match self.slots.get(place.0) {
             Some([key, _]) => key.load(Acquire),
             None => 0,
@@ -240,13 +240,13 @@ impl Table {
         clippy::indexing_slicing,
         reason = "places are made by `find_in` and `probe` alone, which stay within the table"
     )]
-    fn word(&self, place: Place) -> &AtomicU64 {
+    fn word(&self, place: SlotIndex) -> &AtomicU64 {
         let [_, state] = &self.slots[place.0];
         state
     }
 }
 
-impl std::fmt::Debug for Table {
+impl std::fmt::Debug for WordTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Table")
             .field("slots", &self.slots.len())
@@ -263,7 +263,7 @@ fn start_of(fingerprint: u64) -> usize {
 /// Slots that were never used, if the system has room for them. It hands out zeroed pages as they are touched, so
 /// a large table costs nothing until it is used.
 #[cfg(not(loom))]
-fn zeroed(slots: usize) -> Option<Box<[Slot]>> {
+fn zeroed(slots: usize) -> Option<Box<[WordSlot]>> {
     bytemuck::try_zeroed_slice_box(slots).ok()
 }
 
@@ -281,7 +281,7 @@ fn zeroed_marks(sets: usize) -> Option<Box<[AtomicU8]>> {
 
 #[cfg(loom)]
 #[expect(clippy::unnecessary_wraps, reason = "as above")]
-fn zeroed(slots: usize) -> Option<Box<[Slot]>> {
+fn zeroed(slots: usize) -> Option<Box<[WordSlot]>> {
     let slot = || [AtomicU64::new(0), AtomicU64::new(0)];
     Some((0..slots).map(|_| slot()).collect())
 }

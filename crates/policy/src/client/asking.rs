@@ -22,7 +22,7 @@ impl<'a, N: AsRef<str>, V: AsRef<str>> Headers<'a> for &'a [(N, V)] {
 }
 
 /// What a door knows of a request before anybody has said who asks.
-pub struct Asking<'a, H> {
+pub struct RequestFacts<'a, H> {
     /// Who is at the other end of the connection, if that is known.
     pub peer: Option<IpAddr>,
     /// The headers.
@@ -36,7 +36,7 @@ pub struct Asking<'a, H> {
 
 /// Who asks. Whatever could not be found out, or was said twice, is absent.
 #[derive(Clone)]
-pub struct Identity<'a> {
+pub struct ClientIdentity<'a> {
     /// The client's address, as far as trusted proxies tell it; IPv4-mapped is IPv4.
     pub ip: Option<IpAddr>,
     /// The user.
@@ -52,7 +52,7 @@ pub struct Identity<'a> {
     pub token_refused: Option<&'static str>,
 }
 
-impl<H> fmt::Debug for Asking<'_, H> {
+impl<H> fmt::Debug for RequestFacts<'_, H> {
     // Headers and paths carry secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asking")
@@ -61,7 +61,7 @@ impl<H> fmt::Debug for Asking<'_, H> {
     }
 }
 
-impl fmt::Debug for Identity<'_> {
+impl fmt::Debug for ClientIdentity<'_> {
     // Attributes are whatever the operator chose, tokens too: their names do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: SmallVec<[&str; 2]> = self.attributes.iter().map(|(name, _)| *name).collect();

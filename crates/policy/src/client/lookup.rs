@@ -1,8 +1,10 @@
 //! Looks for identities in one request.
 
-use super::jwt::{Claims, Refused};
+use super::jwt::{Claims, TokenError};
 use super::text::{identity, is_identity, only};
-use super::{Asking, Client, Headers, Identity, Source, Trust, cookie, query, segment};
+use super::{
+    Client, ClientIdentity, Headers, IdentitySource, RequestFacts, Trust, cookie, query, segment,
+};
 use super::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, beside};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -12,27 +14,27 @@ use std::net::IpAddr;
 const SAID_MAX: usize = 32;
 
 /// What is said of a request, by name.
-type Said<'a> = SmallVec<[(&'a str, Cow<'a, str>); 2]>;
+type NamedValues<'a> = SmallVec<[(&'a str, Cow<'a, str>); 2]>;
 
 /// One request, and what has been found out about it.
 pub(super) struct Lookup<'a, 'q, H> {
     client: &'a Client,
-    asking: &'q Asking<'a, H>,
+    asking: &'q RequestFacts<'a, H>,
     /// Whether what only proxies may say counts.
     trusted: bool,
-    token: Seen,
+    token: TokenLookup,
     /// What is said by those of several tokens that are to be believed; nobody has asked where absent.
     several: Option<Vec<Claims>>,
 }
 
 /// What somebody will look at. Attributes are looked for always: guards and plans know their names.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct IdentityNeeds {
     pub(crate) user: bool,
     pub(crate) api_key: bool,
 }
 
-impl Wanted {
+impl IdentityNeeds {
     pub(super) const ALL: Self = Self {
         user: true,
         api_key: true,
@@ -40,28 +42,32 @@ impl Wanted {
 }
 
 /// What is known of the request's token.
-enum Seen {
+enum TokenLookup {
     /// Nobody has asked yet.
     Nothing,
     /// There is none.
     Absent,
-    Refused(Refused),
+    Refused(TokenError),
     Believed(Claims),
 }
 
 impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
-    pub(super) fn new(client: &'a Client, asking: &'q Asking<'a, H>, trusted: bool) -> Self {
+    pub(super) fn new(client: &'a Client, asking: &'q RequestFacts<'a, H>, trusted: bool) -> Self {
         Self {
             client,
             asking,
             trusted,
-            token: Seen::Nothing,
+            token: TokenLookup::Nothing,
             several: None,
         }
     }
 
     /// Who asks, at the address `ip`.
-    pub(super) fn identity(mut self, ip: Option<IpAddr>, wanted: Wanted) -> Identity<'a> {
+    pub(super) fn identity(
+        mut self,
+        ip: Option<IpAddr>,
+        wanted: IdentityNeeds,
+    ) -> ClientIdentity<'a> {
         let client = self.client;
         let mut attributes = SmallVec::new();
         for (name, sources) in &client.attributes {
@@ -85,14 +91,14 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         let user = first(SAID_USERS, &client.user, wanted.user);
         let api_key = first(SAID_API_KEYS, &client.api_key, wanted.api_key);
         let cost = client.cost.as_ref();
-        Identity {
+        ClientIdentity {
             ip,
             user,
             api_key,
             cost: cost.map_or(1, |rule| rule.of(self.asking.headers)),
             attributes,
             token_refused: match self.token {
-                Seen::Refused(why) => Some(why.word()),
+                TokenLookup::Refused(why) => Some(why.word()),
                 _ => None,
             },
         }
@@ -100,7 +106,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
 
     /// What is said more than once, and so not at all: whoever is listed must not get past a guard by
     /// saying something else as well. Under one name several times, which for limits is as good as absent.
-    fn say_all(&mut self, name: &'a str, silent: &'a [Source], said: &mut Said<'a>) {
+    fn say_all(&mut self, name: &'a str, silent: &'a [IdentitySource], said: &mut NamedValues<'a>) {
         for source in silent {
             let mut values = self.all(source);
             if let [alone] = &*values {
@@ -116,34 +122,34 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
     }
 
     /// The same where a later source says what counts: for guards alone, and apart from it.
-    fn say_too(&mut self, name: &'a str, silent: &'a [Source], said: &mut Said<'a>) {
-        let mut others = Said::new();
+    fn say_too(&mut self, name: &'a str, silent: &'a [IdentitySource], said: &mut NamedValues<'a>) {
+        let mut others = NamedValues::new();
         self.say_all(name, silent, &mut others);
         let others = others.into_iter();
         said.extend(others.map(|(_, value)| (SAID_ATTRIBUTES, Cow::Owned(beside(name, &value)))));
     }
 
     /// All that a source says.
-    fn all(&mut self, source: &'a Source) -> Vec<Cow<'a, str>> {
+    fn all(&mut self, source: &'a IdentitySource) -> Vec<Cow<'a, str>> {
         let headers = self.asking.headers;
         let text = |value: &'a [u8]| identity(value).map(Cow::Borrowed);
         match source {
-            Source::Header { name, trust } if self.trusted || *trust == Trust::Anyone => {
+            IdentitySource::Header { name, trust } if self.trusted || *trust == Trust::Anyone => {
                 headers.values(name).filter_map(text).collect()
             }
-            Source::Cookie(name) => {
+            IdentitySource::Cookie(name) => {
                 let lines = headers.values("cookie");
                 let values = lines.flat_map(|line| cookie::values(line, name));
                 values.filter_map(text).collect()
             }
-            Source::Query(name) => {
+            IdentitySource::Query(name) => {
                 let path = self.asking.path.unwrap_or_default();
                 let values = query::values(path, name);
                 values.filter(|value| is_identity(value)).collect()
             }
-            Source::Claim(name) => self.claimed(name),
+            IdentitySource::Claim(name) => self.claimed(name),
             // These are there once.
-            Source::Header { .. } | Source::Segment(_) => Vec::new(),
+            IdentitySource::Header { .. } | IdentitySource::Segment(_) => Vec::new(),
         }
     }
 
@@ -171,7 +177,10 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
     }
 
     /// What the first of these says that says anything, and those before it, which do not, or say too much.
-    fn first(&mut self, sources: &'a [Source]) -> (Option<Cow<'a, str>>, &'a [Source]) {
+    fn first(
+        &mut self,
+        sources: &'a [IdentitySource],
+    ) -> (Option<Cow<'a, str>>, &'a [IdentitySource]) {
         let mut numbered = sources.iter().enumerate();
         let found = numbered.find_map(|(nth, source)| Some((nth, self.find(source)?)));
         match found {
@@ -180,52 +189,52 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         }
     }
 
-    fn find(&mut self, source: &'a Source) -> Option<Cow<'a, str>> {
+    fn find(&mut self, source: &'a IdentitySource) -> Option<Cow<'a, str>> {
         let headers = self.asking.headers;
         match source {
-            Source::Header { name, trust } => {
+            IdentitySource::Header { name, trust } => {
                 let counts = self.trusted || *trust == Trust::Anyone;
                 let value = counts.then(|| only(headers.values(name)))??;
                 identity(value).map(Cow::Borrowed)
             }
-            Source::Cookie(name) => {
+            IdentitySource::Cookie(name) => {
                 let lines = headers.values("cookie");
                 let value = only(lines.flat_map(|line| cookie::values(line, name)))?;
                 identity(value).map(Cow::Borrowed)
             }
-            Source::Query(name) => {
+            IdentitySource::Query(name) => {
                 let value = query::value(self.asking.path?, name)?;
                 is_identity(&value).then_some(value)
             }
-            Source::Segment(nth) => {
+            IdentitySource::Segment(nth) => {
                 let value = segment::value(self.asking.path?, *nth)?;
                 is_identity(&value).then_some(value)
             }
-            Source::Claim(name) => self.claims()?.text(name).map(Cow::Owned),
+            IdentitySource::Claim(name) => self.claims()?.text(name).map(Cow::Owned),
         }
     }
 
     /// What the request's token says, if there is one to be believed. It is verified once.
     fn claims(&mut self) -> Option<&Claims> {
-        if let Seen::Nothing = self.token {
+        if let TokenLookup::Nothing = self.token {
             self.token = self.see_token();
         }
         match &self.token {
-            Seen::Believed(claims) => Some(claims),
+            TokenLookup::Believed(claims) => Some(claims),
             _ => None,
         }
     }
 
-    fn see_token(&self) -> Seen {
+    fn see_token(&self) -> TokenLookup {
         let Some(jwt) = &self.client.jwt else {
-            return Seen::Absent;
+            return TokenLookup::Absent;
         };
         let Some(token) = jwt.find(self.asking.headers) else {
-            return Seen::Absent;
+            return TokenLookup::Absent;
         };
         match jwt.claims(token, self.trusted, self.asking.now) {
-            Ok(claims) => Seen::Believed(claims),
-            Err(why) => Seen::Refused(why),
+            Ok(claims) => TokenLookup::Believed(claims),
+            Err(why) => TokenLookup::Refused(why),
         }
     }
 }

@@ -22,10 +22,10 @@ mod source;
 mod text;
 
 pub(crate) use address::AddressHeader;
-pub use asking::{Asking, Headers, Identity};
+pub use asking::{ClientIdentity, Headers, RequestFacts};
 pub(crate) use cost::CostRule;
-pub(crate) use lookup::Wanted;
-pub(crate) use source::{Source, Trust};
+pub(crate) use lookup::IdentityNeeds;
+pub(crate) use source::{IdentitySource, Trust};
 
 use crate::Policy;
 use crate::config::{ConfigErrors, NoEnvironment};
@@ -86,10 +86,10 @@ pub struct Client {
     /// The first of these that a request carries tells the address.
     pub(crate) address: Vec<AddressHeader>,
     /// The first of these that is there is the user; so with the others.
-    pub(crate) user: Vec<Source>,
-    pub(crate) api_key: Vec<Source>,
+    pub(crate) user: Vec<IdentitySource>,
+    pub(crate) api_key: Vec<IdentitySource>,
     /// By name; `consumer` and `token` among them.
-    pub(crate) attributes: Vec<(String, Vec<Source>)>,
+    pub(crate) attributes: Vec<(String, Vec<IdentitySource>)>,
     pub(crate) cost: Option<CostRule>,
     /// Where claims come from.
     pub(crate) jwt: Option<Arc<Jwt>>,
@@ -105,7 +105,7 @@ impl Default for Client {
             ipv6_prefix: 64,
             address: AddressHeader::ALL.to_vec(),
             user: Vec::new(),
-            api_key: vec![Source::header("x-api-key", Trust::Anyone)],
+            api_key: vec![IdentitySource::header("x-api-key", Trust::Anyone)],
             attributes: Vec::new(),
             cost: None,
             jwt: None,
@@ -156,9 +156,11 @@ impl Client {
     /// neither.
     #[inline]
     pub fn learns_from(&self, headers: bool, path: bool) -> bool {
-        let can = |source: &Source| match source {
-            Source::Header { .. } | Source::Cookie(_) | Source::Claim(_) => headers,
-            Source::Query(_) | Source::Segment(_) => path,
+        let can = |source: &IdentitySource| match source {
+            IdentitySource::Header { .. }
+            | IdentitySource::Cookie(_)
+            | IdentitySource::Claim(_) => headers,
+            IdentitySource::Query(_) | IdentitySource::Segment(_) => path,
         };
         // A cost may be what is said where nothing is.
         self.cost.is_some()
@@ -182,24 +184,27 @@ impl Client {
 
     /// Who asks, for a request that came from `asking.peer`: what only proxies may say counts if
     /// that is one.
-    pub fn identify<'a, H: Headers<'a>>(&'a self, asking: &Asking<'a, H>) -> Identity<'a> {
-        self.identify_by(asking, Wanted::ALL)
+    pub fn identify<'a, H: Headers<'a>>(
+        &'a self,
+        asking: &RequestFacts<'a, H>,
+    ) -> ClientIdentity<'a> {
+        self.identify_by(asking, IdentityNeeds::ALL)
     }
 
     /// The same for `policy`: a user or an API key that it does not look at is not looked for.
     pub fn identify_for<'a, H: Headers<'a>>(
         &'a self,
-        asking: &Asking<'a, H>,
+        asking: &RequestFacts<'a, H>,
         policy: &Policy,
-    ) -> Identity<'a> {
+    ) -> ClientIdentity<'a> {
         self.identify_by(asking, policy.reads_who())
     }
 
     fn identify_by<'a, H: Headers<'a>>(
         &'a self,
-        asking: &Asking<'a, H>,
-        wanted: Wanted,
-    ) -> Identity<'a> {
+        asking: &RequestFacts<'a, H>,
+        wanted: IdentityNeeds,
+    ) -> ClientIdentity<'a> {
         let trusted = asking.peer.is_some_and(|peer| self.trusts(peer));
         let ip = match asking.peer {
             Some(peer) if trusted => Some(address::behind(self, peer, asking.headers)),
@@ -211,8 +216,11 @@ impl Client {
     /// Who asks, by the word of somebody who asks for others and may say anything: whoever may put
     /// questions to `/v1/check`. Everything counts; the address is theirs to tell, and is not looked
     /// for.
-    pub fn identify_told<'a, H: Headers<'a>>(&'a self, asking: &Asking<'a, H>) -> Identity<'a> {
-        Lookup::new(self, asking, true).identity(None, Wanted::ALL)
+    pub fn identify_told<'a, H: Headers<'a>>(
+        &'a self,
+        asking: &RequestFacts<'a, H>,
+    ) -> ClientIdentity<'a> {
+        Lookup::new(self, asking, true).identity(None, IdentityNeeds::ALL)
     }
 
     /// The client's address, where `seen` is the other end of a connection and `forwarded` what

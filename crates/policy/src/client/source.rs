@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where an identity comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum IdentitySource {
     /// A header, by lower-case name.
     Header { name: String, trust: Trust },
     /// A cookie.
@@ -26,7 +26,7 @@ pub(crate) enum Trust {
     Proxies,
 }
 
-impl Source {
+impl IdentitySource {
     pub(crate) fn header(name: &str, trust: Trust) -> Self {
         Self::Header {
             name: name.to_owned(),
@@ -36,7 +36,7 @@ impl Source {
 }
 
 /// Where to look; not whose word it is.
-impl fmt::Display for Source {
+impl fmt::Display for IdentitySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header { name, .. } => write!(f, "the header `{name}`"),

@@ -1,6 +1,6 @@
 //! Addresses to listen on: an IP address and a port, or a unix socket.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::scalar::listen_address;
 use std::fmt;
 use std::net::SocketAddr;
@@ -81,12 +81,12 @@ impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        parse(text).map_err(Fault::into_sentence)
+        parse(text).map_err(ConfigFault::into_sentence)
     }
 }
 
 /// Reads an address to listen on.
-pub(super) fn parse(text: &str) -> Result<ListenAddress, Fault> {
+pub(super) fn parse(text: &str) -> Result<ListenAddress, ConfigFault> {
     let Some(socket) = text.strip_prefix("unix:") else {
         return listen_address(text).map(ListenAddress::Tcp);
     };
@@ -96,11 +96,14 @@ pub(super) fn parse(text: &str) -> Result<ListenAddress, Fault> {
     };
     let is_fit = path.starts_with('/') && !path.ends_with('/') && !path.contains('\0');
     if !is_fit || path.len() > PATH_MAX {
-        let message = format!("{} is not the path of a unix socket", Fault::quote(path));
+        let message = format!(
+            "{} is not the path of a unix socket",
+            ConfigFault::quote(path)
+        );
         let help = format!(
             "expected an absolute path of up to {PATH_MAX} bytes, for example `unix:/run/tidegate/http.sock`"
         );
-        return Err(Fault::new(message).help(help));
+        return Err(ConfigFault::new(message).help(help));
     }
     Ok(ListenAddress::Unix {
         path: path.to_owned(),
@@ -109,13 +112,13 @@ pub(super) fn parse(text: &str) -> Result<ListenAddress, Fault> {
 }
 
 /// Reads `mode=660`.
-fn mode(setting: &str) -> Result<u32, Fault> {
+fn mode(setting: &str) -> Result<u32, ConfigFault> {
     let digits = setting.strip_prefix("mode=");
     let digits = digits.filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
     let mode = digits.and_then(|digits| u32::from_str_radix(digits, 8).ok());
     mode.filter(|mode| *mode <= 0o777).ok_or_else(|| {
-        let message = format!("{} is not a setting of a unix socket", Fault::quote(setting));
-        Fault::new(message).help(
+        let message = format!("{} is not a setting of a unix socket", ConfigFault::quote(setting));
+        ConfigFault::new(message).help(
             "write its permissions in octal digits, for example `unix:/run/tidegate/http.sock?mode=660`",
         )
     })

@@ -1,16 +1,16 @@
 //! `addresses`: counting who asks, and banning who asks too often.
 
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{optional, required};
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::whole;
 use super::suggest::closest;
 use super::table::Shape::{Flag, Map, Text, Whole};
-use super::table::{Fields, Table};
+use super::table::{FieldReader, FieldTable};
 use super::words::FLAG;
-use crate::addresses::{Addresses, Ban};
-use crate::guard::{Effect, Guard, Guards, Origin};
+use crate::addresses::{AddressLimits, BanRule};
+use crate::guard::{Guard, GuardEffect, Guards, ListOrigin};
 use crate::limit::KeyPart;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const THRESHOLD_MAX: u64 = 1_000_000_000_000;
 const PERIODS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 
 /// `addresses`.
-pub(super) static ADDRESSES: Table = Table {
+pub(super) static ADDRESSES: FieldTable = FieldTable {
     what: "`addresses`",
     fields: &[
         optional(
@@ -60,7 +60,7 @@ pub(super) static ADDRESSES: Table = Table {
 };
 
 /// `addresses.ban`.
-static BAN: Table = Table {
+static BAN: FieldTable = FieldTable {
     what: "`ban`",
     fields: &[
         required(
@@ -74,7 +74,7 @@ static BAN: Table = Table {
 };
 
 /// `addresses.maps`.
-static MAPS: Table = Table {
+static MAPS: FieldTable = FieldTable {
     what: "`maps`",
     fields: &[
         optional(
@@ -93,14 +93,14 @@ static MAPS: Table = Table {
 
 /// Reads `addresses`. `in_redis` is whether buckets live there, as the counts then do.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     guards: &Guards,
     in_redis: bool,
-) -> Option<Addresses> {
+) -> Option<AddressLimits> {
     let fields = reader.fields(value, &ADDRESSES)?;
     if !in_redis {
-        let fault = Fault::new("addresses are counted in Redis, and the store is `memory`");
+        let fault = ConfigFault::new("addresses are counted in Redis, and the store is `memory`");
         reader.error(
             value.key_spot(),
             fault.help("set `store.url`, for example `redis://127.0.0.1:6379`"),
@@ -122,8 +122,8 @@ pub(super) fn read(
         told.unwrap_or_else(|| default.to_owned())
     };
     let (period_map, total_map) = (
-        map("period", Addresses::PERIOD_MAP),
-        map("total", Addresses::TOTAL_MAP),
+        map("period", AddressLimits::PERIOD_MAP),
+        map("total", AddressLimits::TOTAL_MAP),
     );
     let clash = match () {
         () if period_map == total_map => Some("both counts have the same name in Redis"),
@@ -136,20 +136,23 @@ pub(super) fn read(
         let spot = fields
             .get("maps")
             .map_or_else(|| value.key_spot(), |maps| maps.spot());
-        reader.error(spot, Fault::new(clash).help("give each a name of its own"));
+        reader.error(
+            spot,
+            ConfigFault::new(clash).help("give each a name of its own"),
+        );
     }
     let max_addresses = reader.setting(&fields, "max_addresses", |text| {
         whole(text, &(1..=100_000_000))
     });
     let total_lasts = reader.setting(&fields, "total_lasts", lasts);
     let count_banned = reader.setting(&fields, "count_banned", |word| FLAG.parse(word));
-    Some(Addresses {
-        period: period.unwrap_or(Addresses::PERIOD),
-        threshold: threshold.unwrap_or(Addresses::THRESHOLD),
+    Some(AddressLimits {
+        period: period.unwrap_or(AddressLimits::PERIOD),
+        threshold: threshold.unwrap_or(AddressLimits::THRESHOLD),
         ban,
         period_map,
         total_map,
-        max_addresses: max_addresses.unwrap_or(Addresses::MAX_ADDRESSES),
+        max_addresses: max_addresses.unwrap_or(AddressLimits::MAX_ADDRESSES),
         total_lasts: total_lasts.flatten(),
         count_banned: count_banned.unwrap_or(false),
     })
@@ -158,25 +161,29 @@ pub(super) fn read(
 /// Whether a guard knows whom to refuse by a set of this name, which cannot be a map then.
 fn is_set(guards: &Guards, name: &str) -> bool {
     let mut guards = guards.iter();
-    guards.any(|guard| matches!(&guard.origin, Origin::Redis { set, at: None } if set == name))
+    guards.any(|guard| matches!(&guard.origin, ListOrigin::Redis { set, at: None } if set == name))
 }
 
-fn ban(reader: &mut Reader<'_>, value: &Value<'_>, guards: &Guards) -> Option<Ban> {
+fn ban(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, guards: &Guards) -> Option<BanRule> {
     let fields = reader.fields(value, &BAN)?;
     let guard = guard(reader, &fields, guards);
     let length = reader.setting(&fields, "for", ban_length);
-    Some(Ban {
+    Some(BanRule {
         guard: guard?,
         length: length?,
     })
 }
 
 /// The guard that keeps banned addresses out.
-fn guard(reader: &mut Reader<'_>, fields: &Fields<'_>, guards: &Guards) -> Option<String> {
+fn guard(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    guards: &Guards,
+) -> Option<String> {
     let value = fields.get("guard")?;
     let name = reader.text(&value)?;
     let Some(guard) = guards.iter().find(|guard: &&Guard| guard.name == name) else {
-        let fault = Fault::new(format!("there is no guard {}", Fault::quote(&name)));
+        let fault = ConfigFault::new(format!("there is no guard {}", ConfigFault::quote(&name)));
         let names = guards.iter().map(|guard| guard.name.as_str());
         let help = match closest(&name, names) {
             Some(name) => format!("did you mean `{name}`?"),
@@ -186,34 +193,34 @@ fn guard(reader: &mut Reader<'_>, fields: &Fields<'_>, guards: &Guards) -> Optio
         return None;
     };
     let is_fit = guard.subject == KeyPart::Ip
-        && guard.effect == Effect::Refuse
-        && matches!(guard.origin, Origin::Redis { at: None, .. });
+        && guard.effect == GuardEffect::Refuse
+        && matches!(guard.origin, ListOrigin::Redis { at: None, .. });
     if !is_fit {
-        let fault = Fault::new(format!("guard `{name}` cannot keep banned addresses out"));
+        let fault = ConfigFault::new(format!("guard `{name}` cannot keep banned addresses out"));
         let help =
             "it needs `refuse: ip`, and a set in the store's own Redis into which they are put";
         reader.error(value.spot(), fault.help(help));
         return None;
     }
     if !guard.enabled {
-        let fault = Fault::new(format!("guard `{name}` is off: nobody is banned"));
+        let fault = ConfigFault::new(format!("guard `{name}` is off: nobody is banned"));
         let help = "addresses are counted all the same; remove `enabled: false` from the guard to ban again";
         reader.warn(value.spot(), fault.help(help));
     }
     Some(name)
 }
 
-fn period(text: &str) -> Result<Duration, Fault> {
+fn period(text: &str) -> Result<Duration, ConfigFault> {
     let period = Duration::from_micros(duration::parse(text)?);
     if PERIODS.contains(&period) {
         return Ok(period);
     }
-    let message = format!("{} is not from 1s to 24h", Fault::quote(text));
-    Err(Fault::new(message).help("for example `15s`"))
+    let message = format!("{} is not from 1s to 24h", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("for example `15s`"))
 }
 
 /// How long a ban lasts; `None` is for ever.
-fn ban_length(text: &str) -> Result<Option<Duration>, Fault> {
+fn ban_length(text: &str) -> Result<Option<Duration>, ConfigFault> {
     if text.trim() == "0" {
         return Ok(None);
     }
@@ -221,35 +228,35 @@ fn ban_length(text: &str) -> Result<Option<Duration>, Fault> {
     match length < Duration::from_secs(1) {
         true if length.is_zero() => Ok(None),
         true => {
-            let message = format!("{} is shorter than a second", Fault::quote(text));
-            Err(Fault::new(message).help("for example `1h`; `0` is for ever"))
+            let message = format!("{} is shorter than a second", ConfigFault::quote(text));
+            Err(ConfigFault::new(message).help("for example `1h`; `0` is for ever"))
         }
         false => Ok(Some(length)),
     }
 }
 
 /// How long the counts of all periods last; `None` is for ever.
-fn lasts(text: &str) -> Result<Option<Duration>, Fault> {
+fn lasts(text: &str) -> Result<Option<Duration>, ConfigFault> {
     if text == "never" {
         return Ok(None);
     }
     let length = Duration::from_micros(duration::parse(text)?);
     if length < Duration::from_mins(1) {
-        let message = format!("{} is shorter than a minute", Fault::quote(text));
-        return Err(Fault::new(message).help("for example `30d`, or `never`"));
+        let message = format!("{} is shorter than a minute", ConfigFault::quote(text));
+        return Err(ConfigFault::new(message).help("for example `30d`, or `never`"));
     }
     Ok(Some(length))
 }
 
 /// Reads the name of a key in Redis.
-pub(super) fn key_name(text: &str) -> Result<String, Fault> {
+pub(super) fn key_name(text: &str) -> Result<String, ConfigFault> {
     let is_fit = !text.is_empty() && text.len() <= NAME_MAX && !text.contains(char::is_control);
     if is_fit {
         return Ok(text.to_owned());
     }
     let message = format!(
         "{} cannot be the name of a key in Redis",
-        Fault::quote(text)
+        ConfigFault::quote(text)
     );
-    Err(Fault::new(message).help("use up to 512 characters that can be printed"))
+    Err(ConfigFault::new(message).help("use up to 512 characters that can be printed"))
 }

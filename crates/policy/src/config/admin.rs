@@ -1,16 +1,16 @@
 //! `admin`: who may look at a server and change what it does.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{optional, required};
 use super::listen::Listen;
-use super::policy::Names;
-use super::reader::{Reader, Value};
+use super::policy::DistinctNames;
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::whole;
 use super::store::StoreSettings;
 use super::table::Shape::{List, Map, Text, Whole, Word};
-use super::table::{Fields, Table};
+use super::table::{FieldReader, FieldTable};
 use super::words::ROLE;
-use crate::admin::{Admin, Audit, Known, Sha256};
+use crate::admin::{Admin, AdminCredential, Audit, Sha256};
 
 /// The most tokens, and the most certificates: each request is compared with all of them.
 const KNOWN_MAX: usize = 1_000;
@@ -21,7 +21,7 @@ const GUESSED: [&str; 8] = [
 ];
 
 /// `admin`.
-pub(super) static ADMIN: Table = Table {
+pub(super) static ADMIN: FieldTable = FieldTable {
     what: "`admin`",
     fields: &[
         optional(
@@ -44,7 +44,7 @@ pub(super) static ADMIN: Table = Table {
 };
 
 /// Somebody who is known by a token.
-static TOKEN: Table = Table {
+static TOKEN: FieldTable = FieldTable {
     what: "token of an administrator",
     fields: &[
         required("name", Text("ci"), "What logs call whoever has it."),
@@ -63,7 +63,7 @@ static TOKEN: Table = Table {
 };
 
 /// Somebody who is known by a certificate.
-static CERTIFICATE: Table = Table {
+static CERTIFICATE: FieldTable = FieldTable {
     what: "certificate of an administrator",
     fields: &[
         required("name", Text("ann"), "What logs call whoever has it."),
@@ -78,7 +78,7 @@ static CERTIFICATE: Table = Table {
 };
 
 /// Where changes are written down.
-static AUDIT: Table = Table {
+static AUDIT: FieldTable = FieldTable {
     what: "`audit`",
     fields: &[
         optional(
@@ -102,14 +102,14 @@ static AUDIT: Table = Table {
 
 /// Reads `admin`, which stands beside these doors and this store.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     listen: &Listen,
     store: &StoreSettings,
 ) -> Option<Admin> {
     let fields = reader.fields(value, &ADMIN)?;
     let mut people = People {
-        names: Names::new("administrators"),
+        names: DistinctNames::new("administrators"),
         hashes: Vec::new(),
     };
     let tokens = people.read_all(reader, fields.get("tokens"), &TOKEN, "hash");
@@ -124,7 +124,7 @@ pub(super) fn read(
         .and_then(|value| audit(reader, &value, store));
     if fields.get("tokens").is_none() && fields.get("certificates").is_none() {
         let fault =
-            Fault::new("nobody could come in: there are neither `tokens` nor `certificates`");
+            ConfigFault::new("nobody could come in: there are neither `tokens` nor `certificates`");
         let help = "make a token with `tidegate token`, and write its hash here";
         reader.error(value.key_spot(), fault.help(help));
     }
@@ -132,12 +132,12 @@ pub(super) fn read(
     if let Some(value) = fields.get("certificates")
         && tls.is_none_or(|tls| tls.client_ca.is_none())
     {
-        let fault = Fault::new("nobody is asked for a certificate at `listen.admin`");
+        let fault = ConfigFault::new("nobody is asked for a certificate at `listen.admin`");
         let help = "write `tls: { cert: …, key: …, client_ca: … }` there";
         reader.error(value.key_spot(), fault.help(help));
     }
     if tls.is_none() && !listen.admin.address.is_local() {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "tokens travel to {} in the clear",
             listen.admin.address
         ));
@@ -153,25 +153,25 @@ pub(super) fn read(
 
 /// Those who may come in, who all differ.
 struct People {
-    names: Names,
+    names: DistinctNames,
     hashes: Vec<Sha256>,
 }
 
 impl People {
     fn read_all(
         &mut self,
-        reader: &mut Reader<'_>,
-        value: Option<Value<'_>>,
-        table: &'static Table,
+        reader: &mut ConfigReader<'_>,
+        value: Option<ConfigValue<'_>>,
+        table: &'static FieldTable,
         hash: &str,
-    ) -> Vec<Known> {
+    ) -> Vec<AdminCredential> {
         let Some(value) = value else {
             return Vec::new();
         };
         let items = reader.list(&value);
         if items.len() > KNOWN_MAX {
             let message = format!("these are {}; {KNOWN_MAX} is the most", items.len());
-            reader.error(value.key_spot(), Fault::new(message));
+            reader.error(value.key_spot(), ConfigFault::new(message));
         }
         let items = items.iter().take(KNOWN_MAX);
         items
@@ -182,7 +182,12 @@ impl People {
             .collect()
     }
 
-    fn read(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, hash: &str) -> Option<Known> {
+    fn read(
+        &mut self,
+        reader: &mut ConfigReader<'_>,
+        fields: &FieldReader<'_>,
+        hash: &str,
+    ) -> Option<AdminCredential> {
         let name = fields.get("name");
         let name = name.and_then(|value| self.names.read(reader, &value));
         let role = reader.setting(fields, "role", |word| ROLE.parse(word));
@@ -190,12 +195,12 @@ impl People {
         let hash = value.as_ref().and_then(|value| reader.parse(value, sha256));
         if let (Some(hash), Some(value)) = (hash, &value) {
             if self.hashes.contains(&hash) {
-                let fault = Fault::new("somebody else is known by the same");
+                let fault = ConfigFault::new("somebody else is known by the same");
                 reader.error(value.spot(), fault.help("who did what could not be told"));
             }
             self.hashes.push(hash);
         }
-        Some(Known {
+        Some(AdminCredential {
             name: name?,
             role: role?,
             hash: hash?,
@@ -203,27 +208,31 @@ impl People {
     }
 }
 
-fn sha256(text: &str) -> Result<Sha256, Fault> {
+fn sha256(text: &str) -> Result<Sha256, ConfigFault> {
     // Not shown: somebody may have written the token itself.
-    let fault = || Fault::new("this is no SHA-256: 64 hexadecimal digits after `sha256:`");
+    let fault = || ConfigFault::new("this is no SHA-256: 64 hexadecimal digits after `sha256:`");
     let hash = Sha256::parse(text)
         .ok_or_else(|| fault().help("`tidegate token` prints a token and its hash"))?;
     let mut guessed = GUESSED.iter();
     if guessed.any(|word| Sha256::of(word.as_bytes()) == hash) {
-        let fault = Fault::new("this is the hash of a word that anybody would try first");
+        let fault = ConfigFault::new("this is the hash of a word that anybody would try first");
         return Err(fault.help("make a token with `tidegate token`, and write its hash here"));
     }
     Ok(hash)
 }
 
-fn audit(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Audit> {
+fn audit(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    store: &StoreSettings,
+) -> Option<Audit> {
     let fields = reader.fields(value, &AUDIT)?;
     let file = fields.get("file").and_then(|value| {
         let path = reader.text(&value)?;
         let fits = reader.environment_at(value.node.place).can_append(&path);
         let fits = fits.map_err(|why| {
-            let message = format!("{} cannot be appended to: {why}", Fault::quote(&path));
-            Fault::new(message).help("write the path of a regular file")
+            let message = format!("{} cannot be appended to: {why}", ConfigFault::quote(&path));
+            ConfigFault::new(message).help("write the path of a regular file")
         });
         reader.accept(&value, fits.map(|()| path))
     });
@@ -231,7 +240,7 @@ fn audit(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> O
     if let Some(value) = &stream
         && store.target.redis().is_none()
     {
-        let fault = Fault::new("the store is no Redis, so there is nowhere to keep a stream");
+        let fault = ConfigFault::new("the store is no Redis, so there is nowhere to keep a stream");
         reader.error(value.key_spot(), fault.help("write `file` instead"));
     }
     let stream = stream.and_then(|value| reader.text(&value));
@@ -244,7 +253,7 @@ fn audit(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> O
 #[cfg(test)]
 mod tests {
     use super::super::Config;
-    use crate::admin::{Role, Sha256};
+    use crate::admin::{AdminRole, Sha256};
 
     fn config(text: &str) -> Result<Config, String> {
         let policies = "policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
@@ -267,7 +276,10 @@ mod tests {
             .collect();
         assert_eq!(
             told,
-            [("ci", Role::Operate, one), ("ann", Role::Admin, two)]
+            [
+                ("ci", AdminRole::Operate, one),
+                ("ann", AdminRole::Admin, two)
+            ]
         );
         assert_eq!(admin.audit.file.as_deref(), Some("/tmp/audit.jsonl"));
         assert_eq!(config("").unwrap().admin, None);

@@ -1,18 +1,18 @@
 //! `alerts`: whom to tell when something needs a person.
 
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{TEXTS, optional};
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::secret_setting::secret;
+use super::table::FieldTable;
 use super::table::Shape::{Text, Word};
-use super::table::Table;
 use super::words::{ALERT, ALERT_FORMAT};
 use crate::alerts::{AlertKind, Alerts};
 use std::time::Duration;
 
 /// `alerts`.
-pub(super) static ALERTS: Table = Table {
+pub(super) static ALERTS: FieldTable = FieldTable {
     what: "`alerts`",
     fields: &[
         optional(
@@ -50,7 +50,7 @@ pub(super) static ALERTS: Table = Table {
 };
 
 /// Reads `alerts`.
-pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Alerts> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Alerts> {
     let fields = reader.fields(value, &ALERTS)?;
     // Both of them have been told of.
     let is_twice = fields.get("webhook").is_some() && fields.get("webhook_file").is_some();
@@ -74,7 +74,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Alerts>
     let webhook = webhook?;
     if !is_url(webhook.expose()) {
         // Not shown: it may carry a token.
-        let fault = Fault::new("`webhook` is not an address");
+        let fault = ConfigFault::new("`webhook` is not an address");
         let named = fields.get("webhook").or_else(|| fields.get("webhook_file"));
         let spot = named.map_or_else(|| value.key_spot(), |value| value.spot());
         reader.error(spot, fault.help("expected `http://…` or `https://…`"));
@@ -95,11 +95,11 @@ fn is_url(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && text.chars().all(|c| c.is_ascii_graphic()))
 }
 
-fn timeout(text: &str) -> Result<Duration, Fault> {
+fn timeout(text: &str) -> Result<Duration, ConfigFault> {
     let length = Duration::from_micros(duration::parse(text)?);
     if (Duration::from_millis(100)..=Duration::from_mins(1)).contains(&length) {
         return Ok(length);
     }
-    let message = format!("{} is not from 100ms to 1min", Fault::quote(text));
-    Err(Fault::new(message).help("for example `5s`"))
+    let message = format!("{} is not from 100ms to 1min", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("for example `5s`"))
 }

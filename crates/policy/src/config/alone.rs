@@ -1,12 +1,12 @@
 //! Parts of a configuration on their own, for programs that write the rest in code.
 
 use super::environment::{Environment, NoEnvironment};
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::problem::ConfigErrors;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar;
 use super::store::{self, StoreSettings};
-use super::syntax::{self, Kind, Node, Place};
+use super::syntax::{self, NodeKind, TextSpan, YamlNode};
 use crate::limit::Condition;
 use crate::matching::{HostPattern, PathPattern};
 
@@ -24,8 +24,8 @@ impl StoreSettings {
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
     pub fn from_yaml(text: &str, environment: &dyn Environment) -> Result<Self, ConfigErrors> {
-        let mut reader = Reader::new("store", text, environment);
-        let nothing = Fault::new("there are no settings of a store here");
+        let mut reader = ConfigReader::new("store", text, environment);
+        let nothing = ConfigFault::new("there are no settings of a store here");
         let nothing = nothing.help("write at least where it is, for example `url: redis://HOST`");
         let (mut tree, faults) = syntax::read(text, nothing);
         for (place, fault) in faults {
@@ -34,9 +34,10 @@ impl StoreSettings {
         if let Some(tree) = &mut tree {
             store::spell_out(tree);
         }
-        let (settings, _) = store::read(&mut reader, tree.as_ref().map(Value::root).as_ref());
+        let (settings, _) = store::read(&mut reader, tree.as_ref().map(ConfigValue::root).as_ref());
         if let Some(template) = tree.as_ref().and_then(|tree| tree.get("template")) {
-            let fault = Fault::new("`template` names the keys of limits that a configuration has");
+            let fault =
+                ConfigFault::new("`template` names the keys of limits that a configuration has");
             let fault = fault.help("remove it, or write the limits into the configuration");
             reader.error((template.place, "template".to_owned()), fault);
         }
@@ -55,12 +56,12 @@ impl StoreSettings {
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
     pub fn from_url(url: &str) -> Result<Self, ConfigErrors> {
-        let mut reader = Reader::new("url", url, &NoEnvironment);
-        let place = Place::at(1, 1, url.chars().count().max(1));
-        let kind = Kind::Text(url.to_owned());
-        let mut tree = Node { place, kind };
+        let mut reader = ConfigReader::new("url", url, &NoEnvironment);
+        let place = TextSpan::at(1, 1, url.chars().count().max(1));
+        let kind = NodeKind::Text(url.to_owned());
+        let mut tree = YamlNode { place, kind };
         store::spell_out(&mut tree);
-        let (settings, _) = store::read(&mut reader, Some(&Value::root(&tree)));
+        let (settings, _) = store::read(&mut reader, Some(&ConfigValue::root(&tree)));
         reader.finish()?;
         Ok(settings)
     }
@@ -84,7 +85,7 @@ impl Condition {
 
     /// Holds only for this method, or for others that are added.
     pub fn with_method(mut self, method: &str) -> Result<Self, String> {
-        let method = scalar::method(method).map_err(Fault::into_sentence)?;
+        let method = scalar::method(method).map_err(ConfigFault::into_sentence)?;
         self.methods.push(method);
         Ok(self)
     }
@@ -97,7 +98,7 @@ impl Condition {
 
     /// Holds only with this header, and all others that are added; each name once.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, String> {
-        let name = scalar::header_name(name).map_err(Fault::into_sentence)?;
+        let name = scalar::header_name(name).map_err(ConfigFault::into_sentence)?;
         if self.headers.iter().any(|(other, _)| *other == name) {
             return Err(format!("the header `{name}` is there twice"));
         }

@@ -1,19 +1,19 @@
 //! `rate` and `bands`: how much.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{BAND, BANDS_MAX};
-use super::rate::{self, Rate};
-use super::reader::{Reader, Value};
+use super::rate::{self, RateText};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::{name, whole};
-use super::syntax::Kind;
-use super::table::Fields;
+use super::syntax::NodeKind;
+use super::table::FieldReader;
 use crate::limit::Band;
 use std::time::Duration;
 use tidegate_core::{Algorithm, OnChange, Quota, QuotaError, QuotaSpec};
 
 /// What the bands of a limit have in common.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counting {
+pub(crate) struct BandDefaults {
     pub(crate) algorithm: Algorithm,
     /// How far below empty charges may go; `None` is the amount of each band, or as much as fits.
     pub(crate) overdraft: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) fn parse_changing(
     max_wait: Option<Duration>,
     on_change: OnChange,
 ) -> Result<Band, String> {
-    let counting = Counting {
+    let counting = BandDefaults {
         algorithm,
         overdraft: Some(0),
         refundable: false,
@@ -47,34 +47,34 @@ pub(crate) fn parse_changing(
         max_wait,
     };
     let band = rate::parse(text).and_then(|rate| build(text.to_owned(), rate, None, counting));
-    band.map_err(Fault::into_sentence)
+    band.map_err(ConfigFault::into_sentence)
 }
 
 /// The band that a rate of a plan makes. The error says why there can be none.
 pub(crate) fn build_planned(
-    rate: crate::plan::Rate,
+    rate: crate::plan::PlanRate,
     label: &str,
-    counting: Counting,
+    counting: BandDefaults,
 ) -> Result<Band, String> {
-    let numbers = Rate {
+    let numbers = RateText {
         amount: rate.amount,
         period_us: rate.period_us,
         burst: rate.burst,
     };
     let band = build(rate.to_string(), numbers, Some(label.to_owned()), counting);
-    band.map_err(Fault::into_sentence)
+    band.map_err(ConfigFault::into_sentence)
 }
 
 /// Reads `rate` or `bands`.
 pub(super) fn read_all(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    counting: Counting,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    counting: BandDefaults,
 ) -> Vec<Band> {
     let burst = burst(reader, fields);
     if let Some(value) = fields.get("rate") {
         let band = match value.node.kind {
-            Kind::Map(_) => rate_as_map(reader, &value),
+            NodeKind::Map(_) => rate_as_map(reader, &value),
             _ => from_parts(reader, &value, burst, None, counting),
         };
         return band.into_iter().collect();
@@ -83,20 +83,20 @@ pub(super) fn read_all(
         return Vec::new();
     };
     if let Some((_, burst)) = burst {
-        let fault = Fault::new("`burst` goes with `rate`, and this limit has `bands`");
+        let fault = ConfigFault::new("`burst` goes with `rate`, and this limit has `bands`");
         let help = "write it into its band, for example `bands: [10/s burst 50, 1000/h]`";
         reader.error(burst.key_spot(), fault.help(help));
     }
     let items = reader.list(&value);
     if items.len() > BANDS_MAX {
-        let fault = Fault::new(format!("a limit has at most {BANDS_MAX} bands"));
+        let fault = ConfigFault::new(format!("a limit has at most {BANDS_MAX} bands"));
         reader.error(value.key_spot(), fault);
         return Vec::new();
     }
     let mut bands: Vec<Band> = Vec::new();
     for item in &items {
         let band = match item.node.kind {
-            Kind::Map(_) => from_map(reader, item, counting),
+            NodeKind::Map(_) => from_map(reader, item, counting),
             _ => from_text(reader, item, counting),
         };
         if let Some(band) = band {
@@ -108,22 +108,26 @@ pub(super) fn read_all(
 }
 
 /// `rate` as a map is a plan, which is read elsewhere, or a band in the wrong place.
-fn rate_as_map(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Band> {
-    let fault = Fault::new("`rate` is a map; expected a rate")
+fn rate_as_map(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Band> {
+    let fault = ConfigFault::new("`rate` is a map; expected a rate")
         .help("for example `10/s burst 50`; for a label, write it as one of `bands`; for a plan, name it with `plan`");
     reader.error(value.key_spot(), fault);
     None
 }
 
 pub(super) fn from_text(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    counting: Counting,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    counting: BandDefaults,
 ) -> Option<Band> {
     from_parts(reader, value, None, None, counting)
 }
 
-fn from_map(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> Option<Band> {
+fn from_map(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    counting: BandDefaults,
+) -> Option<Band> {
     let fields = reader.fields(value, &BAND)?;
     let label = reader.setting(&fields, "label", name);
     let burst = burst(reader, &fields);
@@ -131,7 +135,10 @@ fn from_map(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> O
 }
 
 /// Reads a burst that is written next to a rate.
-fn burst<'v>(reader: &mut Reader<'_>, fields: &Fields<'v>) -> Option<(u64, Value<'v>)> {
+fn burst<'v>(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'v>,
+) -> Option<(u64, ConfigValue<'v>)> {
     let value = fields.get("burst")?;
     let burst = reader.parse(&value, |text| whole(text, &(0..=u64::MAX)))?;
     Some((burst, value))
@@ -139,17 +146,17 @@ fn burst<'v>(reader: &mut Reader<'_>, fields: &Fields<'v>) -> Option<(u64, Value
 
 /// Reads a rate, and the burst that is written next to it.
 fn from_parts(
-    reader: &mut Reader<'_>,
-    rate_value: &Value<'_>,
-    burst: Option<(u64, Value<'_>)>,
+    reader: &mut ConfigReader<'_>,
+    rate_value: &ConfigValue<'_>,
+    burst: Option<(u64, ConfigValue<'_>)>,
     label: Option<String>,
-    counting: Counting,
+    counting: BandDefaults,
 ) -> Option<Band> {
     let (mut text, mut rate) =
         reader.parse(rate_value, |text| Ok((text.to_owned(), rate::parse(text)?)))?;
     if let Some((burst, burst_value)) = burst {
         if rate.burst.is_some() {
-            let fault = Fault::new("the burst is there twice: in `rate` and as `burst`");
+            let fault = ConfigFault::new("the burst is there twice: in `rate` and as `burst`");
             reader.error(burst_value.key_spot(), fault.help("write one of the two"));
             return None;
         }
@@ -162,10 +169,10 @@ fn from_parts(
 
 fn build(
     text: String,
-    rate: Rate,
+    rate: RateText,
     label: Option<String>,
-    counting: Counting,
-) -> Result<Band, Fault> {
+    counting: BandDefaults,
+) -> Result<Band, ConfigFault> {
     let mut spec = Quota::new(rate.amount, rate.period_us)
         .algorithm(counting.algorithm)
         .overdraft(counting.overdraft.unwrap_or(0))
@@ -200,27 +207,32 @@ pub(crate) fn down_by_amount(spec: QuotaSpec<'_>, amount: u64) -> Result<Quota, 
 
 /// How many units come free while somebody waits for `max_wait`, rounded down, so that nobody gets a
 /// place that is further away.
-fn places(rate: Rate, max_wait: Duration) -> u64 {
+fn places(rate: RateText, max_wait: Duration) -> u64 {
     let product = max_wait.as_micros().saturating_mul(rate.amount.into());
     let units = product.checked_div(rate.period_us.into()).unwrap_or(0);
     u64::try_from(units).unwrap_or(u64::MAX)
 }
 
 /// More can wait than can be counted beside the burst.
-fn too_many_places(text: &str, rate: Rate, nearest: u64) -> Fault {
+fn too_many_places(text: &str, rate: RateText, nearest: u64) -> ConfigFault {
     let product = u128::from(nearest).saturating_mul(rate.period_us.into());
     let micros = product.checked_div(rate.amount.into()).unwrap_or(0);
     let message = "more come free in `max_wait` than can be counted";
-    let fault = Fault::new(format!("{}: {message}", Fault::quote(text)));
+    let fault = ConfigFault::new(format!("{}: {message}", ConfigFault::quote(text)));
     fault.help(format!("`max_wait: {}ms` fits", micros / 1_000))
 }
 
 /// Why a rate cannot be, and the nearest that can.
-fn unrepresentable(text: &str, rate: Rate, counting: Counting, error: QuotaError) -> Fault {
+fn unrepresentable(
+    text: &str,
+    rate: RateText,
+    counting: BandDefaults,
+    error: QuotaError,
+) -> ConfigFault {
     if let (QuotaError::OverdraftTooLarge { nearest }, Some(_)) = (error, counting.max_wait) {
         return too_many_places(text, rate, nearest);
     }
-    let fault = Fault::new(format!("{}: {error}", Fault::quote(text)));
+    let fault = ConfigFault::new(format!("{}: {error}", ConfigFault::quote(text)));
     let rate_alone = text.split("burst").next().unwrap_or(text).trim();
     let period = rate_alone
         .split_once('/')
@@ -250,7 +262,12 @@ fn unrepresentable(text: &str, rate: Rate, counting: Counting, error: QuotaError
 }
 
 /// Two bands of a limit must differ in what identifies them: the label, else the period.
-fn refuse_twin(reader: &mut Reader<'_>, value: &Value<'_>, earlier: &[Band], band: &Band) {
+fn refuse_twin(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    earlier: &[Band],
+    band: &Band,
+) {
     let same = |other: &&Band| {
         let same_name = match (&other.label, &band.label) {
             (Some(a), Some(b)) => a == b,
@@ -278,5 +295,5 @@ fn refuse_twin(reader: &mut Reader<'_>, value: &Value<'_>, earlier: &[Band], ban
             band.text
         ),
     };
-    reader.error(value.spot(), Fault::new(message).help(help));
+    reader.error(value.spot(), ConfigFault::new(message).help(help));
 }

@@ -2,19 +2,19 @@
 
 use super::client::networks;
 use super::descriptor;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{CONDITION, PLACE};
 use super::foreign_path;
 use super::key::attribute_name;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::{header_name, method};
-use super::syntax::Kind;
-use super::table::{Fields, Table};
+use super::syntax::NodeKind;
+use super::table::{FieldReader, FieldTable};
 use crate::limit::Condition;
 use crate::matching::{HostPattern, PathPattern};
 
 /// Reads one condition, or a list of them.
-pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condition> {
+pub(super) fn read_all(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<Condition> {
     let items = reader.one_or_many(value);
     let conditions = items.iter().filter_map(|item| condition(reader, item));
     let conditions: Vec<Condition> = conditions.collect();
@@ -23,7 +23,10 @@ pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condit
 }
 
 /// Reads one condition of a route, or a list of them.
-pub(super) fn read_places(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condition> {
+pub(super) fn read_places(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+) -> Vec<Condition> {
     let items = reader.one_or_many(value);
     items
         .iter()
@@ -36,13 +39,13 @@ pub(super) fn read_places(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Con
 
 /// The fields of a condition, of which there must be one.
 fn said<'v>(
-    reader: &mut Reader<'_>,
-    value: &Value<'v>,
-    table: &'static Table,
-) -> Option<Fields<'v>> {
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'v>,
+    table: &'static FieldTable,
+) -> Option<FieldReader<'v>> {
     let fields = reader.fields(value, table)?;
     if fields.is_empty() {
-        let fault = Fault::new("this condition says nothing")
+        let fault = ConfigFault::new("this condition says nothing")
             .help("for example `path: /api`; to match every request, leave `match` out");
         reader.error(fields.map().spot(), fault);
         return None;
@@ -50,7 +53,7 @@ fn said<'v>(
     Some(fields)
 }
 
-fn condition(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Condition> {
+fn condition(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Condition> {
     let fields = said(reader, value, &CONDITION)?;
     let as_written = |_: &str, text: &str| Ok(text.to_owned());
     Some(Condition {
@@ -66,7 +69,7 @@ fn condition(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Condition> {
 }
 
 /// Path, method and host: what limits and routes both ask.
-fn place(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Condition {
+fn place(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Condition {
     Condition {
         path: path(reader, fields),
         methods: each(reader, fields, "method", method),
@@ -75,10 +78,10 @@ fn place(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Condition {
     }
 }
 
-fn path(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<PathPattern> {
+fn path(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<PathPattern> {
     let value = fields.get("path")?;
-    if let Kind::List(_) = value.node.kind {
-        let fault = Fault::new("`path` is a list; a condition has one path")
+    if let NodeKind::List(_) = value.node.kind {
+        let fault = ConfigFault::new("`path` is a list; a condition has one path")
             .help("write one condition for each path: any of them will do");
         reader.error(value.spot(), fault);
         return None;
@@ -87,36 +90,37 @@ fn path(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<PathPattern> {
         PathPattern::parse(text).map_err(|why| {
             let instead = foreign_path::instead_of(text);
             let example = "for example `/api`, `/api/*/users` or `/files/**/raw$`";
-            Fault::new(why).help(instead.as_deref().unwrap_or(example))
+            ConfigFault::new(why).help(instead.as_deref().unwrap_or(example))
         })
     })?;
     if let Some(instead) = foreign_path::instead_of(pattern.as_str()) {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "{} matches only these characters: a path is no regular expression and has no parameters",
-            Fault::quote(pattern.as_str())
+            ConfigFault::quote(pattern.as_str())
         ));
         reader.warn(value.spot(), fault.help(instead));
     }
     if pattern.matches_only_empty() {
         let fault =
-            Fault::new("`$` matches only a request without a path, and no HTTP door has one")
+            ConfigFault::new("`$` matches only a request without a path, and no HTTP door has one")
                 .help("write `/$` for the root, or `/` for every path");
         reader.warn(value.spot(), fault);
     }
     Some(pattern)
 }
 
-fn host(text: &str) -> Result<HostPattern, Fault> {
-    HostPattern::parse(text)
-        .map_err(|why| Fault::new(why).help("for example `api.example.com` or \"*.example.com\""))
+fn host(text: &str) -> Result<HostPattern, ConfigFault> {
+    HostPattern::parse(text).map_err(|why| {
+        ConfigFault::new(why).help("for example `api.example.com` or \"*.example.com\"")
+    })
 }
 
 /// One value or a list of them, each as `parse` understands it.
 pub(super) fn each<T>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     name: &str,
-    parse: impl Fn(&str) -> Result<T, Fault>,
+    parse: impl Fn(&str) -> Result<T, ConfigFault>,
 ) -> Vec<T> {
     let Some(value) = fields.get(name) else {
         return Vec::new();
@@ -131,16 +135,16 @@ pub(super) fn each<T>(
 /// A map of names to text, each name as `parse` understands it, and each text as `parse_text` does,
 /// which is told the name too.
 pub(super) fn pairs(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     name: &str,
-    parse: impl Fn(&str) -> Result<String, Fault>,
-    parse_text: impl Fn(&str, &str) -> Result<String, Fault>,
+    parse: impl Fn(&str) -> Result<String, ConfigFault>,
+    parse_text: impl Fn(&str, &str) -> Result<String, ConfigFault>,
 ) -> Vec<(String, String)> {
     let Some(value) = fields.get(name) else {
         return Vec::new();
     };
-    let Kind::Map(entries) = &value.node.kind else {
+    let NodeKind::Map(entries) = &value.node.kind else {
         reader.refuse_kind(
             &value,
             "a map of names to values, for example { X-Tier: gold }",
@@ -148,7 +152,7 @@ pub(super) fn pairs(
         return Vec::new();
     };
     if entries.is_empty() {
-        let fault = Fault::new(format!("`{name}` is an empty map"));
+        let fault = ConfigFault::new(format!("`{name}` is an empty map"));
         reader.error(
             value.spot(),
             fault.help("leave the field out, or name something"),
@@ -161,7 +165,8 @@ pub(super) fn pairs(
         match parse(&entry.key.text) {
             // `X-Tier` and `x-tier` are the same header.
             Ok(name) if pairs.iter().any(|(other, _)| *other == name) => {
-                let fault = Fault::new(format!("{} is there already", Fault::quote(&name)));
+                let fault =
+                    ConfigFault::new(format!("{} is there already", ConfigFault::quote(&name)));
                 reader.error(child.key_spot(), fault.help("names of headers ignore case"));
             }
             Ok(name) => {

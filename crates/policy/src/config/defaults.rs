@@ -2,7 +2,7 @@
 
 use super::environment::Environment;
 use super::overrides::at;
-use super::syntax::{Entry, Key, Kind, Node, Place};
+use super::syntax::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 use std::fmt;
 use std::mem;
 
@@ -37,7 +37,7 @@ impl fmt::Debug for Setting {
 ///
 /// Where the URL of a store is set, `traces` or `statsd`, none of the environment's settings of it apply:
 /// they belong to another server.
-pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
+pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
     let sections = [
         ("store.", has_store(root)),
         ("traces.", root.get("traces").is_some()),
@@ -57,7 +57,7 @@ pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
     }
 }
 
-fn has_store(root: &Node) -> bool {
+fn has_store(root: &YamlNode) -> bool {
     let store = root.get("store");
     store.is_some_and(|store| {
         let url = store.get("url").or_else(|| store.get("urls"));
@@ -66,7 +66,7 @@ fn has_store(root: &Node) -> bool {
 }
 
 /// Returns true for a setting of a listener that is not open.
-fn lacks_listener(root: &Node, path: &str) -> bool {
+fn lacks_listener(root: &YamlNode, path: &str) -> bool {
     in_listener(path).is_some_and(|(listener, _)| {
         let listen = root.get("listen");
         listen.and_then(|listen| listen.get(listener)).is_none()
@@ -79,56 +79,56 @@ fn in_listener(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Puts a setting at `path` below `node`, with the maps on the way there, and returns whether it applies.
-fn put(node: &mut Node, path: &'static str, setting: &Setting) -> bool {
-    let place = Place::Variable(setting.variables.first().copied().unwrap_or_default());
+fn put(node: &mut YamlNode, path: &'static str, setting: &Setting) -> bool {
+    let place = TextSpan::Variable(setting.variables.first().copied().unwrap_or_default());
     match node.kind {
-        Kind::Null => node.kind = Kind::Map(Vec::new()),
-        Kind::Text(_) if in_listener(setting.path).is_some_and(|(_, field)| field == path) => {
+        NodeKind::Null => node.kind = NodeKind::Map(Vec::new()),
+        NodeKind::Text(_) if in_listener(setting.path).is_some_and(|(_, field)| field == path) => {
             open(node, place);
         }
         _ => {}
     }
     // A value of another kind is reported when it is read.
-    let Kind::Map(fields) = &mut node.kind else {
+    let NodeKind::Map(fields) = &mut node.kind else {
         return false;
     };
     if let Some((section, rest)) = path.split_once('.') {
-        let section = at(fields, section, place, Kind::Map(Vec::new()));
+        let section = at(fields, section, place, NodeKind::Map(Vec::new()));
         return put(section, rest, setting);
     }
-    let mut field = at(fields, path, place, Kind::Null);
+    let mut field = at(fields, path, place, NodeKind::Null);
     if let Some(key) = &setting.key {
-        if let Kind::Null = field.kind {
-            field.kind = Kind::Map(Vec::new());
+        if let NodeKind::Null = field.kind {
+            field.kind = NodeKind::Map(Vec::new());
         }
-        let Kind::Map(entries) = &mut field.kind else {
+        let NodeKind::Map(entries) = &mut field.kind else {
             return false;
         };
-        field = at(entries, key, place, Kind::Null);
+        field = at(entries, key, place, NodeKind::Null);
     }
     let is_free = match field.place {
-        _ if matches!(field.kind, Kind::Null) => true,
-        Place::File { .. } => setting.replaces_text,
-        Place::Variable(_) => false,
+        _ if matches!(field.kind, NodeKind::Null) => true,
+        TextSpan::File { .. } => setting.replaces_text,
+        TextSpan::Variable(_) => false,
     };
     if is_free {
-        *field = Node {
+        *field = YamlNode {
             place,
-            kind: Kind::Text(setting.text.clone()),
+            kind: NodeKind::Text(setting.text.clone()),
         };
     }
     is_free
 }
 
 /// Makes a map of a listener that is written as an address.
-fn open(listener: &mut Node, place: Place) {
-    let address = Node {
+fn open(listener: &mut YamlNode, place: TextSpan) {
+    let address = YamlNode {
         place: listener.place,
-        kind: mem::replace(&mut listener.kind, Kind::Null),
+        kind: mem::replace(&mut listener.kind, NodeKind::Null),
     };
     let text = "address".to_owned();
-    listener.kind = Kind::Map(vec![Entry {
-        key: Key { text, place },
+    listener.kind = NodeKind::Map(vec![MapEntry {
+        key: MapKey { text, place },
         value: address,
     }]);
 }

@@ -1,10 +1,10 @@
 //! `descriptor` in `match`: what a proxy says of a request, and which key reads what of it.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::ENTRIES_MAX;
-use super::reader::{Reader, Value};
-use super::syntax::Kind;
-use super::table::Fields;
+use super::reader::{ConfigReader, ConfigValue};
+use super::syntax::NodeKind;
+use super::table::FieldReader;
 use crate::limit::{Condition, KeyPart, Limit, Policy};
 use crate::matching::{DescriptorPattern, EntryPattern};
 
@@ -15,20 +15,24 @@ const NAME_MAX: usize = 256;
 const VALUE_MAX: usize = 1024;
 
 /// Reads `descriptor` of a condition: a list of entries, exactly these, or a map of some among them.
-pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<DescriptorPattern> {
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+) -> Option<DescriptorPattern> {
     let value = fields.get("descriptor")?;
     match &value.node.kind {
-        Kind::List(_) => {
+        NodeKind::List(_) => {
             let items = reader.list(&value);
             refuse_too_many(reader, &value, items.len());
             let items = items.iter().take(ENTRIES_MAX);
             let entries = items.filter_map(|item| in_list(reader, item));
             Some(DescriptorPattern::Exactly(entries.collect()))
         }
-        Kind::Map(_) => Some(DescriptorPattern::Holds(in_map(reader, &value))),
-        Kind::Text(text) => {
-            let shown = Fault::quote(text);
-            let fault = Fault::new(format!("`descriptor` is {shown}; expected a list or a map"));
+        NodeKind::Map(_) => Some(DescriptorPattern::Holds(in_map(reader, &value))),
+        NodeKind::Text(text) => {
+            let shown = ConfigFault::quote(text);
+            let fault =
+                ConfigFault::new(format!("`descriptor` is {shown}; expected a list or a map"));
             let help = format!(
                 "write [{text}] for descriptors of this entry alone, {{ {text}: \"\" }} for those that have it among others"
             );
@@ -43,17 +47,17 @@ pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Descr
 }
 
 /// An entry of a list: its key, or a map of the key to a value.
-fn in_list(reader: &mut Reader<'_>, item: &Value<'_>) -> Option<EntryPattern> {
+fn in_list(reader: &mut ConfigReader<'_>, item: &ConfigValue<'_>) -> Option<EntryPattern> {
     match &item.node.kind {
-        Kind::Map(entries) if entries.len() == 1 => in_map(reader, item).pop(),
-        Kind::Map(_) => {
-            let fault = Fault::new("an entry of this list is one key and its value");
+        NodeKind::Map(entries) if entries.len() == 1 => in_map(reader, item).pop(),
+        NodeKind::Map(_) => {
+            let fault = ConfigFault::new("an entry of this list is one key and its value");
             let help = "write an item for each, in the order in which they come: [kind: sms, to]";
             reader.error(item.spot(), fault.help(help));
             None
         }
-        Kind::List(_) => {
-            let fault = Fault::new("an entry of this list is a key, or a key and its value");
+        NodeKind::List(_) => {
+            let fault = ConfigFault::new("an entry of this list is a key, or a key and its value");
             reader.error(item.spot(), fault.help("for example [kind: sms, to]"));
             None
         }
@@ -66,9 +70,12 @@ fn in_list(reader: &mut Reader<'_>, item: &Value<'_>) -> Option<EntryPattern> {
 }
 
 /// `kind=sms` is a key like any other, and hardly meant as one.
-fn warn_about_pair(reader: &mut Reader<'_>, item: &Value<'_>, name: &str) {
+fn warn_about_pair(reader: &mut ConfigReader<'_>, item: &ConfigValue<'_>, name: &str) {
     if let Some((key, value)) = name.split_once('=') {
-        let fault = Fault::new(format!("{} is all key, and no value", Fault::quote(name)));
+        let fault = ConfigFault::new(format!(
+            "{} is all key, and no value",
+            ConfigFault::quote(name)
+        ));
         reader.warn(
             item.spot(),
             fault.help(format!("write {{ {key}: {value} }}")),
@@ -77,12 +84,12 @@ fn warn_about_pair(reader: &mut Reader<'_>, item: &Value<'_>, name: &str) {
 }
 
 /// Keys and their values, as a map has them.
-fn in_map(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<EntryPattern> {
-    let Kind::Map(entries) = &value.node.kind else {
+fn in_map(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<EntryPattern> {
+    let NodeKind::Map(entries) = &value.node.kind else {
         return Vec::new();
     };
     if entries.is_empty() {
-        let fault = Fault::new("`descriptor` is an empty map");
+        let fault = ConfigFault::new("`descriptor` is an empty map");
         let help = "name an entry, for example { user: \"\" } for one with any value";
         reader.error(value.spot(), fault.help(help));
     }
@@ -98,14 +105,14 @@ fn in_map(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<EntryPattern> {
             }
         };
         let value = match entry.value.kind {
-            Kind::Null => {
-                let fault = Fault::new(format!("{} has no value", child.name()));
+            NodeKind::Null => {
+                let fault = ConfigFault::new(format!("{} has no value", child.name()));
                 let help = "write \"\" for any value; in a list, the key alone";
                 reader.error(child.key_spot(), fault.help(help));
                 None
             }
-            Kind::List(_) | Kind::Map(_) => {
-                let fault = Fault::new(format!("{} has one value", child.name()));
+            NodeKind::List(_) | NodeKind::Map(_) => {
+                let fault = ConfigFault::new(format!("{} has one value", child.name()));
                 let help = "write a condition for each: any one of them will do";
                 reader.error(child.spot(), fault.help(help));
                 None
@@ -120,9 +127,9 @@ fn in_map(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<EntryPattern> {
     read
 }
 
-fn refuse_too_many(reader: &mut Reader<'_>, value: &Value<'_>, count: usize) {
+fn refuse_too_many(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, count: usize) {
     if count > ENTRIES_MAX {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "a descriptor is known by at most {ENTRIES_MAX} entries, and here are {count}"
         ));
         reader.error(value.key_spot(), fault);
@@ -130,29 +137,29 @@ fn refuse_too_many(reader: &mut Reader<'_>, value: &Value<'_>, count: usize) {
 }
 
 /// Reads the key of an entry.
-pub(super) fn name(text: &str) -> Result<String, Fault> {
-    let quoted = Fault::quote(text);
+pub(super) fn name(text: &str) -> Result<String, ConfigFault> {
+    let quoted = ConfigFault::quote(text);
     if text.is_empty() || text.len() > NAME_MAX || text.chars().any(char::is_control) {
-        let fault = Fault::new(format!("{quoted} cannot be the key of an entry"));
+        let fault = ConfigFault::new(format!("{quoted} cannot be the key of an entry"));
         return Err(fault.help("use 1 to 256 printable characters, for example `remote_address`"));
     }
     if text.contains('*') {
-        let fault = Fault::new(format!("{quoted}: only values can have `*` in them"));
+        let fault = ConfigFault::new(format!("{quoted}: only values can have `*` in them"));
         return Err(fault.help("write the key as it is sent"));
     }
     Ok(text.to_owned())
 }
 
-fn checked_value(text: String) -> Result<String, Fault> {
+fn checked_value(text: String) -> Result<String, ConfigFault> {
     if text.len() > VALUE_MAX || text.chars().any(char::is_control) {
-        let fault = Fault::new(format!("{} cannot be a value", Fault::quote(&text)));
+        let fault = ConfigFault::new(format!("{} cannot be a value", ConfigFault::quote(&text)));
         return Err(fault.help("use up to 1024 printable characters"));
     }
     Ok(text)
 }
 
 /// Reads what a key says after `descriptor:`, an entry's key, and which one of several.
-pub(super) fn key_part(text: &str) -> Result<KeyPart, Fault> {
+pub(super) fn key_part(text: &str) -> Result<KeyPart, ConfigFault> {
     let numbered = text.rsplit_once('#');
     let numbered = numbered.filter(|(_, nth)| nth.bytes().all(|byte| byte.is_ascii_digit()));
     let (told, nth) = match numbered {
@@ -163,9 +170,9 @@ pub(super) fn key_part(text: &str) -> Result<KeyPart, Fault> {
         None => None,
         Some((_, Ok(number))) if (1..=ENTRIES_MAX).contains(&usize::from(number)) => Some(number),
         Some((nth, _)) => {
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "{} is not the number of an entry",
-                Fault::quote(nth)
+                ConfigFault::quote(nth)
             ));
             return Err(fault.help(format!(
                 "count from 1 to {ENTRIES_MAX}: `descriptor:{told}#2`"
@@ -178,8 +185,8 @@ pub(super) fn key_part(text: &str) -> Result<KeyPart, Fault> {
 
 /// Checks that what `key` reads of a descriptor is there to be read under `conditions`.
 pub(super) fn check_key(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     key: &[KeyPart],
     conditions: &[Condition],
 ) {
@@ -192,7 +199,7 @@ pub(super) fn check_key(
             KeyPart::DescriptorEntry { name, .. } => name,
             _ => "user",
         };
-        let fault = Fault::new("the key reads a descriptor, and `match` does not say which");
+        let fault = ConfigFault::new("the key reads a descriptor, and `match` does not say which");
         let help = format!(
             "say so in every condition: `descriptor: [{name}]`, or `descriptor: {{ {name}: \"\" }}` for one that has it among others"
         );
@@ -200,7 +207,8 @@ pub(super) fn check_key(
         return;
     }
     if key.contains(&KeyPart::Descriptor) && key.iter().filter(is_read).count() > 1 {
-        let fault = Fault::new("`descriptor` is all entries, so that none need be named beside it");
+        let fault =
+            ConfigFault::new("`descriptor` is all entries, so that none need be named beside it");
         reader.error(value.spot(), fault.help("remove the one, or the others"));
     }
     let patterns = conditions.iter().filter_map(|it| it.descriptor.as_ref());
@@ -211,13 +219,13 @@ pub(super) fn check_key(
 }
 
 /// Why a part of a key can never be read of such a descriptor.
-fn unreadable(part: &KeyPart, pattern: &DescriptorPattern) -> Option<Fault> {
+fn unreadable(part: &KeyPart, pattern: &DescriptorPattern) -> Option<ConfigFault> {
     let KeyPart::DescriptorEntry { name, nth } = part else {
         return None;
     };
-    let quoted = Fault::quote(name);
+    let quoted = ConfigFault::quote(name);
     let DescriptorPattern::Exactly(entries) = pattern else {
-        let fault = Fault::new("only in a list of entries can those of one key be counted");
+        let fault = ConfigFault::new("only in a list of entries can those of one key be counted");
         let help = format!("write `descriptor:{name}`, or a list of entries in `match`");
         return nth.map(|_| fault.help(help));
     };
@@ -225,17 +233,18 @@ fn unreadable(part: &KeyPart, pattern: &DescriptorPattern) -> Option<Fault> {
     match (there, nth) {
         (0, _) => {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-            let fault = Fault::new(format!("no descriptor in `match` has an entry {quoted}"));
+            let fault = ConfigFault::new(format!("no descriptor in `match` has an entry {quoted}"));
             Some(fault.help(format!("it has {}", names.join(", "))))
         }
         (2.., None) => {
-            let fault = Fault::new(format!("the descriptor in `match` has {there} of {quoted}"));
+            let fault =
+                ConfigFault::new(format!("the descriptor in `match` has {there} of {quoted}"));
             Some(fault.help(format!(
                 "say which: `descriptor:{name}#1` is the first of them"
             )))
         }
         (_, Some(nth)) if usize::from(*nth) > there => {
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "the descriptor in `match` has {there} of {quoted}, and the key reads number {nth}"
             ));
             Some(fault.help("count from 1, in the order of the list"))
@@ -246,7 +255,11 @@ fn unreadable(part: &KeyPart, pattern: &DescriptorPattern) -> Option<Fault> {
 
 /// Refuses conditions of one limit that look at descriptors one by one beside others that do not: it
 /// would be met by each of these, and once more by the request.
-pub(super) fn refuse_mixed(reader: &mut Reader<'_>, value: &Value<'_>, conditions: &[Condition]) {
+pub(super) fn refuse_mixed(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    conditions: &[Condition],
+) {
     let is_exact = |it: &Condition| {
         it.descriptor
             .as_ref()
@@ -254,7 +267,7 @@ pub(super) fn refuse_mixed(reader: &mut Reader<'_>, value: &Value<'_>, condition
     };
     let exact = conditions.iter().filter(|it| is_exact(it)).count();
     if exact > 0 && exact < conditions.len() {
-        let fault = Fault::new(
+        let fault = ConfigFault::new(
             "some of these conditions are for single descriptors, and others for whole requests",
         );
         let help = "write two limits: one with the lists of entries, one with the rest";
@@ -265,8 +278,8 @@ pub(super) fn refuse_mixed(reader: &mut Reader<'_>, value: &Value<'_>, condition
 /// Refuses a limit that is called as the hidden one is, where its buckets could be taken for those: where
 /// descriptors are counted at all.
 pub(super) fn refuse_override(
-    reader: &mut Reader<'_>,
-    items: &[Value<'_>],
+    reader: &mut ConfigReader<'_>,
+    items: &[ConfigValue<'_>],
     limits: &[Option<Limit>],
 ) {
     let is_described = |limit: &Limit| {
@@ -279,7 +292,7 @@ pub(super) fn refuse_override(
         let is_taken = |limit: &Limit| limit.name == Policy::override_name();
         let name = item.node.get("name");
         if let (true, Some(name)) = (limit.as_ref().is_some_and(is_taken), name) {
-            let fault = Fault::new(
+            let fault = ConfigFault::new(
                 "`override` is what the limits are called that descriptors bring themselves",
             );
             let spot = (name.place, format!("{}.name", item.path));

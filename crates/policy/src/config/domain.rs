@@ -1,27 +1,27 @@
 //! `domain`: what Envoy's rate limit service calls a policy.
 
 use super::environment::expand;
-use super::fault::Fault;
-use super::reader::{Reader, Value};
-use super::syntax::{Kind, Place};
+use super::fault::ConfigFault;
+use super::reader::{ConfigReader, ConfigValue};
+use super::syntax::{NodeKind, TextSpan};
 use std::collections::BTreeMap;
 
 /// Domains are at most this long.
 const DOMAIN_MAX: usize = 256;
 
 /// Reads a domain.
-pub(super) fn parse(text: &str) -> Result<String, Fault> {
+pub(super) fn parse(text: &str) -> Result<String, ConfigFault> {
     let is_long = text.chars().nth(DOMAIN_MAX).is_some();
     if text.is_empty() || is_long || text.chars().any(char::is_control) {
-        let fault = Fault::new(format!("{} cannot be a domain", Fault::quote(text)));
+        let fault = ConfigFault::new(format!("{} cannot be a domain", ConfigFault::quote(text)));
         return Err(fault.help("use 1 to 256 printable characters, as Envoy's `domain` has them"));
     }
     Ok(text.to_owned())
 }
 
 /// Refuses domains that two policies have: a policy without one has its name for it.
-pub(super) fn refuse_shared(reader: &mut Reader<'_>, policies: &[Value<'_>]) {
-    let mut seen: BTreeMap<String, Place> = BTreeMap::new();
+pub(super) fn refuse_shared(reader: &mut ConfigReader<'_>, policies: &[ConfigValue<'_>]) {
+    let mut seen: BTreeMap<String, TextSpan> = BTreeMap::new();
     let mut later = Vec::new();
     for policy in policies {
         match (field(policy, "domain"), field(policy, "name")) {
@@ -40,13 +40,13 @@ pub(super) fn refuse_shared(reader: &mut Reader<'_>, policies: &[Value<'_>]) {
             continue;
         };
         if let Some(place) = seen.get(&text) {
-            let message = format!("two policies have the domain {}", Fault::quote(&text));
+            let message = format!("two policies have the domain {}", ConfigFault::quote(&text));
             let known = "a policy without a domain is known by its name";
             let help = match reader.line_of(*place) {
                 Some(line) => format!("the other is on {line}; {known}"),
                 None => known.to_owned(),
             };
-            reader.error(domain.spot(), Fault::new(message).help(help));
+            reader.error(domain.spot(), ConfigFault::new(message).help(help));
         } else {
             seen.insert(text, domain.node.place);
         }
@@ -54,15 +54,15 @@ pub(super) fn refuse_shared(reader: &mut Reader<'_>, policies: &[Value<'_>]) {
 }
 
 /// The text of a value that has been read already, with its variables replaced.
-fn text(reader: &Reader<'_>, value: &Value<'_>) -> Option<String> {
+fn text(reader: &ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let environment = reader.environment_at(value.node.place);
     let text = expand(value.node.as_text()?, environment).ok()?;
     Some(text.trim().to_owned())
 }
 
 /// The value under a key of this map.
-fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
-    let Kind::Map(entries) = &value.node.kind else {
+fn field<'v>(value: &ConfigValue<'v>, name: &str) -> Option<ConfigValue<'v>> {
+    let NodeKind::Map(entries) = &value.node.kind else {
         return None;
     };
     let entry = entries.iter().find(|entry| entry.key.text == name)?;

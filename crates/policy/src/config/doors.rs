@@ -1,10 +1,10 @@
 //! Doors that will hardly do as they stand: told once listeners and store are known.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::listen::Listen;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::store::StoreSettings;
-use super::syntax::Kind;
+use super::syntax::NodeKind;
 use std::time::Duration;
 
 /// How long Envoy waits for its rate limit service unless told.
@@ -15,13 +15,13 @@ const IN_TIME: Duration = Duration::from_millis(10);
 
 /// Warns of doors that will hardly do, under `listen`.
 pub(super) fn warn(
-    reader: &mut Reader<'_>,
-    value: Option<&Value<'_>>,
+    reader: &mut ConfigReader<'_>,
+    value: Option<&ConfigValue<'_>>,
     listen: &Listen,
     store: &StoreSettings,
 ) {
     let door = |name: &str| {
-        let Kind::Map(entries) = &value?.node.kind else {
+        let NodeKind::Map(entries) = &value?.node.kind else {
             return None;
         };
         let entry = entries.iter().find(|entry| entry.key.text == name)?;
@@ -30,7 +30,7 @@ pub(super) fn warn(
     if let (Some(value), Some(_), Some(_)) = (door("grpc"), &listen.grpc, store.target.redis())
         && store.timeout > IN_TIME
     {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "Envoy waits {ENVOY_WAITS:?} for an answer unless told, and the store alone may take {:?}",
             store.timeout
         ));
@@ -42,7 +42,7 @@ pub(super) fn warn(
         let shows_certificate = resp.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         let is_open = resp.token.is_none() && !shows_certificate;
         if is_open && !resp.address.is_local() {
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "whoever reaches {} may take from any limit: the door asks for no token",
                 resp.address
             ));

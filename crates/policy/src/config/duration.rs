@@ -1,6 +1,6 @@
 //! Lengths of time as people write them: `20ms`, `5s`, `1h30m`, `10 minutes`.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 
 /// Units, with their length in microseconds and every way to write each.
 const UNITS: [(u64, &[&str]); 7] = [
@@ -24,15 +24,15 @@ const UNITS: [(u64, &[&str]); 7] = [
 /// assert!(duration("5").is_err());
 /// ```
 pub fn read(text: &str) -> Result<std::time::Duration, String> {
-    let micros = parse(text).map_err(Fault::into_sentence)?;
+    let micros = parse(text).map_err(ConfigFault::into_sentence)?;
     Ok(std::time::Duration::from_micros(micros))
 }
 
 /// Reads a length of time, in microseconds.
-pub(crate) fn parse(text: &str) -> Result<u64, Fault> {
+pub(crate) fn parse(text: &str) -> Result<u64, ConfigFault> {
     let mut rest = text.trim();
     if let Ok(number) = rest.parse::<u64>() {
-        return Err(Fault::new(format!("`{number}` has no unit"))
+        return Err(ConfigFault::new(format!("`{number}` has no unit"))
             .help(format!("write {number}ms or {number}s")));
     }
     if rest.is_empty() {
@@ -46,16 +46,17 @@ pub(crate) fn parse(text: &str) -> Result<u64, Fault> {
         let count = number(digits).ok_or_else(|| refused(text))?;
         let unit_us = unit_us(unit).ok_or_else(|| unknown_unit(text, unit))?;
         if unit_us >= last_unit_us {
-            return Err(
-                Fault::new(format!("{} has its units out of order", Fault::quote(text)))
-                    .help("write the larger unit first, each once, for example `1h30m`"),
-            );
+            return Err(ConfigFault::new(format!(
+                "{} has its units out of order",
+                ConfigFault::quote(text)
+            ))
+            .help("write the larger unit first, each once, for example `1h30m`"));
         }
         last_unit_us = unit_us;
         total = count
             .checked_mul(unit_us)
             .and_then(|part| total.checked_add(part))
-            .ok_or_else(|| Fault::new(format!("{} is too long", Fault::quote(text))))?;
+            .ok_or_else(|| ConfigFault::new(format!("{} is too long", ConfigFault::quote(text))))?;
         rest = after.trim_start();
     }
     Ok(total)
@@ -82,22 +83,28 @@ pub(super) fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) 
 }
 
 /// Why `unit` is not one.
-fn unknown_unit(text: &str, unit: &str) -> Fault {
+fn unknown_unit(text: &str, unit: &str) -> ConfigFault {
     match unit {
         "" => refused(text),
-        "month" | "months" | "mo" | "M" | "year" | "years" | "y" => Fault::new(format!(
+        "month" | "months" | "mo" | "M" | "year" | "years" | "y" => ConfigFault::new(format!(
             "{} is not the same length each time",
-            Fault::quote(unit)
+            ConfigFault::quote(unit)
         ))
         .help("periods have a fixed length; write 30d or 365d"),
-        _ => Fault::new(format!("{} is not a unit of time", Fault::quote(unit)))
-            .help("expected us, ms, s, min, h, d or w, for example `1h30m`"),
+        _ => ConfigFault::new(format!(
+            "{} is not a unit of time",
+            ConfigFault::quote(unit)
+        ))
+        .help("expected us, ms, s, min, h, d or w, for example `1h30m`"),
     }
 }
 
-fn refused(text: &str) -> Fault {
-    Fault::new(format!("{} is not a length of time", Fault::quote(text)))
-        .help("expected a whole number and a unit, for example `20ms`, `5s` or `1h30m`")
+fn refused(text: &str) -> ConfigFault {
+    ConfigFault::new(format!(
+        "{} is not a length of time",
+        ConfigFault::quote(text)
+    ))
+    .help("expected a whole number and a unit, for example `20ms`, `5s` or `1h30m`")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What surrounds a configuration: variables, and the files that hold secrets.
 
 use super::defaults::Setting;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 
 /// The largest value that variables may expand to, in bytes.
 const EXPANDED_MAX: usize = 64 << 10;
@@ -81,7 +81,7 @@ impl<F: Fn(&str) -> Option<String>> Environment for F {
 /// Replaces `${NAME}` and `${NAME:-default}` in `text`; `$${` stands for `${` itself.
 ///
 /// What a variable holds is taken as it is: it is neither YAML nor expanded again.
-pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String, Fault> {
+pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String, ConfigFault> {
     let mut expanded = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -93,12 +93,12 @@ pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String
         }
         expanded.push_str(before);
         let (inside, after) = after.split_once('}').ok_or_else(|| {
-            Fault::new("`${` is not closed")
+            ConfigFault::new("`${` is not closed")
                 .help("write ${NAME}, or $${ for the characters themselves")
         })?;
         expanded.push_str(&look_up(inside, environment)?);
         if expanded.len() > EXPANDED_MAX {
-            return Err(Fault::new(
+            return Err(ConfigFault::new(
                 "longer than 64 KiB once its variables are replaced",
             ));
         }
@@ -124,7 +124,7 @@ pub(super) fn variables(text: &str) -> Vec<String> {
 }
 
 /// The value for what stands between the braces.
-fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault> {
+fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, ConfigFault> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -132,9 +132,12 @@ fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault>
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !starts_well || !name.chars().all(is_name) {
-        let name = Fault::quote(name);
-        return Err(Fault::new(format!("{name} is not the name of a variable"))
-            .help("write ${NAME} or ${NAME:-default}; $${ stands for the characters themselves"));
+        let name = ConfigFault::quote(name);
+        return Err(
+            ConfigFault::new(format!("{name} is not the name of a variable")).help(
+                "write ${NAME} or ${NAME:-default}; $${ stands for the characters themselves",
+            ),
+        );
     }
     match (environment.variable(name), default) {
         (Some(value), None) => Ok(value),
@@ -143,10 +146,12 @@ fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault>
         (None, None) if !environment.looks_up() => {
             let message = format!("the variable `{name}` is not known: nothing is looked up here");
             let help = format!("{LOOK_UP}, or a default: ${{{name}:-value}}");
-            Err(Fault::new(message).help(help))
+            Err(ConfigFault::new(message).help(help))
         }
-        (None, None) => Err(Fault::new(format!("the variable `{name}` is not set"))
-            .help(format!("set it, or give a default: ${{{name}:-value}}"))),
+        (None, None) => Err(
+            ConfigFault::new(format!("the variable `{name}` is not set"))
+                .help(format!("set it, or give a default: ${{{name}:-value}}")),
+        ),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The line that a problem points at, fit to be shown: no secrets, nothing that could move a
 //! terminal's cursor, not too long.
 
-use super::syntax::Place;
+use super::syntax::TextSpan;
 use crate::mask::{HIDDEN, TELLTALE};
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ const HEADERS: &str = "_headers";
 const HEADERS_SET: [&str; 2] = ["set", "add"];
 
 /// The line of `text` at `place`, if it has one that is worth showing.
-pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
-    let Place::File {
+pub(super) fn excerpt(text: &str, place: TextSpan) -> Option<Excerpt> {
+    let TextSpan::File {
         line,
         column,
         width,
@@ -44,8 +44,8 @@ pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
     // A password is known by the `@` after it, which may stand beyond what is shown.
     let written = beginning(written, from.saturating_add(SEARCHED_MAX));
     let around = around(text, index);
-    let mut hidden = hidden_in(written, around == Around::Headers);
-    if around == Around::Secret {
+    let mut hidden = hidden_in(written, around == ExcerptScope::Headers);
+    if around == ExcerptScope::Secret {
         hidden.insert(0, 0..written.len());
     }
     let shown = window(hide(written, &hidden), from);
@@ -152,7 +152,7 @@ fn value_after(text: &str) -> Option<&str> {
 
 /// What a line stands in that begins on a line above.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Around {
+enum ExcerptScope {
     Nothing,
     /// `request_headers:` or `response_headers:`.
     Headers,
@@ -161,25 +161,25 @@ enum Around {
 }
 
 /// What the line stands in.
-fn around(text: &str, index: usize) -> Around {
+fn around(text: &str, index: usize) -> ExcerptScope {
     let mut secret_indent = None;
     let mut headers_indent = None;
-    let mut around = Around::Nothing;
+    let mut around = ExcerptScope::Nothing;
     for line in text.lines().take(index.saturating_add(1)) {
         let indent = line.len().saturating_sub(line.trim_start().len());
         let is_in = |outer: Option<usize>| {
             outer.is_some_and(|outer| indent > outer || line.trim().is_empty())
         };
         if is_in(secret_indent) {
-            around = Around::Secret;
+            around = ExcerptScope::Secret;
             continue;
         }
         let is_below_headers = is_in(headers_indent);
         around = if is_below_headers {
-            Around::Headers
+            ExcerptScope::Headers
         } else {
             headers_indent = is_headers(line).then_some(indent);
-            Around::Nothing
+            ExcerptScope::Nothing
         };
         let goes_on = |range: &Range<usize>| {
             let value = line.get(range.clone()).unwrap_or_default();
@@ -264,10 +264,10 @@ fn without_scheme(text: &str) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::{excerpt, hide_passwords};
-    use crate::config::syntax::Place;
+    use crate::config::syntax::TextSpan;
 
     fn line(text: &str, line: usize) -> String {
-        let place = Place::at(line, 1, 1);
+        let place = TextSpan::at(line, 1, 1);
         excerpt(text, place).unwrap().line
     }
 
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn of_a_long_line_the_part_that_matters_is_shown() {
         let text = format!("{}HERE{}", "a".repeat(200), "b".repeat(200));
-        let place = Place::at(1, 201, 4);
+        let place = TextSpan::at(1, 201, 4);
         let shown = excerpt(&text, place).unwrap();
         let line = format!("…{}HERE{}…", "a".repeat(60), "b".repeat(56));
         assert_eq!(shown.line, line);

@@ -2,7 +2,7 @@
 
 /// What is wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ConfigFault {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
 }
@@ -16,7 +16,7 @@ const MESSAGE_MAX: usize = 400;
 /// Longer help is cut. It may list all fields of a section.
 const HELP_MAX: usize = 1_000;
 
-impl Fault {
+impl ConfigFault {
     /// A fault that speaks for itself.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
         Self {

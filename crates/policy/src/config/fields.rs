@@ -13,9 +13,9 @@ use super::route::ROUTE;
 use super::sources::SOURCE;
 use super::statsd::STATSD;
 use super::store::STORE;
-use super::table::Field;
+use super::table::FieldRow;
+use super::table::FieldTable;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
-use super::table::Table;
 use super::traces::{LOGS, TRACES};
 use super::words::{
     ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_CHANGE, ON_FAILURE, ON_REFUSAL, PATHS,
@@ -41,7 +41,7 @@ pub(crate) const KEY_PARTS_MAX: usize = 8;
 pub(super) const ENTRIES_MAX: usize = 16;
 
 /// The whole configuration.
-pub(super) static CONFIG: Table = Table {
+pub(super) static CONFIG: FieldTable = FieldTable {
     what: "the configuration",
     fields: &[
         optional(
@@ -125,7 +125,7 @@ pub(super) static CONFIG: Table = Table {
 };
 
 /// `listen`.
-pub(super) static LISTEN: Table = Table {
+pub(super) static LISTEN: FieldTable = FieldTable {
     what: "`listen`",
     fields: &[
         optional("http", DOOR, "The HTTP API: checks and forward-auth."),
@@ -144,7 +144,7 @@ pub(super) static LISTEN: Table = Table {
 const DOOR: Shape = Either(&[Text("127.0.0.1:8080"), Map(&LISTENER)]);
 
 /// A door with more than an address.
-pub(super) static LISTENER: Table = Table {
+pub(super) static LISTENER: FieldTable = FieldTable {
     what: "listener",
     fields: &[
         required(
@@ -191,7 +191,7 @@ pub(super) static LISTENER: Table = Table {
 pub(super) const CONNECTIONS_MAX: u64 = 1_000_000;
 
 /// The TLS of a door.
-pub(super) static TLS: Table = Table {
+pub(super) static TLS: FieldTable = FieldTable {
     what: "`tls`",
     fields: &[
         required(
@@ -217,7 +217,7 @@ pub(super) static TLS: Table = Table {
 pub(super) const TEMPLATE: Shape = Text("ratelimit:{limit}:{key}");
 
 /// A policy.
-pub(super) static POLICY: Table = Table {
+pub(super) static POLICY: FieldTable = FieldTable {
     what: "policy",
     fields: &[
         required(
@@ -260,7 +260,7 @@ pub(super) static POLICY: Table = Table {
 };
 
 /// How a policy takes reservations.
-pub(super) static RESERVE: Table = Table {
+pub(super) static RESERVE: FieldTable = FieldTable {
     what: "`reserve`",
     fields: &[
         optional(
@@ -278,7 +278,7 @@ pub(super) static RESERVE: Table = Table {
 };
 
 /// A limit.
-pub(super) static LIMIT: Table = Table {
+pub(super) static LIMIT: FieldTable = FieldTable {
     what: "limit",
     fields: &[
         required(
@@ -406,7 +406,7 @@ pub(super) static LIMIT: Table = Table {
 };
 
 /// One way in which a limit applies: all of it must hold.
-pub(super) static CONDITION: Table = Table {
+pub(super) static CONDITION: FieldTable = FieldTable {
     what: "condition",
     fields: &[
         PATH,
@@ -433,28 +433,28 @@ pub(super) static CONDITION: Table = Table {
 };
 
 /// One way in which a route is taken: all of it must hold.
-pub(super) static PLACE: Table = Table {
+pub(super) static PLACE: FieldTable = FieldTable {
     what: "condition of a route",
     fields: &[PATH, METHOD, HOST],
     exactly_one: &[],
 };
 
-const PATH: Field = optional(
+const PATH: FieldRow = optional(
     "path",
     Text("/api/*/users$"),
     "Segments; `*` is one, `**` any number; a prefix unless it ends in `$`.",
 );
 
-const METHOD: Field = optional("method", TEXTS, "Any of these methods.");
+const METHOD: FieldRow = optional("method", TEXTS, "Any of these methods.");
 
-const HOST: Field = optional(
+const HOST: FieldRow = optional(
     "host",
     TEXTS,
     "Any of these hosts; `*.example.com` is every host under it.",
 );
 
 /// A band with more than a rate.
-pub(super) static BAND: Table = Table {
+pub(super) static BAND: FieldTable = FieldTable {
     what: "band",
     fields: &[
         required("rate", Text("1000/h"), "An amount per period."),
@@ -478,8 +478,8 @@ const BURST: Shape = Whole(0, u64::MAX);
 /// One text or a list of them.
 pub(super) const TEXTS: Shape = Either(&[Text(""), List(&Text(""))]);
 
-pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field {
+pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> FieldRow {
+    FieldRow {
         name,
         shape,
         about,
@@ -487,8 +487,8 @@ pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static s
     }
 }
 
-pub(crate) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field {
+pub(crate) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> FieldRow {
+    FieldRow {
         name,
         shape,
         about,

@@ -1,6 +1,6 @@
 //! Paths that are written for another router: regular expressions, and parameters such as `:id`.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 
 /// What patterns have instead.
 const HELP: &str =
@@ -29,7 +29,7 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
     Some(match written.as_str() {
         _ if !is_pattern => HELP.to_owned(),
         "" => format!("write `/`; {HELP}"),
-        written => format!("write {}; {HELP}", Fault::quote(written)),
+        written => format!("write {}; {HELP}", ConfigFault::quote(written)),
     })
 }
 

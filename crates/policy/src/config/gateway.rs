@@ -3,11 +3,11 @@
 use super::Config;
 use super::band;
 use super::environment::{Environment, NoEnvironment};
-use super::fault::Fault;
-use super::problem::{ConfigErrors, Problem};
-use super::reader::Reader;
+use super::fault::ConfigFault;
+use super::problem::{ConfigErrors, ConfigProblem};
+use super::reader::ConfigReader;
 use super::route::upstream_url;
-use super::syntax::Place;
+use super::syntax::TextSpan;
 use serde_json::json;
 use tidegate_core::Algorithm;
 
@@ -54,17 +54,17 @@ impl Config {
         let twice =
             (1..urls.len()).find(|at| urls.iter().take(*at).any(|it| urls.get(*at) == Some(it)));
         if let Some(written) = twice.and_then(|at| upstreams.get(at)) {
-            let fault = Fault::new("this upstream is there already").help("name each once");
+            let fault = ConfigFault::new("this upstream is there already").help("name each once");
             problems.extend(check("--upstream", written.as_ref(), Err(fault)));
         }
         if upstreams.is_empty() {
-            let fault = Fault::new("there is no upstream");
+            let fault = ConfigFault::new("there is no upstream");
             let help = "say where requests go, for example `--upstream http://127.0.0.1:9001`";
             problems.extend(check("--upstream", "", Err(fault.help(help))));
         }
         if let Some(written) = limit {
             let band = band::parse(written.trim(), Algorithm::TokenBucket, None);
-            let band = band.map(|_| ()).map_err(Fault::new);
+            let band = band.map(|_| ()).map_err(ConfigFault::new);
             problems.extend(check("--limit", written, band));
         }
         if !problems.is_empty() {
@@ -75,9 +75,9 @@ impl Config {
 }
 
 /// What is wrong with a flag, if anything is.
-fn check(flag: &str, written: &str, read: Result<(), Fault>) -> Vec<Problem> {
-    let mut reader = Reader::new(flag, written, &NoEnvironment);
-    let place = Place::at(1, 1, written.chars().count().max(1));
+fn check(flag: &str, written: &str, read: Result<(), ConfigFault>) -> Vec<ConfigProblem> {
+    let mut reader = ConfigReader::new(flag, written, &NoEnvironment);
+    let place = TextSpan::at(1, 1, written.chars().count().max(1));
     if let Err(fault) = read {
         reader.error((place, flag.to_owned()), fault);
     }

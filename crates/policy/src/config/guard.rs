@@ -1,23 +1,23 @@
 //! `guards`: lists that are asked before any limit.
 
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{TEXTS, optional, required};
 use super::key;
-use super::policy::{Names, refuse_too_many};
-use super::reader::{Reader, Value};
+use super::policy::{DistinctNames, refuse_too_many};
+use super::reader::{ConfigReader, ConfigValue};
 use super::respond::{self, REFUSAL};
 use super::store::{StoreSettings, StoreTarget};
 use super::table::Shape::{Flag, Map, Text, Word};
-use super::table::{Fields, Table};
+use super::table::{FieldReader, FieldTable};
 use super::words::{FLAG, PLAIN_MODE, REASON};
-use crate::guard::{Effect, Guard, MEMBER_BYTES_MAX, Member, Origin, Reason};
+use crate::guard::{AddressMember, AnswerReason, Guard, GuardEffect, ListOrigin, MEMBER_BYTES_MAX};
 use crate::limit::{AddressRules, KeyPart};
 use crate::respond::Layer;
 use std::time::Duration;
 
 /// A guard.
-pub(super) static GUARD: Table = Table {
+pub(super) static GUARD: FieldTable = FieldTable {
     what: "guard",
     fields: &[
         required("name", Text("blacklist"), "Its name, unique among guards."),
@@ -73,7 +73,7 @@ pub(super) static GUARD: Table = Table {
 };
 
 /// A set in Redis.
-static REDIS: Table = Table {
+static REDIS: FieldTable = FieldTable {
     what: "`redis`",
     fields: &[
         required("set", Text("BlacklistIPsSet"), "The key of the set."),
@@ -87,7 +87,7 @@ static REDIS: Table = Table {
 };
 
 /// What guards have in common.
-pub(super) struct Around<'a> {
+pub(super) struct GuardScope<'a> {
     /// What clients are told.
     pub(super) respond: &'a Layer,
     /// Where buckets live.
@@ -98,13 +98,13 @@ pub(super) struct Around<'a> {
 
 /// Reads `guards`.
 pub(super) fn read_all(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    around: &Around<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    around: &GuardScope<'_>,
 ) -> Vec<Guard> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), Guard::MOST);
-    let mut names = Names::new("guards");
+    let mut names = DistinctNames::new("guards");
     let guards = items.iter().take(Guard::MOST);
     guards
         .filter_map(|item| guard(reader, item, &mut names, around))
@@ -112,10 +112,10 @@ pub(super) fn read_all(
 }
 
 fn guard(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    names: &mut Names,
-    around: &Around<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    names: &mut DistinctNames,
+    around: &GuardScope<'_>,
 ) -> Option<Guard> {
     let fields = reader.fields(value, &GUARD)?;
     let name = fields
@@ -129,15 +129,15 @@ fn guard(
     let mode = reader.setting(&fields, "mode", |word| PLAIN_MODE.parse(word));
     let told = reader.setting(&fields, "reason", |word| REASON.parse(word));
     let reason = told.unwrap_or(match &subject {
-        Some((_, KeyPart::Ip)) => Reason::Blacklisted,
-        _ => Reason::Blocked,
+        Some((_, KeyPart::Ip)) => AnswerReason::Blacklisted,
+        _ => AnswerReason::Blocked,
     });
     let below = around.respond.refusal_for(reason);
     let refusal = fields
         .get("respond")
         .and_then(|value| respond::read_refusal(reader, &value, &below));
     let (effect, subject) = subject?;
-    if effect == Effect::Exempt {
+    if effect == GuardEffect::Exempt {
         refuse_unspoken(reader, &fields);
     }
     Some(Guard {
@@ -146,8 +146,8 @@ fn guard(
         subject,
         effect,
         reason: match effect {
-            Effect::Exempt => Reason::Exempt,
-            Effect::Refuse => reason,
+            GuardEffect::Exempt => AnswerReason::Exempt,
+            GuardEffect::Refuse => reason,
         },
         origin: origin?,
         refresh: refresh.unwrap_or(Guard::REFRESH),
@@ -159,20 +159,20 @@ fn guard(
 
 /// Whose value is looked up, and what follows.
 fn subject(
-    reader: &mut Reader<'_>,
-    guard: &Value<'_>,
-    fields: &Fields<'_>,
-) -> Option<(Effect, KeyPart)> {
+    reader: &mut ConfigReader<'_>,
+    guard: &ConfigValue<'_>,
+    fields: &FieldReader<'_>,
+) -> Option<(GuardEffect, KeyPart)> {
     let (effect, value) = match (fields.get("refuse"), fields.get("exempt")) {
-        (Some(value), None) => (Effect::Refuse, value),
-        (None, Some(value)) => (Effect::Exempt, value),
+        (Some(value), None) => (GuardEffect::Refuse, value),
+        (None, Some(value)) => (GuardEffect::Exempt, value),
         (Some(_), Some(value)) => {
-            let fault = Fault::new("a guard has both `refuse` and `exempt`");
+            let fault = ConfigFault::new("a guard has both `refuse` and `exempt`");
             reader.error(value.key_spot(), fault.help("write one of the two"));
             return None;
         }
         (None, None) => {
-            let fault = Fault::new("a guard needs `refuse` or `exempt`");
+            let fault = ConfigFault::new("a guard needs `refuse` or `exempt`");
             let help = "say whose value is looked up, for example `refuse: ip`";
             reader.error(guard.spot(), fault.help(help));
             return None;
@@ -180,7 +180,7 @@ fn subject(
     };
     let part = reader.parse(&value, key::part)?;
     if matches!(part, KeyPart::Global | KeyPart::Group | KeyPart::Descriptor) {
-        let fault = Fault::new("this is no single value that a list could have");
+        let fault = ConfigFault::new("this is no single value that a list could have");
         let help = "for example `ip`, `user`, `api-key`, `attr:project` or `descriptor:NAME`";
         reader.error(value.spot(), fault.help(help));
         return None;
@@ -190,24 +190,28 @@ fn subject(
 
 /// Where the list comes from.
 fn origin(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     subject: Option<&KeyPart>,
-    around: &Around<'_>,
-) -> Option<Origin> {
+    around: &GuardScope<'_>,
+) -> Option<ListOrigin> {
     if let Some(value) = fields.get("list") {
         refuse_unread(reader, fields);
         let members = members(reader, &value, subject, around.addresses);
-        return Some(Origin::List(members.into()));
+        return Some(ListOrigin::List(members.into()));
     }
     if let Some(value) = fields.get("file") {
         let path = reader.text(&value)?;
         // Of a source, no file at all: whoever can write it could then learn which there are.
         let there = reader.environment_at(value.node.place).has_file(&path);
-        let there = there
-            .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
+        let there = there.map_err(|why| {
+            ConfigFault::new(format!(
+                "{} cannot be read: {why}",
+                ConfigFault::quote(&path)
+            ))
+        });
         reader.accept(&value, there)?;
-        return Some(Origin::File(path));
+        return Some(ListOrigin::File(path));
     }
     redis(reader, &fields.get("redis")?, around.store)
 }
@@ -215,8 +219,8 @@ fn origin(
 /// The members of a list that is written here. Unlike those that come from elsewhere, each must be
 /// one.
 fn members(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     subject: Option<&KeyPart>,
     rules: AddressRules,
 ) -> Vec<String> {
@@ -228,12 +232,18 @@ fn members(
     members
 }
 
-fn member(text: &str, subject: Option<&KeyPart>, rules: AddressRules) -> Result<String, Fault> {
-    if subject == Some(&KeyPart::Ip) && Member::parse(text, rules).is_none() {
-        let message = format!("{} is neither an address nor a network", Fault::quote(text));
-        return Err(
-            Fault::new(message).help("for example `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`")
+fn member(
+    text: &str,
+    subject: Option<&KeyPart>,
+    rules: AddressRules,
+) -> Result<String, ConfigFault> {
+    if subject == Some(&KeyPart::Ip) && AddressMember::parse(text, rules).is_none() {
+        let message = format!(
+            "{} is neither an address nor a network",
+            ConfigFault::quote(text)
         );
+        return Err(ConfigFault::new(message)
+            .help("for example `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`"));
     }
     // Not quoted: it may be a secret.
     if text.is_empty() || text.len() > MEMBER_BYTES_MAX {
@@ -241,12 +251,16 @@ fn member(text: &str, subject: Option<&KeyPart>, rules: AddressRules) -> Result<
             "a listed value has 1 to {MEMBER_BYTES_MAX} bytes, this one {}",
             text.len()
         );
-        return Err(Fault::new(message));
+        return Err(ConfigFault::new(message));
     }
     Ok(text.to_owned())
 }
 
-fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreTarget) -> Option<Origin> {
+fn redis(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    store: &StoreTarget,
+) -> Option<ListOrigin> {
     let fields = reader.fields(value, &REDIS)?;
     let set = reader.setting(&fields, "set", set);
     let at = match fields.get("url") {
@@ -254,39 +268,40 @@ fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreTarget) -> Opt
         None => None,
     };
     if at.is_none() && store.redis().is_none() {
-        let fault =
-            Fault::new("buckets live in this process, so there is no Redis that has this set");
+        let fault = ConfigFault::new(
+            "buckets live in this process, so there is no Redis that has this set",
+        );
         let help = "say where it is: `redis: { set: …, url: redis://HOST }`";
         reader.error(value.spot(), fault.help(help));
         return None;
     }
-    Some(Origin::Redis { set: set?, at })
+    Some(ListOrigin::Redis { set: set?, at })
 }
 
-fn set(text: &str) -> Result<String, Fault> {
+fn set(text: &str) -> Result<String, ConfigFault> {
     if (1..=MEMBER_BYTES_MAX).contains(&text.len()) {
         return Ok(text.to_owned());
     }
-    Err(Fault::new("this cannot be the key of a set").help("for example `BlacklistIPsSet`"))
+    Err(ConfigFault::new("this cannot be the key of a set").help("for example `BlacklistIPsSet`"))
 }
 
-fn target(url: &str) -> Result<Box<super::RedisSettings>, Fault> {
+fn target(url: &str) -> Result<Box<super::RedisSettings>, ConfigFault> {
     let expected = "expected a URL, for example `redis://127.0.0.1:6379`";
     let settings = StoreSettings::from_url(url).map_err(|errors| {
         let message = errors.problems().first().map(|it| it.message().to_owned());
-        Fault::new(message.unwrap_or_else(|| "this is no URL".to_owned())).help(expected)
+        ConfigFault::new(message.unwrap_or_else(|| "this is no URL".to_owned())).help(expected)
     })?;
     match settings.target {
         StoreTarget::Redis(redis) => Ok(redis),
-        StoreTarget::Memory => Err(Fault::new("`memory` has no sets").help(expected)),
+        StoreTarget::Memory => Err(ConfigFault::new("`memory` has no sets").help(expected)),
     }
 }
 
 /// What says how a list is read again says nothing of one that is written here.
-fn refuse_unread(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+fn refuse_unread(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in ["refresh", "timeout"] {
         if let Some(value) = fields.get(name) {
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "`{name}` has no effect: `list` is read with the configuration"
             ))
             .help(format!("remove `{name}`, or use `file` or `redis`"));
@@ -296,10 +311,11 @@ fn refuse_unread(reader: &mut Reader<'_>, fields: &Fields<'_>) {
 }
 
 /// Whoever is exempt is told nothing.
-fn refuse_unspoken(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+fn refuse_unspoken(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in ["reason", "respond"] {
         if let Some(value) = fields.get(name) {
-            let fault = Fault::new(format!("`{name}` has no effect: `exempt` refuses nobody"));
+            let fault =
+                ConfigFault::new(format!("`{name}` has no effect: `exempt` refuses nobody"));
             reader.error(
                 value.key_spot(),
                 fault.help(format!("remove `{name}`, or use `refuse`")),
@@ -308,11 +324,11 @@ fn refuse_unspoken(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-fn refresh(text: &str) -> Result<Duration, Fault> {
+fn refresh(text: &str) -> Result<Duration, ConfigFault> {
     within(text, 100_000..=86_400_000_000, "100ms to 1d", "`5s`")
 }
 
-fn timeout(text: &str) -> Result<Duration, Fault> {
+fn timeout(text: &str) -> Result<Duration, ConfigFault> {
     within(text, 1_000..=300_000_000, "1ms to 5min", "`5s`")
 }
 
@@ -321,11 +337,11 @@ fn within(
     range: std::ops::RangeInclusive<u64>,
     words: &str,
     example: &str,
-) -> Result<Duration, Fault> {
+) -> Result<Duration, ConfigFault> {
     let micros = duration::parse(text)?;
     if range.contains(&micros) {
         return Ok(Duration::from_micros(micros));
     }
-    let message = format!("{} is not from {words}", Fault::quote(text));
-    Err(Fault::new(message).help(format!("for example {example}")))
+    let message = format!("{} is not from {words}", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help(format!("for example {example}")))
 }

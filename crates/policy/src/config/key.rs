@@ -1,9 +1,9 @@
 //! `key`: whose bucket.
 
 use super::descriptor;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::KEY_PARTS_MAX;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::header_name;
 use super::words::KEY;
 use crate::limit::KeyPart;
@@ -12,10 +12,10 @@ use crate::limit::KeyPart;
 const ATTRIBUTE_MAX: usize = 64;
 
 /// Reads a key: one part, or a list of them.
-pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<KeyPart> {
     let items = reader.one_or_many(value);
     if items.len() > KEY_PARTS_MAX {
-        let fault = Fault::new(format!("a key has at most {KEY_PARTS_MAX} parts"));
+        let fault = ConfigFault::new(format!("a key has at most {KEY_PARTS_MAX} parts"));
         reader.error(value.key_spot(), fault);
         return Vec::new();
     }
@@ -25,13 +25,13 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
             continue;
         };
         if part == KeyPart::Global && items.len() > 1 {
-            let fault = Fault::new("`global` is one bucket for all, so it stands alone");
+            let fault = ConfigFault::new("`global` is one bucket for all, so it stands alone");
             reader.error(
                 item.spot(),
                 fault.help("remove `global`, or the other parts"),
             );
         } else if parts.contains(&part) {
-            let fault = Fault::new("this part of the key is there already");
+            let fault = ConfigFault::new("this part of the key is there already");
             reader.error(item.spot(), fault.help("remove it"));
         } else {
             parts.push(part);
@@ -47,7 +47,7 @@ pub fn read_part(text: &str) -> Option<KeyPart> {
 }
 
 /// Reads one part of a key.
-pub(crate) fn part(text: &str) -> Result<KeyPart, Fault> {
+pub(crate) fn part(text: &str) -> Result<KeyPart, ConfigFault> {
     if let Some(part) = KEY.get(text) {
         return Ok(part());
     }
@@ -67,8 +67,8 @@ pub(crate) fn part(text: &str) -> Result<KeyPart, Fault> {
     }
 }
 
-fn unknown(text: &str) -> Fault {
-    Fault::new(format!("{} is not a key", Fault::quote(text)))
+fn unknown(text: &str) -> ConfigFault {
+    ConfigFault::new(format!("{} is not a key", ConfigFault::quote(text)))
 }
 
 fn suggestion(text: &str) -> String {
@@ -87,13 +87,16 @@ fn suggestion(text: &str) -> String {
 }
 
 /// Reads the name of an attribute.
-pub(super) fn attribute_name(text: &str) -> Result<String, Fault> {
+pub(super) fn attribute_name(text: &str) -> Result<String, ConfigFault> {
     let belongs = |c: char| c.is_ascii_graphic();
     if !text.is_empty() && text.len() <= ATTRIBUTE_MAX && text.chars().all(belongs) {
         Ok(text.to_owned())
     } else {
-        let message = format!("{} cannot be the name of an attribute", Fault::quote(text));
-        Err(Fault::new(message)
+        let message = format!(
+            "{} cannot be the name of an attribute",
+            ConfigFault::quote(text)
+        );
+        Err(ConfigFault::new(message)
             .help("use up to 64 visible ASCII characters, for example `attr:project`"))
     }
 }

@@ -1,33 +1,33 @@
 //! A limit: whom it applies to, whose bucket, how much.
 
-use super::band::{self, Counting};
+use super::band::{self, BandDefaults};
 use super::block;
 use super::condition;
 use super::descriptor;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::LIMIT;
 use super::key;
-use super::naming::Naming;
+use super::naming::KeyNamer;
 use super::planned;
-use super::policy::Names;
-use super::reader::{Reader, Value};
+use super::policy::DistinctNames;
+use super::reader::{ConfigReader, ConfigValue};
 use super::respond;
 use super::scalar::whole;
-use super::table::Fields;
+use super::table::FieldReader;
 use super::template;
 use super::unlimited;
 use super::waiting;
 use super::warn;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_CHANGE, ON_FAILURE};
-use crate::limit::{Band, Charge, Condition, Evaluate, KeyPart, Limit, Missing, Waiting};
-use crate::plan::{Plan, PlanSource};
+use crate::limit::{Band, ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, WaitRules};
+use crate::plan::{PlanSource, PlannedRate};
 use crate::respond::RefusalLayer;
 use tidegate_core::{Algorithm, Mode, OnChange};
 
 /// What the limits of a policy have in common.
-pub(super) struct Around<'a> {
-    pub(super) names: Names,
-    pub(super) naming: &'a mut Naming,
+pub(super) struct LimitScope<'a> {
+    pub(super) names: DistinctNames,
+    pub(super) naming: &'a mut KeyNamer,
     /// How the policy refuses.
     pub(super) refusal: &'a RefusalLayer,
     /// How its limits come together.
@@ -37,14 +37,14 @@ pub(super) struct Around<'a> {
     /// Whether it takes reservations.
     pub(super) reserves: bool,
     /// When its limits charge a cost that does not fit, where they do not set it.
-    pub(super) charge: Charge,
+    pub(super) charge: ChargeTime,
 }
 
 /// Reads a limit.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    around: &mut Around<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    around: &mut LimitScope<'_>,
 ) -> Option<Limit> {
     let fields = reader.fields(value, &LIMIT)?;
     let name = fields
@@ -104,7 +104,11 @@ pub(super) fn read(
 }
 
 /// Whose bucket.
-fn key(reader: &mut Reader<'_>, fields: &Fields<'_>, conditions: &[Condition]) -> Vec<KeyPart> {
+fn key(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    conditions: &[Condition],
+) -> Vec<KeyPart> {
     let key = match fields.get("key") {
         Some(value) => {
             let key = key::read(reader, &value);
@@ -121,8 +125,8 @@ fn key(reader: &mut Reader<'_>, fields: &Fields<'_>, conditions: &[Condition]) -
 
 /// Enforced, only watched, or one of several quotas.
 fn mode(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     evaluate: Evaluate,
     missing: Option<Missing>,
 ) -> (Mode, bool) {
@@ -132,12 +136,12 @@ fn mode(
         return (mode, false);
     };
     if evaluate != Evaluate::Each {
-        let fault = Fault::new("`mode: quota` needs limits that count apart from each other");
+        let fault = ConfigFault::new("`mode: quota` needs limits that count apart from each other");
         let help = "use `evaluate: each` in the policy, or remove `mode`";
         reader.error(value.spot(), fault.help(help));
     }
     if let (Some(Missing::Refuse), Some(value)) = (missing, fields.get("missing")) {
-        let fault = Fault::new("one quota of several refuses nobody by itself");
+        let fault = ConfigFault::new("one quota of several refuses nobody by itself");
         let help = "use `missing: skip` or `missing: address`, or remove `mode: quota`";
         reader.error(value.spot(), fault.help(help));
     }
@@ -146,25 +150,25 @@ fn mode(
 
 /// How a limit counts.
 #[derive(Default)]
-struct Counted {
+struct LimitCounting {
     bands: Vec<Band>,
-    plan: Option<Plan>,
+    plan: Option<PlannedRate>,
     algorithm: Algorithm,
-    charge: Charge,
-    waiting: Option<Waiting>,
+    charge: ChargeTime,
+    waiting: Option<WaitRules>,
     block: Option<Band>,
     refundable: bool,
 }
 
 fn counted(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    around: &Around<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    around: &LimitScope<'_>,
     mode: Mode,
-) -> Counted {
+) -> LimitCounting {
     if unlimited::is_unlimited(reader, fields) {
         unlimited::check(reader, fields);
-        return Counted::default();
+        return LimitCounting::default();
     }
     let charge = reader.setting(fields, "charge", |word| CHARGE.parse(word));
     let charge = charge.unwrap_or(around.charge);
@@ -172,7 +176,7 @@ fn counted(
     let overdraft = overdraft(reader, fields, charge, around.reserves);
     let waiting = waiting::read(reader, fields, mode, charge, around.evaluate);
     let refundable = reader.setting(fields, "refundable", |word| FLAG.parse(word));
-    let counting = Counting {
+    let counting = BandDefaults {
         algorithm,
         overdraft,
         refundable: refundable.unwrap_or(false),
@@ -183,7 +187,7 @@ fn counted(
         Some((bands, plan)) => (bands, plan),
         None => (band::read_all(reader, fields, counting), None),
     };
-    Counted {
+    LimitCounting {
         bands,
         plan,
         algorithm,
@@ -195,7 +199,7 @@ fn counted(
 }
 
 /// The algorithm and how its windows align.
-fn algorithm(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Algorithm {
+fn algorithm(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Algorithm {
     let written = reader.setting(fields, "algorithm", |word| ALGORITHM.parse(word));
     let algorithm = written.unwrap_or_default();
     let Some(value) = fields.get("align") else {
@@ -206,7 +210,7 @@ fn algorithm(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Algorithm {
         (Algorithm::FixedWindow(_), Some(align)) => Algorithm::FixedWindow(align),
         // Without knowing the algorithm there is nothing to say about the alignment.
         (_, Some(_)) if written.is_some() || fields.get("algorithm").is_none() => {
-            let fault = Fault::new("only fixed windows can be aligned")
+            let fault = ConfigFault::new("only fixed windows can be aligned")
                 .help("add `algorithm: fixed-window`, or remove `align`");
             reader.error(value.key_spot(), fault);
             algorithm
@@ -216,12 +220,17 @@ fn algorithm(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Algorithm {
 }
 
 /// What becomes of buckets when numbers change.
-fn on_change(reader: &mut Reader<'_>, fields: &Fields<'_>, algorithm: Algorithm) -> OnChange {
+fn on_change(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    algorithm: Algorithm,
+) -> OnChange {
     let on_change = reader.setting(fields, "on_change", |word| ON_CHANGE.parse(word));
     let is_log = matches!(algorithm, Algorithm::SlidingLog | Algorithm::BucketedWindow);
     match (on_change, fields.get("on_change")) {
         (Some(OnChange::Scale), Some(value)) if is_log => {
-            let fault = Fault::new("the algorithm remembers single units, which cannot be scaled");
+            let fault =
+                ConfigFault::new("the algorithm remembers single units, which cannot be scaled");
             let help = "use `on_change: keep` or `on_change: reset`, or `algorithm: token-bucket`, `fixed-window` or `sliding-window`";
             reader.error(value.spot(), fault.help(help));
             OnChange::Keep
@@ -231,11 +240,17 @@ fn on_change(reader: &mut Reader<'_>, fields: &Fields<'_>, algorithm: Algorithm)
 }
 
 /// The documents of the open layout do not say of what a value is a share.
-fn refuse_scaled(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit, naming: &Naming) {
+fn refuse_scaled(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    limit: &Limit,
+    naming: &KeyNamer,
+) {
     if let (OnChange::Scale, Some(value)) = (limit.on_change(), fields.get("on_change"))
         && naming.is_open(limit)
     {
-        let fault = Fault::new("the open layout does not remember of what a bucket was a share");
+        let fault =
+            ConfigFault::new("the open layout does not remember of what a bucket was a share");
         let help = "use `on_change: keep` or `on_change: reset`, or `layout: packed` in `store`";
         reader.error(value.spot(), fault.help(help));
     }
@@ -243,16 +258,16 @@ fn refuse_scaled(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit, na
 
 /// How far below empty charges may go; `None` is the amount of each band.
 fn overdraft(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    charge: Charge,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    charge: ChargeTime,
     reserves: bool,
 ) -> Option<u64> {
     let Some(value) = fields.get("overdraft") else {
-        return (charge != Charge::EvenIfRefused).then_some(0);
+        return (charge != ChargeTime::EvenIfRefused).then_some(0);
     };
-    if charge == Charge::IfFits && !reserves {
-        let fault = Fault::new(
+    if charge == ChargeTime::IfFits && !reserves {
+        let fault = ConfigFault::new(
             "`overdraft` has no effect unless a cost is always charged or the policy has `reserve`",
         );
         let fault = fault.help("add `charge: always`, or remove `overdraft`");
@@ -262,10 +277,11 @@ fn overdraft(
     Some(overdraft.unwrap_or(0))
 }
 
-fn warn_about_missing(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &[KeyPart]) {
+fn warn_about_missing(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, key: &[KeyPart]) {
     if let (Some(value), [KeyPart::Global]) = (fields.get("missing"), key) {
-        let fault = Fault::new("`missing` has no effect: one bucket for all needs no identity")
-            .help("remove it, or say whose bucket with `key`");
+        let fault =
+            ConfigFault::new("`missing` has no effect: one bucket for all needs no identity")
+                .help("remove it, or say whose bucket with `key`");
         reader.warn(value.key_spot(), fault);
     }
 }

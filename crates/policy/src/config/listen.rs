@@ -2,14 +2,14 @@
 
 use super::address::{self, ListenAddress};
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::{pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
-use super::syntax::Kind;
-use super::table::Fields;
+use super::syntax::NodeKind;
+use super::table::FieldReader;
 use super::words::PATHS;
 use crate::route::Paths;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -120,9 +120,9 @@ impl Listener {
 
 /// Reads `listen`, which stands beside these `routes`.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    value: Option<&Value<'_>>,
-    routes: Option<&Value<'_>>,
+    reader: &mut ConfigReader<'_>,
+    value: Option<&ConfigValue<'_>>,
+    routes: Option<&ConfigValue<'_>>,
 ) -> Listen {
     let default = Listen::default();
     let Some(fields) = value.and_then(|value| reader.fields(value, &LISTEN)) else {
@@ -169,8 +169,8 @@ pub(super) fn read(
 
 /// Where the gateway is if nobody says so.
 fn unwritten_gateway(
-    reader: &mut Reader<'_>,
-    routes: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    routes: &ConfigValue<'_>,
     taken: &[(ListenAddress, String)],
 ) -> Listener {
     let gateway = Listener::local(GATEWAY);
@@ -181,24 +181,24 @@ fn unwritten_gateway(
         let message =
             format!("with `routes` the gateway listens on {address}, and so does `{other}`");
         let help = "say where it listens, for example `gateway: 127.0.0.1:8001` in `listen`";
-        reader.error(routes.key_spot(), Fault::new(message).help(help));
+        reader.error(routes.key_spot(), ConfigFault::new(message).help(help));
     }
     gateway
 }
 
-fn refuse_without_routes(reader: &mut Reader<'_>, value: &Value<'_>) {
-    let fault = Fault::new("the gateway has no `routes`");
+fn refuse_without_routes(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) {
+    let fault = ConfigFault::new("the gateway has no `routes`");
     let help = "say where requests go, for example `routes: [{ id: all, upstreams: http://127.0.0.1:9000 }]`";
     reader.error(value.key_spot(), fault.help(help));
 }
 
 /// Reads one listener, and into `paths` how it reads paths if it is the gateway's.
 fn listener(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     paths: &mut Option<Paths>,
 ) -> Option<Listener> {
-    if !matches!(value.node.kind, Kind::Map(_)) {
+    if !matches!(value.node.kind, NodeKind::Map(_)) {
         return Some(Listener {
             address: reader.parse(value, address::parse)?,
             tls: None,
@@ -219,7 +219,7 @@ fn listener(
         if value.path == "listen.gateway" {
             *paths = reader.parse(&written, |word| PATHS.parse(word));
         } else {
-            let fault = Fault::new("`paths` is a setting of the gateway");
+            let fault = ConfigFault::new("`paths` is a setting of the gateway");
             reader.error(
                 written.key_spot(),
                 fault.help("move it to `listen.gateway`, or remove it"),
@@ -237,20 +237,20 @@ fn listener(
     })
 }
 
-fn default_age(listener: &Value<'_>) -> Option<ConnectionAge> {
+fn default_age(listener: &ConfigValue<'_>) -> Option<ConnectionAge> {
     (listener.path == "listen.grpc").then_some(ConnectionAge::GRPC)
 }
 
 /// Reads the maximum age of a listener's connections.
 fn connection_age(
-    reader: &mut Reader<'_>,
-    listener: &Value<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    listener: &ConfigValue<'_>,
+    fields: &FieldReader<'_>,
 ) -> Option<ConnectionAge> {
     let names = ["max_connection_age", "max_connection_age_grace"];
     if listener.path == "listen.resp" {
         for written in names.iter().filter_map(|name| fields.get(name)) {
-            let fault = Fault::new("connections of the Redis protocol have no maximum age")
+            let fault = ConfigFault::new("connections of the Redis protocol have no maximum age")
                 .help("remove it: Redis clients cannot be told to open a new connection");
             reader.error(written.key_spot(), fault);
         }
@@ -271,16 +271,16 @@ fn connection_age(
 }
 
 /// Reads an age of at least `least`.
-fn age_within(text: &str, least: Duration) -> Result<Duration, Fault> {
+fn age_within(text: &str, least: Duration) -> Result<Duration, ConfigFault> {
     let age = Duration::from_micros(duration::parse(text)?);
     if (least..=AGE_MAX).contains(&age) {
         return Ok(age);
     }
-    let message = format!("{} is not from {least:?} to 365d", Fault::quote(text));
-    Err(Fault::new(message).help("for example `30m`, or `off` for connections of any age"))
+    let message = format!("{} is not from {least:?} to 365d", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("for example `30m`, or `off` for connections of any age"))
 }
 
-fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
+fn tls(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Tls> {
     let fields = reader.fields(value, &TLS)?;
     let cert = pem_path(reader, &fields, "cert");
     let key = pem_path(reader, &fields, "key");
@@ -293,14 +293,14 @@ fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
 }
 
 fn refuse_shared_address(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     taken: &mut Vec<(ListenAddress, String)>,
     address: &ListenAddress,
 ) {
     let clash = taken.iter().find(|(other, _)| other.clashes(address));
     if let Some((_, other)) = clash {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "{} listens on {address}, and so does `{other}`",
             value.name()
         ))

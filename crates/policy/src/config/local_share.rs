@@ -1,6 +1,6 @@
 //! How much of a policy one instance may grant while the store is away.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::words::LOCAL_SHARE;
 
 /// How much of a policy one instance may grant while the store is away.
@@ -19,12 +19,12 @@ impl Default for LocalShare {
 }
 
 /// Reads `auto`, or a decimal above 0 and up to 1.
-pub(super) fn parse(text: &str) -> Result<LocalShare, Fault> {
+pub(super) fn parse(text: &str) -> Result<LocalShare, ConfigFault> {
     if let Some(word) = LOCAL_SHARE.get(text) {
         return Ok(word);
     }
     let refused = || {
-        Fault::new(format!("{} is not a share", Fault::quote(text)))
+        ConfigFault::new(format!("{} is not a share", ConfigFault::quote(text)))
             .help("expected a decimal above 0 and up to 1, for example `0.5`, or `auto`")
     };
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

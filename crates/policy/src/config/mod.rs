@@ -74,7 +74,7 @@ mod words;
 
 pub use address::ListenAddress;
 pub(crate) use band::{
-    Counting, build_planned as build_band, down_by_amount, parse as parse_band,
+    BandDefaults, build_planned as build_band, down_by_amount, parse as parse_band,
     parse_changing as parse_band_changing,
 };
 pub(crate) use client::parse_alone as parse_client;
@@ -83,7 +83,7 @@ pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};
 pub use explain::{costs, explain, shadow};
-pub(crate) use fault::Fault;
+pub(crate) use fault::ConfigFault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
 pub use key::read_part as key_part;
@@ -91,26 +91,27 @@ pub use listen::{ConnectionAge, Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub(crate) use plans::http_url as parse_http_url;
-pub use problem::{ConfigErrors, Problem, Severity};
+pub use problem::{ConfigErrors, ConfigProblem, Severity};
 pub(crate) use rate::{amount as parse_amount, numbers as parse_rate};
-pub(crate) use reader::{Below, Reader, Value};
+pub(crate) use reader::{AppendedText, ConfigReader, ConfigValue};
 pub(crate) use respond::parse_alone as parse_respond;
 pub(crate) use scalar::{header_name as parse_header_name, name as parse_name};
 pub use schema::json_schema;
 pub use secret::Secret;
 pub(crate) use sources::read_from as read_sources;
 pub use store::{
-    KeyNames, Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls,
+    KeyNameStyle, LayoutWord, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls,
     StoreSettings, StoreTarget,
 };
 pub(crate) use suggest::closest;
 pub(crate) use syntax::{
-    Entry, Key, Kind, Node, Place, read as read_syntax, read_up_to as read_syntax_up_to,
+    MapEntry, MapKey, NodeKind, TextSpan, YamlNode, read as read_syntax,
+    read_up_to as read_syntax_up_to,
 };
-pub(crate) use table::{Fields, Shape, Table};
+pub(crate) use table::{FieldReader, FieldTable, Shape};
 pub(crate) use template::parse_alone as parse_template;
 
-use crate::addresses::Addresses;
+use crate::addresses::AddressLimits;
 use crate::admin::Admin;
 use crate::alerts::Alerts;
 use crate::client::Client;
@@ -167,7 +168,7 @@ pub struct Config {
     /// Where rates come from that are not written in the configuration.
     pub plans: Vec<PlanSource>,
     /// How requests are counted by address, if they are.
-    pub addresses: Option<Addresses>,
+    pub addresses: Option<AddressLimits>,
     /// Where more policies, guards and routes come from than the file has, in their order.
     pub sources: Vec<PolicySource>,
     /// Whom to tell when something needs a person.
@@ -180,7 +181,7 @@ pub struct Config {
     pub logs: Logs,
     /// Who may look at the server and change what it does.
     pub admin: Option<Admin>,
-    warnings: Vec<Problem>,
+    warnings: Vec<ConfigProblem>,
 }
 
 impl Config {
@@ -201,8 +202,8 @@ policies:
         name: &str,
         environment: &dyn Environment,
     ) -> Result<Self, ConfigErrors> {
-        let mut reader = Reader::new(name, text, environment);
-        let nothing = Fault::new("the file says nothing");
+        let mut reader = ConfigReader::new(name, text, environment);
+        let nothing = ConfigFault::new("the file says nothing");
         let nothing = nothing.help("it needs at least `policies`, a list of policies");
         let (tree, faults) = syntax::read(text, nothing);
         for (place, fault) in faults {
@@ -213,8 +214,8 @@ policies:
 
     /// Reads a configuration whose text is a tree already, as far as it could be read.
     pub(crate) fn from_tree(
-        mut reader: Reader<'_>,
-        tree: Option<Node>,
+        mut reader: ConfigReader<'_>,
+        tree: Option<YamlNode>,
         environment: &dyn Environment,
     ) -> Result<Self, ConfigErrors> {
         let Some(mut tree) = tree else {
@@ -223,7 +224,7 @@ policies:
         };
         overrides::apply(&mut tree, environment);
         collector::apply(&mut reader, &mut tree);
-        let config = read(&mut reader, &Value::root(&tree));
+        let config = read(&mut reader, &ConfigValue::root(&tree));
         let warnings = reader.finish()?;
         Ok(Self { warnings, ..config })
     }
@@ -244,7 +245,7 @@ policies:
     }
 
     /// What is unlikely to be meant, in the order of the file.
-    pub fn warnings(&self) -> &[Problem] {
+    pub fn warnings(&self) -> &[ConfigProblem] {
         &self.warnings
     }
 
@@ -289,14 +290,17 @@ policies:
     /// which names its keys so.
     pub fn has_literal_keys(&self) -> bool {
         let redis = self.store.target.redis();
-        let is_open = redis.is_some_and(|redis| redis.layout == Layout::Open);
-        let is_literal = self.store.key_names.map(|names| names == KeyNames::Literal);
+        let is_open = redis.is_some_and(|redis| redis.layout == LayoutWord::Open);
+        let is_literal = self
+            .store
+            .key_names
+            .map(|names| names == KeyNameStyle::Literal);
         let by_default = || self.sources.iter().any(PolicySource::is_fluxgate);
         is_open && is_literal.unwrap_or_else(by_default)
     }
 }
 
-fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
+fn read(reader: &mut ConfigReader<'_>, root: &ConfigValue<'_>) -> Config {
     let fields = reader.fields(root, &fields::CONFIG);
     let section = |name| fields.as_ref().and_then(|fields| fields.get(name));
     let mode = mode(reader, fields.as_ref());
@@ -305,9 +309,9 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let (store, template) = store::read(reader, section("store").as_ref());
     doors::warn(reader, section("listen").as_ref(), &listen, &store);
     let client = client::read(reader, section("client").as_ref());
-    let mut naming = naming::Naming::new(&store.target, template);
+    let mut naming = naming::KeyNamer::new(&store.target, template);
     let respond = respond::read(reader, section("respond").as_ref(), &Layer::bottom());
-    let around = guard::Around {
+    let around = guard::GuardScope {
         respond: &respond,
         store: &store.target,
         addresses: client.address_rules(),
@@ -370,7 +374,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
 }
 
 /// Reads whether anything is refused at all.
-fn mode(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> Mode {
+fn mode(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> Mode {
     let mode = fields
         .and_then(|fields| reader.setting(fields, "mode", |word| words::PLAIN_MODE.parse(word)));
     mode.unwrap_or_default()

@@ -1,13 +1,13 @@
 //! Which template names the keys of a limit, and whether that is safe: no two buckets may share a
 //! key, and no client may choose one.
 
-use super::fault::Fault;
-use super::reader::{Reader, Value};
-use super::store::{Layout, StoreTarget};
+use super::fault::ConfigFault;
+use super::reader::{ConfigReader, ConfigValue};
+use super::store::{LayoutWord, StoreTarget};
 use super::template;
 use crate::group::{part_as_written, subject_of};
 use crate::limit::{KeyPart, Limit};
-use crate::template::{KeyOf, Piece, Template, band_name};
+use crate::template::{KeyOf, Template, TemplatePiece, band_name};
 use std::collections::BTreeMap;
 use tidegate_core::Algorithm;
 
@@ -16,9 +16,9 @@ const ANYTHING: &str = "*";
 
 /// How keys are named, and the names that are taken.
 #[derive(Debug)]
-pub(super) struct Naming {
+pub(super) struct KeyNamer {
     /// `None` in the store of this process.
-    layout: Option<Layout>,
+    layout: Option<LayoutWord>,
     /// What `store` says.
     template: Option<Template>,
     /// What Tidegate's own keys begin with.
@@ -30,21 +30,21 @@ pub(super) struct Naming {
 }
 
 /// A template and where it comes from.
-struct Chosen<'a> {
+struct ChosenTemplate<'a> {
     template: Template,
-    whose: Whose,
-    value: Value<'a>,
+    whose: NamingAuthority,
+    value: ConfigValue<'a>,
 }
 
 /// Who says how keys are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+enum NamingAuthority {
     Limit,
     Store,
     Nobody,
 }
 
-impl Naming {
+impl KeyNamer {
     pub(super) fn new(target: &StoreTarget, template: Option<Template>) -> Self {
         let redis = target.redis();
         Self {
@@ -63,28 +63,30 @@ impl Naming {
 
     /// Whether the buckets of a limit are kept as other systems' documents have them.
     pub(super) fn is_open(&self, limit: &Limit) -> bool {
-        self.layout == Some(Layout::Open) && default(limit).is_some()
+        self.layout == Some(LayoutWord::Open) && default(limit).is_some()
     }
 
     /// The template of a limit, unless its keys are packed. `written` is what it says itself.
     pub(super) fn template<'a>(
         &mut self,
-        reader: &mut Reader<'_>,
-        value: &Value<'a>,
+        reader: &mut ConfigReader<'_>,
+        value: &ConfigValue<'a>,
         limit: &Limit,
-        written: Option<(Template, Value<'a>)>,
+        written: Option<(Template, ConfigValue<'a>)>,
     ) -> Option<Template> {
         let why_not = match (self.layout, default(limit)) {
             (None, _) => "buckets live in this process",
-            (Some(Layout::Packed), _) => "the store's layout is `packed`",
-            (Some(Layout::Open), None) => "the algorithm has no open form, so its keys are packed",
-            (Some(Layout::Open), Some(default)) => {
+            (Some(LayoutWord::Packed), _) => "the store's layout is `packed`",
+            (Some(LayoutWord::Open), None) => {
+                "the algorithm has no open form, so its keys are packed"
+            }
+            (Some(LayoutWord::Open), Some(default)) => {
                 let chosen = self.choose(value, limit, written, default);
                 return self.check(reader, limit, chosen);
             }
         };
         if let Some((_, value)) = written {
-            let fault = Fault::new(format!("`template` has no effect: {why_not}"));
+            let fault = ConfigFault::new(format!("`template` has no effect: {why_not}"));
             reader.warn(value.key_spot(), fault.help("remove it"));
         }
         None
@@ -92,20 +94,20 @@ impl Naming {
 
     fn choose<'a>(
         &self,
-        value: &Value<'a>,
+        value: &ConfigValue<'a>,
         limit: &Limit,
-        written: Option<(Template, Value<'a>)>,
+        written: Option<(Template, ConfigValue<'a>)>,
         default: Template,
-    ) -> Chosen<'a> {
+    ) -> ChosenTemplate<'a> {
         let (template, whose, value) = match (written, &self.template) {
-            (Some((template, value)), _) => (template, Whose::Limit, value),
+            (Some((template, value)), _) => (template, NamingAuthority::Limit, value),
             // One hash for all keys is another thing than a key for each.
             (None, Some(template)) if !is_window(limit) => {
-                (template.clone(), Whose::Store, value.clone())
+                (template.clone(), NamingAuthority::Store, value.clone())
             }
-            (None, _) => (default, Whose::Nobody, value.clone()),
+            (None, _) => (default, NamingAuthority::Nobody, value.clone()),
         };
-        Chosen {
+        ChosenTemplate {
             template,
             whose,
             value,
@@ -114,9 +116,9 @@ impl Naming {
 
     fn check(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut ConfigReader<'_>,
         limit: &Limit,
-        chosen: Chosen<'_>,
+        chosen: ChosenTemplate<'_>,
     ) -> Option<Template> {
         let fault = check_parts(limit, &chosen)
             .and_then(|()| check_bands(limit, &chosen))
@@ -124,7 +126,7 @@ impl Naming {
         let Err(fault) = fault else {
             return Some(chosen.template);
         };
-        let spot = if chosen.whose == Whose::Limit {
+        let spot = if chosen.whose == NamingAuthority::Limit {
             chosen.value.spot()
         } else {
             chosen.value.node.get("name").map_or_else(
@@ -137,7 +139,11 @@ impl Naming {
     }
 
     /// No client may choose a key, and no two buckets may share one.
-    fn check_names(&mut self, limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
+    fn check_names(
+        &mut self,
+        limit: &Limit,
+        chosen: &ChosenTemplate<'_>,
+    ) -> Result<(), ConfigFault> {
         let subject = subject_of(&limit.key, |_| ANYTHING.to_owned());
         let shown = chosen.show();
         for band in limit.shapes() {
@@ -150,15 +156,15 @@ impl Naming {
             if name.starts_with(ANYTHING) {
                 let message = format!("{shown} begins with what a client sends");
                 let help = "begin with text of your own, so that no client can name any key";
-                return Err(Fault::new(message).help(help));
+                return Err(ConfigFault::new(message).help(help));
             }
             if name.starts_with(&self.prefix) {
                 let message = format!(
                     "{shown} begins with {}, as Tidegate's own keys do",
-                    Fault::quote(&self.prefix)
+                    ConfigFault::quote(&self.prefix)
                 );
                 return Err(
-                    Fault::new(message).help("begin with something else, or change `prefix`")
+                    ConfigFault::new(message).help("begin with something else, or change `prefix`")
                 );
             }
             if !limit.enabled {
@@ -173,21 +179,21 @@ impl Naming {
                 } else {
                     "put {limit} into the template, and {policy} if both policies have a limit of that name"
                 };
-                return Err(Fault::new(message).help(help));
+                return Err(ConfigFault::new(message).help(help));
             }
         }
         Ok(())
     }
 }
 
-impl Chosen<'_> {
+impl ChosenTemplate<'_> {
     /// Such as "its template `a:{key}`".
     fn show(&self) -> String {
-        let template = Fault::quote(self.template.as_str());
+        let template = ConfigFault::quote(self.template.as_str());
         match self.whose {
-            Whose::Limit => format!("its template {template}"),
-            Whose::Store => format!("the template {template} of `store`"),
-            Whose::Nobody => format!("the usual template {template}"),
+            NamingAuthority::Limit => format!("its template {template}"),
+            NamingAuthority::Store => format!("the template {template} of `store`"),
+            NamingAuthority::Nobody => format!("the usual template {template}"),
         }
     }
 }
@@ -218,14 +224,14 @@ fn is_window(limit: &Limit) -> bool {
 }
 
 /// Every part of the key must be in the name, and no other; in the name of a hash, none.
-fn check_parts(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
+fn check_parts(limit: &Limit, chosen: &ChosenTemplate<'_>) -> Result<(), ConfigFault> {
     let shown = chosen.show();
     let mut has_all = false;
     let mut named = Vec::new();
     for piece in chosen.template.pieces() {
         match piece {
-            Piece::Key | Piece::Subject => has_all = true,
-            Piece::Part { of, .. } => named.push(of),
+            TemplatePiece::Key | TemplatePiece::Subject => has_all = true,
+            TemplatePiece::Part { of, .. } => named.push(of),
             _ => {}
         }
     }
@@ -235,7 +241,7 @@ fn check_parts(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
         }
         let message =
             format!("{shown} holds a part of the key, and the algorithm has one hash for all keys");
-        return Err(Fault::new(message)
+        return Err(ConfigFault::new(message)
             .help("write its name alone, such as rate_limits:{limit}; each key is a field of it"));
     }
     if let Some(foreign) = named.iter().find(|part| !limit.key.contains(part)) {
@@ -244,30 +250,30 @@ fn check_parts(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
             "{shown} names {{{foreign}}}, and the key of `{}` has no such part",
             limit.name
         );
-        return Err(Fault::new(message).help("use {key} for all parts of the key"));
+        return Err(ConfigFault::new(message).help("use {key} for all parts of the key"));
     }
     let is_absent = |part: &&KeyPart| **part != KeyPart::Global && !named.contains(part);
     if let Some(absent) = limit.key.iter().find(is_absent).filter(|_| !has_all) {
         let absent = part_as_written(absent);
         let message =
             format!("{shown} leaves out {{{absent}}}, so that several would share a bucket");
-        return Err(Fault::new(message).help("add it, or use {key} for all parts of the key"));
+        return Err(ConfigFault::new(message).help("add it, or use {key} for all parts of the key"));
     }
     Ok(())
 }
 
 /// Each of several bands needs a name of its own.
-fn check_bands(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
+fn check_bands(limit: &Limit, chosen: &ChosenTemplate<'_>) -> Result<(), ConfigFault> {
     if limit.bands.len() < 2 {
         return Ok(());
     }
-    if !chosen.template.pieces().contains(&Piece::Band) {
+    if !chosen.template.pieces().contains(&TemplatePiece::Band) {
         let message = format!(
             "{} has no {{band}}, and `{}` has several bands",
             chosen.show(),
             limit.name
         );
-        return Err(Fault::new(message).help(format!(
+        return Err(ConfigFault::new(message).help(format!(
             "add it: template: \"{}:{{band}}\"",
             chosen.template
         )));
@@ -279,7 +285,7 @@ fn check_bands(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
             band.text
         );
         return Err(
-            Fault::new(message).help(format!("write {{ rate: {}, label: NAME }}", band.text))
+            ConfigFault::new(message).help(format!("write {{ rate: {}, label: NAME }}", band.text))
         );
     }
     Ok(())

@@ -3,10 +3,10 @@
 use super::defaults;
 use super::environment::Environment;
 use super::store;
-use super::syntax::{Entry, Key, Kind, Node, Place};
+use super::syntax::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 
 /// A variable and the setting that it overrides.
-struct Override {
+struct VariableOverride {
     variable: &'static str,
     /// The section that the field is in; [`TOP`] where it is in none.
     section: &'static str,
@@ -18,30 +18,30 @@ struct Override {
 /// Section of fields that stand at the top of the configuration.
 const TOP: &str = "";
 
-const OVERRIDES: [Override; 33] = [
+const OVERRIDES: [VariableOverride; 33] = [
     setting("TIDEGATE_MODE", TOP, "mode"),
     setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
     setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
     setting("TIDEGATE_LISTEN_GATEWAY", "listen", "gateway"),
     setting("TIDEGATE_LISTEN_ADMIN", "listen", "admin"),
     setting("TIDEGATE_LISTEN_RESP", "listen", "resp"),
-    Override {
+    VariableOverride {
         instead_of: &["urls"],
         ..setting("TIDEGATE_STORE_URL", "store", "url")
     },
     setting("TIDEGATE_STORE_MODE", "store", "mode"),
     setting("TIDEGATE_STORE_MASTER", "store", "master"),
     setting("TIDEGATE_STORE_USER", "store", "user"),
-    Override {
+    VariableOverride {
         instead_of: &["password_file"],
         ..setting("TIDEGATE_STORE_PASSWORD", "store", "password")
     },
-    Override {
+    VariableOverride {
         instead_of: &["password"],
         ..setting("TIDEGATE_STORE_PASSWORD_FILE", "store", "password_file")
     },
     setting("TIDEGATE_STORE_SENTINEL_USER", "store", "sentinel_user"),
-    Override {
+    VariableOverride {
         instead_of: &["sentinel_password_file"],
         ..setting(
             "TIDEGATE_STORE_SENTINEL_PASSWORD",
@@ -49,7 +49,7 @@ const OVERRIDES: [Override; 33] = [
             "sentinel_password",
         )
     },
-    Override {
+    VariableOverride {
         instead_of: &["sentinel_password"],
         ..setting(
             "TIDEGATE_STORE_SENTINEL_PASSWORD_FILE",
@@ -75,11 +75,11 @@ const OVERRIDES: [Override; 33] = [
     setting("TIDEGATE_STORE_TEMPLATE", "store", "template"),
     setting("TIDEGATE_STORE_KEY_NAMES", "store", "key_names"),
     setting("TIDEGATE_STORE_DENY_CACHE", "store", "deny_cache"),
-    Override {
+    VariableOverride {
         instead_of: &["key_secret_file"],
         ..setting("TIDEGATE_STORE_KEY_SECRET", "store", "key_secret")
     },
-    Override {
+    VariableOverride {
         instead_of: &["key_secret"],
         ..setting("TIDEGATE_STORE_KEY_SECRET_FILE", "store", "key_secret_file")
     },
@@ -91,8 +91,12 @@ const OVERRIDES: [Override; 33] = [
     setting("TIDEGATE_CLIENT_IPV6_PREFIX", "client", "ipv6_prefix"),
 ];
 
-const fn setting(variable: &'static str, section: &'static str, field: &'static str) -> Override {
-    Override {
+const fn setting(
+    variable: &'static str,
+    section: &'static str,
+    field: &'static str,
+) -> VariableOverride {
+    VariableOverride {
         variable,
         section,
         field,
@@ -102,7 +106,7 @@ const fn setting(variable: &'static str, section: &'static str, field: &'static 
 
 /// The variables and the settings that they override, such as `store.timeout`.
 pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
-    let path = |entry: &Override| match entry.section {
+    let path = |entry: &VariableOverride| match entry.section {
         TOP => entry.field.to_owned(),
         section => format!("{section}.{}", entry.field),
     };
@@ -113,8 +117,8 @@ pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
 
 /// Puts what variables say into the tree, so that the same rules read it; then the environment's
 /// defaults. A variable that is set to nothing counts as not set.
-pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
-    if let Kind::Map(sections) = &mut root.kind {
+pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
+    if let NodeKind::Map(sections) = &mut root.kind {
         for section in sections.iter_mut().filter(|it| it.key.text == "store") {
             store::spell_out(&mut section.value);
         }
@@ -124,22 +128,22 @@ pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             continue;
         };
-        let place = Place::Variable(entry.variable);
+        let place = TextSpan::Variable(entry.variable);
         let node = node(entry, &text, place);
-        let Kind::Map(sections) = &mut root.kind else {
+        let NodeKind::Map(sections) = &mut root.kind else {
             return;
         };
         if entry.section == TOP {
             put(sections, entry.field, node);
             continue;
         }
-        let empty = Kind::Map(Vec::new());
+        let empty = NodeKind::Map(Vec::new());
         let section = at(sections, entry.section, place, empty);
-        if let Kind::Null = section.kind {
-            section.kind = Kind::Map(Vec::new());
+        if let NodeKind::Null = section.kind {
+            section.kind = NodeKind::Map(Vec::new());
         }
         // A section that is not a map is reported when it is read.
-        if let Kind::Map(fields) = &mut section.kind {
+        if let NodeKind::Map(fields) = &mut section.kind {
             fields.retain(|field| !entry.instead_of.contains(&field.key.text.as_str()));
             put(fields, entry.field, node);
         }
@@ -148,46 +152,46 @@ pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
 }
 
 /// What a variable says. Lists are written with commas.
-fn node(entry: &Override, text: &str, place: Place) -> Node {
-    let scalar = |text: &str| Node {
+fn node(entry: &VariableOverride, text: &str, place: TextSpan) -> YamlNode {
+    let scalar = |text: &str| YamlNode {
         place,
-        kind: Kind::Text(text.trim().to_owned()),
+        kind: NodeKind::Text(text.trim().to_owned()),
     };
     if entry.field == "trusted_proxies" {
         let items = text.split(',').map(scalar).collect();
-        return Node {
+        return YamlNode {
             place,
-            kind: Kind::List(items),
+            kind: NodeKind::List(items),
         };
     }
     scalar(text)
 }
 
 /// Replaces a field; of a door with more than an address, only the address.
-fn put(fields: &mut Vec<Entry>, name: &'static str, node: Node) {
+fn put(fields: &mut Vec<MapEntry>, name: &'static str, node: YamlNode) {
     let place = node.place;
-    let field = at(fields, name, place, Kind::Null);
+    let field = at(fields, name, place, NodeKind::Null);
     match &mut field.kind {
-        Kind::Map(inner) => *at(inner, "address", place, Kind::Null) = node,
+        NodeKind::Map(inner) => *at(inner, "address", place, NodeKind::Null) = node,
         _ => *field = node,
     }
 }
 
 /// The value under `name`, which begins as `kind` if it is not there yet.
 pub(super) fn at<'a>(
-    entries: &'a mut Vec<Entry>,
+    entries: &'a mut Vec<MapEntry>,
     name: &str,
-    place: Place,
-    kind: Kind,
-) -> &'a mut Node {
+    place: TextSpan,
+    kind: NodeKind,
+) -> &'a mut YamlNode {
     let found = entries.iter().position(|entry| entry.key.text == name);
     let index = found.unwrap_or_else(|| {
-        let key = Key {
+        let key = MapKey {
             text: name.to_owned(),
             place,
         };
-        let value = Node { place, kind };
-        entries.push(Entry { key, value });
+        let value = YamlNode { place, kind };
+        entries.push(MapEntry { key, value });
         entries.len().saturating_sub(1)
     });
     #[expect(clippy::indexing_slicing, reason = "found, or just pushed")]

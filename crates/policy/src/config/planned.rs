@@ -1,21 +1,21 @@
 //! `rate: { plan: … }`: how much, as a plan says.
 
-use super::band::{self, Counting};
-use super::fault::Fault;
+use super::band::{self, BandDefaults};
+use super::fault::ConfigFault;
 use super::fields::{optional, required};
 use super::key;
 use super::plans;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::suggest::closest;
-use super::syntax::Kind;
+use super::syntax::NodeKind;
 use super::table::Shape::{Text, Word};
-use super::table::{Fields, Table};
+use super::table::{FieldReader, FieldTable};
 use super::words::OF;
 use crate::limit::{Band, KeyPart, Limit};
-use crate::plan::{LABEL, Of, Plan, PlanSource, Rate, Unknown};
+use crate::plan::{LABEL, PlanRate, PlanSource, PlannedRate, RateOwner, Unknown};
 
 /// A rate that a plan tells.
-pub(super) static PLANNED: Table = Table {
+pub(super) static PLANNED: FieldTable = FieldTable {
     what: "rate from a plan",
     fields: &[
         required("plan", Text("events"), "The source, one of `plans`."),
@@ -41,18 +41,18 @@ pub(super) static PLANNED: Table = Table {
 /// Reads a rate that is a map with `plan`; `None` where it is anything else. Without a plan, it was
 /// wrong.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    counting: Counting,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    counting: BandDefaults,
     sources: &[PlanSource],
-) -> Option<(Vec<Band>, Option<Plan>)> {
+) -> Option<(Vec<Band>, Option<PlannedRate>)> {
     let value = fields.get("rate")?;
     let mut known = PLANNED.fields.iter();
     if !is_map(&value) || !known.any(|field| value.node.get(field.name).is_some()) {
         return None;
     }
     if let Some(burst) = fields.get("burst") {
-        let fault = Fault::new("`burst` has no effect: the plan sets the burst of each rate");
+        let fault = ConfigFault::new("`burst` has no effect: the plan sets the burst of each rate");
         let help = "remove it; for `default`, write `default: 10/s burst 50`";
         reader.error(burst.key_spot(), fault.help(help));
     }
@@ -62,12 +62,12 @@ pub(super) fn read(
 }
 
 fn planned(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    counting: Counting,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    counting: BandDefaults,
     sources: &[PlanSource],
     bands: &mut Vec<Band>,
-) -> Option<Plan> {
+) -> Option<PlannedRate> {
     let fields = reader.fields(value, &PLANNED)?;
     let source = reader.setting(&fields, "plan", |name| find(name, sources));
     let subject = reader.setting(&fields, "subject", subject);
@@ -75,13 +75,13 @@ fn planned(
     let unknown = fields
         .get("default")
         .and_then(|value| unknown(reader, &value, counting, bands));
-    let sample = Rate {
+    let sample = PlanRate {
         amount: 1,
         period_us: 1_000_000,
         burst: None,
         block_us: None,
     };
-    Some(Plan {
+    Some(PlannedRate {
         source: source?,
         subject: subject?,
         of: of.unwrap_or_default(),
@@ -95,14 +95,14 @@ fn planned(
     })
 }
 
-fn find(name: &str, sources: &[PlanSource]) -> Result<usize, Fault> {
+fn find(name: &str, sources: &[PlanSource]) -> Result<usize, ConfigFault> {
     if let Some(number) = sources.iter().position(|it| it.name == name) {
         return Ok(number);
     }
     let names = sources.iter().map(|it| it.name.as_str());
-    let fault = Fault::new(format!(
+    let fault = ConfigFault::new(format!(
         "there is no source of plans {}",
-        Fault::quote(name)
+        ConfigFault::quote(name)
     ));
     Err(fault.help(match closest(name, names.clone()) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -110,18 +110,21 @@ fn find(name: &str, sources: &[PlanSource]) -> Result<usize, Fault> {
             format!("add one: `plans: [{{ name: {name}, from: {{ file: plans.yaml }} }}]`")
         }
         None => {
-            let names: Vec<String> = names.map(Fault::quote).collect();
+            let names: Vec<String> = names.map(ConfigFault::quote).collect();
             format!("expected {}", names.join(" or "))
         }
     }))
 }
 
 /// Whose rate: something that is a single text.
-fn subject(text: &str) -> Result<KeyPart, Fault> {
+fn subject(text: &str) -> Result<KeyPart, ConfigFault> {
     let part = key::part(text)?;
     match part {
         KeyPart::Ip | KeyPart::Descriptor | KeyPart::Group | KeyPart::Global => {
-            let fault = Fault::new(format!("no plan knows a subject by {}", Fault::quote(text)));
+            let fault = ConfigFault::new(format!(
+                "no plan knows a subject by {}",
+                ConfigFault::quote(text)
+            ));
             Err(fault.help("use what a request is known by in the source, for example `attr:project`, `user` or `api-key`"))
         }
         part => Ok(part),
@@ -129,9 +132,9 @@ fn subject(text: &str) -> Result<KeyPart, Fault> {
 }
 
 fn unknown(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    counting: Counting,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    counting: BandDefaults,
     bands: &mut Vec<Band>,
 ) -> Option<Unknown> {
     let word = reader.text(value)?;
@@ -143,12 +146,12 @@ fn unknown(
     }
     let rate = reader.parse(value, |text| {
         if let Some(meant) = closest(text, ["unlimited", "refuse", "skip"]) {
-            let fault = Fault::new(format!("{} is not a rate", Fault::quote(text)));
+            let fault = ConfigFault::new(format!("{} is not a rate", ConfigFault::quote(text)));
             return Err(fault.help(format!("did you mean `{meant}`?")));
         }
         super::rate::parse(text)
     })?;
-    let rate = Rate {
+    let rate = PlanRate {
         amount: rate.amount,
         period_us: rate.period_us,
         burst: rate.burst,
@@ -167,8 +170,8 @@ fn unknown(
 /// Refuses what only a plan makes sense of, and warns where several would share a bucket at rates of
 /// their own.
 pub(super) fn check(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     limit: &Limit,
     sources: &[PlanSource],
 ) {
@@ -185,15 +188,18 @@ pub(super) fn check(
     match &limit.plan {
         None if has_group && fields.get("rate").is_none_or(|it| !is_map(&it)) => {
             let fault =
-                Fault::new("`group` is the group of a plan's subject, and there is no plan");
+                ConfigFault::new("`group` is the group of a plan's subject, and there is no plan");
             let help = "write `rate: { plan: NAME, subject: attr:project, of: group, default: unlimited }`";
             reader.error(key.spot(), fault.help(help));
         }
         Some(plan) if !has_group && !limit.key.contains(&plan.subject) => {
             warn_shared(reader, &key, plan);
         }
-        Some(plan) if has_group && plan.of == Of::Subject && !limit.key.contains(&plan.subject) => {
-            let fault = Fault::new("all subjects of a group share a bucket, each at its own rate");
+        Some(plan)
+            if has_group && plan.of == RateOwner::Subject && !limit.key.contains(&plan.subject) =>
+        {
+            let fault =
+                ConfigFault::new("all subjects of a group share a bucket, each at its own rate");
             reader.warn(
                 key.spot(),
                 fault.help("use `of: group` in `rate`, or add the subject to the key"),
@@ -205,7 +211,7 @@ pub(super) fn check(
         (limit.quota_mode, limit.plan.as_ref().map(|it| it.unknown))
         && let Some(value) = fields.get("rate")
     {
-        let fault = Fault::new("one quota of several refuses nobody by itself");
+        let fault = ConfigFault::new("one quota of several refuses nobody by itself");
         reader.error(
             value.key_spot(),
             fault.help("use another `default`, or remove `mode: quota`"),
@@ -213,16 +219,17 @@ pub(super) fn check(
     }
 }
 
-fn is_map(value: &Value<'_>) -> bool {
-    matches!(value.node.kind, Kind::Map(_))
+fn is_map(value: &ConfigValue<'_>) -> bool {
+    matches!(value.node.kind, NodeKind::Map(_))
 }
 
-fn warn_shared(reader: &mut Reader<'_>, value: &Value<'_>, plan: &Plan) {
-    let fault =
-        Fault::new("subjects with rates of their own share a bucket: the key tells them not apart");
+fn warn_shared(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, plan: &PlannedRate) {
+    let fault = ConfigFault::new(
+        "subjects with rates of their own share a bucket: the key tells them not apart",
+    );
     let part = match plan.of {
-        Of::Subject => crate::group::part_as_written(&plan.subject),
-        Of::Group => "group".to_owned(),
+        RateOwner::Subject => crate::group::part_as_written(&plan.subject),
+        RateOwner::Group => "group".to_owned(),
     };
     reader.warn(value.spot(), fault.help(format!("write `key: {part}`")));
 }

@@ -2,16 +2,16 @@
 
 use super::descriptor;
 use super::domain;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{LIMITS_MAX, POLICIES_MAX, POLICY};
-use super::limit::{self, Around};
-use super::naming::Naming;
-use super::reader::{Reader, Value};
+use super::limit::{self, LimitScope};
+use super::naming::KeyNamer;
+use super::reader::{ConfigReader, ConfigValue};
 use super::replaces;
 use super::reserve;
 use super::respond;
 use super::scalar::name;
-use super::syntax::Place;
+use super::syntax::TextSpan;
 use super::words::{CHARGE, EVALUATE};
 use crate::limit::{Evaluate, Limit, Policy};
 use crate::plan::PlanSource;
@@ -29,14 +29,14 @@ pub(super) struct Common<'a> {
 
 /// Reads `policies`.
 pub(super) fn read_all(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    naming: &mut Naming,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    naming: &mut KeyNamer,
     common: &Common<'_>,
 ) -> Vec<Policy> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), POLICIES_MAX);
-    let mut names = Names::new("policies");
+    let mut names = DistinctNames::new("policies");
     let policies = items.iter().take(POLICIES_MAX);
     let policies = policies.filter_map(|item| policy(reader, item, &mut names, naming, common));
     let policies = policies.collect();
@@ -45,10 +45,10 @@ pub(super) fn read_all(
 }
 
 fn policy(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    names: &mut Names,
-    naming: &mut Naming,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    names: &mut DistinctNames,
+    naming: &mut KeyNamer,
     common: &Common<'_>,
 ) -> Option<Policy> {
     let fields = reader.fields(value, &POLICY)?;
@@ -64,8 +64,8 @@ fn policy(
     let reserving = reserve::read(reader, &fields);
     let respond = respond::read(reader, fields.get("respond").as_ref(), common.respond);
     naming.enter(name.as_deref());
-    let around = Around {
-        names: Names::new("limits"),
+    let around = LimitScope {
+        names: DistinctNames::new("limits"),
         naming,
         refusal: &respond.refusal,
         evaluate,
@@ -86,7 +86,11 @@ fn policy(
     Some(policy.with_respond(respond.respond()))
 }
 
-fn limits(reader: &mut Reader<'_>, value: &Value<'_>, mut around: Around<'_>) -> Vec<Limit> {
+fn limits(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    mut around: LimitScope<'_>,
+) -> Vec<Limit> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), LIMITS_MAX);
     let mut limits = Vec::new();
@@ -108,8 +112,8 @@ fn limits(reader: &mut Reader<'_>, value: &Value<'_>, mut around: Around<'_>) ->
 
 /// In a `first` policy, nothing is looked at after an enforced limit that every request meets.
 fn warn_if_unreachable(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     limit: &Limit,
     decides_all: &mut Option<String>,
 ) {
@@ -122,7 +126,7 @@ fn warn_if_unreachable(
             "limit `{}` is never reached: `{earlier}` decides every request",
             limit.name
         );
-        let fault = Fault::new(message).help(format!(
+        let fault = ConfigFault::new(message).help(format!(
             "write it before `{earlier}`, or use `evaluate: all`"
         ));
         reader.warn(value.spot(), fault);
@@ -135,13 +139,13 @@ fn warn_if_unreachable(
 }
 
 pub(super) fn refuse_too_many(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     count: usize,
     most: usize,
 ) {
     if count > most {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "{} has {count} items; at most {most} are supported",
             value.name()
         ));
@@ -151,12 +155,12 @@ pub(super) fn refuse_too_many(
 
 /// Names that must differ, and where each stands.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct DistinctNames {
     what: &'static str,
-    seen: BTreeMap<String, Place>,
+    seen: BTreeMap<String, TextSpan>,
 }
 
-impl Names {
+impl DistinctNames {
     pub(super) fn new(what: &'static str) -> Self {
         Self {
             what,
@@ -165,7 +169,11 @@ impl Names {
     }
 
     /// Reads a name that must not have been seen before.
-    pub(super) fn read(&mut self, reader: &mut Reader<'_>, value: &Value<'_>) -> Option<String> {
+    pub(super) fn read(
+        &mut self,
+        reader: &mut ConfigReader<'_>,
+        value: &ConfigValue<'_>,
+    ) -> Option<String> {
         let name = reader.parse(value, name)?;
         if let Some(first) = self.seen.get(&name) {
             let message = format!("there are two {} with the name `{name}`", self.what);
@@ -173,7 +181,7 @@ impl Names {
                 Some(line) => format!("the first is on {line}; rename one of them"),
                 None => "rename one of them".to_owned(),
             };
-            reader.error(value.spot(), Fault::new(message).help(help));
+            reader.error(value.spot(), ConfigFault::new(message).help(help));
             return None;
         }
         self.seen.insert(name.clone(), value.node.place);

@@ -1,8 +1,8 @@
 //! What is wrong with a configuration, shown to people.
 
 use super::excerpt::Excerpt;
-use super::fault::Fault;
-use super::syntax::Place;
+use super::fault::ConfigFault;
+use super::syntax::TextSpan;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use std::sync::Arc;
 ///
 /// It displays with the file, the line as written (without its secrets) and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     file: Arc<str>,
     severity: Severity,
-    place: Place,
+    place: TextSpan,
     path: String,
-    fault: Fault,
+    fault: ConfigFault,
     excerpt: Option<Excerpt>,
     /// The variables that the value refers to.
     variables: Vec<String>,
@@ -41,19 +41,19 @@ pub enum Severity {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
     file: Arc<str>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
     /// Problems beyond those that are kept.
     more: usize,
 }
 
 // === impl Problem ===
 
-impl Problem {
+impl ConfigProblem {
     pub(crate) fn new(
         file: Arc<str>,
         severity: Severity,
-        (place, path): (Place, String),
-        fault: Fault,
+        (place, path): (TextSpan, String),
+        fault: ConfigFault,
         variables: Vec<String>,
     ) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Problem {
         Self { excerpt, ..self }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> TextSpan {
         self.place
     }
 
@@ -84,7 +84,7 @@ impl Problem {
         if self.file != other.file {
             return false;
         }
-        if let (Place::Variable(one), Place::Variable(two)) = (self.place, other.place) {
+        if let (TextSpan::Variable(one), TextSpan::Variable(two)) = (self.place, other.place) {
             let is_same = self.fault == other.fault || !self.is_same_setting(other);
             return one == two && is_same;
         }
@@ -126,24 +126,24 @@ impl Problem {
     /// The line, from 1, unless an environment variable is at fault.
     pub fn line(&self) -> Option<usize> {
         match self.place {
-            Place::File { line, .. } => Some(line),
-            Place::Variable(_) => None,
+            TextSpan::File { line, .. } => Some(line),
+            TextSpan::Variable(_) => None,
         }
     }
 
     /// The column in characters, from 1, unless an environment variable is at fault.
     pub fn column(&self) -> Option<usize> {
         match self.place {
-            Place::File { column, .. } => Some(column),
-            Place::Variable(_) => None,
+            TextSpan::File { column, .. } => Some(column),
+            TextSpan::Variable(_) => None,
         }
     }
 
     /// The environment variable at fault, if it is not the file.
     pub fn variable(&self) -> Option<&str> {
         match self.place {
-            Place::File { .. } => None,
-            Place::Variable(name) => Some(name),
+            TextSpan::File { .. } => None,
+            TextSpan::Variable(name) => Some(name),
         }
     }
 
@@ -163,11 +163,11 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Place::File { line, column, .. } => write!(f, "{}:{line}:{column}: ", self.file)?,
-            Place::Variable(name) => write!(f, "environment variable {name}: ")?,
+            TextSpan::File { line, column, .. } => write!(f, "{}:{line}:{column}: ", self.file)?,
+            TextSpan::Variable(name) => write!(f, "environment variable {name}: ")?,
         }
         if self.severity == Severity::Warning {
             f.write_str("warning: ")?;
@@ -197,7 +197,7 @@ impl fmt::Display for Problem {
 // === impl ConfigErrors ===
 
 impl ConfigErrors {
-    pub(crate) fn new(file: Arc<str>, problems: Vec<Problem>, more: usize) -> Self {
+    pub(crate) fn new(file: Arc<str>, problems: Vec<ConfigProblem>, more: usize) -> Self {
         Self {
             file,
             problems,
@@ -206,7 +206,7 @@ impl ConfigErrors {
     }
 
     /// The problems, in the order of the file; those of environment variables come last.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[ConfigProblem] {
         &self.problems
     }
 

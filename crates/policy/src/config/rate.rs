@@ -1,13 +1,13 @@
 //! Rates as people write them: `100/min`, `10/s burst 50`, `100 per minute`.
 
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::size;
 use super::suggest::closest;
 
 /// An amount per period, and how much may come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rate {
+pub(super) struct RateText {
     pub(super) amount: u64,
     pub(super) period_us: u64,
     pub(super) burst: Option<u64>,
@@ -16,14 +16,14 @@ pub(super) struct Rate {
 const EXAMPLE: &str = "expected an amount per period, for example `100/min` or `10/s burst 50`";
 
 /// Reads a rate.
-pub(super) fn parse(text: &str) -> Result<Rate, Fault> {
+pub(super) fn parse(text: &str) -> Result<RateText, ConfigFault> {
     let trimmed = text.trim();
     let (amount, rest) = split_amount(trimmed)?;
     let (period, burst) = match rest.split_once("burst") {
         Some((period, burst)) => (period.trim(), Some(burst.trim())),
         None => (rest.trim(), None),
     };
-    Ok(Rate {
+    Ok(RateText {
         amount: read_amount(amount.trim(), rest)?,
         period_us: read_period(period, trimmed)?,
         burst: burst.map(read_burst).transpose()?,
@@ -31,17 +31,20 @@ pub(super) fn parse(text: &str) -> Result<Rate, Fault> {
 }
 
 /// Reads a rate of bytes: `10MiB/s`, `10MiB/s burst 100MiB`.
-pub(super) fn parse_bytes(text: &str) -> Result<Rate, Fault> {
+pub(super) fn parse_bytes(text: &str) -> Result<RateText, ConfigFault> {
     let trimmed = text.trim();
     let Some((amount, rest)) = trimmed.split_once('/') else {
-        let fault = Fault::new(format!("{} is not a rate of bytes", Fault::quote(trimmed)));
+        let fault = ConfigFault::new(format!(
+            "{} is not a rate of bytes",
+            ConfigFault::quote(trimmed)
+        ));
         return Err(fault.help("for example `10MiB/s` or `10MiB/s burst 100MiB`"));
     };
     let (period, burst) = match rest.split_once("burst") {
         Some((period, burst)) => (period.trim(), Some(burst.trim())),
         None => (rest.trim(), None),
     };
-    Ok(Rate {
+    Ok(RateText {
         amount: size::parse(amount.trim())?,
         period_us: read_period(period, trimmed)?,
         burst: burst.map(size::parse).transpose()?,
@@ -49,18 +52,18 @@ pub(super) fn parse_bytes(text: &str) -> Result<Rate, Fault> {
 }
 
 /// Splits `100/min` and `100 per minute` after the amount.
-fn split_amount(text: &str) -> Result<(&str, &str), Fault> {
+fn split_amount(text: &str) -> Result<(&str, &str), ConfigFault> {
     if let Some(split) = text.split_once('/').or_else(|| text.split_once(" per ")) {
         return Ok(split);
     }
-    let quoted = Fault::quote(text);
+    let quoted = ConfigFault::quote(text);
     Err(if text == "unlimited" {
-        Fault::new("`unlimited` is not a band, but a limit without any")
+        ConfigFault::new("`unlimited` is not a band, but a limit without any")
             .help("write `rate: unlimited` alone")
     } else if let Some(name) = text.strip_prefix("plan:") {
         plan_is_a_map(name)
     } else if duration::number(text).is_some() {
-        Fault::new(format!("{quoted} has no period"))
+        ConfigFault::new(format!("{quoted} has no period"))
             .help(format!("write {text}/s, {text}/min or {text}/h"))
     } else {
         let is_near = closest(text, ["unlimited"]).is_some();
@@ -69,33 +72,33 @@ fn split_amount(text: &str) -> Result<(&str, &str), Fault> {
         } else {
             EXAMPLE
         };
-        Fault::new(format!("{quoted} is not a rate")).help(help)
+        ConfigFault::new(format!("{quoted} is not a rate")).help(help)
     })
 }
 
 /// A plan is a map.
-fn plan_is_a_map(name: &str) -> Fault {
+fn plan_is_a_map(name: &str) -> ConfigFault {
     let name = Some(name.trim()).filter(|name| !name.is_empty());
     let example = format!(
         "`{{ plan: {}, subject: attr:project, default: unlimited }}`",
         name.unwrap_or("NAME")
     );
-    Fault::new("a rate that comes from a plan is a map").help(format!("write {example}"))
+    ConfigFault::new("a rate that comes from a plan is a map").help(format!("write {example}"))
 }
 
 /// A rate that stands alone: the amount, the period in microseconds, and the burst.
-pub(crate) fn numbers(text: &str) -> Result<(u64, u64, Option<u64>), Fault> {
+pub(crate) fn numbers(text: &str) -> Result<(u64, u64, Option<u64>), ConfigFault> {
     let rate = parse(text)?;
     Ok((rate.amount, rate.period_us, rate.burst))
 }
 
 /// An amount that stands alone.
-pub(crate) fn amount(text: &str) -> Result<u64, Fault> {
+pub(crate) fn amount(text: &str) -> Result<u64, ConfigFault> {
     read_amount(text, "s")
 }
 
 /// Reads an amount: `100`, `1_000`, `10k`, `2M`.
-pub(super) fn read_amount(text: &str, per: &str) -> Result<u64, Fault> {
+pub(super) fn read_amount(text: &str, per: &str) -> Result<u64, ConfigFault> {
     let (digits, suffix) = duration::split(text, |c| c.is_ascii_digit() || c == '_');
     let scale = match suffix {
         "" => Some(1),
@@ -109,9 +112,9 @@ pub(super) fn read_amount(text: &str, per: &str) -> Result<u64, Fault> {
     amount.ok_or_else(|| refuse_amount(text, digits, suffix.trim(), per))
 }
 
-fn refuse_amount(text: &str, digits: &str, suffix: &str, per: &str) -> Fault {
-    let quoted = Fault::quote(text);
-    let fault = Fault::new(format!("{quoted} is not a whole number"));
+fn refuse_amount(text: &str, digits: &str, suffix: &str, per: &str) -> ConfigFault {
+    let quoted = ConfigFault::quote(text);
+    let fault = ConfigFault::new(format!("{quoted} is not a whole number"));
     match suffix {
         "m" => fault.help(format!("write {digits}M if you mean millions")),
         "r" | "req" | "reqs" | "request" | "requests" => {
@@ -125,19 +128,21 @@ fn refuse_amount(text: &str, digits: &str, suffix: &str, per: &str) -> Fault {
             fault.help("use a longer period; for example, `0.5/s` is `1/2s`")
         }
         "" if duration::number(digits).is_none() && !digits.is_empty() => {
-            Fault::new(format!("{quoted} is too large"))
+            ConfigFault::new(format!("{quoted} is too large"))
         }
         _ => fault.help(EXAMPLE),
     }
 }
 
 /// Reads a period: a unit alone, or a length of time.
-fn read_period(text: &str, rate: &str) -> Result<u64, Fault> {
+fn read_period(text: &str, rate: &str) -> Result<u64, ConfigFault> {
     if let Some(unit_us) = duration::unit_us(text) {
         return Ok(unit_us);
     }
     if text.is_empty() {
-        return Err(Fault::new(format!("{} has no period", Fault::quote(rate))).help(EXAMPLE));
+        return Err(
+            ConfigFault::new(format!("{} has no period", ConfigFault::quote(rate))).help(EXAMPLE),
+        );
     }
     let numbered = if text.starts_with(|first: char| first.is_ascii_digit()) {
         text.to_owned()
@@ -146,20 +151,23 @@ fn read_period(text: &str, rate: &str) -> Result<u64, Fault> {
         format!("1 {text}")
     };
     duration::parse(&numbered).map_err(|fault| match duration::number(text) {
-        Some(_) => Fault::new(format!("the period {} has no unit", Fault::quote(text)))
-            .help(format!("write {text}s, {text}min or {text}h")),
+        Some(_) => ConfigFault::new(format!(
+            "the period {} has no unit",
+            ConfigFault::quote(text)
+        ))
+        .help(format!("write {text}s, {text}min or {text}h")),
         None => fault,
     })
 }
 
-fn read_burst(text: &str) -> Result<u64, Fault> {
+fn read_burst(text: &str) -> Result<u64, ConfigFault> {
     if text.is_empty() {
-        return Err(Fault::new("`burst` has no number").help("for example `10/s burst 50`"));
+        return Err(ConfigFault::new("`burst` has no number").help("for example `10/s burst 50`"));
     }
     read_amount(text, "s").map_err(|_| {
-        Fault::new(format!(
+        ConfigFault::new(format!(
             "the burst {} is not a whole number",
-            Fault::quote(text)
+            ConfigFault::quote(text)
         ))
         .help("for example `10/s burst 50`")
     })
@@ -167,7 +175,7 @@ fn read_burst(text: &str) -> Result<u64, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rate, parse};
+    use super::{RateText, parse};
 
     const SECOND: u64 = 1_000_000;
 
@@ -190,7 +198,7 @@ mod tests {
             ("1/week", 1, 604_800 * SECOND, None),
             ("0/s", 0, SECOND, None),
         ] {
-            let expected = Rate {
+            let expected = RateText {
                 amount,
                 period_us,
                 burst,

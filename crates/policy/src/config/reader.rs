@@ -2,9 +2,9 @@
 
 use super::environment::{self, Environment, expand};
 use super::excerpt::excerpt;
-use super::fault::Fault;
-use super::problem::{ConfigErrors, Problem, Severity};
-use super::syntax::{Key, Kind, Node, Place};
+use super::fault::ConfigFault;
+use super::problem::{ConfigErrors, ConfigProblem, Severity};
+use super::syntax::{MapKey, NodeKind, TextSpan, YamlNode};
 use crate::mask;
 use std::collections::BTreeMap;
 use std::mem;
@@ -18,22 +18,22 @@ const EXPANDED_MAX: usize = 16 << 20;
 
 /// Reads values and collects problems. Whoever reads a bad value gets `None` and goes on, so that
 /// one pass finds every mistake.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ConfigReader<'a> {
     file: Arc<str>,
     text: &'a str,
     /// In the order of their lines.
-    below: Vec<Below<'a>>,
+    below: Vec<AppendedText<'a>>,
     environment: &'a dyn Environment,
-    errors: Vec<Problem>,
+    errors: Vec<ConfigProblem>,
     more_errors: usize,
-    warnings: Vec<Problem>,
+    warnings: Vec<ConfigProblem>,
     expanded: usize,
     /// The variables that values refer to, by the place of the value.
-    variables: BTreeMap<Place, Vec<String>>,
+    variables: BTreeMap<TextSpan, Vec<String>>,
 }
 
 /// Another text, whose lines follow those of the first.
-pub(crate) struct Below<'a> {
+pub(crate) struct AppendedText<'a> {
     /// The line before its first.
     line: usize,
     file: Arc<str>,
@@ -42,7 +42,7 @@ pub(crate) struct Below<'a> {
     is_trusted: bool,
 }
 
-impl<'a> Below<'a> {
+impl<'a> AppendedText<'a> {
     /// A text that begins after `line`, and what messages call it.
     pub(crate) fn new(line: usize, name: &str, text: &'a str, is_trusted: bool) -> Self {
         Self {
@@ -74,19 +74,19 @@ impl Environment for Untrusted {
 
 /// A value, and which setting it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Value<'a> {
-    pub(crate) node: &'a Node,
+pub(crate) struct ConfigValue<'a> {
+    pub(crate) node: &'a YamlNode,
     /// The key it stands under, if it stands in a map.
-    pub(crate) key: Option<&'a Key>,
+    pub(crate) key: Option<&'a MapKey>,
     /// Such as `policies[0].limits[1].key`.
     pub(crate) path: String,
 }
 
 // === impl Value ===
 
-impl<'a> Value<'a> {
+impl<'a> ConfigValue<'a> {
     /// The whole configuration.
-    pub(crate) fn root(node: &'a Node) -> Self {
+    pub(crate) fn root(node: &'a YamlNode) -> Self {
         Self {
             node,
             key: None,
@@ -95,22 +95,22 @@ impl<'a> Value<'a> {
     }
 
     /// Where to point: at the value, or at its key where the value is nothing.
-    pub(crate) fn spot(&self) -> (Place, String) {
+    pub(crate) fn spot(&self) -> (TextSpan, String) {
         let place = match (&self.node.kind, self.key) {
-            (Kind::Null, Some(key)) => key.place,
+            (NodeKind::Null, Some(key)) => key.place,
             _ => self.node.place,
         };
         (place, self.path.clone())
     }
 
     /// The key, where the value itself is fine and its being there is not.
-    pub(crate) fn key_spot(&self) -> (Place, String) {
+    pub(crate) fn key_spot(&self) -> (TextSpan, String) {
         let place = self.key.map_or(self.node.place, |key| key.place);
         (place, self.path.clone())
     }
 
     /// The value under a key of this map.
-    pub(crate) fn child(&self, key: &'a Key, node: &'a Node) -> Self {
+    pub(crate) fn child(&self, key: &'a MapKey, node: &'a YamlNode) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         Self {
             node,
@@ -120,7 +120,7 @@ impl<'a> Value<'a> {
     }
 
     /// The items of this list.
-    pub(crate) fn items(&self, items: &'a [Node]) -> Vec<Self> {
+    pub(crate) fn items(&self, items: &'a [YamlNode]) -> Vec<Self> {
         let items = items.iter().enumerate();
         items
             .map(|(index, node)| Self {
@@ -134,7 +134,7 @@ impl<'a> Value<'a> {
 
 // === impl Reader ===
 
-impl<'a> Reader<'a> {
+impl<'a> ConfigReader<'a> {
     pub(crate) fn new(name: &str, text: &'a str, environment: &'a dyn Environment) -> Self {
         Self {
             file: name.into(),
@@ -151,18 +151,18 @@ impl<'a> Reader<'a> {
 
     /// Lets places beyond a line be those of another text, from its first line on. Each begins below
     /// those before it.
-    pub(crate) fn go_on_below(&mut self, below: Below<'a>) {
+    pub(crate) fn go_on_below(&mut self, below: AppendedText<'a>) {
         self.below.push(below);
     }
 
     /// Which line a place is on, as far as it is on one: with the name of the text where there are
     /// several.
-    pub(crate) fn line_of(&self, place: Place) -> Option<String> {
+    pub(crate) fn line_of(&self, place: TextSpan) -> Option<String> {
         let (file, _, place) = self.source(place);
         match place {
-            Place::File { line, .. } if self.below.is_empty() => Some(format!("line {line}")),
-            Place::File { line, .. } => Some(format!("line {line} of {file}")),
-            Place::Variable(_) => None,
+            TextSpan::File { line, .. } if self.below.is_empty() => Some(format!("line {line}")),
+            TextSpan::File { line, .. } => Some(format!("line {line} of {file}")),
+            TextSpan::Variable(_) => None,
         }
     }
 
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same for whatever stands at `place`.
-    pub(crate) fn environment_at(&self, place: Place) -> &'a dyn Environment {
+    pub(crate) fn environment_at(&self, place: TextSpan) -> &'a dyn Environment {
         if self.is_trusted(place) {
             self.environment
         } else {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn is_trusted(&self, place: Place) -> bool {
+    fn is_trusted(&self, place: TextSpan) -> bool {
         self.below_at(place).is_none_or(|below| below.is_trusted)
     }
 
@@ -195,22 +195,22 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes an error.
-    pub(crate) fn error(&mut self, spot: (Place, String), fault: Fault) {
+    pub(crate) fn error(&mut self, spot: (TextSpan, String), fault: ConfigFault) {
         self.note(Severity::Error, spot, fault);
     }
 
     /// Notes a warning.
-    pub(crate) fn warn(&mut self, spot: (Place, String), fault: Fault) {
+    pub(crate) fn warn(&mut self, spot: (TextSpan, String), fault: ConfigFault) {
         self.note(Severity::Warning, spot, fault);
     }
 
-    fn note(&mut self, severity: Severity, spot: (Place, String), fault: Fault) {
+    fn note(&mut self, severity: Severity, spot: (TextSpan, String), fault: ConfigFault) {
         let variables = self.variables.get(&spot.0.written());
         let variables = variables.cloned().unwrap_or_default();
         let (file, text, place) = self.source(spot.0);
         // Excerpts hide secrets by the keys on their lines. An alias separates the value from its key.
         let is_hidden = place.alias().is_some() && mask::is_secret_path(&spot.1);
-        let problem = Problem::new(
+        let problem = ConfigProblem::new(
             Arc::clone(file),
             severity,
             (place, spot.1),
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text that a place is in, what it is called, and where the place is in it.
-    fn source(&self, place: Place) -> (&Arc<str>, &'a str, Place) {
+    fn source(&self, place: TextSpan) -> (&Arc<str>, &'a str, TextSpan) {
         match self.below_at(place) {
             Some(below) => (&below.file, below.text, place.higher(below.line)),
             None => (&self.file, self.text, place),
@@ -241,15 +241,15 @@ impl<'a> Reader<'a> {
     }
 
     /// The text below the first that a place is in.
-    fn below_at(&self, place: Place) -> Option<&Below<'a>> {
-        let Place::File { line, .. } = place else {
+    fn below_at(&self, place: TextSpan) -> Option<&AppendedText<'a>> {
+        let TextSpan::File { line, .. } = place else {
             return None;
         };
         self.below.iter().rev().find(|below| line > below.line)
     }
 
     /// In which order problems are told: by text, and by place.
-    fn rank(&self, problem: &Problem) -> (usize, Place) {
+    fn rank(&self, problem: &ConfigProblem) -> (usize, TextSpan) {
         let file = problem.file();
         let below = self.below.iter().position(|it| *it.file == *file);
         let text = match below {
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The warnings, or the errors if there are any.
-    pub(crate) fn finish(mut self) -> Result<Vec<Problem>, ConfigErrors> {
+    pub(crate) fn finish(mut self) -> Result<Vec<ConfigProblem>, ConfigErrors> {
         if self.errors.is_empty() {
             let mut warnings = mem::take(&mut self.warnings);
             warnings.sort_by_key(|it| self.rank(it));
@@ -272,13 +272,13 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a scalar, with its variables replaced.
-    pub(crate) fn text(&mut self, value: &Value<'_>) -> Option<String> {
-        let Kind::Text(text) = &value.node.kind else {
+    pub(crate) fn text(&mut self, value: &ConfigValue<'_>) -> Option<String> {
+        let NodeKind::Text(text) = &value.node.kind else {
             self.refuse_kind(value, "a single value");
             return None;
         };
         // What a variable holds is not expanded again.
-        if matches!(value.node.place, Place::Variable(_)) {
+        if matches!(value.node.place, TextSpan::Variable(_)) {
             return Some(text.clone());
         }
         let variables = environment::variables(text);
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         let expanded = expand(text, environment).and_then(|text| {
             self.expanded = self.expanded.saturating_add(text.len());
             if self.expanded > EXPANDED_MAX {
-                return Err(Fault::new(
+                return Err(ConfigFault::new(
                     "the configuration is too large once its variables are replaced",
                 ));
             }
@@ -310,15 +310,19 @@ impl<'a> Reader<'a> {
     /// The text of a scalar, as `parse` understands it.
     pub(crate) fn parse<T>(
         &mut self,
-        value: &Value<'_>,
-        parse: impl FnOnce(&str) -> Result<T, Fault>,
+        value: &ConfigValue<'_>,
+        parse: impl FnOnce(&str) -> Result<T, ConfigFault>,
     ) -> Option<T> {
         let text = self.text(value)?;
         self.accept(value, parse(text.trim()))
     }
 
     /// What was read, or a note of why it was not.
-    pub(crate) fn accept<T>(&mut self, value: &Value<'_>, read: Result<T, Fault>) -> Option<T> {
+    pub(crate) fn accept<T>(
+        &mut self,
+        value: &ConfigValue<'_>,
+        read: Result<T, ConfigFault>,
+    ) -> Option<T> {
         match read {
             Ok(read) => Some(read),
             Err(fault) => {
@@ -329,66 +333,66 @@ impl<'a> Reader<'a> {
     }
 
     /// The items of a list that must have some.
-    pub(crate) fn list<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
+    pub(crate) fn list<'v>(&mut self, value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
         self.items(value, "it needs at least one item")
     }
 
     /// The items of a list, or the one value that stands in its place.
-    pub(crate) fn one_or_many<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
+    pub(crate) fn one_or_many<'v>(&mut self, value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
         match value.node.kind {
-            Kind::Text(_) | Kind::Map(_) | Kind::Broken => vec![value.clone()],
+            NodeKind::Text(_) | NodeKind::Map(_) | NodeKind::Broken => vec![value.clone()],
             _ => self.items(value, "leave the field out, or put something into the list"),
         }
     }
 
-    fn items<'v>(&mut self, value: &Value<'v>, help_if_empty: &str) -> Vec<Value<'v>> {
+    fn items<'v>(&mut self, value: &ConfigValue<'v>, help_if_empty: &str) -> Vec<ConfigValue<'v>> {
         match &value.node.kind {
-            Kind::List(items) if items.is_empty() => {
-                let fault = Fault::new(format!("{} is an empty list", value.name()));
+            NodeKind::List(items) if items.is_empty() => {
+                let fault = ConfigFault::new(format!("{} is an empty list", value.name()));
                 self.error(value.spot(), fault.help(help_if_empty));
             }
-            Kind::List(items) => return value.items(items),
-            Kind::Text(_) | Kind::Map(_) => {
+            NodeKind::List(items) => return value.items(items),
+            NodeKind::Text(_) | NodeKind::Map(_) => {
                 let (what, found) = (value.name(), value.node.noun());
-                let fault = Fault::new(format!("{what} is {found}; expected a list"));
+                let fault = ConfigFault::new(format!("{what} is {found}; expected a list"));
                 self.error(
                     value.spot(),
                     fault.help("write [a, b], or begin each item with `- `"),
                 );
             }
-            Kind::Null | Kind::Broken => self.refuse_kind(value, "a list"),
+            NodeKind::Null | NodeKind::Broken => self.refuse_kind(value, "a list"),
         }
         Vec::new()
     }
 
     /// Says that a value is not what was `expected`, unless it has been reported already.
-    pub(crate) fn refuse_kind(&mut self, value: &Value<'_>, expected: &str) {
+    pub(crate) fn refuse_kind(&mut self, value: &ConfigValue<'_>, expected: &str) {
         let what = value.name();
         let fault = match value.node.kind {
-            Kind::Broken => return,
-            Kind::Null => Fault::new(format!("{what} has no value"))
+            NodeKind::Broken => return,
+            NodeKind::Null => ConfigFault::new(format!("{what} has no value"))
                 .help("give it a value, or leave the field out"),
             _ => {
                 let found = value.node.noun();
-                Fault::new(format!("{what} is {found}; expected {expected}"))
+                ConfigFault::new(format!("{what} is {found}; expected {expected}"))
             }
         };
         self.error(value.spot(), fault);
     }
 }
 
-impl Value<'_> {
+impl ConfigValue<'_> {
     /// What to call it in a message.
     pub(crate) fn name(&self) -> String {
         match self.key {
-            Some(key) => Fault::quote(&key.text),
+            Some(key) => ConfigFault::quote(&key.text),
             None if self.path.is_empty() => "the configuration".to_owned(),
             None => "this item".to_owned(),
         }
     }
 }
 
-impl std::fmt::Debug for Reader<'_> {
+impl std::fmt::Debug for ConfigReader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader")
             .field("file", &self.file)

@@ -1,16 +1,20 @@
 //! `replaces`: limits that do not apply where another does.
 
-use super::fault::Fault;
-use super::reader::{Reader, Value};
+use super::fault::ConfigFault;
+use super::reader::{ConfigReader, ConfigValue};
 use super::suggest::closest;
-use super::syntax::Kind;
+use super::syntax::NodeKind;
 use crate::limit::Limit;
 
 /// The names under `replaces` of each limit, in `items`, as numbers of `limits`. Both are in the order
 /// written; limits that could not be read are `None`.
-pub(super) fn resolve(reader: &mut Reader<'_>, items: &[Value<'_>], limits: &mut [Option<Limit>]) {
+pub(super) fn resolve(
+    reader: &mut ConfigReader<'_>,
+    items: &[ConfigValue<'_>],
+    limits: &mut [Option<Limit>],
+) {
     for (item, number) in items.iter().zip(0..) {
-        let Kind::Map(entries) = &item.node.kind else {
+        let NodeKind::Map(entries) = &item.node.kind else {
             continue;
         };
         let Some(entry) = entries.iter().find(|entry| entry.key.text == "replaces") else {
@@ -19,8 +23,8 @@ pub(super) fn resolve(reader: &mut Reader<'_>, items: &[Value<'_>], limits: &mut
         let value = item.child(&entry.key, &entry.value);
         let mut replaced = Vec::new();
         for name in reader.one_or_many(&value) {
-            if matches!(name.node.kind, Kind::Map(_) | Kind::List(_)) {
-                let fault = Fault::new("a limit is replaced by its name");
+            if matches!(name.node.kind, NodeKind::Map(_) | NodeKind::List(_)) {
+                let fault = ConfigFault::new("a limit is replaced by its name");
                 reader.error(name.spot(), fault.help("write the name alone: [small]"));
                 continue;
             }
@@ -51,13 +55,13 @@ fn check(
     replaced: &[usize],
     found: Option<usize>,
     name: &str,
-) -> Result<usize, Fault> {
-    let quoted = Fault::quote(name);
+) -> Result<usize, ConfigFault> {
+    let quoted = ConfigFault::quote(name);
     match found {
-        Some(found) if found == number => Err(Fault::new("a limit cannot replace itself")
+        Some(found) if found == number => Err(ConfigFault::new("a limit cannot replace itself")
             .help("name another limit of this policy, or remove `replaces`")),
         Some(found) if replaced.contains(&found) => {
-            Err(Fault::new(format!("{quoted} is there already")).help("write it once"))
+            Err(ConfigFault::new(format!("{quoted} is there already")).help("write it once"))
         }
         Some(found) => Ok(found),
         None => {
@@ -70,7 +74,7 @@ fn check(
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "name another limit of the same policy".to_owned(),
             };
-            Err(Fault::new(format!("this policy has no limit {quoted}")).help(help))
+            Err(ConfigFault::new(format!("this policy has no limit {quoted}")).help(help))
         }
     }
 }

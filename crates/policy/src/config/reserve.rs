@@ -1,32 +1,35 @@
 //! `reserve`: a policy that takes reservations.
 
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::RESERVE;
-use super::reader::Reader;
-use super::syntax::Kind;
-use super::table::Fields;
-use crate::limit::{Evaluate, Limit, Reserving};
+use super::reader::ConfigReader;
+use super::syntax::NodeKind;
+use super::table::FieldReader;
+use crate::limit::{Evaluate, Limit, ReserveRules};
 use std::time::Duration;
 
 /// Reads `reserve` of a policy: how long reservations live, or a map of it; `None` where it takes none.
-pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Reserving> {
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+) -> Option<ReserveRules> {
     let value = fields.get("reserve")?;
-    if !matches!(value.node.kind, Kind::Map(_)) {
+    if !matches!(value.node.kind, NodeKind::Map(_)) {
         let default_ttl = reader.parse(&value, length)?;
-        return Some(Reserving::new(default_ttl));
+        return Some(ReserveRules::new(default_ttl));
     }
     let fields = reader.fields(&value, &RESERVE)?;
     let default_ttl = reader.setting(&fields, "default_ttl", length);
     let max_ttl = reader.setting(&fields, "max_ttl", length);
     let reserving = match (default_ttl, max_ttl) {
-        (Some(default_ttl), None) => Reserving::new(default_ttl),
-        (None, Some(max_ttl)) => Reserving {
-            default_ttl: Reserving::DEFAULT_TTL.min(max_ttl),
+        (Some(default_ttl), None) => ReserveRules::new(default_ttl),
+        (None, Some(max_ttl)) => ReserveRules {
+            default_ttl: ReserveRules::DEFAULT_TTL.min(max_ttl),
             max_ttl,
         },
-        (None, None) => Reserving::new(Reserving::DEFAULT_TTL),
-        (Some(default_ttl), Some(max_ttl)) => Reserving {
+        (None, None) => ReserveRules::new(ReserveRules::DEFAULT_TTL),
+        (Some(default_ttl), Some(max_ttl)) => ReserveRules {
             default_ttl,
             max_ttl,
         },
@@ -35,7 +38,7 @@ pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Reser
         reserving.default_ttl > reserving.max_ttl,
         fields.get("default_ttl"),
     ) {
-        let fault = Fault::new("`default_ttl` is longer than `max_ttl`");
+        let fault = ConfigFault::new("`default_ttl` is longer than `max_ttl`");
         reader.error(
             value.spot(),
             fault.help("no reservation lives longer than `max_ttl`"),
@@ -46,8 +49,8 @@ pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Reser
 
 /// Refuses what a policy cannot do beside taking reservations.
 pub(super) fn check(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     around: Evaluate,
     limits: &[Limit],
 ) {
@@ -55,7 +58,7 @@ pub(super) fn check(
         return;
     };
     if let Some(limit) = limits.iter().find(|limit| limit.waiting.is_some()) {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "a policy that takes reservations has none that wait, and requests wait for `{}`",
             limit.name
         ));
@@ -65,7 +68,7 @@ pub(super) fn check(
         );
     }
     if around == Evaluate::Each {
-        let fault = Fault::new(
+        let fault = ConfigFault::new(
             "a reservation is made in one step, and with `evaluate: each` every limit has its own",
         );
         reader.error(
@@ -75,11 +78,11 @@ pub(super) fn check(
     }
 }
 
-fn length(text: &str) -> Result<Duration, Fault> {
+fn length(text: &str) -> Result<Duration, ConfigFault> {
     let length = Duration::from_micros(duration::parse(text)?);
-    if (Reserving::SHORTEST..=Reserving::LONGEST).contains(&length) {
+    if (ReserveRules::SHORTEST..=ReserveRules::LONGEST).contains(&length) {
         return Ok(length);
     }
-    let message = format!("{} is not from 1ms to 1h", Fault::quote(text));
-    Err(Fault::new(message).help("as long as the work may take, for example `60s`"))
+    let message = format!("{} is not from 1ms to 1h", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("as long as the work may take, for example `60s`"))
 }

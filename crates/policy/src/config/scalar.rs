@@ -1,9 +1,9 @@
 //! Values that are neither words, rates nor lengths of time.
 
 use super::duration;
-use super::fault::Fault;
-use super::reader::Reader;
-use super::table::Fields;
+use super::fault::ConfigFault;
+use super::reader::ConfigReader;
+use super::table::FieldReader;
 use crate::client::canonical;
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,27 +16,27 @@ const NAME_MAX: usize = 64;
 const TOKEN_MAX: usize = 256;
 
 /// Reads a name of a policy, a limit or a band.
-pub(crate) fn name(text: &str) -> Result<String, Fault> {
+pub(crate) fn name(text: &str) -> Result<String, ConfigFault> {
     let help = "use up to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or digit";
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let starts_well = text.starts_with(|first: char| first.is_ascii_alphanumeric());
     if starts_well && text.len() <= NAME_MAX && text.chars().all(belongs) {
         Ok(text.to_owned())
     } else {
-        Err(Fault::new(format!("{} cannot be a name", Fault::quote(text))).help(help))
+        Err(ConfigFault::new(format!("{} cannot be a name", ConfigFault::quote(text))).help(help))
     }
 }
 
 /// Reads a whole number within a range.
-pub(super) fn whole(text: &str, range: &RangeInclusive<u64>) -> Result<u64, Fault> {
+pub(super) fn whole(text: &str, range: &RangeInclusive<u64>) -> Result<u64, ConfigFault> {
     let number = duration::number(text);
     number
         .filter(|number| range.contains(number))
         .ok_or_else(|| {
-            let quoted = Fault::quote(text);
+            let quoted = ConfigFault::quote(text);
             match (*range.start(), *range.end()) {
-                (_, u64::MAX) => Fault::new(format!("{quoted} is not a whole number")),
-                (from, to) => Fault::new(format!(
+                (_, u64::MAX) => ConfigFault::new(format!("{quoted} is not a whole number")),
+                (from, to) => ConfigFault::new(format!(
                     "{quoted} is not a whole number from {from} to {to}"
                 )),
             }
@@ -44,22 +44,25 @@ pub(super) fn whole(text: &str, range: &RangeInclusive<u64>) -> Result<u64, Faul
 }
 
 /// Reads the name of a header: a token, in lower case.
-pub(crate) fn header_name(text: &str) -> Result<String, Fault> {
+pub(crate) fn header_name(text: &str) -> Result<String, ConfigFault> {
     if is_token(text) {
         Ok(text.to_ascii_lowercase())
     } else {
-        let message = format!("{} cannot be the name of a header", Fault::quote(text));
-        Err(Fault::new(message).help("for example `X-Tier`"))
+        let message = format!(
+            "{} cannot be the name of a header",
+            ConfigFault::quote(text)
+        );
+        Err(ConfigFault::new(message).help("for example `X-Tier`"))
     }
 }
 
 /// Reads a method, in upper case.
-pub(super) fn method(text: &str) -> Result<String, Fault> {
+pub(super) fn method(text: &str) -> Result<String, ConfigFault> {
     if is_token(text) && text != "*" {
         Ok(text.to_ascii_uppercase())
     } else {
         Err(
-            Fault::new(format!("{} cannot be a method", Fault::quote(text)))
+            ConfigFault::new(format!("{} cannot be a method", ConfigFault::quote(text)))
                 .help("for example `GET`; leave `method` out for any method"),
         )
     }
@@ -77,29 +80,36 @@ fn is_token(text: &str) -> bool {
 }
 
 /// Reads an address or a network. IPv4 written as IPv6 is IPv4, as it is in requests.
-pub(super) fn network(text: &str) -> Result<IpNet, Fault> {
+pub(super) fn network(text: &str) -> Result<IpNet, ConfigFault> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok(IpNet::from(address.to_canonical()));
     }
     let network: IpNet = text.parse().map_err(|_| {
-        let message = format!("{} is neither an address nor a network", Fault::quote(text));
-        Fault::new(message).help("for example `203.0.113.7`, `203.0.113.0/24` or `2001:db8::/32`")
+        let message = format!(
+            "{} is neither an address nor a network",
+            ConfigFault::quote(text)
+        );
+        ConfigFault::new(message)
+            .help("for example `203.0.113.7`, `203.0.113.0/24` or `2001:db8::/32`")
     })?;
     if network.trunc() != network {
-        let message = format!("{} has bits set beyond its prefix", Fault::quote(text));
+        let message = format!(
+            "{} has bits set beyond its prefix",
+            ConfigFault::quote(text)
+        );
         let help = format!(
             "did you mean `{}` or `{}`?",
             network.trunc(),
             network.addr()
         );
-        return Err(Fault::new(message).help(help));
+        return Err(ConfigFault::new(message).help(help));
     }
     Ok(canonical(network))
 }
 
 /// Reads an address to listen on. `localhost:8080` is `127.0.0.1:8080`; `:8080` is `[::]:8080`, which
 /// is every address, of IPv4 too.
-pub(super) fn listen_address(text: &str) -> Result<SocketAddr, Fault> {
+pub(super) fn listen_address(text: &str) -> Result<SocketAddr, ConfigFault> {
     let (host, port) = match text.rsplit_once(':') {
         Some(("localhost", port)) => (Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), port),
         Some(("", port)) => (Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port),
@@ -108,17 +118,20 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, Fault> {
     match (host, port.parse::<u16>()) {
         (Some(host), Ok(port)) => return Ok(SocketAddr::new(host, port)),
         (None, Ok(port)) => {
-            let message = format!("{} has no address to listen on", Fault::quote(text));
+            let message = format!("{} has no address to listen on", ConfigFault::quote(text));
             let help = format!(
                 "write localhost:{port} for this machine only, or :{port} for every address"
             );
-            return Err(Fault::new(message).help(help));
+            return Err(ConfigFault::new(message).help(help));
         }
         _ => {}
     }
     text.parse().map_err(|_| {
-        let message = format!("{} is not an address to listen on", Fault::quote(text));
-        Fault::new(message).help(
+        let message = format!(
+            "{} is not an address to listen on",
+            ConfigFault::quote(text)
+        );
+        ConfigFault::new(message).help(
             "expected an IP address and a port, for example `127.0.0.1:8080` or `[::1]:8080`; \
              `localhost:8080` for this machine only, or `:8080` for every address",
         )
@@ -126,9 +139,16 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, Fault> {
 }
 
 /// Reads the path of a PEM file. Whoever needs what it holds opens it.
-pub(super) fn pem_path(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Option<String> {
+pub(super) fn pem_path(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    name: &str,
+) -> Option<String> {
     reader.parse(&fields.get(name)?, |path| match path {
-        "" => Err(Fault::new(format!("`{name}` is empty")).help("expected the path of a PEM file")),
+        "" => {
+            Err(ConfigFault::new(format!("`{name}` is empty"))
+                .help("expected the path of a PEM file"))
+        }
         path => Ok(path.to_owned()),
     })
 }

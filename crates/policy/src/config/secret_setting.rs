@@ -1,20 +1,20 @@
 //! A secret that is written, comes from a variable, or lies in a file.
 
-use super::fault::Fault;
-use super::reader::{Reader, Value};
+use super::fault::ConfigFault;
+use super::reader::{ConfigReader, ConfigValue};
 use super::secret::Secret;
-use super::table::Fields;
+use super::table::FieldReader;
 
 /// Reads the secret `name`, or the file that `file_name` names. No message shows it.
 pub(super) fn secret(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     name: &str,
     file_name: &str,
 ) -> Option<Secret> {
     let (written, file) = (fields.get(name), fields.get(file_name));
     if let (Some(_), Some(file)) = (&written, &file) {
-        let fault = Fault::new(format!("`{name}` and `{file_name}` are both there"));
+        let fault = ConfigFault::new(format!("`{name}` and `{file_name}` are both there"));
         reader.error(file.key_spot(), fault.help("write one of the two"));
         return None;
     }
@@ -26,20 +26,27 @@ pub(super) fn secret(
 }
 
 /// Reads the file that `value` names. No message shows what it holds.
-pub(super) fn secret_file(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Secret> {
+pub(super) fn secret_file(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+) -> Option<Secret> {
     let path = reader.text(value)?;
     let environment = reader.environment_at(value.node.place);
-    let read = environment
-        .file(&path)
-        .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
-    let read = read.and_then(|text| not_empty(&text, &format!("the file {}", Fault::quote(&path))));
+    let read = environment.file(&path).map_err(|why| {
+        ConfigFault::new(format!(
+            "{} cannot be read: {why}",
+            ConfigFault::quote(&path)
+        ))
+    });
+    let read =
+        read.and_then(|text| not_empty(&text, &format!("the file {}", ConfigFault::quote(&path))));
     reader.accept(value, read)
 }
 
 /// A secret without the line break that files end with.
-fn not_empty(text: &str, what: &str) -> Result<Secret, Fault> {
+fn not_empty(text: &str, what: &str) -> Result<Secret, ConfigFault> {
     match text.trim_end_matches(['\r', '\n']) {
-        "" => Err(Fault::new(format!("{what} is empty"))),
+        "" => Err(ConfigFault::new(format!("{what} is empty"))),
         text => Ok(Secret::new(text)),
     }
 }

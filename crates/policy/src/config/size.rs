@@ -1,7 +1,7 @@
 //! Sizes as people write them: `512KiB`, `10 MiB`, `1GB`, `4096`.
 
 use super::duration::{number, split};
-use super::fault::Fault;
+use super::fault::ConfigFault;
 
 /// Units, with their length in bytes and every way to write each.
 const UNITS: [(u64, &[&str]); 7] = [
@@ -15,9 +15,9 @@ const UNITS: [(u64, &[&str]); 7] = [
 ];
 
 /// Reads a size, in bytes.
-pub(super) fn parse(text: &str) -> Result<u64, Fault> {
+pub(super) fn parse(text: &str) -> Result<u64, ConfigFault> {
     let refused = || {
-        Fault::new(format!("{} is not a size", Fault::quote(text))).help(
+        ConfigFault::new(format!("{} is not a size", ConfigFault::quote(text))).help(
             "expected a whole number and a unit, for example `512KiB`, `10MiB` or `1GiB`, or `unlimited`",
         )
     };
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<u64, Fault> {
     let (bytes, _) = unit.ok_or_else(refused)?;
     count
         .checked_mul(*bytes)
-        .ok_or_else(|| Fault::new(format!("{} is too large", Fault::quote(text))))
+        .ok_or_else(|| ConfigFault::new(format!("{} is too large", ConfigFault::quote(text))))
 }
 
 #[cfg(test)]

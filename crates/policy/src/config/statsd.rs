@@ -2,11 +2,11 @@
 
 use super::condition::pairs;
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::optional;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
+use super::table::FieldTable;
 use super::table::Shape::{Flag, Pairs, Text, Word};
-use super::table::Table;
 use super::words::{FLAG, STATSD_FORMAT, STATSD_PROTOCOL};
 use crate::statsd::Statsd;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const LINE_MAX: usize = 1_000;
 const TAG_SIGNS: usize = 4;
 
 /// `statsd`.
-pub(super) static STATSD: Table = Table {
+pub(super) static STATSD: FieldTable = FieldTable {
     what: "`statsd`",
     fields: &[
         optional("enabled", Flag, "`false` sends nothing. Default: `true`."),
@@ -57,7 +57,7 @@ pub(super) static STATSD: Table = Table {
 };
 
 /// Reads `statsd`.
-pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Statsd> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Statsd> {
     let fields = reader.fields(value, &STATSD)?;
     let defaults = Statsd::default();
     let enabled = reader.setting(&fields, "enabled", |word| FLAG.parse(word));
@@ -68,7 +68,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Statsd>
     let prefix = reader.setting(&fields, "prefix", prefix);
     let tags = pairs(reader, &fields, "tags", tag, |_, text| tag_value(text));
     if let (true, Some(value)) = (tags.len() > TAGS_MAX, fields.get("tags")) {
-        let fault = Fault::new(format!("there are more than {TAGS_MAX} tags"));
+        let fault = ConfigFault::new(format!("there are more than {TAGS_MAX} tags"));
         reader.error(value.key_spot(), fault);
     }
     let prefix = prefix.unwrap_or(defaults.prefix);
@@ -80,7 +80,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Statsd>
         let message = format!(
             "prefix and tags take {length} bytes of every line, which is more than {LINE_MAX}"
         );
-        let fault = Fault::new(message).help("use fewer tags, or shorter ones");
+        let fault = ConfigFault::new(message).help("use fewer tags, or shorter ones");
         reader.error(value.key_spot(), fault);
     }
     Some(Statsd {
@@ -96,7 +96,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Statsd>
 
 impl Statsd {
     /// Reads host and port.
-    fn parse_address(text: &str) -> Result<String, Fault> {
+    fn parse_address(text: &str) -> Result<String, ConfigFault> {
         let parts = text.rsplit_once(':');
         let is_valid = parts.is_some_and(|(host, port)| {
             let is_host = (1..=255).contains(&host.len())
@@ -107,51 +107,54 @@ impl Statsd {
         if is_valid {
             return Ok(text.to_owned());
         }
-        let fault = Fault::new(format!("{} is not a host and a port", Fault::quote(text)));
+        let fault = ConfigFault::new(format!(
+            "{} is not a host and a port",
+            ConfigFault::quote(text)
+        ));
         Err(fault.help("for example `127.0.0.1:8125` or `statsd.monitoring:9125`"))
     }
 }
 
-fn interval(text: &str) -> Result<Duration, Fault> {
+fn interval(text: &str) -> Result<Duration, ConfigFault> {
     let length = Duration::from_micros(duration::parse(text)?);
     if (Statsd::SHORTEST..=Statsd::LONGEST).contains(&length) {
         return Ok(length);
     }
-    let message = format!("{} is not from 1s to 1h", Fault::quote(text));
-    Err(Fault::new(message).help("for example `10s`"))
+    let message = format!("{} is not from 1s to 1h", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("for example `10s`"))
 }
 
-fn prefix(text: &str) -> Result<String, Fault> {
+fn prefix(text: &str) -> Result<String, ConfigFault> {
     name(text, "prefix")
 }
 
-fn tag(text: &str) -> Result<String, Fault> {
+fn tag(text: &str) -> Result<String, ConfigFault> {
     name(text, "tag")
 }
 
-fn name(text: &str, what: &str) -> Result<String, Fault> {
+fn name(text: &str, what: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
     if (1..=LENGTH_MAX).contains(&text.len()) && text.bytes().all(belongs) {
         return Ok(text.to_owned());
     }
-    let message = format!("{} cannot be a {what}", Fault::quote(text));
-    Err(Fault::new(message)
+    let message = format!("{} cannot be a {what}", ConfigFault::quote(text));
+    Err(ConfigFault::new(message)
         .help("use 1 to 128 letters, digits, dots, dashes, slashes and underscores"))
 }
 
-fn tag_value(text: &str) -> Result<String, Fault> {
+fn tag_value(text: &str) -> Result<String, ConfigFault> {
     let belongs = |c: char| !c.is_control() && !",#".contains(c);
     if (1..=LENGTH_MAX).contains(&text.len()) && text.chars().all(belongs) {
         return Ok(text.to_owned());
     }
-    let message = format!("{} cannot be the value of a tag", Fault::quote(text));
-    Err(Fault::new(message).help("use 1 to 128 bytes of text without `,` and `#`"))
+    let message = format!("{} cannot be the value of a tag", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("use 1 to 128 bytes of text without `,` and `#`"))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::Config;
-    use crate::statsd::{Format, Protocol, Statsd};
+    use crate::statsd::{Format, Statsd, StatsdProtocol};
     use std::time::Duration;
 
     fn read(section: &str) -> Result<Option<Statsd>, String> {
@@ -171,7 +174,7 @@ mod tests {
         let expected = Statsd {
             enabled: false,
             address: "a.b:9125".to_owned(),
-            protocol: Protocol::Tcp,
+            protocol: StatsdProtocol::Tcp,
             format: Format::Dogstatsd,
             interval: Duration::from_secs(5),
             prefix: "ratelimit".to_owned(),

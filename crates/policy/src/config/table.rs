@@ -1,22 +1,22 @@
 //! What a map may hold: told once, for the reader and for the schema.
 
-use super::fault::Fault;
-use super::reader::{Reader, Value};
+use super::fault::ConfigFault;
+use super::reader::{ConfigReader, ConfigValue};
 use super::suggest::closest;
-use super::syntax::{Entry, Kind};
+use super::syntax::{MapEntry, NodeKind};
 use super::words::{Vocabulary, one_of};
 
 /// The fields that a map may have.
-pub(crate) struct Table {
+pub(crate) struct FieldTable {
     /// What the map describes, such as "limit".
     pub(crate) what: &'static str,
-    pub(crate) fields: &'static [Field],
+    pub(crate) fields: &'static [FieldRow],
     /// Exactly one of these must be there, if there are any.
     pub(crate) exactly_one: &'static [&'static str],
 }
 
 /// A field of a map.
-pub(crate) struct Field {
+pub(crate) struct FieldRow {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
     /// What it means, for people.
@@ -45,35 +45,35 @@ pub(crate) enum Shape {
     /// A map from names of one's own to such values.
     Named(&'static Shape),
     /// A map with these fields.
-    Map(&'static Table),
+    Map(&'static FieldTable),
 }
 
 /// The fields of one map.
 #[derive(Debug)]
-pub(crate) struct Fields<'a> {
-    table: &'static Table,
-    map: Value<'a>,
-    entries: &'a [Entry],
+pub(crate) struct FieldReader<'a> {
+    table: &'static FieldTable,
+    map: ConfigValue<'a>,
+    entries: &'a [MapEntry],
 }
 
 // === impl Table ===
 
-impl Table {
+impl FieldTable {
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.fields.iter().map(|field| field.name)
     }
 
     /// Such as "limit `per-client`", as far as the map has a name.
-    fn title(&self, map: &Value<'_>) -> String {
+    fn title(&self, map: &ConfigValue<'_>) -> String {
         let name = map.node.get("name").or_else(|| map.node.get("id"));
         match name.and_then(|name| name.as_text()) {
-            Some(name) => format!("{} {}", self.what, Fault::quote(name)),
-            None => Fault::article(self.what),
+            Some(name) => format!("{} {}", self.what, ConfigFault::quote(name)),
+            None => ConfigFault::article(self.what),
         }
     }
 }
 
-impl std::fmt::Debug for Table {
+impl std::fmt::Debug for FieldTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.what)
     }
@@ -81,9 +81,9 @@ impl std::fmt::Debug for Table {
 
 // === impl Fields ===
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     /// The value of a field, if it is written.
-    pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<ConfigValue<'a>> {
         debug_assert!(
             self.table.names().any(|known| known == name),
             "{name} is in no table"
@@ -93,7 +93,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The map itself.
-    pub(crate) fn map(&self) -> &Value<'a> {
+    pub(crate) fn map(&self) -> &ConfigValue<'a> {
         &self.map
     }
 
@@ -105,15 +105,15 @@ impl<'a> Fields<'a> {
 
 // === impl Reader ===
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// The fields of a map, all of which `table` must know.
     pub(crate) fn fields<'v>(
         &mut self,
-        value: &Value<'v>,
-        table: &'static Table,
-    ) -> Option<Fields<'v>> {
-        let Kind::Map(entries) = &value.node.kind else {
-            let expected = match Fault::article(table.what) {
+        value: &ConfigValue<'v>,
+        table: &'static FieldTable,
+    ) -> Option<FieldReader<'v>> {
+        let NodeKind::Map(entries) = &value.node.kind else {
+            let expected = match ConfigFault::article(table.what) {
                 what if what.starts_with("a ") => format!("{what}, which is a map"),
                 _ => "a map".to_owned(),
             };
@@ -140,7 +140,7 @@ impl Reader<'_> {
         if !table.exactly_one.iter().any(|name| meant.contains(name)) {
             self.check_exactly_one(value, table, entries);
         }
-        Some(Fields {
+        Some(FieldReader {
             table,
             map: value.clone(),
             entries,
@@ -150,14 +150,19 @@ impl Reader<'_> {
     /// The value of a field as `parse` understands it, if it is written.
     pub(crate) fn setting<T>(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &FieldReader<'_>,
         name: &str,
-        parse: impl FnOnce(&str) -> Result<T, Fault>,
+        parse: impl FnOnce(&str) -> Result<T, ConfigFault>,
     ) -> Option<T> {
         self.parse(&fields.get(name)?, parse)
     }
 
-    fn check_exactly_one(&mut self, value: &Value<'_>, table: &Table, entries: &[Entry]) {
+    fn check_exactly_one(
+        &mut self,
+        value: &ConfigValue<'_>,
+        table: &FieldTable,
+        entries: &[MapEntry],
+    ) {
         let choice = table.exactly_one;
         let mut written = entries
             .iter()
@@ -169,11 +174,11 @@ impl Reader<'_> {
                     let field = table.fields.iter().find(|field| field.name == *name)?;
                     Some(field.example())
                 });
-                self.error(value.spot(), Fault::new(message).maybe_help(example));
+                self.error(value.spot(), ConfigFault::new(message).maybe_help(example));
             }
             (Some(first), Some(second)) => {
                 let spot = value.child(&second.key, &second.value).key_spot();
-                let fault = Fault::new(format!(
+                let fault = ConfigFault::new(format!(
                     "{} has both `{}` and `{}`",
                     table.title(value),
                     first.key.text,
@@ -186,26 +191,26 @@ impl Reader<'_> {
     }
 }
 
-fn unknown_field(table: &Table, value: &Value<'_>, name: &str) -> Fault {
+fn unknown_field(table: &FieldTable, value: &ConfigValue<'_>, name: &str) -> ConfigFault {
     let message = format!(
         "unknown field {} in {}",
-        Fault::quote(name),
+        ConfigFault::quote(name),
         table.title(value)
     );
     let names: Vec<&str> = table.names().collect();
     let meant = closest(name, names.iter().copied());
     let meant = meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
-    Fault::new(message).help(format!("{meant}expected {}", one_of(&names)))
+    ConfigFault::new(message).help(format!("{meant}expected {}", one_of(&names)))
 }
 
-fn missing_field(table: &Table, value: &Value<'_>, field: &Field) -> Fault {
+fn missing_field(table: &FieldTable, value: &ConfigValue<'_>, field: &FieldRow) -> ConfigFault {
     let message = format!("{} needs `{}`", table.title(value), field.name);
-    Fault::new(message).help(field.example())
+    ConfigFault::new(message).help(field.example())
 }
 
 // === impl Field ===
 
-impl Field {
+impl FieldRow {
     /// Such as "for example `rate: 10/s`".
     fn example(&self) -> String {
         match self.shape {

@@ -1,11 +1,11 @@
 //! `template`: how the keys of a limit are named in the open layout.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::key;
-use super::reader::{Reader, Value};
-use super::syntax::Kind;
+use super::reader::{ConfigReader, ConfigValue};
+use super::syntax::NodeKind;
 use crate::limit::KeyPart;
-use crate::template::{Piece, Template};
+use crate::template::{Template, TemplatePiece};
 
 /// Longer templates are refused: the name is sent with every request.
 const TEMPLATE_MAX: usize = 128;
@@ -15,13 +15,13 @@ const KNOWN: &str = "expected {policy}, {limit}, {key}, {subject}, {band}, or a 
 
 /// Reads a template that stands alone, outside any configuration.
 pub(crate) fn parse_alone(text: &str) -> Result<Template, String> {
-    parse(text).map_err(Fault::into_sentence)
+    parse(text).map_err(ConfigFault::into_sentence)
 }
 
 /// Reads a template.
-pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Template> {
-    if matches!(value.node.kind, Kind::Map(_)) {
-        let fault = Fault::new("`template` is a map; expected text")
+pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Template> {
+    if matches!(value.node.kind, NodeKind::Map(_)) {
+        let fault = ConfigFault::new("`template` is a map; expected text")
             .help("quote it, for YAML takes a brace for a map: \"{subject}\"");
         reader.error(value.spot(), fault);
         return None;
@@ -29,11 +29,11 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Templat
     reader.parse(value, parse)
 }
 
-pub(super) fn parse(text: &str) -> Result<Template, Fault> {
+pub(super) fn parse(text: &str) -> Result<Template, ConfigFault> {
     let belongs = |c: char| c.is_ascii_graphic();
     if text.is_empty() || text.len() > TEMPLATE_MAX || !text.chars().all(belongs) {
-        let message = format!("{} cannot be a template", Fault::quote(text));
-        return Err(Fault::new(message).help(format!(
+        let message = format!("{} cannot be a template", ConfigFault::quote(text));
+        return Err(ConfigFault::new(message).help(format!(
             "use up to {TEMPLATE_MAX} visible ASCII characters, for example `ratelimit:{{limit}}:{{key}}`"
         )));
     }
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Template, Fault> {
     Ok(Template::new(text.to_owned(), pieces))
 }
 
-fn pieces(text: &str) -> Result<Vec<Piece>, Fault> {
+fn pieces(text: &str) -> Result<Vec<TemplatePiece>, ConfigFault> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -53,7 +53,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, Fault> {
         } else if let Some(after) = rest.strip_prefix('{') {
             let (inside, after) = after.split_once('}').ok_or_else(|| unbalanced(text))?;
             if !plain.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
             }
             pieces.push(placeholder(inside)?);
             rest = after;
@@ -65,7 +65,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, Fault> {
         }
     }
     if !plain.is_empty() {
-        pieces.push(Piece::Text(plain));
+        pieces.push(TemplatePiece::Text(plain));
     }
     Ok(pieces)
 }
@@ -75,46 +75,46 @@ fn doubled(text: &str) -> Option<&str> {
     text.strip_prefix("{{").or_else(|| text.strip_prefix("}}"))
 }
 
-fn unbalanced(text: &str) -> Fault {
-    Fault::new(format!(
+fn unbalanced(text: &str) -> ConfigFault {
+    ConfigFault::new(format!(
         "{} has a brace without its partner",
-        Fault::quote(text)
+        ConfigFault::quote(text)
     ))
     .help("write {NAME} for a placeholder, {{ and }} for braces themselves")
 }
 
-fn placeholder(inside: &str) -> Result<Piece, Fault> {
+fn placeholder(inside: &str) -> Result<TemplatePiece, ConfigFault> {
     Ok(match inside {
-        "policy" => Piece::Policy,
-        "limit" => Piece::Limit,
-        "band" => Piece::Band,
-        "subject" => Piece::Subject,
-        "key" => Piece::Key,
+        "policy" => TemplatePiece::Policy,
+        "limit" => TemplatePiece::Limit,
+        "band" => TemplatePiece::Band,
+        "subject" => TemplatePiece::Subject,
+        "key" => TemplatePiece::Key,
         name => match key::part(name) {
             Ok(KeyPart::Global) | Err(_) => {
-                let name = Fault::quote(&format!("{{{name}}}"));
-                return Err(Fault::new(format!("{name} is not a placeholder")).help(KNOWN));
+                let name = ConfigFault::quote(&format!("{{{name}}}"));
+                return Err(ConfigFault::new(format!("{name} is not a placeholder")).help(KNOWN));
             }
-            Ok(part) => Piece::part(part),
+            Ok(part) => TemplatePiece::part(part),
         },
     })
 }
 
 /// Between two placeholders there must be something that neither can hold; else `a` and `bc` would
 /// share a key with `ab` and `c`.
-fn check_separators(text: &str, pieces: &[Piece]) -> Result<(), Fault> {
+fn check_separators(text: &str, pieces: &[TemplatePiece]) -> Result<(), ConfigFault> {
     let mut is_apart = true;
     for piece in pieces {
-        if let Piece::Text(text) = piece {
+        if let TemplatePiece::Text(text) = piece {
             is_apart |= text.chars().any(separates);
         } else if is_apart {
             is_apart = false;
         } else {
             let message = format!(
                 "{} has two placeholders with nothing between them that tells where one ends",
-                Fault::quote(text)
+                ConfigFault::quote(text)
             );
-            return Err(Fault::new(message).help("put a `:` between them"));
+            return Err(ConfigFault::new(message).help("put a `:` between them"));
         }
     }
     Ok(())

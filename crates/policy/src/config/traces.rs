@@ -2,13 +2,13 @@
 
 use super::condition::pairs;
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::{optional, required};
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar;
 use super::secret::Secret;
+use super::table::FieldTable;
 use super::table::Shape::{Pairs, Text};
-use super::table::Table;
 use crate::traces::{Logs, Sample, Traces};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const VALUE_MAX: usize = 8 << 10;
 const SERVICE_MAX: usize = 128;
 
 /// `traces`.
-pub(super) static TRACES: Table = Table {
+pub(super) static TRACES: FieldTable = FieldTable {
     what: "`traces`",
     fields: &[
         required(
@@ -53,7 +53,7 @@ pub(super) static TRACES: Table = Table {
 };
 
 /// `logs`.
-pub(super) static LOGS: Table = Table {
+pub(super) static LOGS: FieldTable = FieldTable {
     what: "`logs`",
     fields: &[optional(
         "refusals",
@@ -64,7 +64,7 @@ pub(super) static LOGS: Table = Table {
 };
 
 /// Reads `traces`.
-pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Traces> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Traces> {
     let fields = reader.fields(value, &TRACES)?;
     let endpoint = reader.setting(&fields, "endpoint", endpoint);
     let sample = reader.setting(&fields, "sample", sample);
@@ -72,7 +72,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Traces>
     let timeout = reader.setting(&fields, "timeout", timeout);
     let headers = pairs(reader, &fields, "headers", scalar::header_name, header);
     if let (true, Some(value)) = (headers.len() > HEADERS_MAX, fields.get("headers")) {
-        let fault = Fault::new(format!("there are at most {HEADERS_MAX} headers"));
+        let fault = ConfigFault::new(format!("there are at most {HEADERS_MAX} headers"));
         reader.error(value.key_spot(), fault);
     }
     let headers = headers.into_iter();
@@ -88,7 +88,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Traces>
 }
 
 /// Reads `logs`.
-pub(super) fn read_logs(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Logs> {
+pub(super) fn read_logs(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Logs> {
     let fields = reader.fields(value, &LOGS)?;
     let refusals = reader.setting(&fields, "refusals", sample);
     Some(Logs {
@@ -97,8 +97,9 @@ pub(super) fn read_logs(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Lo
 }
 
 /// Reads the address of a collector. What may be a secret in it is not shown.
-fn endpoint(text: &str) -> Result<String, Fault> {
-    let wrong = |why: &str, help: &str| Err(Fault::new(format!("`endpoint` {why}")).help(help));
+fn endpoint(text: &str) -> Result<String, ConfigFault> {
+    let wrong =
+        |why: &str, help: &str| Err(ConfigFault::new(format!("`endpoint` {why}")).help(help));
     let rest = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"));
@@ -128,11 +129,11 @@ fn endpoint(text: &str) -> Result<String, Fault> {
 }
 
 /// Reads a share in percent.
-fn sample(text: &str) -> Result<Sample, Fault> {
+fn sample(text: &str) -> Result<Sample, ConfigFault> {
     let refused = || {
-        Fault::new(format!(
+        ConfigFault::new(format!(
             "{} is not a share of all requests",
-            Fault::quote(text)
+            ConfigFault::quote(text)
         ))
         .help("expected a percentage from 0% to 100% with up to four decimals, for example `1%`")
     };
@@ -152,32 +153,32 @@ fn sample(text: &str) -> Result<Sample, Fault> {
     }
 }
 
-fn service(text: &str) -> Result<String, Fault> {
+fn service(text: &str) -> Result<String, ConfigFault> {
     let is_plain = |c: char| !c.is_control();
     if (1..=SERVICE_MAX).contains(&text.len()) && text.chars().all(is_plain) {
         return Ok(text.to_owned());
     }
-    Err(Fault::new("this cannot be the name of a service")
+    Err(ConfigFault::new("this cannot be the name of a service")
         .help("use up to 128 characters, for example `tidegate-eu`"))
 }
 
-fn timeout(text: &str) -> Result<Duration, Fault> {
+fn timeout(text: &str) -> Result<Duration, ConfigFault> {
     let length = Duration::from_micros(duration::parse(text)?);
     if (Duration::from_millis(100)..=Duration::from_mins(1)).contains(&length) {
         return Ok(length);
     }
-    let message = format!("{} is not from 100ms to 1min", Fault::quote(text));
-    Err(Fault::new(message).help("for example `10s`"))
+    let message = format!("{} is not from 100ms to 1min", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("for example `10s`"))
 }
 
 /// What it says may be a secret: no message shows it.
-fn header(name: &str, text: &str) -> Result<String, Fault> {
+fn header(name: &str, text: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
     if text.len() <= VALUE_MAX && text.bytes().all(belongs) && text.trim() == text {
         return Ok(text.to_owned());
     }
     let message = format!("what `{name}` is to say cannot be the value of a header");
-    Err(Fault::new(message).help("use up to 8 KiB of visible ASCII characters"))
+    Err(ConfigFault::new(message).help("use up to 8 KiB of visible ASCII characters"))
 }
 
 #[cfg(test)]

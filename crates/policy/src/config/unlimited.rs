@@ -1,9 +1,9 @@
 //! `rate: unlimited`: a limit that is none.
 
 use super::environment::expand;
-use super::fault::Fault;
-use super::reader::Reader;
-use super::table::Fields;
+use super::fault::ConfigFault;
+use super::reader::ConfigReader;
+use super::table::FieldReader;
 use crate::limit::{Evaluate, Limit};
 use tidegate_core::Mode;
 
@@ -30,7 +30,7 @@ const NOT_COUNTED: [&str; 12] = [
 const IN_VAIN: [&str; 5] = ["key", "missing", "on_failure", "respond", "warn"];
 
 /// Whether the rate of a limit is none.
-pub(super) fn is_unlimited(reader: &Reader<'_>, fields: &Fields<'_>) -> bool {
+pub(super) fn is_unlimited(reader: &ConfigReader<'_>, fields: &FieldReader<'_>) -> bool {
     let Some(rate) = fields.get("rate") else {
         return false;
     };
@@ -43,10 +43,10 @@ pub(super) fn is_unlimited(reader: &Reader<'_>, fields: &Fields<'_>) -> bool {
 }
 
 /// Refuses what counts, and warns of what is in vain.
-pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+pub(super) fn check(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in NOT_COUNTED {
         if let Some(value) = fields.get(name) {
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "`{name}` is for limits that count, and the rate of this one is `unlimited`"
             ));
             reader.error(value.key_spot(), fault.help(format!("remove `{name}`")));
@@ -54,7 +54,8 @@ pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
     for name in IN_VAIN {
         if let Some(value) = fields.get(name) {
-            let fault = Fault::new(format!("`{name}` has no effect: the rate is `unlimited`"));
+            let fault =
+                ConfigFault::new(format!("`{name}` has no effect: the rate is `unlimited`"));
             reader.warn(value.key_spot(), fault.help("remove it"));
         }
     }
@@ -63,8 +64,8 @@ pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>) {
 /// Warns where a limit that is none changes nothing: it neither decides alone, nor has a place of its own
 /// among descriptors, nor replaces another.
 pub(super) fn warn_in_vain(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     evaluate: Evaluate,
     limit: &Limit,
 ) {
@@ -82,6 +83,6 @@ pub(super) fn warn_in_vain(
                 "use `evaluate: first`, or name with `replaces` the limits that shall not apply",
             ),
         };
-        reader.warn(value.spot(), Fault::new(message).help(help));
+        reader.warn(value.spot(), ConfigFault::new(message).help(help));
     }
 }

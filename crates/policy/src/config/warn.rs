@@ -1,17 +1,20 @@
 //! `warn`: how much of a band is used when somebody is to be told.
 
-use super::fault::Fault;
-use super::reader::Reader;
-use super::table::Fields;
+use super::fault::ConfigFault;
+use super::reader::ConfigReader;
+use super::table::FieldReader;
 
 /// Reads `warn`: so many of a hundred parts.
-pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u8> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<u8> {
     reader.setting(fields, "warn", |text| {
         let number = text.strip_suffix('%').map(str::trim_end);
         let percent = number.and_then(|number| number.parse::<u8>().ok());
         let percent = percent.filter(|percent| (1..=100).contains(percent));
         percent.ok_or_else(|| {
-            let fault = Fault::new(format!("{} is not a part of a band", Fault::quote(text)));
+            let fault = ConfigFault::new(format!(
+                "{} is not a part of a band",
+                ConfigFault::quote(text)
+            ));
             fault.help("expected 1% to 100%, for example `warn: 95%`")
         })
     })

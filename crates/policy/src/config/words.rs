@@ -1,19 +1,21 @@
 //! The words that a setting may take.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::local_share::LocalShare;
-use super::store::{KeyNames, Layout, ModeWord};
+use super::store::{KeyNameStyle, LayoutWord, ModeWord};
 use super::suggest::closest;
-use crate::admin::Role;
+use crate::admin::AdminRole;
 use crate::alerts::{AlertFormat, AlertKind};
 use crate::client::{AddressHeader, Trust, jwt};
-use crate::group::Tag;
-use crate::guard::Reason;
-use crate::limit::{Charge, Evaluate, KeyPart, Missing, OnFailure};
-use crate::plan::Of;
-use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
-use crate::route::{Balance, HostHeader, Http2, Paths, Refund};
-use crate::source::Format;
+use crate::group::SlotTag;
+use crate::guard::AnswerReason;
+use crate::limit::{ChargeTime, Evaluate, KeyPart, Missing, OnFailure};
+use crate::plan::RateOwner;
+use crate::respond::{
+    Dialect, LimitHeaderValue, NameVisibility, Profile, ResetFormat, RlsHeaders, XField,
+};
+use crate::route::{Balance, HostHeader, Http2Use, Paths, RefundRule};
+use crate::source::DocumentFormat;
 use crate::statsd;
 use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
@@ -98,20 +100,20 @@ pub(super) static PLAIN_MODE: Words<Mode> = Words {
 };
 
 /// Whose language the document of a source is in.
-pub(super) static FORMAT: Words<Format> = Words {
+pub(super) static FORMAT: Words<DocumentFormat> = Words {
     noun: "a format",
     meanings: &[
-        ("tidegate", Format::Tidegate),
-        ("traefik-plugin", Format::TraefikPlugin),
-        ("fluxgate", Format::Fluxgate),
+        ("tidegate", DocumentFormat::Tidegate),
+        ("traefik-plugin", DocumentFormat::TraefikPlugin),
+        ("fluxgate", DocumentFormat::Fluxgate),
     ],
     known_elsewhere: &[("traefik", "traefik-plugin"), ("yaml", "tidegate")],
 };
 
 /// What an administrator may do.
-pub(super) static ROLE: Words<Role> = Words {
+pub(super) static ROLE: Words<AdminRole> = Words {
     noun: "a role",
-    meanings: &Role::ALL,
+    meanings: &AdminRole::ALL,
     known_elsewhere: &[
         ("reader", "read"),
         ("viewer", "read"),
@@ -121,11 +123,11 @@ pub(super) static ROLE: Words<Role> = Words {
 };
 
 /// Why a guard refuses.
-pub(super) static REASON: Words<Reason> = Words {
+pub(super) static REASON: Words<AnswerReason> = Words {
     noun: "a reason to refuse",
     meanings: &[
-        ("blocked", Reason::Blocked),
-        ("blacklisted", Reason::Blacklisted),
+        ("blocked", AnswerReason::Blocked),
+        ("blacklisted", AnswerReason::Blacklisted),
     ],
     known_elsewhere: &[
         ("banned", "blacklisted"),
@@ -183,12 +185,12 @@ pub(super) static ON_REFUSAL: Words<bool> = Words {
     ],
 };
 
-pub(super) static CHARGE: Words<Charge> = Words {
+pub(super) static CHARGE: Words<ChargeTime> = Words {
     noun: "a way to charge",
     meanings: &[
-        ("if-fits", Charge::IfFits),
-        ("always", Charge::Always),
-        ("even-if-refused", Charge::EvenIfRefused),
+        ("if-fits", ChargeTime::IfFits),
+        ("always", ChargeTime::Always),
+        ("even-if-refused", ChargeTime::EvenIfRefused),
     ],
     known_elsewhere: &[],
 };
@@ -223,21 +225,24 @@ pub(super) static STORE_MODE: Words<ModeWord> = Words {
     known_elsewhere: &[("single", "standalone"), ("failover", "sentinel")],
 };
 
-pub(super) static TAG: Words<Tag> = Words {
+pub(super) static TAG: Words<SlotTag> = Words {
     noun: "a hash tag",
-    meanings: &[("subject", Tag::Subject), ("policy", Tag::Policy)],
+    meanings: &[("subject", SlotTag::Subject), ("policy", SlotTag::Policy)],
     known_elsewhere: &[("key", "subject")],
 };
 
-pub(super) static KEY_NAMES: Words<KeyNames> = Words {
+pub(super) static KEY_NAMES: Words<KeyNameStyle> = Words {
     noun: "a form of names",
-    meanings: &[("hashed", KeyNames::Hashed), ("literal", KeyNames::Literal)],
+    meanings: &[
+        ("hashed", KeyNameStyle::Hashed),
+        ("literal", KeyNameStyle::Literal),
+    ],
     known_elsewhere: &[("hash", "hashed"), ("plain", "literal")],
 };
 
-pub(super) static LAYOUT: Words<Layout> = Words {
+pub(super) static LAYOUT: Words<LayoutWord> = Words {
     noun: "a layout",
-    meanings: &[("packed", Layout::Packed), ("open", Layout::Open)],
+    meanings: &[("packed", LayoutWord::Packed), ("open", LayoutWord::Open)],
     known_elsewhere: &[],
 };
 
@@ -278,11 +283,11 @@ pub(super) static X_FIELD: Words<XField> = Words {
     known_elsewhere: &[],
 };
 
-pub(super) static LIMIT_COUNTS: Words<LimitCounts> = Words {
+pub(super) static LIMIT_COUNTS: Words<LimitHeaderValue> = Words {
     noun: "a way to count a limit",
     meanings: &[
-        ("capacity", LimitCounts::Capacity),
-        ("per-second", LimitCounts::PerSecond),
+        ("capacity", LimitHeaderValue::Capacity),
+        ("per-second", LimitHeaderValue::PerSecond),
     ],
     known_elsewhere: &[
         ("burst", "capacity"),
@@ -291,12 +296,12 @@ pub(super) static LIMIT_COUNTS: Words<LimitCounts> = Words {
     ],
 };
 
-pub(super) static RESET: Words<Reset> = Words {
+pub(super) static RESET: Words<ResetFormat> = Words {
     noun: "a way to write an instant",
     meanings: &[
-        ("epoch", Reset::Epoch),
-        ("delta", Reset::Delta),
-        ("rfc3339", Reset::Rfc3339),
+        ("epoch", ResetFormat::Epoch),
+        ("delta", ResetFormat::Delta),
+        ("rfc3339", ResetFormat::Rfc3339),
     ],
     known_elsewhere: &[
         ("unix", "epoch"),
@@ -308,9 +313,12 @@ pub(super) static RESET: Words<Reset> = Words {
     ],
 };
 
-pub(super) static NAMES: Words<Names> = Words {
+pub(super) static NAMES: Words<NameVisibility> = Words {
     noun: "a way to treat names",
-    meanings: &[("shown", Names::Shown), ("hidden", Names::Hidden)],
+    meanings: &[
+        ("shown", NameVisibility::Shown),
+        ("hidden", NameVisibility::Hidden),
+    ],
     known_elsewhere: &[("show", "shown"), ("hide", "hidden"), ("false", "hidden")],
 };
 
@@ -383,21 +391,21 @@ pub(super) static VERIFIED_BY: Words<()> = Words {
     known_elsewhere: &[("proxies", "proxy")],
 };
 
-pub(super) static JWT_ALGORITHM: Words<jwt::Algorithm> = Words {
+pub(super) static JWT_ALGORITHM: Words<jwt::SignatureAlgorithm> = Words {
     noun: "an algorithm of tokens",
     meanings: &[
-        ("HS256", jwt::Algorithm::Hs256),
-        ("HS384", jwt::Algorithm::Hs384),
-        ("HS512", jwt::Algorithm::Hs512),
-        ("RS256", jwt::Algorithm::Rs256),
-        ("RS384", jwt::Algorithm::Rs384),
-        ("RS512", jwt::Algorithm::Rs512),
-        ("PS256", jwt::Algorithm::Ps256),
-        ("PS384", jwt::Algorithm::Ps384),
-        ("PS512", jwt::Algorithm::Ps512),
-        ("ES256", jwt::Algorithm::Es256),
-        ("ES384", jwt::Algorithm::Es384),
-        ("EdDSA", jwt::Algorithm::EdDsa),
+        ("HS256", jwt::SignatureAlgorithm::Hs256),
+        ("HS384", jwt::SignatureAlgorithm::Hs384),
+        ("HS512", jwt::SignatureAlgorithm::Hs512),
+        ("RS256", jwt::SignatureAlgorithm::Rs256),
+        ("RS384", jwt::SignatureAlgorithm::Rs384),
+        ("RS512", jwt::SignatureAlgorithm::Rs512),
+        ("PS256", jwt::SignatureAlgorithm::Ps256),
+        ("PS384", jwt::SignatureAlgorithm::Ps384),
+        ("PS512", jwt::SignatureAlgorithm::Ps512),
+        ("ES256", jwt::SignatureAlgorithm::Es256),
+        ("ES384", jwt::SignatureAlgorithm::Es384),
+        ("EdDSA", jwt::SignatureAlgorithm::EdDsa),
     ],
     known_elsewhere: &[("Ed25519", "EdDSA")],
 };
@@ -416,9 +424,12 @@ pub(super) static BALANCE: Words<Balance> = Words {
     ],
 };
 
-pub(super) static REFUND: Words<Refund> = Words {
+pub(super) static REFUND: Words<RefundRule> = Words {
     noun: "a reason to give a cost back",
-    meanings: &[("never", Refund::Never), ("unreached", Refund::Unreached)],
+    meanings: &[
+        ("never", RefundRule::Never),
+        ("unreached", RefundRule::Unreached),
+    ],
     known_elsewhere: &[("none", "never"), ("false", "never"), ("off", "never")],
 };
 
@@ -445,12 +456,12 @@ pub(super) static PATHS: Words<Paths> = Words {
     ],
 };
 
-pub(super) static HTTP2: Words<Http2> = Words {
+pub(super) static HTTP2: Words<Http2Use> = Words {
     noun: "a way to speak HTTP/2",
     meanings: &[
-        ("auto", Http2::Auto),
-        ("true", Http2::Always),
-        ("false", Http2::Never),
+        ("auto", Http2Use::Auto),
+        ("true", Http2Use::Always),
+        ("false", Http2Use::Never),
     ],
     known_elsewhere: &[
         ("yes", "true"),
@@ -467,9 +478,9 @@ pub(super) static EJECT: Words<()> = Words {
 };
 
 /// Whose rate a plan tells.
-pub(super) static OF: Words<Of> = Words {
+pub(super) static OF: Words<RateOwner> = Words {
     noun: "whose rate it is",
-    meanings: &[("subject", Of::Subject), ("group", Of::Group)],
+    meanings: &[("subject", RateOwner::Subject), ("group", RateOwner::Group)],
     known_elsewhere: &[("project", "subject"), ("workspace", "group")],
 };
 
@@ -494,11 +505,11 @@ pub(super) static STATSD_FORMAT: Words<statsd::Format> = Words {
     known_elsewhere: &[("datadog", "dogstatsd"), ("plain", "statsd")],
 };
 
-pub(super) static STATSD_PROTOCOL: Words<statsd::Protocol> = Words {
+pub(super) static STATSD_PROTOCOL: Words<statsd::StatsdProtocol> = Words {
     noun: "a protocol for statistics",
     meanings: &[
-        ("udp", statsd::Protocol::Udp),
-        ("tcp", statsd::Protocol::Tcp),
+        ("udp", statsd::StatsdProtocol::Udp),
+        ("tcp", statsd::StatsdProtocol::Tcp),
     ],
     known_elsewhere: &[],
 };
@@ -519,10 +530,10 @@ impl<T: Clone + Sync> Words<T> {
     }
 
     /// What `word` means, or what it might have been.
-    pub(super) fn parse(&self, word: &str) -> Result<T, Fault> {
+    pub(super) fn parse(&self, word: &str) -> Result<T, ConfigFault> {
         self.get(word).ok_or_else(|| {
-            let message = format!("{} is not {}", Fault::quote(word), self.noun);
-            Fault::new(message).help(self.suggestion(word))
+            let message = format!("{} is not {}", ConfigFault::quote(word), self.noun);
+            ConfigFault::new(message).help(self.suggestion(word))
         })
     }
 

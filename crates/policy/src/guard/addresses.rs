@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::BitAnd;
 
 /// The networks of one length of prefix.
-struct Level<N> {
+struct PrefixLevel<N> {
     /// How many leading bits count.
     prefix: u8,
     mask: N,
@@ -22,18 +22,18 @@ struct Level<N> {
 
 /// Addresses and networks.
 #[derive(Default)]
-pub(super) struct Addresses {
-    v4: Vec<Level<u32>>,
-    v6: Vec<Level<u128>>,
+pub(super) struct AddressTable {
+    v4: Vec<PrefixLevel<u32>>,
+    v6: Vec<PrefixLevel<u128>>,
 }
 
 /// An address or a network, as a list has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Member(IpNet);
+pub(crate) struct AddressMember(IpNet);
 
 // === impl Member ===
 
-impl Member {
+impl AddressMember {
     /// Reads an address or a network. IPv4 written as IPv6 is IPv4. An address of IPv6 stands for all
     /// that count as the same client; with `/128` behind it, for itself alone.
     pub(crate) fn parse(text: &str, rules: AddressRules) -> Option<Self> {
@@ -56,7 +56,7 @@ impl Member {
 
 // === impl Addresses ===
 
-impl Addresses {
+impl AddressTable {
     pub(super) fn len(&self) -> usize {
         let v4 = self.v4.iter().map(|level| level.networks.len());
         let v6 = self.v6.iter().map(|level| level.networks.len());
@@ -72,12 +72,12 @@ impl Addresses {
         match address.to_canonical() {
             IpAddr::V4(v4) => {
                 let bits = u32::from(v4);
-                let holds = |it: &Level<u32>| it.networks.contains(&(bits & it.mask));
+                let holds = |it: &PrefixLevel<u32>| it.networks.contains(&(bits & it.mask));
                 self.v4.iter().any(holds)
             }
             IpAddr::V6(v6) => {
                 let bits = u128::from(v6);
-                let holds = |it: &Level<u128>| it.networks.contains(&(bits & it.mask));
+                let holds = |it: &PrefixLevel<u128>| it.networks.contains(&(bits & it.mask));
                 self.v6.iter().any(holds)
             }
         }
@@ -92,7 +92,7 @@ impl Addresses {
     }
 
     /// Adds a member, which leaves by itself at `end`, or stays.
-    pub(super) fn insert(&mut self, Member(network): Member, end: Option<u64>) {
+    pub(super) fn insert(&mut self, AddressMember(network): AddressMember, end: Option<u64>) {
         match network {
             IpNet::V4(v4) => {
                 let mask = u32::from(v4.netmask());
@@ -110,7 +110,7 @@ impl Addresses {
 
 // === impl Level ===
 
-impl<N: Copy + Eq + Hash> Level<N> {
+impl<N: Copy + Eq + Hash> PrefixLevel<N> {
     /// A network may be there in several spellings: it stays for as long as the last of them.
     fn insert(&mut self, network: N, end: Option<u64>) {
         let is_new = self.networks.insert(network);
@@ -131,7 +131,7 @@ impl<N: Copy + Eq + Hash> Level<N> {
 }
 
 /// When the last of the networks has left that hold these bits; `None` where one stays.
-fn latest<N>(levels: &[Level<N>], bits: N) -> Option<u64>
+fn latest<N>(levels: &[PrefixLevel<N>], bits: N) -> Option<u64>
 where
     N: Copy + Eq + Hash + BitAnd<Output = N>,
 {
@@ -146,10 +146,14 @@ where
 }
 
 /// The networks of this length of prefix.
-fn level<N: Eq + Hash>(levels: &mut Vec<Level<N>>, prefix: u8, mask: N) -> &mut Level<N> {
+fn level<N: Eq + Hash>(
+    levels: &mut Vec<PrefixLevel<N>>,
+    prefix: u8,
+    mask: N,
+) -> &mut PrefixLevel<N> {
     let found = levels.iter().position(|level| level.prefix == prefix);
     let nth = found.unwrap_or_else(|| {
-        levels.push(Level {
+        levels.push(PrefixLevel {
             prefix,
             mask,
             networks: HashSet::default(),

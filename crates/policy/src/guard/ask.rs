@@ -1,10 +1,10 @@
 //! All guards of a configuration, asked about one request.
 
-use super::{Effect, Guard, List};
+use super::{Guard, GuardEffect, GuardMembers};
 use crate::client::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, said_of};
 use crate::limit::KeyPart;
-use crate::lookup::Marked;
-use crate::matching::{Facts, Reads, Spellings};
+use crate::lookup::DigestedText;
+use crate::matching::{MatchInput, Reads, Spellings};
 use crate::{Policy, Request};
 use std::fmt;
 use tidegate_core::Mode;
@@ -29,16 +29,16 @@ pub struct GuardScratch(Spellings);
 
 /// What guards say of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct GuardVerdict {
     /// What follows.
-    pub outcome: Outcome,
+    pub outcome: GuardOutcome,
     /// Guards that are only watched and would have acted, by number: a bit each.
     pub watched: u64,
 }
 
 /// What follows from what guards say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
+pub enum GuardOutcome {
     /// The limits are to be asked.
     #[default]
     Pass,
@@ -58,7 +58,7 @@ impl Guards {
             of.filter(move |(_, guard)| guard.effect == effect)
                 .map(|(nth, _)| nth)
         };
-        let order = numbered(Effect::Exempt).chain(numbered(Effect::Refuse));
+        let order = numbered(GuardEffect::Exempt).chain(numbered(GuardEffect::Refuse));
         let order = order.collect();
         let is_plain = asked(&all).all(|(_, guard)| is_plain(guard));
         let by_attribute = asked(&all).find(|(_, guard)| is_by_attribute(guard));
@@ -75,7 +75,10 @@ impl Guards {
     /// The same guards in a configuration of this mode. In shadow mode those that refuse are in shadow
     /// mode, too. Exemptions stay in force, so that limits count only what they would refuse.
     pub(crate) fn in_mode(mut self, mode: Mode) -> Self {
-        let refusing = self.all.iter_mut().filter(|it| it.effect == Effect::Refuse);
+        let refusing = self
+            .all
+            .iter_mut()
+            .filter(|it| it.effect == GuardEffect::Refuse);
         if mode == Mode::Shadow {
             refusing.for_each(|guard| guard.mode = Mode::Shadow);
         }
@@ -107,13 +110,13 @@ impl Guards {
 
     /// The text of `request` that is looked up first, marked: for those who look it up too.
     #[inline]
-    pub fn mark<'r>(&self, request: &Request<'r>) -> Option<Marked<'r>> {
+    pub fn mark<'r>(&self, request: &Request<'r>) -> Option<DigestedText<'r>> {
         let KeyPart::Attr(name) = self.marked()? else {
             return None;
         };
         let mut attributes = request.attributes.iter();
         let (_, value) = attributes.find(|(known, _)| known == name)?;
-        Marked::new(value)
+        DigestedText::new(value)
     }
 
     /// What they say of `request`: exemptions first, then refusals, each in the order written, up to
@@ -122,13 +125,13 @@ impl Guards {
     pub fn ask<'l>(
         &self,
         request: &Request<'_>,
-        list: impl Fn(usize) -> Option<&'l List>,
+        list: impl Fn(usize) -> Option<&'l GuardMembers>,
         scratch: &mut GuardScratch,
-        marked: Option<Marked<'_>>,
-    ) -> Verdict {
+        marked: Option<DigestedText<'_>>,
+    ) -> GuardVerdict {
         // Most guards look at what needs no respelling.
-        let facts = (!self.is_plain).then(|| Facts::of(request, self.reads, &mut scratch.0));
-        let mut verdict = Verdict::default();
+        let facts = (!self.is_plain).then(|| MatchInput::of(request, self.reads, &mut scratch.0));
+        let mut verdict = GuardVerdict::default();
         for nth in &self.order {
             let (Some(guard), Some(list)) = (self.all.get(*nth), list(*nth)) else {
                 continue;
@@ -142,12 +145,12 @@ impl Guards {
             }
             match (guard.mode, guard.effect) {
                 (Mode::Shadow, _) => verdict.watched |= bit(*nth),
-                (Mode::Enforce, Effect::Exempt) => {
-                    verdict.outcome = Outcome::Exempt(*nth);
+                (Mode::Enforce, GuardEffect::Exempt) => {
+                    verdict.outcome = GuardOutcome::Exempt(*nth);
                     break;
                 }
-                (Mode::Enforce, Effect::Refuse) => {
-                    verdict.outcome = Outcome::Refuse(*nth);
+                (Mode::Enforce, GuardEffect::Refuse) => {
+                    verdict.outcome = GuardOutcome::Refuse(*nth);
                     break;
                 }
             }
@@ -173,7 +176,7 @@ impl fmt::Debug for GuardScratch {
 
 // === impl Verdict ===
 
-impl Verdict {
+impl GuardVerdict {
     /// Whether the guard of this number is only watched and would have acted.
     pub fn is_watched(&self, number: usize) -> bool {
         self.watched & bit(number) != 0
@@ -212,16 +215,16 @@ fn is_plain(guard: &Guard) -> bool {
 }
 
 fn is_by_attribute(guard: &Guard) -> bool {
-    matches!(guard.subject, KeyPart::Attr(_)) && guard.effect == Effect::Refuse
+    matches!(guard.subject, KeyPart::Attr(_)) && guard.effect == GuardEffect::Refuse
 }
 
 /// Whether what such a guard looks up is in its list; the same as [`lists`].
 #[inline]
 fn lists_plainly(
     guard: &Guard,
-    list: &List,
+    list: &GuardMembers,
     request: &Request<'_>,
-    marked: Option<Marked<'_>>,
+    marked: Option<DigestedText<'_>>,
 ) -> bool {
     match &guard.subject {
         KeyPart::Ip => request.ip.is_some_and(|ip| list.contains_address(ip)),
@@ -240,13 +243,13 @@ fn lists_plainly(
 }
 
 /// Whether what a guard looks up is in its list.
-fn lists(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
+fn lists(guard: &Guard, list: &GuardMembers, facts: &MatchInput<'_>) -> bool {
     if list.is_empty() {
         return false;
     }
     // Of what is said twice nobody knows which is meant. That exempts nobody; but whoever is listed
     // does not get past by saying something else as well.
-    let refuses = guard.effect == Effect::Refuse;
+    let refuses = guard.effect == GuardEffect::Refuse;
     match &guard.subject {
         KeyPart::Ip => facts.ip.is_some_and(|ip| list.contains_address(ip)),
         KeyPart::Header(name) if refuses => facts.header(name).any(|it| list.contains(it)),
@@ -268,27 +271,32 @@ fn lists(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
     }
 }
 
-fn is_listed(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
+fn is_listed(guard: &Guard, list: &GuardMembers, facts: &MatchInput<'_>) -> bool {
     let value = facts.identity(&guard.subject);
     value.is_some_and(|value| list.contains(value))
 }
 
 /// Whether any is listed of those that a request says at once.
-fn said(name: &str, list: &List, facts: &Facts<'_>) -> bool {
+fn said(name: &str, list: &GuardMembers, facts: &MatchInput<'_>) -> bool {
     facts.attribute(name).any(|value| list.contains(value))
 }
 
 /// Whether what was said beside an attribute that counts is listed.
 #[cold]
-fn said_beside(name: &str, said: &str, list: &List) -> bool {
+fn said_beside(name: &str, said: &str, list: &GuardMembers) -> bool {
     said_of(name, said).is_some_and(|value| list.contains(value))
 }
 
 /// Whether a descriptor has a listed value: one is enough to be refused, and to be exempt it takes all.
-fn any_descriptor(guard: &Guard, list: &List, facts: &Facts<'_>, refuses: bool) -> bool {
+fn any_descriptor(
+    guard: &Guard,
+    list: &GuardMembers,
+    facts: &MatchInput<'_>,
+    refuses: bool,
+) -> bool {
     let mut descriptors = facts.request.descriptors.iter();
     let is_listed = |descriptor| {
-        let facts = Facts {
+        let facts = MatchInput {
             descriptor: Some(descriptor),
             ..*facts
         };

@@ -1,9 +1,9 @@
 //! Who is listed.
 
-use super::addresses::{Addresses, Member};
-use super::texts::Texts;
+use super::addresses::{AddressMember, AddressTable};
+use super::texts::TextSet;
 use crate::limit::{AddressRules, KeyPart};
-use crate::lookup::Marked;
+use crate::lookup::DigestedText;
 use crate::matching::{canonical_host, normalise};
 use std::fmt;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use std::net::IpAddr;
 /// assert!(list.contains_address("2001:db8::2".parse()?));
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
-pub struct List {
+pub struct GuardMembers {
     members: Kind,
     skipped: usize,
 }
@@ -32,13 +32,13 @@ pub struct List {
 pub struct Building {
     spelling: Spelling,
     rules: AddressRules,
-    list: List,
+    list: GuardMembers,
     buffer: String,
 }
 
 enum Kind {
-    Texts(Texts),
-    Addresses(Addresses),
+    Texts(TextSet),
+    Addresses(AddressTable),
 }
 
 /// The one spelling in which members are compared.
@@ -53,15 +53,15 @@ enum Spelling {
 
 // === impl List ===
 
-impl List {
+impl GuardMembers {
     /// The most members of a list; those beyond it are skipped.
     pub const MOST: usize = 10_000_000;
 
     /// Nobody.
     pub fn empty(subject: &KeyPart) -> Self {
         let members = match subject {
-            KeyPart::Ip => Kind::Addresses(Addresses::default()),
-            _ => Kind::Texts(Texts::default()),
+            KeyPart::Ip => Kind::Addresses(AddressTable::default()),
+            _ => Kind::Texts(TextSet::default()),
         };
         Self {
             members,
@@ -112,7 +112,7 @@ impl List {
 
     /// The same for a text whose mark may be made already.
     #[inline]
-    pub(super) fn contains_marked(&self, text: &str, made: Option<Marked<'_>>) -> bool {
+    pub(super) fn contains_marked(&self, text: &str, made: Option<DigestedText<'_>>) -> bool {
         match &self.members {
             Kind::Texts(texts) => texts.contains(text, made),
             Kind::Addresses(_) => false,
@@ -139,7 +139,7 @@ impl List {
 }
 
 // By hand: what is listed may be a secret.
-impl fmt::Debug for List {
+impl fmt::Debug for GuardMembers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("List")
             .field("members", &self.len())
@@ -162,7 +162,7 @@ impl Building {
                 _ => Spelling::AsIs,
             },
             rules,
-            list: List::empty(subject),
+            list: GuardMembers::empty(subject),
             buffer: String::new(),
         }
     }
@@ -170,7 +170,7 @@ impl Building {
     /// Makes room for so many more, where that is known before.
     pub fn reserve(&mut self, more: usize) {
         if let Kind::Texts(texts) = &mut self.list.members {
-            texts.reserve(more.min(List::MOST));
+            texts.reserve(more.min(GuardMembers::MOST));
         }
     }
 
@@ -196,7 +196,7 @@ impl Building {
     /// # Ok::<(), std::net::AddrParseError>(())
     /// ```
     pub fn push_until(&mut self, member: &str, end: Option<u64>) {
-        if self.list.len() >= List::MOST || !self.insert(member, end) {
+        if self.list.len() >= GuardMembers::MOST || !self.insert(member, end) {
             self.skip();
         }
     }
@@ -207,7 +207,7 @@ impl Building {
     }
 
     /// The list.
-    pub fn finish(mut self) -> List {
+    pub fn finish(mut self) -> GuardMembers {
         if let Kind::Texts(texts) = &mut self.list.members {
             texts.finish();
         }
@@ -230,7 +230,7 @@ impl Building {
         match (&mut self.list.members, text) {
             (Kind::Texts(texts), Some(text)) => texts.insert(text),
             (Kind::Addresses(addresses), Some(text)) => {
-                let member = Member::parse(text.trim(), self.rules);
+                let member = AddressMember::parse(text.trim(), self.rules);
                 member.map(|member| addresses.insert(member, end)).is_some()
             }
             (_, None) => false,

@@ -16,15 +16,15 @@ mod reason;
 mod tests;
 mod texts;
 
-pub(crate) use addresses::Member;
-pub use ask::{GuardScratch, Guards, Outcome, Verdict};
-pub use list::{Building, List};
-pub use reason::Reason;
+pub(crate) use addresses::AddressMember;
+pub use ask::{GuardOutcome, GuardScratch, GuardVerdict, Guards};
+pub use list::{Building, GuardMembers};
+pub use reason::AnswerReason;
 pub(crate) use texts::MEMBER_BYTES_MAX;
 
 use crate::config::RedisSettings;
 use crate::limit::KeyPart;
-use crate::respond::Refusal;
+use crate::respond::RefusalStyle;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,11 +40,11 @@ pub struct Guard {
     /// Whose value is looked up.
     pub subject: KeyPart,
     /// What follows if it is listed.
-    pub effect: Effect,
+    pub effect: GuardEffect,
     /// Why, in one word.
-    pub reason: Reason,
+    pub reason: AnswerReason,
     /// Where the list comes from.
-    pub origin: Origin,
+    pub origin: ListOrigin,
     /// How often it is read again, where it comes from elsewhere.
     pub refresh: Duration,
     /// How long reading it may take.
@@ -52,7 +52,7 @@ pub struct Guard {
     /// Enforced, or only watched.
     pub mode: Mode,
     /// What its refusals look like; as the policy says where absent.
-    pub refusal: Option<Arc<Refusal>>,
+    pub refusal: Option<Arc<RefusalStyle>>,
 }
 
 impl Guard {
@@ -77,7 +77,7 @@ impl Guard {
 
 /// What follows if somebody is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum GuardEffect {
     /// The request is refused, and no limit is asked.
     Refuse,
     /// The request passes, and no limit is asked; nor is any guard that refuses.
@@ -86,9 +86,9 @@ pub enum Effect {
 
 /// Where a list comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ListOrigin {
     /// It is written in the configuration.
-    List(Members),
+    List(ListMembers),
     /// A file: a member a line; `#` begins a comment.
     File(String),
     /// A set in Redis.
@@ -100,7 +100,7 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl ListOrigin {
     /// Whether it may say something else later.
     pub fn changes(&self) -> bool {
         !matches!(self, Self::List(_))
@@ -130,9 +130,9 @@ impl Origin {
 
 /// The members of a list, as written. They may be API keys, and are never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Members(Vec<String>);
+pub struct ListMembers(Vec<String>);
 
-impl Members {
+impl ListMembers {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -149,13 +149,13 @@ impl Members {
     }
 }
 
-impl From<Vec<String>> for Members {
+impl From<Vec<String>> for ListMembers {
     fn from(members: Vec<String>) -> Self {
         Self(members)
     }
 }
 
-impl fmt::Debug for Members {
+impl fmt::Debug for ListMembers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} members", self.len())
     }

@@ -3,7 +3,7 @@
 /// Why a request is answered as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum AnswerReason {
     /// Every limit that it meets allows it, or it meets none.
     Allowed,
     /// A guard exempts it from all limits.
@@ -24,7 +24,7 @@ pub enum Reason {
     NoStore,
 }
 
-impl Reason {
+impl AnswerReason {
     /// The word for it in answers, logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {

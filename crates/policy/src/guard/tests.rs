@@ -1,34 +1,37 @@
-use super::{Effect, Guard, GuardScratch, Guards, List, Origin, Outcome, Reason, Verdict};
+use super::{
+    AnswerReason, Guard, GuardEffect, GuardMembers, GuardOutcome, GuardScratch, GuardVerdict,
+    Guards, ListOrigin,
+};
 use crate::limit::{AddressRules, KeyPart};
-use crate::{Config, Descriptor, Hits, Request};
+use crate::{Config, Descriptor, DescriptorHits, Request};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_core::Mode;
 
-fn addresses(members: &[&str]) -> List {
-    List::new(
+fn addresses(members: &[&str]) -> GuardMembers {
+    GuardMembers::new(
         &KeyPart::Ip,
         AddressRules::default(),
         members.iter().copied(),
     )
 }
 
-fn texts(subject: &KeyPart, members: &[&str]) -> List {
-    List::new(subject, AddressRules::default(), members.iter().copied())
+fn texts(subject: &KeyPart, members: &[&str]) -> GuardMembers {
+    GuardMembers::new(subject, AddressRules::default(), members.iter().copied())
 }
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn guard(effect: Effect, subject: KeyPart) -> Guard {
+fn guard(effect: GuardEffect, subject: KeyPart) -> Guard {
     Guard {
         name: "g".to_owned(),
         enabled: true,
         subject,
         effect,
-        reason: Reason::Blocked,
-        origin: Origin::List(Vec::new().into()),
+        reason: AnswerReason::Blocked,
+        origin: ListOrigin::List(Vec::new().into()),
         refresh: Guard::REFRESH,
         timeout: Guard::TIMEOUT,
         mode: Mode::Enforce,
@@ -37,9 +40,9 @@ fn guard(effect: Effect, subject: KeyPart) -> Guard {
 }
 
 /// What guards with these lists say.
-fn ask(guards: Vec<(Guard, &[&str])>, request: &Request<'_>) -> Verdict {
+fn ask(guards: Vec<(Guard, &[&str])>, request: &Request<'_>) -> GuardVerdict {
     let lists = guards.iter();
-    let lists: Vec<Arc<List>> = lists
+    let lists: Vec<Arc<GuardMembers>> = lists
         .map(|(guard, members)| Arc::new(texts(&guard.subject, members)))
         .collect();
     let guards = Guards::new(guards.into_iter().map(|(guard, _)| guard).collect());
@@ -88,7 +91,7 @@ fn an_ipv6_address_stands_for_its_client_and_with_its_whole_length_for_itself() 
     ] {
         assert_eq!(list.contains_address(ip(address)), listed, "{address}");
     }
-    let narrow = List::new(
+    let narrow = GuardMembers::new(
         &KeyPart::Ip,
         AddressRules { ipv6_prefix: 128 },
         ["2001:db8::1"],
@@ -136,7 +139,7 @@ fn texts_are_compared_to_the_letter_and_kept_once() {
 #[test]
 fn many_members_are_all_found() {
     let members: Vec<String> = (0..20_000).map(|n| format!("project-{n}")).collect();
-    let list = List::new(
+    let list = GuardMembers::new(
         &KeyPart::User,
         AddressRules::default(),
         members.iter().map(String::as_str),
@@ -150,7 +153,7 @@ fn many_members_are_all_found() {
 fn no_member_is_ever_printed() {
     let list = texts(&KeyPart::ApiKey, &["very-secret"]);
     assert_eq!(format!("{list:?}"), "List { members: 1, skipped: 0 }");
-    let origin = Origin::List(vec!["very-secret".to_owned()].into());
+    let origin = ListOrigin::List(vec!["very-secret".to_owned()].into());
     assert_eq!(format!("{origin:?}"), "List(1 members)");
 }
 
@@ -167,10 +170,10 @@ fn hosts_methods_and_paths_are_found_in_any_spelling() {
         (KeyPart::Path, "/a//b/", Request::new().path("/a/%62?x=1")),
     ] {
         let members = [member];
-        let guards = vec![(guard(Effect::Refuse, subject.clone()), &members[..])];
+        let guards = vec![(guard(GuardEffect::Refuse, subject.clone()), &members[..])];
         assert_eq!(
             ask(guards, &request).outcome,
-            Outcome::Refuse(0),
+            GuardOutcome::Refuse(0),
             "{subject:?}"
         );
     }
@@ -178,8 +181,8 @@ fn hosts_methods_and_paths_are_found_in_any_spelling() {
 
 #[test]
 fn exemptions_come_first_and_the_first_written_decides() {
-    let user = || guard(Effect::Refuse, KeyPart::User);
-    let exempt = guard(Effect::Exempt, KeyPart::ApiKey);
+    let user = || guard(GuardEffect::Refuse, KeyPart::User);
+    let exempt = guard(GuardEffect::Exempt, KeyPart::ApiKey);
     let guards = || {
         vec![
             (user(), &["ann", "bob"][..]),
@@ -188,28 +191,28 @@ fn exemptions_come_first_and_the_first_written_decides() {
         ]
     };
     let said = |request: &Request<'_>| ask(guards(), request).outcome;
-    assert_eq!(said(&Request::new().user("ann")), Outcome::Refuse(0));
-    assert_eq!(said(&Request::new().user("eve")), Outcome::Refuse(1));
+    assert_eq!(said(&Request::new().user("ann")), GuardOutcome::Refuse(0));
+    assert_eq!(said(&Request::new().user("eve")), GuardOutcome::Refuse(1));
     assert_eq!(
         said(&Request::new().user("eve").api_key("key")),
-        Outcome::Exempt(2)
+        GuardOutcome::Exempt(2)
     );
-    assert_eq!(said(&Request::new().user("zoe")), Outcome::Pass);
-    assert_eq!(said(&Request::new()), Outcome::Pass);
+    assert_eq!(said(&Request::new().user("zoe")), GuardOutcome::Pass);
+    assert_eq!(said(&Request::new()), GuardOutcome::Pass);
 }
 
 #[test]
 fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
     let watching = Guard {
         mode: Mode::Shadow,
-        ..guard(Effect::Refuse, KeyPart::User)
+        ..guard(GuardEffect::Refuse, KeyPart::User)
     };
     let guards = vec![
         (watching, &["ann"][..]),
-        (guard(Effect::Refuse, KeyPart::User), &["ann"][..]),
+        (guard(GuardEffect::Refuse, KeyPart::User), &["ann"][..]),
     ];
     let verdict = ask(guards, &Request::new().user("ann"));
-    assert_eq!(verdict.outcome, Outcome::Refuse(1));
+    assert_eq!(verdict.outcome, GuardOutcome::Refuse(1));
     assert!(verdict.is_watched(0) && !verdict.is_watched(1) && !verdict.is_watched(64));
 }
 
@@ -221,25 +224,28 @@ fn a_guard_that_is_off_is_not_asked_and_the_others_keep_their_numbers() {
     };
     let watching_off = Guard {
         mode: Mode::Shadow,
-        ..off(Effect::Refuse)
+        ..off(GuardEffect::Refuse)
     };
     let guards = || {
         vec![
-            (off(Effect::Exempt), &["ann"][..]),
+            (off(GuardEffect::Exempt), &["ann"][..]),
             (watching_off.clone(), &["ann"][..]),
-            (off(Effect::Refuse), &["ann"][..]),
+            (off(GuardEffect::Refuse), &["ann"][..]),
         ]
     };
     let ann = Request::new().user("ann");
-    assert_eq!(ask(guards(), &ann), Verdict::default());
+    assert_eq!(ask(guards(), &ann), GuardVerdict::default());
     let all_off = guards().into_iter().map(|(guard, _)| guard);
     let all_off = Guards::new(all_off.collect());
     assert!(all_off.is_empty() && all_off.iter().len() == 3);
 
     let mut guards = guards();
-    guards.push((guard(Effect::Refuse, KeyPart::User), &["ann"][..]));
+    guards.push((guard(GuardEffect::Refuse, KeyPart::User), &["ann"][..]));
     let verdict = ask(guards, &ann);
-    assert_eq!((verdict.outcome, verdict.watched), (Outcome::Refuse(3), 0));
+    assert_eq!(
+        (verdict.outcome, verdict.watched),
+        (GuardOutcome::Refuse(3), 0)
+    );
 }
 
 #[test]
@@ -247,11 +253,11 @@ fn what_only_a_guard_that_is_off_looks_at_changes_nothing_for_the_others() {
     let attribute = || KeyPart::Attr("project".to_owned());
     let off = Guard {
         enabled: false,
-        ..guard(Effect::Refuse, attribute())
+        ..guard(GuardEffect::Refuse, attribute())
     };
     let header = Guard {
         enabled: false,
-        ..guard(Effect::Exempt, KeyPart::Header("x-team".to_owned()))
+        ..guard(GuardEffect::Exempt, KeyPart::Header("x-team".to_owned()))
     };
     let attributes = [("project", "p1")];
     let headers = [("x-team", "a")];
@@ -261,9 +267,9 @@ fn what_only_a_guard_that_is_off_looks_at_changes_nothing_for_the_others() {
     let guards = vec![
         (header, &["a"][..]),
         (off, &["p1"][..]),
-        (guard(Effect::Refuse, attribute()), &["p1"][..]),
+        (guard(GuardEffect::Refuse, attribute()), &["p1"][..]),
     ];
-    assert_eq!(ask(guards, &request).outcome, Outcome::Refuse(2));
+    assert_eq!(ask(guards, &request).outcome, GuardOutcome::Refuse(2));
 }
 
 #[test]
@@ -271,17 +277,17 @@ fn saying_something_twice_neither_evades_a_guard_nor_exempts_anybody() {
     let twice = [("x-project", "good"), ("X-Project", "bad")];
     let header = || KeyPart::Header("x-project".to_owned());
     let request = Request::new().headers(&twice);
-    let refuse = vec![(guard(Effect::Refuse, header()), &["bad"][..])];
-    assert_eq!(ask(refuse, &request).outcome, Outcome::Refuse(0));
-    let exempt = vec![(guard(Effect::Exempt, header()), &["bad"][..])];
-    assert_eq!(ask(exempt, &request).outcome, Outcome::Pass);
+    let refuse = vec![(guard(GuardEffect::Refuse, header()), &["bad"][..])];
+    assert_eq!(ask(refuse, &request).outcome, GuardOutcome::Refuse(0));
+    let exempt = vec![(guard(GuardEffect::Exempt, header()), &["bad"][..])];
+    assert_eq!(ask(exempt, &request).outcome, GuardOutcome::Pass);
 }
 
 #[test]
 fn one_listed_descriptor_refuses_and_all_of_them_exempt() {
     let of = |entries| Descriptor {
         entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     };
     let good = of(&[("project", "good")]);
@@ -294,11 +300,17 @@ fn one_listed_descriptor_refuses_and_all_of_them_exempt() {
         let guards = vec![(guard(effect, part()), &["bad"][..])];
         ask(guards, &Request::new().descriptors(descriptors)).outcome
     };
-    assert_eq!(said(Effect::Refuse, &[good, bad]), Outcome::Refuse(0));
-    assert_eq!(said(Effect::Refuse, &[good]), Outcome::Pass);
-    assert_eq!(said(Effect::Exempt, &[good, bad]), Outcome::Pass);
-    assert_eq!(said(Effect::Exempt, &[bad, bad]), Outcome::Exempt(0));
-    assert_eq!(said(Effect::Exempt, &[]), Outcome::Pass);
+    assert_eq!(
+        said(GuardEffect::Refuse, &[good, bad]),
+        GuardOutcome::Refuse(0)
+    );
+    assert_eq!(said(GuardEffect::Refuse, &[good]), GuardOutcome::Pass);
+    assert_eq!(said(GuardEffect::Exempt, &[good, bad]), GuardOutcome::Pass);
+    assert_eq!(
+        said(GuardEffect::Exempt, &[bad, bad]),
+        GuardOutcome::Exempt(0)
+    );
+    assert_eq!(said(GuardEffect::Exempt, &[]), GuardOutcome::Pass);
 }
 
 #[test]
@@ -348,7 +360,7 @@ policies:
 
 #[test]
 fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
-    let refuse = |subject| guard(Effect::Refuse, subject);
+    let refuse = |subject| guard(GuardEffect::Refuse, subject);
     let project = || KeyPart::Attr("project".to_owned());
     let plain = || {
         vec![
@@ -361,10 +373,10 @@ fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
     let (one, two) = ([("project", "p1")], [("project", "p2"), ("project", "p1")]);
     let other = [("tenant", "p1"), ("project", "")];
     for (address, attributes, expected) in [
-        ("::ffff:192.0.2.9", &other[..], Outcome::Refuse(0)),
-        ("198.51.100.1", &one[..], Outcome::Refuse(1)),
-        ("198.51.100.1", &two[..], Outcome::Refuse(1)),
-        ("198.51.100.1", &other[..], Outcome::Pass),
+        ("::ffff:192.0.2.9", &other[..], GuardOutcome::Refuse(0)),
+        ("198.51.100.1", &one[..], GuardOutcome::Refuse(1)),
+        ("198.51.100.1", &two[..], GuardOutcome::Refuse(1)),
+        ("198.51.100.1", &other[..], GuardOutcome::Pass),
     ] {
         let request = Request::new().ip(ip(address)).attributes(attributes);
         assert_eq!(ask(plain(), &request).outcome, expected, "{attributes:?}");
@@ -390,7 +402,7 @@ fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
         (&["ann"], "bob", false),
     ] {
         let headers: Vec<(&str, &str)> = said.iter().map(|it| ("x-who", *it)).collect();
-        let identity = client.identify(&crate::client::Asking {
+        let identity = client.identify(&crate::client::RequestFacts {
             peer: Some(ip("127.0.0.1")),
             headers: &headers[..],
             path: Some("/?who=bob"),
@@ -412,12 +424,12 @@ fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
             let guards = guards.into_iter().map(|it| (it, &members[..]));
             ask(guards.collect(), &request).outcome
         };
-        let refuse = |subject| guard(Effect::Refuse, subject);
+        let refuse = |subject| guard(GuardEffect::Refuse, subject);
         let host = || refuse(KeyPart::Host);
         let expected = if is_refused {
-            Outcome::Refuse(0)
+            GuardOutcome::Refuse(0)
         } else {
-            Outcome::Pass
+            GuardOutcome::Pass
         };
         assert_eq!(outcome(vec![refuse(project())]), expected, "{said:?}");
         for subject in [project(), KeyPart::User, KeyPart::ApiKey] {
@@ -425,8 +437,8 @@ fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
             assert_eq!(outcome(guards), expected, "{said:?} {subject:?}");
         }
         // Nobody is exempt by one of several.
-        let exempt = outcome(vec![guard(Effect::Exempt, project())]);
-        let is_exempt = exempt == Outcome::Exempt(0);
+        let exempt = outcome(vec![guard(GuardEffect::Exempt, project())]);
+        let is_exempt = exempt == GuardOutcome::Exempt(0);
         assert_eq!(is_exempt, listed == counts, "{said:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! A list of texts. None of them is kept: each is known by its mark.
 
-use crate::lookup::{Filter, Mark, Marked, Marks, TEXT_BYTES_MAX};
+use crate::lookup::{DigestFilter, DigestedText, Marks, TEXT_BYTES_MAX, TextDigest};
 
 /// The longest member. Nobody's identity is longer, and what nobody can have need not be kept.
 pub(crate) const MEMBER_BYTES_MAX: usize = TEXT_BYTES_MAX;
@@ -16,13 +16,13 @@ const LISTED: u32 = 0;
 
 /// Texts, each once.
 #[derive(Default)]
-pub(super) struct Texts {
+pub(super) struct TextSet {
     marks: Marks,
     /// Those of whom the marks need not be asked. Made last: before, nobody is found.
-    filter: Filter,
+    filter: DigestFilter,
 }
 
-impl Texts {
+impl TextSet {
     pub(super) fn len(&self) -> usize {
         self.marks.len()
     }
@@ -36,14 +36,14 @@ impl Texts {
 
     /// Whether a text is there, whose mark may be made already.
     #[inline]
-    pub(super) fn contains(&self, text: &str, made: Option<Marked<'_>>) -> bool {
-        let mark = Marked::mark_of(text, made);
+    pub(super) fn contains(&self, text: &str, made: Option<DigestedText<'_>>) -> bool {
+        let mark = DigestedText::mark_of(text, made);
         mark.is_some_and(|mark| self.filter.may_have(mark) && self.marks.find(mark).is_some())
     }
 
     /// Adds a member, if it is not there yet; `false` where it cannot be one.
     pub(super) fn insert(&mut self, text: &str) -> bool {
-        let Some(mark) = Mark::of(text).filter(|_| !text.is_empty()) else {
+        let Some(mark) = TextDigest::of(text).filter(|_| !text.is_empty()) else {
             return false;
         };
         if self.marks.room() == 0 {
@@ -61,6 +61,6 @@ impl Texts {
             self.marks.resize(self.len());
         }
         let marks = self.marks.iter().map(|(mark, _)| mark);
-        self.filter = Filter::of(marks, self.marks.len());
+        self.filter = DigestFilter::of(marks, self.marks.len());
     }
 }

@@ -5,12 +5,12 @@ use std::fmt::Display;
 
 /// Sections, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Base {
+pub(super) struct SectionWriter {
     text: String,
     indent: usize,
 }
 
-impl Base {
+impl SectionWriter {
     /// Begins a section; what follows is in it.
     pub(super) fn section(&mut self, name: &str) -> &mut Self {
         line(&mut self.text, 0, &format!("{name}:"));

@@ -1,11 +1,11 @@
 //! A foreign file, read with places: nothing in it is looked up, and nothing in it is obeyed.
 
 use super::SourceFile;
-use super::json::{self, Scan};
-use super::note::Notes;
+use super::json::{self, JsonScan};
+use super::note::ImportNotes;
 use crate::config::{
-    ConfigErrors, Fault, Fields, Kind, NoEnvironment, Node, Place, Problem, Reader, Table, Value,
-    read_syntax,
+    ConfigErrors, ConfigFault, ConfigProblem, ConfigReader, ConfigValue, FieldReader, FieldTable,
+    NoEnvironment, NodeKind, TextSpan, YamlNode, read_syntax,
 };
 
 /// Keys of entries are at most this long.
@@ -16,37 +16,37 @@ const VALUE_BYTES_MAX: usize = 1024;
 
 /// A file that is being read, and what is wrong with it so far.
 #[derive(Debug)]
-pub(super) struct Document<'a> {
-    reader: Reader<'a>,
+pub(super) struct ImportedFile<'a> {
+    reader: ConfigReader<'a>,
     file: &'a str,
     /// What messages about its form begin with.
     trouble: &'static str,
     /// What is known of it where it is JSON.
-    scan: Scan,
-    pub(super) notes: &'a mut Notes,
+    scan: JsonScan,
+    pub(super) notes: &'a mut ImportNotes,
 }
 
 /// What is wrong with several files.
 #[derive(Debug, Default)]
-pub(super) struct Wrong {
-    problems: Vec<Problem>,
+pub(super) struct ImportErrors {
+    problems: Vec<ConfigProblem>,
     more: usize,
 }
 
 // === impl Document ===
 
-impl<'a> Document<'a> {
+impl<'a> ImportedFile<'a> {
     /// The file, and what it holds if it can be read. A file that says nothing is at fault as
     /// `nothing` says.
     pub(super) fn open(
         file: &'a SourceFile,
         trouble: &'static str,
-        nothing: Fault,
-        notes: &'a mut Notes,
-    ) -> (Self, Option<Node>) {
+        nothing: ConfigFault,
+        notes: &'a mut ImportNotes,
+    ) -> (Self, Option<YamlNode>) {
         let text = json::without_surrogates(&file.text);
         let mut document = Self {
-            reader: Reader::new(&file.name, &file.text, &NoEnvironment),
+            reader: ConfigReader::new(&file.name, &file.text, &NoEnvironment),
             file: &file.name,
             trouble,
             scan: json::scan(&text),
@@ -61,7 +61,7 @@ impl<'a> Document<'a> {
                 trouble
             };
             let message = format!("{prefix}{}", fault.message);
-            let fault = Fault::new(message).maybe_help(fault.help);
+            let fault = ConfigFault::new(message).maybe_help(fault.help);
             document.reader.error((place, String::new()), fault);
         }
         (document, tree)
@@ -73,7 +73,7 @@ impl<'a> Document<'a> {
     }
 
     /// Something is wrong.
-    pub(super) fn error(&mut self, spot: (Place, String), fault: Fault) {
+    pub(super) fn error(&mut self, spot: (TextSpan, String), fault: ConfigFault) {
         self.reader.error(spot, fault);
     }
 
@@ -87,29 +87,29 @@ impl<'a> Document<'a> {
     }
 
     /// Whether a value stands in quotes, where that matters: in JSON.
-    pub(super) fn is_quoted(&self, value: &Value<'_>) -> bool {
+    pub(super) fn is_quoted(&self, value: &ConfigValue<'_>) -> bool {
         match value.node.place {
-            Place::File { line, column, .. } => self.scan.is_quoted(line, column),
-            Place::Variable(_) => false,
+            TextSpan::File { line, column, .. } => self.scan.is_quoted(line, column),
+            TextSpan::Variable(_) => false,
         }
     }
 
     /// Something is to be known.
-    pub(super) fn note(&mut self, place: Place, text: impl Into<String>) {
+    pub(super) fn note(&mut self, place: TextSpan, text: impl Into<String>) {
         self.notes.add((self.file, line(place)), text);
     }
 
     /// Something is to be put right.
-    pub(super) fn warn(&mut self, place: Place, text: impl Into<String>) {
+    pub(super) fn warn(&mut self, place: TextSpan, text: impl Into<String>) {
         self.notes.warn((self.file, line(place)), text);
     }
 
     /// The text of a scalar, as it is written; `None` where it says nothing, or is no scalar.
-    pub(super) fn text<'v>(&mut self, value: &Value<'v>) -> Option<&'v str> {
+    pub(super) fn text<'v>(&mut self, value: &ConfigValue<'v>) -> Option<&'v str> {
         match &value.node.kind {
-            Kind::Text(text) if text.is_empty() => None,
-            Kind::Text(text) => Some(text),
-            Kind::Null => None,
+            NodeKind::Text(text) if text.is_empty() => None,
+            NodeKind::Text(text) => Some(text),
+            NodeKind::Null => None,
             _ => {
                 self.refuse(value, "a single value");
                 None
@@ -120,17 +120,17 @@ impl<'a> Document<'a> {
     /// The fields of a map, all of which `table` must know.
     pub(super) fn fields<'v>(
         &mut self,
-        value: &Value<'v>,
-        table: &'static Table,
-    ) -> Option<Fields<'v>> {
+        value: &ConfigValue<'v>,
+        table: &'static FieldTable,
+    ) -> Option<FieldReader<'v>> {
         self.reader.fields(value, table)
     }
 
     /// The items of a list; none where it says nothing, or is no list.
-    pub(super) fn items<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
+    pub(super) fn items<'v>(&mut self, value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
         match &value.node.kind {
-            Kind::List(items) => value.items(items),
-            Kind::Null => Vec::new(),
+            NodeKind::List(items) => value.items(items),
+            NodeKind::Null => Vec::new(),
             _ => {
                 self.refuse(value, "a list");
                 Vec::new()
@@ -139,7 +139,7 @@ impl<'a> Document<'a> {
     }
 
     /// `true` or `false`, in any of the ways of YAML; `false` where it says nothing.
-    pub(super) fn flag(&mut self, value: &Value<'_>) -> bool {
+    pub(super) fn flag(&mut self, value: &ConfigValue<'_>) -> bool {
         let Some(text) = self.text(value) else {
             return false;
         };
@@ -147,7 +147,7 @@ impl<'a> Document<'a> {
             "true" | "yes" | "on" | "y" => true,
             "false" | "no" | "off" | "n" => false,
             _ => {
-                let found = Fault::quote(text);
+                let found = ConfigFault::quote(text);
                 self.form(value, &format!("{found}; expected true or false"));
                 false
             }
@@ -155,7 +155,7 @@ impl<'a> Document<'a> {
     }
 
     /// A whole number up to `most`.
-    pub(super) fn number(&mut self, value: &Value<'_>, most: u64) -> Option<u64> {
+    pub(super) fn number(&mut self, value: &ConfigValue<'_>, most: u64) -> Option<u64> {
         let text = self.text(value)?;
         let starts_well = text.starts_with(|c: char| c.is_ascii_digit());
         let digits = text.replace('_', "");
@@ -163,7 +163,7 @@ impl<'a> Document<'a> {
         let is_decimal = starts_well && (digits.len() == 1 || !digits.starts_with('0'));
         let number = digits.parse().ok().filter(|number| *number <= most);
         if number.is_none() || !is_decimal {
-            let found = Fault::quote(text);
+            let found = ConfigFault::quote(text);
             self.form(
                 value,
                 &format!("{found}; expected a whole number from 0 to {most}"),
@@ -174,36 +174,41 @@ impl<'a> Document<'a> {
     }
 
     /// A value is not what was `expected`.
-    pub(super) fn refuse(&mut self, value: &Value<'_>, expected: &str) {
-        if !matches!(value.node.kind, Kind::Broken) {
+    pub(super) fn refuse(&mut self, value: &ConfigValue<'_>, expected: &str) {
+        if !matches!(value.node.kind, NodeKind::Broken) {
             let found = value.node.noun();
             self.form(value, &format!("{found}; expected {expected}"));
         }
     }
 
-    fn form(&mut self, value: &Value<'_>, found: &str) {
+    fn form(&mut self, value: &ConfigValue<'_>, found: &str) {
         let message = format!("{}{} is {found}", self.trouble, value.name());
-        self.error(value.spot(), Fault::new(message));
+        self.error(value.spot(), ConfigFault::new(message));
     }
 
     /// Adds one thing that is wrong with a file, on this line, to `wrong`.
-    pub(super) fn complain(file: &SourceFile, line: usize, fault: Fault, wrong: &mut Wrong) {
-        let mut reader = Reader::new(&file.name, &file.text, &NoEnvironment);
-        let place = Place::at(line, 1, 1);
+    pub(super) fn complain(
+        file: &SourceFile,
+        line: usize,
+        fault: ConfigFault,
+        wrong: &mut ImportErrors,
+    ) {
+        let mut reader = ConfigReader::new(&file.name, &file.text, &NoEnvironment);
+        let place = TextSpan::at(line, 1, 1);
         reader.error((place, String::new()), fault);
         wrong.add(reader);
     }
 
     /// Adds what is wrong with it to `wrong`.
-    pub(super) fn close(self, wrong: &mut Wrong) {
+    pub(super) fn close(self, wrong: &mut ImportErrors) {
         wrong.add(self.reader);
     }
 }
 
 // === impl Wrong ===
 
-impl Wrong {
-    fn add(&mut self, reader: Reader<'_>) {
+impl ImportErrors {
+    fn add(&mut self, reader: ConfigReader<'_>) {
         if let Err(errors) = reader.finish() {
             self.problems.extend_from_slice(errors.problems());
             let untold = errors.count().saturating_sub(errors.problems().len());
@@ -231,31 +236,31 @@ impl Wrong {
 }
 
 /// Why a text cannot be the key of an entry, if it cannot: the language bounds it.
-pub(super) fn bad_key(key: &str) -> Option<Fault> {
+pub(super) fn bad_key(key: &str) -> Option<ConfigFault> {
     let is_plain = !key.chars().any(char::is_control) && key.trim() == key;
     if is_plain && !key.is_empty() && key.len() <= KEY_BYTES_MAX {
         return None;
     }
-    let fault = Fault::new(format!(
+    let fault = ConfigFault::new(format!(
         "{} cannot be the key of an entry",
-        Fault::quote(key)
+        ConfigFault::quote(key)
     ));
     Some(fault.help("use 1 to 256 printable characters, without blanks around them"))
 }
 
 /// Why a text cannot be the value of an entry, if it cannot.
-pub(super) fn bad_value(value: &str) -> Option<Fault> {
+pub(super) fn bad_value(value: &str) -> Option<ConfigFault> {
     if !value.chars().any(char::is_control) && value.len() <= VALUE_BYTES_MAX {
         return None;
     }
-    let fault = Fault::new(format!("{} cannot be a value", Fault::quote(value)));
+    let fault = ConfigFault::new(format!("{} cannot be a value", ConfigFault::quote(value)));
     Some(fault.help("use up to 1024 printable characters"))
 }
 
 /// The line of a place, from 1.
-pub(super) fn line(place: Place) -> usize {
+pub(super) fn line(place: TextSpan) -> usize {
     match place {
-        Place::File { line, .. } => line,
-        Place::Variable(_) => 1,
+        TextSpan::File { line, .. } => line,
+        TextSpan::Variable(_) => 1,
     }
 }

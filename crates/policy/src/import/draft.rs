@@ -1,6 +1,6 @@
 //! Policies and limits on their way to text.
 
-use crate::limit::Charge;
+use crate::limit::ChargeTime;
 
 /// A policy.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) struct PolicyDraft {
     /// How limits that one request meets are decided: `all`, `first` or `each`.
     pub(super) evaluate: &'static str,
     /// When its limits charge a cost that does not fit.
-    pub(super) charge: Charge,
+    pub(super) charge: ChargeTime,
     pub(super) limits: Vec<LimitDraft>,
 }
 
@@ -23,21 +23,21 @@ pub(super) struct LimitDraft {
     pub(super) key: KeyDraft,
     /// None is unlimited; several are bands.
     pub(super) rates: Vec<RateDraft>,
-    pub(super) counting: Counting,
+    pub(super) counting: AlgorithmDraft,
     /// `shadow` or `quota`, if it does not simply enforce.
     pub(super) mode: Option<&'static str>,
     /// Limits that do not count where this one is met.
     pub(super) replaces: Vec<String>,
     pub(super) enabled: bool,
     /// How long requests that do not fit wait, and how many of them, if they do.
-    pub(super) waiting: Option<Waiting>,
+    pub(super) waiting: Option<WaitDraft>,
     /// How its keys are named in Redis, if it says so itself.
     pub(super) template: Option<String>,
 }
 
 /// By which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counting {
+pub(super) enum AlgorithmDraft {
     /// Fixed windows that begin by `clock` or with the `first-request`.
     Windows(&'static str),
     /// A window that slides in parts.
@@ -48,7 +48,7 @@ pub(super) enum Counting {
 
 /// What is held back instead of refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct WaitDraft {
     /// For how long, in milliseconds.
     pub(super) max_wait: u64,
     /// How many at once.
@@ -63,7 +63,7 @@ pub(super) enum Whom {
     /// Everybody.
     Everybody,
     /// Descriptors with exactly these entries.
-    Path(Vec<Step>),
+    Path(Vec<DescriptorStep>),
     /// Calls with a descriptor that holds these entries.
     Holds(Vec<(String, String)>),
     /// Requests that any of these is true of.
@@ -83,7 +83,7 @@ pub(super) struct ConditionDraft {
 
 /// An entry of a descriptor: its key, and which value it must have, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct DescriptorStep {
     pub(super) key: String,
     pub(super) value: Option<String>,
 }
@@ -116,7 +116,7 @@ pub(super) struct RateDraft {
 impl LimitDraft {
     /// A limit for everybody, in one bucket, that lets everything pass: what more it says is filled
     /// in.
-    pub(super) fn new(name: String, counting: Counting) -> Self {
+    pub(super) fn new(name: String, counting: AlgorithmDraft) -> Self {
         Self {
             name,
             whom: Whom::Everybody,
@@ -135,7 +135,7 @@ impl LimitDraft {
     pub(super) fn nobody() -> Self {
         Self {
             whom: Whom::Nobody,
-            ..Self::new("none".to_owned(), Counting::Tokens)
+            ..Self::new("none".to_owned(), AlgorithmDraft::Tokens)
         }
     }
 }

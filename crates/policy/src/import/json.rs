@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// What was found in a text.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct JsonScan {
     /// Lines with a comma that nothing follows.
     pub(super) loose_commas: Vec<usize>,
     /// Line and column of each text in quotes.
@@ -24,8 +24,8 @@ pub(super) fn is_json(text: &str) -> bool {
 }
 
 /// Looks a text through. One that is not JSON has nothing of this.
-pub(super) fn scan(text: &str) -> Scan {
-    let mut scan = Scan::default();
+pub(super) fn scan(text: &str) -> JsonScan {
+    let mut scan = JsonScan::default();
     if !is_json(text) {
         return scan;
     }
@@ -61,7 +61,7 @@ pub(super) fn scan(text: &str) -> Scan {
     scan
 }
 
-impl Scan {
+impl JsonScan {
     /// Whether what stands in this line and column is a text in quotes.
     pub(super) fn is_quoted(&self, line: usize, column: usize) -> bool {
         self.quoted.contains(&(line, column))

@@ -4,15 +4,15 @@
 //! dashes count. What is no field is passed over there, and noted here, unless it looks like one
 //! that was misspelt: then somebody meant it, and the map says something else than it should.
 
-use super::document::{Document, line};
-use crate::config::{Entry, Fault, Kind, Node, Place, Value, closest};
+use super::document::{ImportedFile, line};
+use crate::config::{ConfigFault, ConfigValue, MapEntry, NodeKind, TextSpan, YamlNode, closest};
 
 /// The largest amount that is counted exactly.
 pub(super) const AMOUNT_MAX: u64 = (1 << 53) - 1;
 
 /// A kind of map, and the fields that mean something in it.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ImportMapFields {
     /// Such as "a rule".
     pub(super) what: &'static str,
     pub(super) fields: &'static [&'static str],
@@ -20,19 +20,19 @@ pub(super) struct Known {
 
 /// The fields of one map.
 #[derive(Debug)]
-pub(super) struct Map<'v> {
-    pub(super) value: Value<'v>,
-    entries: &'v [Entry],
+pub(super) struct ImportMap<'v> {
+    pub(super) value: ConfigValue<'v>,
+    entries: &'v [MapEntry],
 }
 
-impl<'v> Map<'v> {
+impl<'v> ImportMap<'v> {
     /// The fields of a map.
     pub(super) fn read(
-        document: &mut Document<'_>,
-        value: &Value<'v>,
-        known: &Known,
+        document: &mut ImportedFile<'_>,
+        value: &ConfigValue<'v>,
+        known: &ImportMapFields,
     ) -> Option<Self> {
-        let Kind::Map(entries) = &value.node.kind else {
+        let NodeKind::Map(entries) = &value.node.kind else {
             document.refuse(value, &format!("{}, which is a map", known.what));
             return None;
         };
@@ -46,17 +46,23 @@ impl<'v> Map<'v> {
         Some(map)
     }
 
-    fn check(&self, document: &mut Document<'_>, at: usize, entry: &Entry, known: &Known) {
+    fn check(
+        &self,
+        document: &mut ImportedFile<'_>,
+        at: usize,
+        entry: &MapEntry,
+        known: &ImportMapFields,
+    ) {
         let word = entry.key.text.as_str();
         let is_same = |field: &str| plain(field) == plain(word);
         let place = entry.key.place;
         if known.fields.iter().any(|field| is_same(field)) {
             let before = self.entries.iter().take(at);
             if let Some(first) = before.into_iter().find(|other| is_same(&other.key.text)) {
-                let fault = Fault::new(format!(
+                let fault = ConfigFault::new(format!(
                     "{} is there already, as {}",
-                    Fault::quote(word),
-                    Fault::quote(&first.key.text)
+                    ConfigFault::quote(word),
+                    ConfigFault::quote(&first.key.text)
                 ));
                 let help = format!(
                     "the first is on line {}; remove one of them",
@@ -65,13 +71,17 @@ impl<'v> Map<'v> {
                 document.error((place, String::new()), fault.help(help));
             }
         } else if let Some(meant) = closest(word, known.fields.iter().copied()) {
-            let message = format!("unknown field {} in {}", Fault::quote(word), known.what);
-            let fault = Fault::new(message).help(format!("did you mean `{meant}`?"));
+            let message = format!(
+                "unknown field {} in {}",
+                ConfigFault::quote(word),
+                known.what
+            );
+            let fault = ConfigFault::new(message).help(format!("did you mean `{meant}`?"));
             document.error((place, String::new()), fault);
         } else {
             let text = format!(
                 "{} in {} is left out: it means nothing there either",
-                Fault::quote(word),
+                ConfigFault::quote(word),
                 known.what
             );
             document.warn(place, text);
@@ -79,7 +89,7 @@ impl<'v> Map<'v> {
     }
 
     /// The value of a field, if it is written.
-    pub(super) fn get(&self, name: &str) -> Option<Value<'v>> {
+    pub(super) fn get(&self, name: &str) -> Option<ConfigValue<'v>> {
         let name = plain(name);
         let mut entries = self.entries.iter();
         let entry = entries.find(|entry| plain(&entry.key.text) == name)?;
@@ -87,57 +97,61 @@ impl<'v> Map<'v> {
     }
 
     /// The value of a field, unless nothing is written there.
-    pub(super) fn said(&self, name: &str) -> Option<Value<'v>> {
+    pub(super) fn said(&self, name: &str) -> Option<ConfigValue<'v>> {
         self.get(name).filter(|value| !is_nothing(value.node))
     }
 
     /// The value of a field that must be there.
     pub(super) fn required(
         &self,
-        document: &mut Document<'_>,
+        document: &mut ImportedFile<'_>,
         name: &str,
-        known: &Known,
-    ) -> Option<Value<'v>> {
+        known: &ImportMapFields,
+    ) -> Option<ConfigValue<'v>> {
         let said = self.said(name);
         if said.is_none() {
             let spot = self.get(name).map_or_else(|| self.spot(), |it| it.spot());
-            let fault = Fault::new(format!("{} needs `{name}`", known.what));
+            let fault = ConfigFault::new(format!("{} needs `{name}`", known.what));
             document.error(spot, fault);
         }
         said
     }
 
     /// The text of a field, if it says anything.
-    pub(super) fn text(&self, document: &mut Document<'_>, name: &str) -> Option<&'v str> {
+    pub(super) fn text(&self, document: &mut ImportedFile<'_>, name: &str) -> Option<&'v str> {
         document.text(&self.said(name)?)
     }
 
     /// Where it stands.
-    pub(super) fn spot(&self) -> (Place, String) {
+    pub(super) fn spot(&self) -> (TextSpan, String) {
         self.value.spot()
     }
 }
 
 /// Whether a value says nothing: `null`, or an empty text.
-pub(super) fn is_nothing(node: &Node) -> bool {
+pub(super) fn is_nothing(node: &YamlNode) -> bool {
     match &node.kind {
-        Kind::Null => true,
-        Kind::Text(text) => text.is_empty(),
+        NodeKind::Null => true,
+        NodeKind::Text(text) => text.is_empty(),
         _ => false,
     }
 }
 
 /// A whole number above nought and up to `most`.
-pub(super) fn positive(document: &mut Document<'_>, value: &Value<'_>, most: u64) -> Option<u64> {
+pub(super) fn positive(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+    most: u64,
+) -> Option<u64> {
     let number = match &value.node.kind {
-        Kind::Text(text) if !document.is_quoted(value) => whole(text),
-        Kind::Broken => return None,
+        NodeKind::Text(text) if !document.is_quoted(value) => whole(text),
+        NodeKind::Broken => return None,
         _ => None,
     };
     let number = number.filter(|number| (1..=most).contains(number));
     if number.is_none() {
         let found = match &value.node.kind {
-            Kind::Text(text) => Fault::quote(text),
+            NodeKind::Text(text) => ConfigFault::quote(text),
             _ => value.node.noun().to_owned(),
         };
         let in_quotes = if document.is_quoted(value) {
@@ -150,10 +164,10 @@ pub(super) fn positive(document: &mut Document<'_>, value: &Value<'_>, most: u64
             value.name()
         );
         let fault = match &value.node.kind {
-            Kind::Text(text) if whole(text).is_some_and(|number| number > most) => {
-                Fault::new(message).help(format!("at most {most} is supported"))
+            NodeKind::Text(text) if whole(text).is_some_and(|number| number > most) => {
+                ConfigFault::new(message).help(format!("at most {most} is supported"))
             }
-            _ => Fault::new(message),
+            _ => ConfigFault::new(message),
         };
         document.error(value.spot(), fault);
     }

@@ -33,7 +33,7 @@ mod text;
 mod traefik_plugin;
 mod yaml;
 
-pub use crate::source::Named;
+pub use crate::source::NamedText;
 pub use collector::collector;
 pub use envoy::{EnvoyOptions, envoy};
 pub use fluxgate::{
@@ -41,7 +41,7 @@ pub use fluxgate::{
 };
 pub use gateway::gateway;
 pub use limitador::limitador;
-pub use note::Note;
+pub use note::ImportNote;
 pub use traefik_plugin::{LimitsOptions, traefik_plugin, traefik_plugin_limits};
 
 use crate::config::{Config, ConfigErrors, Environment, NoEnvironment};
@@ -64,7 +64,7 @@ pub struct Imported {
     /// Every section but the policies, as text.
     base: String,
     policies: Vec<PolicyDraft>,
-    notes: Vec<Note>,
+    notes: Vec<ImportNote>,
 }
 
 impl Imported {
@@ -90,7 +90,7 @@ impl Imported {
 
     /// The same of everything that it says, where these variables are set to something.
     fn checked_whole(self, name: &str, variables: &[(&str, &str)]) -> Result<Self, ConfigErrors> {
-        let environment = Known(variables);
+        let environment = AssumedEnvironment(variables);
         Config::parse(
             &self.to_yaml(),
             &format!("{name}, translated"),
@@ -107,16 +107,16 @@ impl Imported {
     }
 
     /// What has no counterpart, and what is otherwise here, in the order of the files.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[ImportNote] {
         &self.notes
     }
 }
 
 /// An environment in which these variables are set to something, and all files are there: of a
 /// translation that asks for some, it is known that the rest is sound.
-struct Known<'a>(&'a [(&'a str, &'a str)]);
+struct AssumedEnvironment<'a>(&'a [(&'a str, &'a str)]);
 
-impl Environment for Known<'_> {
+impl Environment for AssumedEnvironment<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         let known = self.0.iter().find(|(known, _)| *known == name);
         known.map(|(_, value)| (*value).to_owned())

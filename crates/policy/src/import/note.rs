@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Something to know about a translation that is right all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct ImportNote {
     file: String,
     line: usize,
     is_warning: bool,
@@ -15,11 +15,11 @@ pub struct Note {
 
 /// Notes, each told once.
 #[derive(Debug, Default)]
-pub(super) struct Notes(Vec<Note>);
+pub(super) struct ImportNotes(Vec<ImportNote>);
 
 // === impl Note ===
 
-impl Note {
+impl ImportNote {
     /// What there is to know.
     pub fn text(&self) -> &str {
         &self.text
@@ -37,7 +37,7 @@ impl Note {
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for ImportNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.is_warning { "warning" } else { "note" };
         write!(f, "{}:{}: {word}: {}", self.file, self.line, self.text)?;
@@ -51,7 +51,7 @@ impl fmt::Display for Note {
 
 // === impl Notes ===
 
-impl Notes {
+impl ImportNotes {
     /// Notes `text`; where it has been noted already, that it holds here as well.
     pub(super) fn add(&mut self, place: (&str, usize), text: impl Into<String>) {
         self.tell(place, text.into(), false);
@@ -65,7 +65,7 @@ impl Notes {
     fn tell(&mut self, (file, line): (&str, usize), text: String, is_warning: bool) {
         match self.0.iter_mut().find(|note| note.text == text) {
             Some(note) => note.more = note.more.saturating_add(1),
-            None => self.0.push(Note {
+            None => self.0.push(ImportNote {
                 file: file.to_owned(),
                 line,
                 is_warning,
@@ -76,7 +76,7 @@ impl Notes {
     }
 
     /// All of them, in the order of files that are read by name.
-    pub(super) fn into_notes(mut self) -> Vec<Note> {
+    pub(super) fn into_notes(mut self) -> Vec<ImportNote> {
         self.0
             .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         self.0

@@ -1,9 +1,9 @@
 //! The settings of a program by their whole names, however its file is laid out: `a.b: 1` is the same as
 //! `a: { b: 1 }`, and neither case nor dashes count, as Spring has it.
 
-use super::document::Document;
+use super::document::ImportedFile;
 use super::map::plain;
-use crate::config::{Fault, Kind, Value};
+use crate::config::{ConfigFault, ConfigValue, NodeKind};
 
 /// What is nested deeper is no setting of anybody's.
 const DEPTH_MAX: usize = 16;
@@ -15,7 +15,7 @@ pub(super) struct Property<'v> {
     name: String,
     /// The whole name, as it is written.
     pub(super) written: String,
-    pub(super) value: Value<'v>,
+    pub(super) value: ConfigValue<'v>,
     taken: bool,
 }
 
@@ -25,21 +25,21 @@ pub(super) struct Properties<'v>(Vec<Property<'v>>);
 
 impl<'v> Properties<'v> {
     /// The settings of a file; none where it is not a map.
-    pub(super) fn of(root: &Value<'v>) -> Self {
+    pub(super) fn of(root: &ConfigValue<'v>) -> Self {
         let mut all = Self::default();
         all.add(root, "", 0);
         all
     }
 
-    fn add(&mut self, value: &Value<'v>, path: &str, depth: usize) {
-        let Kind::Map(entries) = &value.node.kind else {
+    fn add(&mut self, value: &ConfigValue<'v>, path: &str, depth: usize) {
+        let NodeKind::Map(entries) = &value.node.kind else {
             return;
         };
         for entry in entries {
             let dot = if path.is_empty() { "" } else { "." };
             let written = format!("{path}{dot}{}", entry.key.text);
             let child = value.child(&entry.key, &entry.value);
-            if let (Kind::Map(_), true) = (&child.node.kind, depth < DEPTH_MAX) {
+            if let (NodeKind::Map(_), true) = (&child.node.kind, depth < DEPTH_MAX) {
                 self.add(&child, &written, depth.saturating_add(1));
             } else {
                 self.0.push(Property {
@@ -53,7 +53,7 @@ impl<'v> Properties<'v> {
     }
 
     /// The value of a setting, unless nothing is written there. It is known from then on.
-    pub(super) fn take(&mut self, name: &str) -> Option<Value<'v>> {
+    pub(super) fn take(&mut self, name: &str) -> Option<ConfigValue<'v>> {
         let name = plain(name);
         let mut found = None;
         for property in self.0.iter_mut().filter(|it| it.name == name) {
@@ -99,7 +99,7 @@ impl Property<'_> {
 
 /// A text in which `${NAME:default}` is meant as Spring has it, as the language writes it. The text of
 /// a setting that is no single value is refused.
-pub(super) fn placed(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+pub(super) fn placed(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     let mut ours = String::new();
     let mut rest = text;
@@ -143,13 +143,13 @@ pub(super) fn by_default(text: &str) -> Option<String> {
     Some(plain)
 }
 
-fn refuse(document: &mut Document<'_>, value: &Value<'_>, text: &str) -> Option<String> {
+fn refuse(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>, text: &str) -> Option<String> {
     let message = format!(
         "{} cannot be translated: {} is not simply a variable with a default",
         value.name(),
-        Fault::quote(text)
+        ConfigFault::quote(text)
     );
-    let fault = Fault::new(message).help("write the value itself, or `${NAME:default}`");
+    let fault = ConfigFault::new(message).help("write the value itself, or `${NAME:default}`");
     document.error(value.spot(), fault);
     None
 }

@@ -1,10 +1,12 @@
 //! Drafts as text: YAML as a person would write it.
 
 use super::base::milliseconds;
-use super::draft::{ConditionDraft, Counting, KeyDraft, LimitDraft, PolicyDraft, Step, Whom};
-use super::note::Note;
+use super::draft::{
+    AlgorithmDraft, ConditionDraft, DescriptorStep, KeyDraft, LimitDraft, PolicyDraft, Whom,
+};
+use super::note::ImportNote;
 use super::text::{comment, escaped, line, quote};
-use crate::limit::Charge;
+use crate::limit::ChargeTime;
 
 /// The doors that Envoy's limiters have, and a store that answers before Envoy gives up, which is
 /// after 20 ms unless told.
@@ -18,7 +20,12 @@ store:
 
 /// The whole configuration: what it comes from, what there is to know, all sections before the
 /// policies as they are in `base`, and the policies.
-pub(super) fn write(from: &str, base: &str, policies: &[PolicyDraft], notes: &[Note]) -> String {
+pub(super) fn write(
+    from: &str,
+    base: &str,
+    policies: &[PolicyDraft],
+    notes: &[ImportNote],
+) -> String {
     let mut text = String::new();
     comment(&mut text, &format!("Translated from {from}"));
     for note in notes {
@@ -53,7 +60,7 @@ fn write_policies(text: &mut String, policies: &[PolicyDraft]) {
             line(text, 4, &format!("domain: {domain}"));
         }
         line(text, 4, &format!("evaluate: {}", policy.evaluate));
-        if policy.charge == Charge::EvenIfRefused {
+        if policy.charge == ChargeTime::EvenIfRefused {
             line(text, 4, "charge: even-if-refused");
         }
         line(text, 4, "limits:");
@@ -148,12 +155,12 @@ fn write_counting(field: &mut impl FnMut(String), limit: &LimitDraft) {
         }
     }
     match limit.counting {
-        Counting::Windows(align) => {
+        AlgorithmDraft::Windows(align) => {
             field("algorithm: fixed-window".to_owned());
             field(format!("align: {align}"));
         }
-        Counting::Bucketed => field("algorithm: bucketed-window".to_owned()),
-        Counting::Tokens => field("algorithm: token-bucket".to_owned()),
+        AlgorithmDraft::Bucketed => field("algorithm: bucketed-window".to_owned()),
+        AlgorithmDraft::Tokens => field("algorithm: token-bucket".to_owned()),
     }
 }
 
@@ -169,7 +176,7 @@ fn condition(condition: &ConditionDraft) -> String {
     parts.join(", ")
 }
 
-fn step(step: &Step) -> String {
+fn step(step: &DescriptorStep) -> String {
     match &step.value {
         Some(value) => pair(&step.key, value),
         // A key that looks like a pair is said to be none.

@@ -6,7 +6,7 @@
 //! looked up after all. With two it would be one in two hundred, and yet worse: what is twice as large is
 //! less often near.
 
-use super::mark::{Mark, part_of};
+use super::mark::{TextDigest, part_of};
 
 /// Bits for each mark.
 const BITS: usize = 8;
@@ -15,13 +15,13 @@ type Block = [u64; 4];
 
 /// Which marks may be there.
 #[derive(Default)]
-pub(crate) struct Filter {
+pub(crate) struct DigestFilter {
     blocks: Vec<Block>,
 }
 
-impl Filter {
+impl DigestFilter {
     /// Lets these marks pass, of which there are so many.
-    pub(crate) fn of(marks: impl Iterator<Item = Mark>, count: usize) -> Self {
+    pub(crate) fn of(marks: impl Iterator<Item = TextDigest>, count: usize) -> Self {
         let bits = count.saturating_mul(BITS);
         let blocks = bits.div_ceil(size_of::<Block>() * 8);
         let mut blocks = vec![Block::default(); blocks];
@@ -38,7 +38,7 @@ impl Filter {
 
     /// Whether a mark may be there. If not, it is not.
     #[inline]
-    pub(crate) fn may_have(&self, mark: Mark) -> bool {
+    pub(crate) fn may_have(&self, mark: TextDigest) -> bool {
         let nth = part_of(mark.spread(), self.blocks.len());
         let Some(block) = self.blocks.get(nth) else {
             return false;
@@ -57,6 +57,6 @@ impl Filter {
 
 /// The bits of a mark, one in each quarter of its block.
 #[inline]
-fn bits_of(mark: Mark) -> Block {
+fn bits_of(mark: TextDigest) -> Block {
     [0, 6, 12, 18].map(|from| 1_u64.rotate_left((mark.low >> from) & 63))
 }

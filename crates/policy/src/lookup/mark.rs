@@ -25,13 +25,13 @@ const WORDS: usize = TEXT_BYTES_MAX / size_of::<u64>() + 1;
 
 /// What a text is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct TextDigest {
     pub(super) high: u64,
     pub(super) low: u32,
 }
 
 /// Keys of two hashes, side by side.
-struct Keys {
+struct DigestKeys {
     /// What a hash begins with.
     start: [u128; 2],
     /// What each word is multiplied by.
@@ -39,7 +39,7 @@ struct Keys {
 }
 
 /// One set for all that is looked up, so that a text that is looked up twice is marked once.
-static KEYS: LazyLock<Keys> = LazyLock::new(|| {
+static KEYS: LazyLock<DigestKeys> = LazyLock::new(|| {
     // Keyed by the system's randomness; its values for different numbers are as good as drawn.
     let drawn = RandomState::new();
     let key = |nth: usize| {
@@ -47,13 +47,13 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| {
         (high << 64) | low
     };
     let pair = |nth: usize| [key(nth), key(nth.wrapping_add(WORDS + 1))];
-    Keys {
+    DigestKeys {
         start: pair(WORDS),
         words: std::array::from_fn(pair),
     }
 });
 
-impl Mark {
+impl TextDigest {
     /// The mark of a text; `None` of one that is longer than any that is kept.
     #[inline]
     pub(crate) fn of(text: &str) -> Option<Self> {

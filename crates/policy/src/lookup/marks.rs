@@ -11,7 +11,7 @@
 //! the first line with a free end ends the search. With two thirds of all places taken, nine of ten
 //! marks are in the line that they name.
 
-use super::mark::{Mark, part_of};
+use super::mark::{TextDigest, part_of};
 use std::hint::black_box;
 
 /// Places in a line.
@@ -22,7 +22,7 @@ const FREE: u32 = u32::MAX;
 
 /// A mark, and the number that goes with it.
 #[derive(Clone, Copy)]
-struct Slot {
+struct DigestEntry {
     high: u64,
     low: u32,
     number: u32,
@@ -30,18 +30,18 @@ struct Slot {
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line([Slot; PLACES]);
+struct CacheLine([DigestEntry; PLACES]);
 
 /// A number for each mark.
 #[derive(Default)]
 pub(crate) struct Marks {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     len: usize,
 }
 
 /// Where a mark is, and its number. The places of one table are below [`Marks::places`], each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct DigestSlot {
     pub(crate) at: usize,
     pub(crate) number: u32,
 }
@@ -53,7 +53,7 @@ impl Marks {
         let places = marks.saturating_add(marks.div_ceil(2));
         let lines = places.checked_div(PLACES).unwrap_or(0).saturating_add(1);
         Self {
-            lines: vec![Line([Slot::NONE; PLACES]); lines],
+            lines: vec![CacheLine([DigestEntry::NONE; PLACES]); lines],
             len: 0,
         }
     }
@@ -76,11 +76,11 @@ impl Marks {
 
     /// Where a mark is, and the number that goes with it.
     #[inline]
-    pub(crate) fn find(&self, mark: Mark) -> Option<Place> {
+    pub(crate) fn find(&self, mark: TextDigest) -> Option<DigestSlot> {
         let first = part_of(mark.spread(), self.lines.len());
         let mut nth = first;
         loop {
-            let Line(slots) = self.lines.get(nth)?;
+            let CacheLine(slots) = self.lines.get(nth)?;
             // All are looked at, and none by a branch: which of them it is cannot be foreseen, and whoever
             // guesses wrong waits for the line before anything else is begun.
             let (mut number, mut at) = (FREE, 0);
@@ -91,7 +91,7 @@ impl Marks {
             }
             if number != FREE {
                 let at = nth.wrapping_mul(PLACES).wrapping_add(at);
-                return Some(Place { at, number });
+                return Some(DigestSlot { at, number });
             }
             if has_room(slots) {
                 return None;
@@ -103,9 +103,9 @@ impl Marks {
     /// Begins to fetch the line that a mark names, and does not wait for it: whoever has something else
     /// to do before it asks for the mark has it done meanwhile.
     #[inline]
-    pub(crate) fn fetch(&self, mark: Mark) {
+    pub(crate) fn fetch(&self, mark: TextDigest) {
         let nth = part_of(mark.spread(), self.lines.len());
-        if let Some(Line([first, ..])) = self.lines.get(nth) {
+        if let Some(CacheLine([first, ..])) = self.lines.get(nth) {
             // A look whose result nobody uses, and which is not left out for that.
             black_box(first.number);
         }
@@ -113,17 +113,17 @@ impl Marks {
 
     /// Adds a mark with its number: where it is now. `None` where it is there already, where there is no
     /// [room](Self::room), and where the number is that of nobody.
-    pub(crate) fn add(&mut self, mark: Mark, number: u32) -> Option<usize> {
+    pub(crate) fn add(&mut self, mark: TextDigest, number: u32) -> Option<usize> {
         if number == FREE || self.room() == 0 || self.find(mark).is_some() {
             return None;
         }
         let mut nth = part_of(mark.spread(), self.lines.len());
         loop {
-            let Line(slots) = self.lines.get_mut(nth)?;
+            let CacheLine(slots) = self.lines.get_mut(nth)?;
             let mut free = slots.iter_mut().enumerate();
             if let Some((place, slot)) = free.find(|(_, slot)| slot.number == FREE) {
-                let Mark { high, low } = mark;
-                *slot = Slot { high, low, number };
+                let TextDigest { high, low } = mark;
+                *slot = DigestEntry { high, low, number };
                 self.len = self.len.saturating_add(1);
                 return Some(nth.wrapping_mul(PLACES).wrapping_add(place));
             }
@@ -141,18 +141,18 @@ impl Marks {
     }
 
     /// All of them, in no order that says anything.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Mark, u32)> {
-        let slots = self.lines.iter().flat_map(|Line(slots)| slots);
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TextDigest, u32)> {
+        let slots = self.lines.iter().flat_map(|CacheLine(slots)| slots);
         let taken = slots.filter(|slot| slot.number != FREE);
         taken.map(|slot| {
-            let Slot { high, low, number } = *slot;
-            (Mark { high, low }, number)
+            let DigestEntry { high, low, number } = *slot;
+            (TextDigest { high, low }, number)
         })
     }
 
     /// How many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.lines.capacity().saturating_mul(size_of::<Line>())
+        self.lines.capacity().saturating_mul(size_of::<CacheLine>())
     }
 
     #[inline]
@@ -162,7 +162,7 @@ impl Marks {
     }
 }
 
-impl Slot {
+impl DigestEntry {
     const NONE: Self = Self {
         high: 0,
         low: 0,
@@ -170,7 +170,7 @@ impl Slot {
     };
 
     #[inline]
-    fn is(&self, mark: Mark) -> bool {
+    fn is(&self, mark: TextDigest) -> bool {
         // In one comparison, for each would be a branch.
         (self.high ^ mark.high) | u64::from(self.low ^ mark.low) == 0
     }
@@ -178,7 +178,7 @@ impl Slot {
 
 /// Whether a line has a free place: they are taken from its beginning.
 #[inline]
-fn has_room(slots: &[Slot; PLACES]) -> bool {
+fn has_room(slots: &[DigestEntry; PLACES]) -> bool {
     let [.., last] = slots;
     last.number == FREE
 }

@@ -19,7 +19,7 @@ mod marks;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use filter::Filter;
-pub(crate) use mark::{Mark, TEXT_BYTES_MAX};
-pub use marked::Marked;
-pub(crate) use marks::{Marks, Place};
+pub(crate) use filter::DigestFilter;
+pub(crate) use mark::{TEXT_BYTES_MAX, TextDigest};
+pub use marked::DigestedText;
+pub(crate) use marks::{DigestSlot, Marks};

@@ -1,10 +1,10 @@
 use super::mark::part_of;
-use super::{Filter, Mark, Marks, TEXT_BYTES_MAX};
+use super::{DigestFilter, Marks, TEXT_BYTES_MAX, TextDigest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-fn mark(text: &str) -> Mark {
-    Mark::of(text).expect("it is short enough")
+fn mark(text: &str) -> TextDigest {
+    TextDigest::of(text).expect("it is short enough")
 }
 
 /// Texts that are hard to tell apart: of few letters, and with zeros at their ends.
@@ -57,7 +57,7 @@ proptest! {
     fn a_filter_lets_all_pass_that_are_there(
         texts in prop::collection::hash_set(text(), 0..200),
     ) {
-        let filter = Filter::of(texts.iter().map(|text| mark(text)), texts.len());
+        let filter = DigestFilter::of(texts.iter().map(|text| mark(text)), texts.len());
         prop_assert!(texts.iter().all(|text| filter.may_have(mark(text))));
     }
 }
@@ -120,16 +120,16 @@ fn texts_that_follow_one_another_fill_a_table_evenly() {
 #[test]
 fn few_strangers_pass_a_filter_and_it_is_small() {
     let members = (0..100_000).map(|nth| mark(&format!("member-{nth}")));
-    let filter = Filter::of(members, 100_000);
+    let filter = DigestFilter::of(members, 100_000);
     let strangers = (0..100_000).map(|nth| mark(&format!("stranger-{nth}")));
     let passed = strangers.filter(|mark| filter.may_have(*mark)).count();
     assert!(passed < 4_000, "{passed}");
     assert!(filter.bytes() <= 100_000 + 32);
-    assert!(!Filter::default().may_have(mark("")));
+    assert!(!DigestFilter::default().may_have(mark("")));
 }
 
 #[test]
 fn a_text_that_is_too_long_has_no_mark() {
-    assert!(Mark::of(&"x".repeat(TEXT_BYTES_MAX)).is_some());
-    assert!(Mark::of(&"x".repeat(TEXT_BYTES_MAX + 1)).is_none());
+    assert!(TextDigest::of(&"x".repeat(TEXT_BYTES_MAX)).is_some());
+    assert!(TextDigest::of(&"x".repeat(TEXT_BYTES_MAX + 1)).is_none());
 }

@@ -1,11 +1,11 @@
 //! What a condition asks besides the path.
 
 use super::entry::EntryPattern;
-use super::facts::Facts;
+use super::facts::MatchInput;
 use crate::{Condition, Descriptor};
 
 /// Whether everything but path and descriptor holds; the trie has seen to the path.
-pub(super) fn holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+pub(super) fn holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     method_holds(condition, facts)
         && host_holds(condition, facts)
         && client_holds(condition, facts)
@@ -21,7 +21,7 @@ pub(super) fn is_held(entries: &[EntryPattern], descriptor: &Descriptor<'_>) -> 
     })
 }
 
-fn method_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+fn method_holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     condition.methods.is_empty()
         || facts.request.method.is_some_and(|method| {
             condition
@@ -31,14 +31,14 @@ fn method_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
         })
 }
 
-fn host_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+fn host_holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     condition.hosts.is_empty()
         || facts
             .host
             .is_some_and(|host| condition.hosts.iter().any(|pattern| pattern.matches(host)))
 }
 
-fn client_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+fn client_holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     condition.clients.is_empty()
         || facts
             .ip
@@ -46,7 +46,7 @@ fn client_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
 }
 
 /// Each header must be there and not empty. One written with an empty value may have any other.
-fn headers_hold(condition: &Condition, facts: &Facts<'_>) -> bool {
+fn headers_hold(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     condition.headers.iter().all(|(name, wanted)| {
         facts.header(name).any(|sent| {
             !sent.is_empty() && (wanted.is_empty() || sent.eq_ignore_ascii_case(wanted))
@@ -54,7 +54,7 @@ fn headers_hold(condition: &Condition, facts: &Facts<'_>) -> bool {
     })
 }
 
-fn attributes_hold(condition: &Condition, facts: &Facts<'_>) -> bool {
+fn attributes_hold(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     condition
         .attributes
         .iter()

@@ -16,9 +16,9 @@ use std::hash::{Hash, Hasher};
 
 /// The lists of entries of a policy, prepared.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct DescriptorTree {
     /// The places; the first is where all begin.
-    nodes: Vec<Node>,
+    nodes: Vec<DescriptorNode>,
     /// From a place by an entry to the next.
     edges: HashMap<Edge, usize, RandomState>,
     /// From a place by the key of an entry to those of its values that have `*` in them.
@@ -27,7 +27,7 @@ pub(super) struct Tree {
 
 /// A place in the tree.
 #[derive(Debug, Default)]
-struct Node {
+struct DescriptorNode {
     /// The limits that end here, in the order written.
     candidates: Vec<Candidate>,
     /// Whether any pattern begins here, so that most requests need not look for one.
@@ -44,7 +44,7 @@ struct Edge {
 
 /// The same, borrowed from a request.
 #[derive(Clone, Copy)]
-struct Taken<'a> {
+struct DescriptorEntryRef<'a> {
     from: usize,
     name: &'a str,
     value: Option<&'a str>,
@@ -52,7 +52,7 @@ struct Taken<'a> {
 
 // === impl Tree ===
 
-impl Tree {
+impl DescriptorTree {
     /// Adds a limit that asks for exactly these entries. Limits come in order.
     pub(super) fn add(&mut self, entries: &[EntryPattern], candidate: Candidate) {
         let mut at = self.root();
@@ -79,7 +79,7 @@ impl Tree {
 
     /// The place that an entry leads to.
     fn next(&self, from: usize, name: &str, value: &str) -> Option<usize> {
-        let exact = Taken {
+        let exact = DescriptorEntryRef {
             from,
             name,
             value: Some(value),
@@ -87,7 +87,7 @@ impl Tree {
         if let Some(next) = self.edges.get(&exact) {
             return Some(*next);
         }
-        let any = Taken {
+        let any = DescriptorEntryRef {
             value: None,
             ..exact
         };
@@ -103,7 +103,7 @@ impl Tree {
 
     fn root(&mut self) -> usize {
         if self.nodes.is_empty() {
-            self.nodes.push(Node::default());
+            self.nodes.push(DescriptorNode::default());
         }
         0
     }
@@ -116,7 +116,7 @@ impl Tree {
             // Who sends the pattern itself has named it: then no other comes before it.
             ValuePattern::Like(wildcard) => Some(wildcard.as_str()),
         };
-        let taken = Taken {
+        let taken = DescriptorEntryRef {
             from,
             name: &entry.name,
             value,
@@ -125,12 +125,12 @@ impl Tree {
             return *known;
         }
         let next = self.nodes.len();
-        self.nodes.push(Node::default());
+        self.nodes.push(DescriptorNode::default());
         self.edges.insert(taken.keep(), next);
         if let (ValuePattern::Like(wildcard), Some(node)) = (&entry.value, self.nodes.get_mut(from))
         {
             node.has_patterns = true;
-            let any = Taken {
+            let any = DescriptorEntryRef {
                 value: None,
                 ..taken
             };
@@ -143,7 +143,7 @@ impl Tree {
 
 // === impl Edge, Taken ===
 
-impl Taken<'_> {
+impl DescriptorEntryRef<'_> {
     fn keep(self) -> Edge {
         Edge {
             from: self.from,
@@ -155,7 +155,7 @@ impl Taken<'_> {
 
 impl Hash for Edge {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let taken = Taken {
+        let taken = DescriptorEntryRef {
             from: self.from,
             name: &self.name,
             value: self.value.as_deref(),
@@ -164,7 +164,7 @@ impl Hash for Edge {
     }
 }
 
-impl Hash for Taken<'_> {
+impl Hash for DescriptorEntryRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.from.hash(state);
         self.name.hash(state);
@@ -172,7 +172,7 @@ impl Hash for Taken<'_> {
     }
 }
 
-impl Equivalent<Edge> for Taken<'_> {
+impl Equivalent<Edge> for DescriptorEntryRef<'_> {
     fn equivalent(&self, edge: &Edge) -> bool {
         self.from == edge.from && *self.name == *edge.name && self.value == edge.value.as_deref()
     }

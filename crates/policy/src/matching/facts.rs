@@ -2,14 +2,14 @@
 
 use super::host::canonical_host;
 use super::normalise::normalise;
-use crate::client::Wanted;
-use crate::plan::Group;
+use crate::client::IdentityNeeds;
+use crate::plan::PlanGroup;
 use crate::{Descriptor, KeyPart, Request};
 use std::net::IpAddr;
 
 /// What conditions and keys look at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct MatchInput<'a> {
     pub(crate) request: &'a Request<'a>,
     /// IPv4-mapped is IPv4.
     pub(crate) ip: Option<IpAddr>,
@@ -20,7 +20,7 @@ pub(crate) struct Facts<'a> {
     /// The descriptor that a limit is met by; for the request as a whole, the only one it has.
     pub(crate) descriptor: Option<&'a Descriptor<'a>>,
     /// The group of the plan's subject, where a limit has a plan and it tells.
-    pub(crate) group: Option<Group<'a>>,
+    pub(crate) group: Option<PlanGroup<'a>>,
 }
 
 /// What a policy looks at: host and path need no respelling where nobody does.
@@ -29,7 +29,7 @@ pub(crate) struct Reads {
     pub(crate) host: bool,
     pub(crate) path: bool,
     pub(crate) method: bool,
-    pub(crate) who: Wanted,
+    pub(crate) who: IdentityNeeds,
 }
 
 /// Where what must be respelled is written.
@@ -41,7 +41,7 @@ pub(crate) struct Spellings {
 
 // === impl Facts ===
 
-impl<'a> Facts<'a> {
+impl<'a> MatchInput<'a> {
     #[inline]
     pub(crate) fn of(request: &'a Request<'a>, reads: Reads, spellings: &'a mut Spellings) -> Self {
         let host = request.host.filter(|_| reads.host);
@@ -108,7 +108,7 @@ impl<'a> Facts<'a> {
             KeyPart::Method => self.request.method,
             KeyPart::Path => self.path,
             KeyPart::DescriptorEntry { name, nth } => self.entry(name, *nth),
-            KeyPart::Group => self.group.and_then(Group::text),
+            KeyPart::Group => self.group.and_then(PlanGroup::text),
             KeyPart::Ip | KeyPart::Descriptor | KeyPart::Global => None,
         };
         value.filter(|value| !value.is_empty())

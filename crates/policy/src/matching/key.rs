@@ -8,7 +8,7 @@
 use super::address::push_address;
 use super::entry::DescriptorPattern;
 use super::escape::{push_name, push_value};
-use super::facts::Facts;
+use super::facts::MatchInput;
 use super::secret::{is_secret_name, push_fingerprint, replace_by_fingerprint};
 use crate::limit::AddressRules;
 use crate::{KeyPart, Limit, Missing};
@@ -40,17 +40,17 @@ pub struct KeyRules {
 
 /// The key of one limit, prepared.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct PreparedKey {
     /// `policy/limit/`
     prefix: String,
-    parts: Vec<Part>,
+    parts: Vec<PreparedKeyPart>,
     missing: Missing,
     /// Whether a template names its keys in Redis.
     is_open: bool,
 }
 
 /// The text that a key was written to: where its pieces are.
-pub(super) struct Written {
+pub(super) struct WrittenKey {
     /// The end of the name of the bucket, which begins where the text was appended.
     pub(super) end: usize,
     /// The length of the part of that name which all subjects of the limit share.
@@ -60,7 +60,7 @@ pub(super) struct Written {
 }
 
 #[derive(Debug)]
-struct Part {
+struct PreparedKeyPart {
     of: KeyPart,
     /// What stands before the value; without `:` and `~`.
     label: String,
@@ -132,13 +132,17 @@ pub fn bucket_scope(policy: &str, limit: &str) -> String {
 
 // === impl Key ===
 
-impl Key {
+impl PreparedKey {
     pub(super) fn new(policy: &str, limit: &Limit) -> Self {
         let mut prefix = bucket_scope(policy, &limit.name);
         prefix.push('/');
-        let mut parts: Vec<Part> = limit.key.iter().map(|it| Part::new(it, limit)).collect();
+        let mut parts: Vec<PreparedKeyPart> = limit
+            .key
+            .iter()
+            .map(|it| PreparedKeyPart::new(it, limit))
+            .collect();
         if parts.is_empty() {
-            parts.push(Part::new(&KeyPart::Global, limit));
+            parts.push(PreparedKeyPart::new(&KeyPart::Global, limit));
         }
         Self {
             prefix,
@@ -155,10 +159,10 @@ impl Key {
     #[inline]
     pub(super) fn write(
         &self,
-        facts: &Facts<'_>,
+        facts: &MatchInput<'_>,
         rules: &KeyRules,
         text: &mut String,
-    ) -> Option<Written> {
+    ) -> Option<WrittenKey> {
         text.push_str(&self.prefix);
         let start = text.len();
         let is_literal = rules.literal && self.is_open;
@@ -170,7 +174,7 @@ impl Key {
         } else {
             start..end
         };
-        Some(Written {
+        Some(WrittenKey {
             end,
             scope: self.prefix.len(),
             subject,
@@ -181,7 +185,7 @@ impl Key {
     #[inline]
     fn write_parts(
         &self,
-        facts: &Facts<'_>,
+        facts: &MatchInput<'_>,
         rules: &KeyRules,
         is_literal: bool,
         text: &mut String,
@@ -203,7 +207,7 @@ impl Key {
 
 // === impl Part ===
 
-impl Part {
+impl PreparedKeyPart {
     fn new(part: &KeyPart, limit: &Limit) -> Self {
         let names = entry_names(limit);
         let is_secret = match part {
@@ -221,7 +225,7 @@ impl Part {
     /// Appends the part, or nothing and `false` where what it names is absent.
     fn write(
         &self,
-        facts: &Facts<'_>,
+        facts: &MatchInput<'_>,
         rules: &KeyRules,
         is_literal: bool,
         text: &mut String,
@@ -282,7 +286,7 @@ impl Part {
     }
 
     /// Appends what stands in for an absent part: the address, or that not even that is known.
-    fn write_missing(&self, facts: &Facts<'_>, rules: &KeyRules, text: &mut String) {
+    fn write_missing(&self, facts: &MatchInput<'_>, rules: &KeyRules, text: &mut String) {
         text.push_str(&self.label);
         match (&self.of, facts.ip) {
             (KeyPart::Ip, _) => text.push_str(":unknown"),

@@ -1,10 +1,10 @@
 //! The limits of a policy, prepared: which may apply to a request, and by what key.
 
-use super::descriptor::Tree;
+use super::descriptor::DescriptorTree;
 use super::entry::DescriptorPattern;
-use super::facts::{Facts, Reads};
-use super::key::Key;
-use super::trie::{Candidate, Trie, Walk};
+use super::facts::{MatchInput, Reads};
+use super::key::PreparedKey;
+use super::trie::{Candidate, Trie, TrieWalk};
 use super::values::{Values, ValuesScratch};
 use crate::{KeyPart, Limit, Missing};
 
@@ -17,13 +17,13 @@ pub struct Matcher {
     /// Candidates by a value that the request has, where they are many.
     values: Values,
     /// Candidates for single descriptors, by their entries.
-    tree: Tree,
+    tree: DescriptorTree,
     /// Those of the tree that ask for a path as well.
     paths_in_tree: Trie,
     /// Whether any limit replaces others.
     replaces: bool,
     /// One for each limit, and one for the hidden limit.
-    keys: Vec<Key>,
+    keys: Vec<PreparedKey>,
     reads: Reads,
     reads_address: bool,
     /// In lower case, sorted, each once.
@@ -46,7 +46,7 @@ impl Matcher {
     ) -> Self {
         let mut trie = Trie::new();
         let mut always = Vec::new();
-        let mut places = Tree::default();
+        let mut places = DescriptorTree::default();
         let mut paths_in_tree = Trie::new();
         let mut whole = Vec::new();
         for (limit, it) in limits.iter().enumerate().filter(|(_, it)| it.enabled) {
@@ -84,7 +84,7 @@ impl Matcher {
                 .iter()
                 .any(|it| it.enabled && !it.replaces.is_empty()),
             keys: scopes
-                .map(|(policy, limit)| Key::new(policy, limit))
+                .map(|(policy, limit)| PreparedKey::new(policy, limit))
                 .collect(),
             reads: reads(limits),
             reads_address: limits.iter().any(|it| it.enabled && reads_address(it)),
@@ -123,8 +123,8 @@ impl Matcher {
     /// checked.
     pub(super) fn candidates<'a>(
         &'a self,
-        facts: &Facts<'_>,
-        walk: &'a mut Walk,
+        facts: &MatchInput<'_>,
+        walk: &'a mut TrieWalk,
         values: &'a mut ValuesScratch,
     ) -> Candidates<'a> {
         Candidates {
@@ -153,7 +153,7 @@ impl Matcher {
     pub(super) fn described_paths<'a>(
         &'a self,
         path: Option<&str>,
-        walk: &'a mut Walk,
+        walk: &'a mut TrieWalk,
     ) -> Option<&'a [Candidate]> {
         let asks = !self.paths_in_tree.is_empty();
         asks.then(|| self.paths_in_tree.walk(path, walk))
@@ -164,7 +164,7 @@ impl Matcher {
         self.replaces
     }
 
-    pub(super) fn key(&self, limit: usize) -> Option<&Key> {
+    pub(super) fn key(&self, limit: usize) -> Option<&PreparedKey> {
         self.keys.get(limit)
     }
 

@@ -1,12 +1,12 @@
 //! Which limits a request meets, and in which buckets.
 
-use super::facts::{Facts, Spellings};
+use super::facts::{MatchInput, Spellings};
 use super::key::KeyRules;
-use super::search::Search;
-use super::trie::Walk;
+use super::search::LimitSearch;
+use super::trie::TrieWalk;
 use super::values::ValuesScratch;
-use crate::client::Wanted;
-use crate::plan::{Answer, Tables, Told};
+use crate::client::IdentityNeeds;
+use crate::plan::{PlanAnswer, PlanLookup, Tables};
 use crate::{Policy, Request};
 use std::fmt;
 use std::ops::Range;
@@ -16,16 +16,16 @@ use std::ops::Range;
 #[derive(Default)]
 pub struct Scratch {
     spellings: Spellings,
-    walk: Walk,
+    walk: TrieWalk,
     values: ValuesScratch,
     met: Vec<Met>,
     text: String,
     /// Limits that do not apply because another does.
     replaced: Vec<usize>,
     /// Limits that refuse because an identity is missing.
-    refusing: Vec<Refused>,
+    refusing: Vec<UnmetLimit>,
     /// Limits in shadow mode that would refuse for that reason.
-    watching: Vec<Refused>,
+    watching: Vec<UnmetLimit>,
 }
 
 /// A limit that a request meets.
@@ -33,44 +33,44 @@ pub struct Scratch {
 pub struct Met {
     /// Its index in [`Policy::limits`]; the hidden limit comes after the last, see [`Policy::limit`].
     pub limit: usize,
-    /// Where the name of its bucket stands; see [`Meeting::bucket`].
+    /// Where the name of its bucket stands; see [`MetLimits::bucket`].
     pub bucket: Range<usize>,
     /// How many leading bytes of that name all subjects of the limit share: `policy/limit/`.
     pub scope: usize,
     /// Where its key stands as people are shown it, which may be outside the name of the bucket; see
-    /// [`Meeting::subject`].
+    /// [`MetLimits::subject`].
     pub subject: Range<usize>,
     /// The descriptor by which it is met, by its number in [`Request::descriptors`]; `None` where the
     /// request as a whole meets it.
     pub descriptor: Option<u16>,
     /// What its plan answered, where it has one.
-    pub planned: Answer,
+    pub planned: PlanAnswer,
 }
 
 /// A limit that refuses a request because an identity is missing, or because its plan has nothing for
 /// the subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct UnmetLimit {
     /// Its index in [`Policy::limits`].
     pub limit: usize,
     /// The descriptor by which it would be met; `None` where the request as a whole would meet it.
     pub descriptor: Option<u16>,
-    /// What its plan answered; [`Answer::NotAsked`] where an identity is missing.
-    pub planned: Answer,
+    /// What its plan answered; [`PlanAnswer::NotAsked`] where an identity is missing.
+    pub planned: PlanAnswer,
 }
 
 /// The limits that a request meets.
 #[derive(Clone, Copy, Debug)]
-pub struct Meeting<'s> {
+pub struct MetLimits<'s> {
     /// Each limit of the request as a whole once, in the order written; then those of each descriptor,
     /// in its turn. One limit may be met by several descriptors, in the same bucket or in others.
     pub met: &'s [Met],
     /// The limit that refuses the request because an identity is missing, the first of them if there
     /// are several. Then none is met.
-    pub refused: Option<Refused>,
+    pub refused: Option<UnmetLimit>,
     /// The limits in shadow mode that would refuse the request for the same reason. They are not among
     /// those that are met.
-    pub watching: &'s [Refused],
+    pub watching: &'s [UnmetLimit],
     text: &'s str,
 }
 
@@ -85,8 +85,8 @@ impl fmt::Debug for Scratch {
 
 impl Scratch {
     /// The limits that were matched last.
-    pub fn meeting(&self) -> Meeting<'_> {
-        Meeting {
+    pub fn meeting(&self) -> MetLimits<'_> {
+        MetLimits {
             met: &self.met,
             refused: self.refusing.first().copied(),
             watching: &self.watching,
@@ -97,7 +97,7 @@ impl Scratch {
 
 // === impl Meeting ===
 
-impl<'s> Meeting<'s> {
+impl<'s> MetLimits<'s> {
     /// The name of the bucket, `policy/limit/ip:192.0.2.1`: printable ASCII, and the same on every
     /// instance.
     pub fn bucket(&self, met: &Met) -> &'s [u8] {
@@ -129,7 +129,7 @@ impl Policy {
         request: &Request<'_>,
         rules: &KeyRules,
         scratch: &'s mut Scratch,
-    ) -> Meeting<'s> {
+    ) -> MetLimits<'s> {
         self.meet_with(request, rules, &[], scratch)
     }
 
@@ -141,7 +141,7 @@ impl Policy {
         rules: &KeyRules,
         tables: &Tables,
         scratch: &'s mut Scratch,
-    ) -> Meeting<'s> {
+    ) -> MetLimits<'s> {
         self.meet_told(request, rules, tables.into(), scratch)
     }
 
@@ -150,9 +150,9 @@ impl Policy {
         &self,
         request: &Request<'_>,
         rules: &KeyRules,
-        told: Told<'_>,
+        told: PlanLookup<'_>,
         scratch: &'s mut Scratch,
-    ) -> Meeting<'s> {
+    ) -> MetLimits<'s> {
         #[cfg(debug_assertions)]
         crate::work::count_matching();
         let Scratch {
@@ -169,8 +169,8 @@ impl Policy {
         text.clear();
         refusing.clear();
         watching.clear();
-        let facts = Facts::of(request, self.matcher.reads(), spellings);
-        let mut search = Search {
+        let facts = MatchInput::of(request, self.matcher.reads(), spellings);
+        let mut search = LimitSearch {
             policy: self,
             rules,
             told,
@@ -190,7 +190,7 @@ impl Policy {
         if refused.is_some() {
             met.clear();
         }
-        Meeting {
+        MetLimits {
             met,
             refused,
             watching,
@@ -220,7 +220,7 @@ impl Policy {
     }
 
     /// Which identities any key looks at.
-    pub(crate) fn reads_who(&self) -> Wanted {
+    pub(crate) fn reads_who(&self) -> IdentityNeeds {
         self.matcher.reads().who
     }
 

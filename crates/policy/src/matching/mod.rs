@@ -41,13 +41,13 @@ pub use entry::{DescriptorPattern, EntryPattern, ValuePattern};
 pub use host::HostPattern;
 pub use key::{KeyRules, bucket_scope};
 pub use matcher::Matcher;
-pub use meet::{Meeting, Met, Refused, Scratch};
+pub use meet::{Met, MetLimits, Scratch, UnmetLimit};
 pub use normalise::normalise;
 pub use path_pattern::PathPattern;
 pub use wildcard::Wildcard;
 
 pub(crate) use escape::unhex;
-pub(crate) use facts::{Facts, Reads, Spellings};
+pub(crate) use facts::{MatchInput, Reads, Spellings};
 pub(crate) use host::canonical_host;
 pub(crate) use key::part_label;
 pub(crate) use router::{Router, RouterScratch};

@@ -11,13 +11,13 @@ use super::normalise::push_decoded;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     text: String,
-    extent: Extent,
+    extent: PathExtent,
     segments: Vec<Segment>,
 }
 
 /// How much of a path a pattern speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum PathExtent {
     /// Its beginning.
     Prefix,
     /// All of it.
@@ -43,11 +43,11 @@ impl PathPattern {
     /// Reads a pattern, or says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text == "$" {
-            return Ok(Self::new(text, Extent::NoPath, Vec::new()));
+            return Ok(Self::new(text, PathExtent::NoPath, Vec::new()));
         }
         let (path, extent) = match text.strip_suffix('$') {
-            Some(path) => (path, Extent::Whole),
-            None => (text, Extent::Prefix),
+            Some(path) => (path, PathExtent::Whole),
+            None => (text, PathExtent::Prefix),
         };
         check_path(path).map_err(|why| format!("path pattern `{text}` {why}"))?;
         let mut segments = Vec::new();
@@ -60,13 +60,13 @@ impl PathPattern {
                 None => {}
             }
         }
-        if extent == Extent::Prefix && segments.last() == Some(&Segment::Any) {
+        if extent == PathExtent::Prefix && segments.last() == Some(&Segment::Any) {
             segments.pop();
         }
         Ok(Self::new(text, extent, segments))
     }
 
-    fn new(text: &str, extent: Extent, segments: Vec<Segment>) -> Self {
+    fn new(text: &str, extent: PathExtent, segments: Vec<Segment>) -> Self {
         Self {
             text: text.to_owned(),
             extent,
@@ -81,12 +81,12 @@ impl PathPattern {
 
     /// Whether the whole path must match (`$`), not only its beginning.
     pub fn is_exact(&self) -> bool {
-        self.extent != Extent::Prefix
+        self.extent != PathExtent::Prefix
     }
 
     /// Whether it matches requests without a path and no others (`$` alone).
     pub fn matches_only_empty(&self) -> bool {
-        self.extent == Extent::NoPath
+        self.extent == PathExtent::NoPath
     }
 
     /// The one spelling of all patterns that match the same.
@@ -101,10 +101,10 @@ impl PathPattern {
             });
         }
         match self.extent {
-            Extent::Prefix if spelt.is_empty() => "/".to_owned(),
-            Extent::Prefix => spelt,
-            Extent::Whole if spelt.is_empty() => "/$".to_owned(),
-            Extent::Whole | Extent::NoPath => spelt + "$",
+            PathExtent::Prefix if spelt.is_empty() => "/".to_owned(),
+            PathExtent::Prefix => spelt,
+            PathExtent::Whole if spelt.is_empty() => "/$".to_owned(),
+            PathExtent::Whole | PathExtent::NoPath => spelt + "$",
         }
     }
 
@@ -117,13 +117,13 @@ impl PathPattern {
                 Some(Segment::One) => {}
                 Some(Segment::Literal(text)) if text == wanted => {}
                 Some(Segment::Literal(_)) => return false,
-                None => return self.extent == Extent::Prefix,
+                None => return self.extent == PathExtent::Prefix,
             }
         }
         true
     }
 
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn extent(&self) -> PathExtent {
         self.extent
     }
 

@@ -8,7 +8,7 @@
 use super::host::{HostPattern, canonical_host};
 use super::normalise::normalise;
 use super::path_pattern::PathPattern;
-use super::trie::{Candidate, Trie, Walk};
+use super::trie::{Candidate, Trie, TrieWalk};
 use crate::Condition;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -34,7 +34,7 @@ pub(crate) struct Router {
 pub(crate) struct RouterScratch {
     host: String,
     path: String,
-    walk: Walk,
+    walk: TrieWalk,
 }
 
 // === impl Router ===
@@ -89,7 +89,7 @@ impl Router {
         scratch: &mut RouterScratch,
     ) -> Option<(usize, usize)> {
         let path = normalise(path, &mut scratch.path);
-        let mut search = Search {
+        let mut search = RouteSearch {
             methods: &self.methods,
             method,
             path,
@@ -138,15 +138,15 @@ fn add_path(trie: &mut Trie, path: Option<&PathPattern>, candidate: Candidate) {
 }
 
 /// What is looked for, and the best of what has been found.
-struct Search<'a> {
+struct RouteSearch<'a> {
     methods: &'a [Vec<Vec<String>>],
     method: &'a str,
     path: Option<&'a str>,
     best: Option<Candidate>,
 }
 
-impl Search<'_> {
-    fn walk(&mut self, trie: &Trie, walk: &mut Walk) {
+impl RouteSearch<'_> {
+    fn walk(&mut self, trie: &Trie, walk: &mut TrieWalk) {
         if trie.is_empty() {
             return;
         }

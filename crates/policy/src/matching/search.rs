@@ -3,43 +3,43 @@
 
 use super::condition;
 use super::entry::DescriptorPattern;
-use super::facts::Facts;
+use super::facts::MatchInput;
 use super::key::KeyRules;
-use super::meet::{Met, Refused};
-use super::trie::{Candidate, Walk};
+use super::meet::{Met, UnmetLimit};
+use super::trie::{Candidate, TrieWalk};
 use super::values::ValuesScratch;
-use crate::plan::{Answer, Plan, Told};
+use crate::plan::{PlanAnswer, PlanLookup, PlannedRate};
 use crate::{Condition, Descriptor, Evaluate, Limit, Missing, Policy};
 use std::ops::ControlFlow;
 use tidegate_core::Mode;
 
 /// A search for the limits that a request meets.
-pub(super) struct Search<'s> {
+pub(super) struct LimitSearch<'s> {
     pub(super) policy: &'s Policy,
     pub(super) rules: &'s KeyRules,
     /// What plans say.
-    pub(super) told: Told<'s>,
+    pub(super) told: PlanLookup<'s>,
     pub(super) met: &'s mut Vec<Met>,
     /// The names of their buckets.
     pub(super) text: &'s mut String,
     /// Limits that refuse because an identity is missing.
-    pub(super) refusing: &'s mut Vec<Refused>,
+    pub(super) refusing: &'s mut Vec<UnmetLimit>,
     /// Limits in shadow mode that would refuse for that reason.
-    pub(super) watching: &'s mut Vec<Refused>,
+    pub(super) watching: &'s mut Vec<UnmetLimit>,
 }
 
 /// What a limit is met by: the request as a whole, or one of its descriptors.
 #[derive(Clone, Copy)]
 struct By<'a> {
-    facts: &'a Facts<'a>,
+    facts: &'a MatchInput<'a>,
     descriptor: Option<u16>,
     /// What the plan of the limit says, where it has one.
-    planned: Answer,
+    planned: PlanAnswer,
 }
 
 /// What became of a limit whose conditions hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tried {
+enum LimitTrial {
     Met,
     PassedOver,
     Refused,
@@ -47,20 +47,20 @@ enum Tried {
 
 // === impl Search ===
 
-impl Search<'_> {
+impl LimitSearch<'_> {
     /// The limits that the request as a whole meets, and those for descriptors that hold something,
     /// each of which is met once. Breaks where one refuses and nothing can replace it.
     pub(super) fn whole(
         &mut self,
-        facts: &Facts<'_>,
-        walk: &mut Walk,
+        facts: &MatchInput<'_>,
+        walk: &mut TrieWalk,
         values: &mut ValuesScratch,
     ) -> ControlFlow<()> {
         let policy = self.policy;
         let whole = By {
             facts,
             descriptor: None,
-            planned: Answer::NotAsked,
+            planned: PlanAnswer::NotAsked,
         };
         let mut settled = None;
         for candidate in policy.matcher.candidates(facts, walk, values) {
@@ -86,8 +86,8 @@ impl Search<'_> {
             }
             settled = Some(candidate.limit);
             match self.try_one(candidate.limit, limit, &by) {
-                Tried::Met if self.decides(limit) => break,
-                Tried::Refused if !policy.matcher.replaces() => return ControlFlow::Break(()),
+                LimitTrial::Met if self.decides(limit) => break,
+                LimitTrial::Refused if !policy.matcher.replaces() => return ControlFlow::Break(()),
                 _ => {}
             }
         }
@@ -96,7 +96,7 @@ impl Search<'_> {
 
     /// The limits that each descriptor meets by its entries, or the hidden one where it brings a limit
     /// of its own.
-    pub(super) fn described(&mut self, facts: &Facts<'_>, walk: &mut Walk) {
+    pub(super) fn described(&mut self, facts: &MatchInput<'_>, walk: &mut TrieWalk) {
         let policy = self.policy;
         let paths = policy.matcher.described_paths(facts.path, walk);
         for (number, descriptor) in (0..=u16::MAX).zip(facts.request.descriptors) {
@@ -142,8 +142,8 @@ impl Search<'_> {
             }
             settled = Some(candidate.limit);
             match self.try_one(candidate.limit, limit, by) {
-                Tried::Met if self.decides(limit) => break,
-                Tried::Refused if !policy.matcher.replaces() => return ControlFlow::Break(()),
+                LimitTrial::Met if self.decides(limit) => break,
+                LimitTrial::Refused if !policy.matcher.replaces() => return ControlFlow::Break(()),
                 _ => {}
             }
         }
@@ -156,7 +156,7 @@ impl Search<'_> {
     }
 
     /// Meets a limit whose conditions hold, unless an identity is absent that it needs.
-    fn try_one(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
+    fn try_one(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> LimitTrial {
         match &limit.plan {
             None => self.try_key(number, limit, by),
             Some(plan) => self.try_planned((number, limit), plan, by),
@@ -166,17 +166,22 @@ impl Search<'_> {
     /// The same for a limit that has its rate from a plan.
     // Out of line: most limits have none, and theirs are not to carry what a plan says about.
     #[inline(never)]
-    fn try_planned(&mut self, (number, limit): (usize, &Limit), plan: &Plan, by: &By<'_>) -> Tried {
+    fn try_planned(
+        &mut self,
+        (number, limit): (usize, &Limit),
+        plan: &PlannedRate,
+        by: &By<'_>,
+    ) -> LimitTrial {
         let subject = by.facts.identity(&plan.subject);
         let (planned, group) = plan.answer(subject, self.told);
-        let facts = Facts { group, ..*by.facts };
+        let facts = MatchInput { group, ..*by.facts };
         let by = By {
             facts: &facts,
             descriptor: by.descriptor,
             planned,
         };
-        let is_refused = matches!(planned, Answer::Refused { .. });
-        if !is_refused && planned != Answer::UnknownSkipped {
+        let is_refused = matches!(planned, PlanAnswer::Refused { .. });
+        if !is_refused && planned != PlanAnswer::UnknownSkipped {
             return self.try_key(number, limit, &by);
         }
         // A subject that the request does not tell is an identity which is absent, first of all: only a
@@ -184,7 +189,7 @@ impl Search<'_> {
         if subject.is_none() {
             let start = self.text.len();
             let tried = self.try_key(number, limit, &by);
-            if tried != Tried::Met {
+            if tried != LimitTrial::Met {
                 return tried;
             }
             self.met.pop();
@@ -193,14 +198,14 @@ impl Search<'_> {
         if is_refused {
             return self.refuse(number, limit, &by);
         }
-        Tried::PassedOver
+        LimitTrial::PassedOver
     }
 
     /// Meets a limit in the bucket that its key names, unless an identity is absent that it needs.
     #[inline]
-    fn try_key(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
+    fn try_key(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> LimitTrial {
         let Some(key) = self.policy.matcher.key(number) else {
-            return Tried::PassedOver;
+            return LimitTrial::PassedOver;
         };
         let start = self.text.len();
         if let Some(written) = key.write(by.facts, self.rules, self.text) {
@@ -212,29 +217,29 @@ impl Search<'_> {
                 descriptor: by.descriptor,
                 planned: by.planned,
             });
-            return Tried::Met;
+            return LimitTrial::Met;
         }
         self.text.truncate(start);
         if limit.missing == Missing::Refuse {
-            let planned = Answer::NotAsked;
+            let planned = PlanAnswer::NotAsked;
             return self.refuse(number, limit, &By { planned, ..*by });
         }
-        Tried::PassedOver
+        LimitTrial::PassedOver
     }
 
     /// Refuses the request, or notes that a limit in shadow mode would.
-    fn refuse(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
-        let refused = Refused {
+    fn refuse(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> LimitTrial {
+        let refused = UnmetLimit {
             limit: number,
             descriptor: by.descriptor,
             planned: by.planned,
         };
         if limit.mode != Mode::Enforce {
             self.watching.push(refused);
-            return Tried::PassedOver;
+            return LimitTrial::PassedOver;
         }
         self.refusing.push(refused);
-        Tried::Refused
+        LimitTrial::Refused
     }
 
     /// Leaves out what any of the met replaces, though it be replaced itself: of two that replace each
@@ -258,17 +263,17 @@ impl Search<'_> {
 
 impl<'a> By<'a> {
     /// The descriptor of this number, by facts that are about it.
-    fn descriptor(facts: &'a Facts<'a>, number: u16) -> Self {
+    fn descriptor(facts: &'a MatchInput<'a>, number: u16) -> Self {
         Self {
             facts,
             descriptor: Some(number),
-            planned: Answer::NotAsked,
+            planned: PlanAnswer::NotAsked,
         }
     }
 }
 
 /// The first descriptor that holds what a condition asks for, if any does.
-fn holding<'a>(condition: &Condition, facts: &Facts<'a>) -> Option<(u16, &'a Descriptor<'a>)> {
+fn holding<'a>(condition: &Condition, facts: &MatchInput<'a>) -> Option<(u16, &'a Descriptor<'a>)> {
     let Some(DescriptorPattern::Holds(entries)) = &condition.descriptor else {
         return None;
     };

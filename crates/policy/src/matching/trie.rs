@@ -11,7 +11,7 @@
 //! once per segment, so that no pattern makes a walk explode, and only along the path that is
 //! read, so that patterns for other paths cost nothing.
 
-use super::path_pattern::{Extent, PathPattern, Segment};
+use super::path_pattern::{PathExtent, PathPattern, Segment};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::mem;
@@ -50,10 +50,10 @@ struct State {
 
 /// What a walk needs, reused from one to the next.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct TrieWalk {
     current: Vec<usize>,
     next: Vec<usize>,
-    marks: Vec<Mark>,
+    marks: Vec<VisitMark>,
     /// Counts steps, over all walks, so that marks need no clearing.
     step: u64,
     /// The first step of this walk.
@@ -63,7 +63,7 @@ pub(super) struct Walk {
 
 /// When a state was last of use.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mark {
+struct VisitMark {
     /// The last step that entered it.
     entered: u64,
     /// The last step that found the prefixes that end in it.
@@ -108,9 +108,9 @@ impl Trie {
             return;
         };
         match pattern.extent() {
-            Extent::Prefix => state.prefixes.push(candidate),
-            Extent::Whole => state.wholes.push(candidate),
-            Extent::NoPath => self.without_path.push(candidate),
+            PathExtent::Prefix => state.prefixes.push(candidate),
+            PathExtent::Whole => state.wholes.push(candidate),
+            PathExtent::NoPath => self.without_path.push(candidate),
         }
     }
 
@@ -143,7 +143,7 @@ impl Trie {
     }
 
     /// The candidates whose pattern matches a normalised path, in order.
-    pub(super) fn walk<'w>(&self, path: Option<&str>, walk: &'w mut Walk) -> &'w [Candidate] {
+    pub(super) fn walk<'w>(&self, path: Option<&str>, walk: &'w mut TrieWalk) -> &'w [Candidate] {
         walk.found.clear();
         let Some(path) = path else {
             walk.found.extend_from_slice(&self.without_path);
@@ -172,7 +172,7 @@ impl Trie {
     }
 
     /// Walks on from a state, along all ways at once.
-    fn walk_on<'p>(&self, at: usize, segments: impl Iterator<Item = &'p str>, walk: &mut Walk) {
+    fn walk_on<'p>(&self, at: usize, segments: impl Iterator<Item = &'p str>, walk: &mut TrieWalk) {
         walk.begin(self.states.len());
         self.enter(at, walk);
         walk.advance();
@@ -191,7 +191,7 @@ impl Trie {
     }
 
     /// Enters the states that `segment` leads to from the current ones.
-    fn read(&self, segment: &str, walk: &mut Walk) {
+    fn read(&self, segment: &str, walk: &mut TrieWalk) {
         for i in 0..walk.current.len() {
             let Some(&at) = walk.current.get(i) else {
                 break;
@@ -212,7 +212,7 @@ impl Trie {
     }
 
     /// Enters a state, and its `**` too, which takes no segment to reach.
-    fn enter(&self, at: usize, walk: &mut Walk) {
+    fn enter(&self, at: usize, walk: &mut TrieWalk) {
         let (Some(state), Some(mark)) = (self.states.get(at), walk.marks.get_mut(at)) else {
             return;
         };
@@ -233,11 +233,11 @@ impl Trie {
 
 // === impl Walk ===
 
-impl Walk {
+impl TrieWalk {
     /// Starts anew, over this many states.
     fn begin(&mut self, states: usize) {
         if self.marks.len() < states {
-            self.marks.resize(states, Mark::default());
+            self.marks.resize(states, VisitMark::default());
         }
         self.current.clear();
         self.next.clear();
@@ -255,7 +255,7 @@ impl Walk {
     /// How many states the last walk entered.
     #[cfg(test)]
     pub(super) fn states_entered(&self) -> usize {
-        let is_of_this_walk = |mark: &&Mark| mark.entered >= self.began;
+        let is_of_this_walk = |mark: &&VisitMark| mark.entered >= self.began;
         self.marks.iter().filter(is_of_this_walk).count()
     }
 }

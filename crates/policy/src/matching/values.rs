@@ -5,10 +5,10 @@
 //! have limits of their own or ten thousand.
 
 use super::entry::{DescriptorPattern, ValuePattern};
-use super::facts::Facts;
+use super::facts::MatchInput;
 use super::host::HostPattern;
 use super::path_pattern::PathPattern;
-use super::trie::{Candidate, Trie, Walk};
+use super::trie::{Candidate, Trie, TrieWalk};
 use crate::Condition;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -19,7 +19,7 @@ const FEW: usize = 4;
 /// Limits that are told apart by one value.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    lists: Vec<List>,
+    lists: Vec<ValueConditions>,
     /// Those that are looked into for every request, by number.
     always: Vec<usize>,
     /// Those that are looked into for some paths: the number is the candidate's limit.
@@ -28,8 +28,8 @@ pub(super) struct Values {
 
 /// Limits that ask for one thing, by the value that each wants of it.
 #[derive(Debug)]
-struct List {
-    of: Of,
+struct ValueConditions {
+    of: ValueSubject,
     /// Header values in lower case.
     by_value: HashMap<Box<str>, Vec<Candidate>, RandomState>,
     /// The length of the longest value: none that is longer need be looked up.
@@ -38,7 +38,7 @@ struct List {
 
 /// What has a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Of {
+enum ValueSubject {
     /// A header, by its name in lower case.
     Header(String),
     /// An attribute.
@@ -50,12 +50,12 @@ enum Of {
 }
 
 /// The path that a condition asks for, as written, and the thing it wants a value of.
-type Place<'a> = (Option<&'a str>, Of);
+type ConditionSubject<'a> = (Option<&'a str>, ValueSubject);
 
 /// Buffers, kept from one request to the next.
 #[derive(Debug, Default)]
 pub(super) struct ValuesScratch {
-    walk: Walk,
+    walk: TrieWalk,
     lower: String,
     found: Vec<Candidate>,
 }
@@ -68,7 +68,7 @@ impl Values {
     pub(super) fn take<'a>(
         conditions: Vec<(Candidate, &'a Condition)>,
     ) -> (Self, Vec<(Candidate, &'a Condition)>) {
-        let mut counts: HashMap<Place<'a>, usize, RandomState> = HashMap::default();
+        let mut counts: HashMap<ConditionSubject<'a>, usize, RandomState> = HashMap::default();
         for (_, condition) in &conditions {
             for (of, _) in wanted(condition) {
                 *counts.entry((path(condition), of)).or_default() += 1;
@@ -78,7 +78,7 @@ impl Values {
         let mut numbers = HashMap::default();
         let mut others = Vec::new();
         for (candidate, condition) in conditions {
-            let count = |of: &Of| counts.get(&(path(condition), of.clone())).copied();
+            let count = |of: &ValueSubject| counts.get(&(path(condition), of.clone())).copied();
             let best = wanted(condition).max_by_key(|(of, _)| count(of));
             match best.filter(|(of, _)| count(of) > Some(FEW)) {
                 Some((of, wanted)) => {
@@ -94,14 +94,14 @@ impl Values {
     /// The list for what a condition asks for, made if need be.
     fn list<'a>(
         &mut self,
-        numbers: &mut HashMap<Place<'a>, usize, RandomState>,
+        numbers: &mut HashMap<ConditionSubject<'a>, usize, RandomState>,
         condition: &'a Condition,
-        of: Of,
+        of: ValueSubject,
     ) -> usize {
         let next = self.lists.len();
         let number = *numbers.entry((path(condition), of.clone())).or_insert(next);
         if number == next {
-            self.lists.push(List {
+            self.lists.push(ValueConditions {
                 of,
                 by_value: HashMap::default(),
                 longest: 0,
@@ -142,7 +142,7 @@ impl Values {
     #[inline(never)]
     pub(super) fn find<'s>(
         &self,
-        facts: &Facts<'_>,
+        facts: &MatchInput<'_>,
         scratch: &'s mut ValuesScratch,
     ) -> &'s [Candidate] {
         let ValuesScratch { walk, lower, found } = scratch;
@@ -164,7 +164,7 @@ impl Values {
     fn look_up(
         &self,
         number: usize,
-        facts: &Facts<'_>,
+        facts: &MatchInput<'_>,
         lower: &mut String,
         found: &mut Vec<Candidate>,
     ) {
@@ -173,7 +173,7 @@ impl Values {
         };
         let mut add = |value: &str| found.extend_from_slice(list.get(value));
         match &list.of {
-            Of::Header(name) => {
+            ValueSubject::Header(name) => {
                 for value in facts.header(name).filter(|it| it.len() <= list.longest) {
                     lower.clear();
                     lower.push_str(value);
@@ -181,9 +181,9 @@ impl Values {
                     add(lower);
                 }
             }
-            Of::Attribute(name) => facts.attribute(name).for_each(add),
-            Of::Host => facts.host.into_iter().for_each(add),
-            Of::Entry(name) => {
+            ValueSubject::Attribute(name) => facts.attribute(name).for_each(add),
+            ValueSubject::Host => facts.host.into_iter().for_each(add),
+            ValueSubject::Entry(name) => {
                 let entries = facts.request.descriptors.iter().flat_map(|it| it.entries);
                 let of_name = entries.filter(|(sent, _)| sent == name);
                 of_name.for_each(|(_, value)| add(value));
@@ -194,7 +194,7 @@ impl Values {
 
 // === impl List ===
 
-impl List {
+impl ValueConditions {
     fn get(&self, value: &str) -> &[Candidate] {
         if value.len() > self.longest {
             return &[];
@@ -208,30 +208,32 @@ fn path(condition: &Condition) -> Option<&str> {
 }
 
 /// The things of which a condition wants one of these values and no other: without it, it cannot hold.
-fn wanted(condition: &Condition) -> impl Iterator<Item = (Of, Vec<String>)> {
+fn wanted(condition: &Condition) -> impl Iterator<Item = (ValueSubject, Vec<String>)> {
     let headers = condition
         .headers
         .iter()
         .filter(|(_, value)| !value.is_empty());
     let headers = headers.map(|(name, value)| {
-        let of = Of::Header(name.to_ascii_lowercase());
+        let of = ValueSubject::Header(name.to_ascii_lowercase());
         (of, vec![value.to_ascii_lowercase()])
     });
     let attributes = condition.attributes.iter();
-    let attributes =
-        attributes.map(|(name, value)| (Of::Attribute(name.clone()), vec![value.clone()]));
+    let attributes = attributes
+        .map(|(name, value)| (ValueSubject::Attribute(name.clone()), vec![value.clone()]));
     let has_names =
         !condition.hosts.is_empty() && !condition.hosts.iter().any(HostPattern::is_wildcard);
     let hosts = has_names.then(|| {
         let names = condition.hosts.iter().map(|host| host.name().to_owned());
-        (Of::Host, names.collect())
+        (ValueSubject::Host, names.collect())
     });
     let entries = match &condition.descriptor {
         Some(DescriptorPattern::Holds(entries)) => entries.as_slice(),
         _ => &[],
     };
     let entries = entries.iter().filter_map(|entry| match &entry.value {
-        ValuePattern::Is(value) => Some((Of::Entry(entry.name.clone()), vec![value.clone()])),
+        ValuePattern::Is(value) => {
+            Some((ValueSubject::Entry(entry.name.clone()), vec![value.clone()]))
+        }
         _ => None,
     });
     headers.chain(attributes).chain(hosts).chain(entries)

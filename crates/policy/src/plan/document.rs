@@ -1,9 +1,9 @@
 //! What a source delivers: plans, groups and subjects.
 
-use super::error::{Line, PlanErrors};
-use super::settings::{FIELDS, Settings, flag};
-use super::table::Table;
-use crate::config::{Fault, closest};
+use super::error::{PlanErrors, PlanLine};
+use super::settings::{FIELDS, LevelSettings, flag};
+use super::table::PlanTable;
+use crate::config::{ConfigFault, closest};
 use std::fmt;
 
 /// The longest id, in bytes.
@@ -37,12 +37,12 @@ const ENTRIES_MAX: usize = 10_000_000;
 /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
 /// ```
 #[derive(Default)]
-pub struct Document {
-    pub(super) plans: Vec<Entry>,
+pub struct PlanDocument {
+    pub(super) plans: Vec<PlanEntry>,
     /// Ids of plans with `enabled: false`.
     pub(super) plans_off: Vec<String>,
-    pub(super) groups: Vec<Entry>,
-    pub(super) subjects: Vec<Entry>,
+    pub(super) groups: Vec<PlanEntry>,
+    pub(super) subjects: Vec<PlanEntry>,
     /// Whether the ids of subjects are secrets, such as API keys.
     pub(super) hides_subjects: bool,
     pub(super) errors: PlanErrors,
@@ -52,15 +52,15 @@ pub struct Document {
 
 /// One entry, as far as it could be read.
 #[derive(Default)]
-pub(super) struct Entry {
+pub(super) struct PlanEntry {
     pub(super) id: String,
-    pub(super) line: Line,
+    pub(super) line: PlanLine,
     pub(super) plan: Option<Box<str>>,
     /// Line of the field that names the plan.
-    pub(super) plan_line: Line,
+    pub(super) plan_line: PlanLine,
     pub(super) group: Option<Box<str>>,
-    pub(super) own: Settings,
-    pub(super) quota: Settings,
+    pub(super) own: LevelSettings,
+    pub(super) quota: LevelSettings,
     /// Whether it counts as if it were not there.
     is_off: bool,
 }
@@ -69,12 +69,12 @@ pub(super) struct Entry {
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
-    pub(super) line: Line,
+    pub(super) line: PlanLine,
 }
 
 /// What kind of entry it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
+pub enum PlanLevel {
     /// A plan.
     Plan,
     /// A group of subjects.
@@ -94,7 +94,7 @@ const QUOTA: &str = "quota.";
 
 // === impl Document ===
 
-impl Document {
+impl PlanDocument {
     /// One whose subjects are secrets, such as API keys: no message shows one.
     #[must_use]
     pub fn hiding_subjects(mut self) -> Self {
@@ -106,17 +106,17 @@ impl Document {
     /// `window_seconds`), or `rate`, or `unlimited`; with `quota.` before them, of a group's quota.
     /// With `enabled` `false`, it is checked and counts as if it were not there; so do all entries.
     pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add_texts(Level::Plan, id, fields);
+        self.add_texts(PlanLevel::Plan, id, fields);
     }
 
     /// Adds a group: besides those of a plan, the field `plan`.
     pub fn group(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add_texts(Level::Group, id, fields);
+        self.add_texts(PlanLevel::Group, id, fields);
     }
 
     /// Adds a subject: besides those of a plan, the fields `group` and `plan`.
     pub fn subject(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add_texts(Level::Subject, id, fields);
+        self.add_texts(PlanLevel::Subject, id, fields);
     }
 
     /// How many subjects it has.
@@ -125,8 +125,8 @@ impl Document {
     }
 
     /// The document flattened; `unset` is what a subject has of which no level says enough.
-    pub fn table(self, unset: super::Unset) -> Result<Table, PlanErrors> {
-        Table::build(self, unset)
+    pub fn table(self, unset: super::Unset) -> Result<PlanTable, PlanErrors> {
+        PlanTable::build(self, unset)
     }
 
     /// Names the text that it was read from, such as the path of a file: errors begin with it.
@@ -138,31 +138,36 @@ impl Document {
 
     /// Notes that something is wrong that belongs to no entry.
     pub fn refuse(&mut self, message: impl Into<String>) {
-        self.refuse_line(Line::default(), || message.into());
+        self.refuse_line(PlanLine::default(), || message.into());
     }
 
     /// Notes that something is wrong on a line.
-    pub(super) fn refuse_line(&mut self, line: Line, message: impl FnOnce() -> String) {
+    pub(super) fn refuse_line(&mut self, line: PlanLine, message: impl FnOnce() -> String) {
         self.errors.add(line, message);
     }
 
-    fn add_texts(&mut self, kind: Level, id: &str, fields: &[(&str, &str)]) {
+    fn add_texts(&mut self, kind: PlanLevel, id: &str, fields: &[(&str, &str)]) {
         let fields: Vec<Field<'_>> = fields
             .iter()
             .map(|(name, text)| Field {
                 name,
                 text,
-                line: Line::default(),
+                line: PlanLine::default(),
             })
             .collect();
-        self.add(kind, (id, Line::default()), &fields);
+        self.add(kind, (id, PlanLine::default()), &fields);
     }
 
-    pub(super) fn add(&mut self, kind: Level, (id, line): (&str, Line), fields: &[Field<'_>]) {
-        let mut entry = Entry {
+    pub(super) fn add(
+        &mut self,
+        kind: PlanLevel,
+        (id, line): (&str, PlanLine),
+        fields: &[Field<'_>],
+    ) {
+        let mut entry = PlanEntry {
             id: id.to_owned(),
             line,
-            ..Entry::default()
+            ..PlanEntry::default()
         };
         for field in fields {
             if let Err(why) = entry.take(kind, field) {
@@ -182,15 +187,15 @@ impl Document {
             self.refuse_entry(kind, (id, line), &why);
         }
         let list = match kind {
-            Level::Plan => &mut self.plans,
-            Level::Group => &mut self.groups,
-            Level::Subject => &mut self.subjects,
+            PlanLevel::Plan => &mut self.plans,
+            PlanLevel::Group => &mut self.groups,
+            PlanLevel::Subject => &mut self.subjects,
         };
         self.seen = self
             .seen
-            .saturating_add(usize::from(kind == Level::Subject));
+            .saturating_add(usize::from(kind == PlanLevel::Subject));
         if entry.is_off {
-            if kind == Level::Plan {
+            if kind == PlanLevel::Plan {
                 self.plans_off.push(entry.id);
             }
             return;
@@ -203,20 +208,25 @@ impl Document {
     }
 
     /// Notes what is wrong with an entry, by its name, or by its number where the name is a secret.
-    pub(super) fn refuse_entry(&mut self, kind: Level, (id, line): (&str, Line), why: &str) {
+    pub(super) fn refuse_entry(
+        &mut self,
+        kind: PlanLevel,
+        (id, line): (&str, PlanLine),
+        why: &str,
+    ) {
         let (hides, number) = (self.hides_subjects, self.seen.saturating_add(1));
         self.errors.add(line, || {
-            if kind == Level::Subject && hides {
+            if kind == PlanLevel::Subject && hides {
                 format!("subject number {number} (not shown, for it is a secret): {why}")
             } else {
-                format!("{} {}: {why}", kind.noun(), Fault::quote(id))
+                format!("{} {}: {why}", kind.noun(), ConfigFault::quote(id))
             }
         });
     }
 }
 
 /// A document of which nothing could be read: its table is these errors.
-impl From<PlanErrors> for Document {
+impl From<PlanErrors> for PlanDocument {
     fn from(errors: PlanErrors) -> Self {
         Self {
             errors,
@@ -226,7 +236,7 @@ impl From<PlanErrors> for Document {
 }
 
 // By hand: subjects may be secrets, and there are many.
-impl fmt::Debug for Document {
+impl fmt::Debug for PlanDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")
             .field("plans", &self.plans.len())
@@ -238,16 +248,16 @@ impl fmt::Debug for Document {
 
 // === impl Entry ===
 
-impl Entry {
-    fn take(&mut self, kind: Level, field: &Field<'_>) -> Result<(), String> {
+impl PlanEntry {
+    fn take(&mut self, kind: PlanLevel, field: &Field<'_>) -> Result<(), String> {
         let Field { name, text, line } = *field;
         let named = || Some(text.trim()).filter(|it| !it.is_empty()).map(Box::from);
-        if kind != Level::Plan && name == "plan" {
+        if kind != PlanLevel::Plan && name == "plan" {
             self.plan = named();
             self.plan_line = line;
             return Ok(());
         }
-        if kind == Level::Subject && GROUP.contains(&name) {
+        if kind == PlanLevel::Subject && GROUP.contains(&name) {
             self.group = named();
             return Ok(());
         }
@@ -257,7 +267,7 @@ impl Entry {
             return Ok(());
         }
         let (settings, field) = match name.strip_prefix(QUOTA) {
-            Some(field) if kind != Level::Subject => (&mut self.quota, field),
+            Some(field) if kind != PlanLevel::Subject => (&mut self.quota, field),
             _ => (&mut self.own, name),
         };
         // What is wrong with a value shows it, and a value is no secret.
@@ -269,17 +279,17 @@ impl Entry {
     }
 }
 
-fn unknown(kind: Level, name: &str) -> String {
+fn unknown(kind: PlanLevel, name: &str) -> String {
     let known = FIELDS.iter().copied().chain(
         match kind {
-            Level::Plan => [ENABLED, "quota"].as_slice(),
-            Level::Group => &[ENABLED, "plan", "quota"],
-            Level::Subject => &[ENABLED, "group", "plan"],
+            PlanLevel::Plan => [ENABLED, "quota"].as_slice(),
+            PlanLevel::Group => &[ENABLED, "plan", "quota"],
+            PlanLevel::Subject => &[ENABLED, "group", "plan"],
         }
         .iter()
         .copied(),
     );
-    let quoted = Fault::quote(name);
+    let quoted = ConfigFault::quote(name);
     match closest(name, known) {
         Some(meant) => format!("unknown field {quoted}; did you mean `{meant}`?"),
         None => format!("unknown field {quoted}; expected `N` and `T`, or `rate`"),
@@ -288,7 +298,7 @@ fn unknown(kind: Level, name: &str) -> String {
 
 // === impl Level ===
 
-impl Level {
+impl PlanLevel {
     /// All of them, from the most general.
     pub const ALL: [Self; 3] = [Self::Plan, Self::Group, Self::Subject];
 

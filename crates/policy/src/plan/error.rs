@@ -1,6 +1,6 @@
 //! What is wrong with a document of plans.
 
-use crate::config::Place;
+use crate::config::TextSpan;
 use std::fmt;
 
 /// Errors beyond this many are counted, not kept.
@@ -26,7 +26,7 @@ impl PlanErrors {
     }
 
     /// Adds an error on `line`. Calls `message` only if the error is kept: there may be millions.
-    pub(super) fn add(&mut self, line: Line, message: impl FnOnce() -> String) {
+    pub(super) fn add(&mut self, line: PlanLine, message: impl FnOnce() -> String) {
         if self.messages.len() < KEPT_MAX {
             self.messages.push(format!("{line}{}", message()));
         } else {
@@ -87,18 +87,18 @@ impl std::error::Error for PlanErrors {}
 /// Line of a text on which something is written; 0 where there is no such text. Displays as what
 /// precedes a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line(u32);
+pub(super) struct PlanLine(u32);
 
-impl From<Place> for Line {
-    fn from(place: Place) -> Self {
+impl From<TextSpan> for PlanLine {
+    fn from(place: TextSpan) -> Self {
         match place {
-            Place::File { line, .. } => Self(u32::try_from(line).unwrap_or(0)),
-            Place::Variable(_) => Self::default(),
+            TextSpan::File { line, .. } => Self(u32::try_from(line).unwrap_or(0)),
+            TextSpan::Variable(_) => Self::default(),
         }
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for PlanLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),

@@ -1,12 +1,12 @@
 //! A document flattened into a table: what all levels say of each subject, put together.
 
-use super::document::{Document, Entry, Level};
+use super::document::{PlanDocument, PlanEntry, PlanLevel};
 use super::given::Has;
-use super::settings::{Settings, Sum};
+use super::settings::{LevelSettings, Sum};
 use super::subjects::Subjects;
-use super::table::Table;
-use super::{PlanErrors, Rate, Unset};
-use crate::config::{Fault, closest};
+use super::table::PlanTable;
+use super::{PlanErrors, PlanRate, Unset};
+use crate::config::{ConfigFault, closest};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
@@ -17,9 +17,9 @@ const RATES_MAX: usize = 65_536;
 /// The most plans that a message names.
 const SHOWN_MAX: usize = 5;
 
-impl Table {
-    pub(super) fn build(mut document: Document, unset: Unset) -> Result<Self, PlanErrors> {
-        let mut builder = Builder::new(unset);
+impl PlanTable {
+    pub(super) fn build(mut document: PlanDocument, unset: Unset) -> Result<Self, PlanErrors> {
+        let mut builder = PlanTableBuilder::new(unset);
         let plans = plans(&mut document);
         let groups = std::mem::take(&mut document.groups);
         for group in &groups {
@@ -42,12 +42,12 @@ impl Table {
 }
 
 /// What each plan says of subjects, and of the quotas of groups.
-type Plans = HashMap<String, (Settings, Settings), RandomState>;
+type PlanLevels = HashMap<String, (LevelSettings, LevelSettings), RandomState>;
 
-fn plans(document: &mut Document) -> Plans {
-    let mut plans = Plans::default();
+fn plans(document: &mut PlanDocument) -> PlanLevels {
+    let mut plans = PlanLevels::default();
     for plan in std::mem::take(&mut document.plans) {
-        let Entry {
+        let PlanEntry {
             id,
             line,
             own,
@@ -55,7 +55,7 @@ fn plans(document: &mut Document) -> Plans {
             ..
         } = plan;
         if plans.insert(id.clone(), (own, quota)).is_some() {
-            document.refuse_entry(Level::Plan, (&id, line), TWICE);
+            document.refuse_entry(PlanLevel::Plan, (&id, line), TWICE);
         }
     }
     plans
@@ -66,13 +66,13 @@ const TWICE: &str = "it is there twice";
 /// Settings of the plan that an entry names; none where it names none. A plan that does not exist is an
 /// error: its subjects would have no limit.
 fn plan_of(
-    document: &mut Document,
-    entry: &Entry,
-    plans: &Plans,
+    document: &mut PlanDocument,
+    entry: &PlanEntry,
+    plans: &PlanLevels,
     shown: impl Fn() -> String,
-) -> (Settings, Settings) {
+) -> (LevelSettings, LevelSettings) {
     let Some(name) = entry.plan.as_deref() else {
-        return <(Settings, Settings)>::default();
+        return <(LevelSettings, LevelSettings)>::default();
     };
     if let Some(plan) = plans.get(name) {
         return *plan;
@@ -80,31 +80,31 @@ fn plan_of(
     let off = &document.plans_off;
     document.errors.add(entry.plan_line, || {
         let why = if off.iter().any(|id| id == name) {
-            format!("plan {} has `enabled: false`", Fault::quote(name))
+            format!("plan {} has `enabled: false`", ConfigFault::quote(name))
         } else {
             unknown_plan(name, plans)
         };
         format!("{}: {why}", shown())
     });
-    <(Settings, Settings)>::default()
+    <(LevelSettings, LevelSettings)>::default()
 }
 
-fn unknown_plan(name: &str, plans: &Plans) -> String {
-    let quoted = Fault::quote(name);
+fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
+    let quoted = ConfigFault::quote(name);
     let mut names: Vec<&str> = plans.keys().map(String::as_str).collect();
     // So that the message is the same each time.
     names.sort_unstable();
     match closest(name, names.iter().copied()) {
         Some(meant) => format!(
             "there is no plan {quoted}; did you mean {}?",
-            Fault::quote(meant)
+            ConfigFault::quote(meant)
         ),
         None if names.is_empty() => format!("there is no plan {quoted}, nor any other"),
         None => {
             let shown: Vec<String> = names
                 .iter()
                 .take(SHOWN_MAX)
-                .map(|it| Fault::quote(it))
+                .map(|it| ConfigFault::quote(it))
                 .collect();
             let more = if names.len() > SHOWN_MAX {
                 " and others"
@@ -120,20 +120,20 @@ fn unknown_plan(name: &str, plans: &Plans) -> String {
 }
 
 /// A table in the making.
-struct Builder {
-    table: Table,
+struct PlanTableBuilder {
+    table: PlanTable,
     unset: Has,
-    numbers: HashMap<Rate, Has, RandomState>,
+    numbers: HashMap<PlanRate, Has, RandomState>,
     /// What subjects inherit of each group, by its number.
-    levels: Vec<Settings>,
+    levels: Vec<LevelSettings>,
     /// Whose rate is the first that is one too many.
     too_many: Option<String>,
 }
 
-impl Builder {
+impl PlanTableBuilder {
     fn new(unset: Unset) -> Self {
         let mut builder = Self {
-            table: Table::default(),
+            table: PlanTable::default(),
             unset: Has::unset(unset),
             numbers: HashMap::default(),
             levels: Vec::new(),
@@ -145,12 +145,12 @@ impl Builder {
         builder
     }
 
-    fn group(&mut self, document: &mut Document, entry: &Entry, plans: &Plans) {
+    fn group(&mut self, document: &mut PlanDocument, entry: &PlanEntry, plans: &PlanLevels) {
         let Some((_, true)) = self.table.groups.add(&entry.id) else {
-            document.refuse_entry(Level::Group, (&entry.id, entry.line), TWICE);
+            document.refuse_entry(PlanLevel::Group, (&entry.id, entry.line), TWICE);
             return;
         };
-        let shown = || format!("group {}", Fault::quote(&entry.id));
+        let shown = || format!("group {}", ConfigFault::quote(&entry.id));
         let (plan, quota) = plan_of(document, entry, plans, shown);
         self.levels.push(plan.under(entry.own));
         let name = || format!("{}the quota of {}", entry.line, shown());
@@ -160,16 +160,16 @@ impl Builder {
 
     fn subject(
         &mut self,
-        document: &mut Document,
-        (number, entry): (usize, &Entry),
-        plans: &Plans,
+        document: &mut PlanDocument,
+        (number, entry): (usize, &PlanEntry),
+        plans: &PlanLevels,
     ) {
         let hides = document.hides_subjects;
         let shown = || {
             if hides {
                 format!("subject number {}", number.saturating_add(1))
             } else {
-                format!("subject {}", Fault::quote(&entry.id))
+                format!("subject {}", ConfigFault::quote(&entry.id))
             }
         };
         let group = entry.group.as_deref().and_then(|id| self.group_number(id));
@@ -189,7 +189,7 @@ impl Builder {
     fn group_number(&mut self, id: &str) -> Option<u32> {
         let (number, is_new) = self.table.groups.add(id)?;
         if is_new {
-            self.levels.push(Settings::default());
+            self.levels.push(LevelSettings::default());
             self.table.quotas.push(self.unset);
         }
         let notes = &mut self.table.notes;
@@ -197,7 +197,7 @@ impl Builder {
         Some(number)
     }
 
-    fn has(&mut self, settings: Settings, whose: impl FnOnce() -> String) -> Has {
+    fn has(&mut self, settings: LevelSettings, whose: impl FnOnce() -> String) -> Has {
         match settings.sum() {
             Sum::Rate(rate) => self.rate(rate, whose),
             Sum::Unlimited => Has::UNLIMITED,
@@ -205,7 +205,7 @@ impl Builder {
         }
     }
 
-    fn rate(&mut self, rate: Rate, whose: impl FnOnce() -> String) -> Has {
+    fn rate(&mut self, rate: PlanRate, whose: impl FnOnce() -> String) -> Has {
         if let Some(known) = self.numbers.get(&rate) {
             return *known;
         }

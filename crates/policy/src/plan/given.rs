@@ -4,8 +4,8 @@ use super::Unset;
 
 /// What a subject, or a group, has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
-    /// The rate of this number; see [`Table::rates`](super::Table::rates).
+pub enum PlanShare {
+    /// The rate of this number; see [`Table::rates`](super::PlanTable::rates).
     Rate(u32),
     /// Anything.
     Unlimited,
@@ -38,13 +38,13 @@ impl Has {
 
     /// It in words, and whether no level says so.
     #[inline]
-    pub(super) fn given(self) -> (Given, bool) {
+    pub(super) fn given(self) -> (PlanShare, bool) {
         match self {
-            Self::UNLIMITED => (Given::Unlimited, false),
-            Self::UNSET_UNLIMITED => (Given::Unlimited, true),
-            Self::UNSET_REFUSED => (Given::Nothing, true),
-            Self::UNSET_RATE => (Given::Rate(0), true),
-            Self(rate) => (Given::Rate(rate), false),
+            Self::UNLIMITED => (PlanShare::Unlimited, false),
+            Self::UNSET_UNLIMITED => (PlanShare::Unlimited, true),
+            Self::UNSET_REFUSED => (PlanShare::Nothing, true),
+            Self::UNSET_RATE => (PlanShare::Rate(0), true),
+            Self(rate) => (PlanShare::Rate(rate), false),
         }
     }
 }

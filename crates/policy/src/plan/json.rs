@@ -1,63 +1,65 @@
 //! JSON as a tree: what programs deliver is large, and read ten times as fast as YAML.
 
-use crate::config::{Entry, Key, Kind, Node, Place};
+use crate::config::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::fmt;
 
 /// Place of something whose line is unknown.
-const SOMEWHERE: Place = at_line(0);
+const SOMEWHERE: TextSpan = at_line(0);
 
-const fn at_line(line: usize) -> Place {
-    Place::at(line, 1, 1)
+const fn at_line(line: usize) -> TextSpan {
+    TextSpan::at(line, 1, 1)
 }
 
 /// The tree of a text, if it is JSON; anything else may still be YAML, which then says what is wrong.
 /// Keys know their lines.
-pub(super) fn read(text: &str) -> Option<Node> {
+pub(super) fn read(text: &str) -> Option<YamlNode> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    let lines = Lines {
+    let lines = LineFinder {
         text,
         seen: Cell::new((0, 1)),
     };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     // Its nesting is bounded.
-    let tree = Walk(Some(&lines)).deserialize(&mut deserializer).ok()?;
+    let tree = TreeVisitor(Some(&lines))
+        .deserialize(&mut deserializer)
+        .ok()?;
     deserializer.end().ok()?;
     Some(tree)
 }
 
 /// The tree of a text that is JSON, or what is wrong with it. Its keys know no lines.
-pub(super) fn read_any(text: &str) -> serde_json::Result<Node> {
+pub(super) fn read_any(text: &str) -> serde_json::Result<YamlNode> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let tree = Walk(None).deserialize(&mut deserializer)?;
+    let tree = TreeVisitor(None).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(tree)
 }
 
-pub(super) fn text(text: impl fmt::Display) -> Node {
-    node(Kind::Text(text.to_string()))
+pub(super) fn text(text: impl fmt::Display) -> YamlNode {
+    node(NodeKind::Text(text.to_string()))
 }
 
-fn node(kind: Kind) -> Node {
-    Node {
+fn node(kind: NodeKind) -> YamlNode {
+    YamlNode {
         place: SOMEWHERE,
         kind,
     }
 }
 
 /// Finds the lines of parts of a text. Each part is to be further down than the one before.
-struct Lines<'t> {
+struct LineFinder<'t> {
     text: &'t str,
     /// Offset of the part that was found last, and its line.
     seen: Cell<(usize, usize)>,
 }
 
-impl Lines<'_> {
+impl LineFinder<'_> {
     /// The place of a part that is borrowed from the text.
-    fn place(&self, part: &str) -> Place {
+    fn place(&self, part: &str) -> TextSpan {
         let (before, line) = self.seen.get();
         let offset = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
         let between = offset.and_then(|offset| self.text.get(before..offset));
@@ -72,95 +74,95 @@ impl Lines<'_> {
 
 /// Reads a value. The lines of keys are noted where there are any.
 #[derive(Clone, Copy)]
-struct Walk<'l>(Option<&'l Lines<'l>>);
+struct TreeVisitor<'l>(Option<&'l LineFinder<'l>>);
 
 /// Reads a key.
-struct Name<'l>(Option<&'l Lines<'l>>);
+struct Name<'l>(Option<&'l LineFinder<'l>>);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Key;
+    type Value = MapKey;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<MapKey, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl<'de> Visitor<'de> for Name<'_> {
-    type Value = Key;
+    type Value = MapKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key, E> {
-        Ok(Key {
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<MapKey, E> {
+        Ok(MapKey {
             place: self.0.map_or(SOMEWHERE, |lines| lines.place(key)),
             text: key.to_owned(),
         })
     }
 
     // With an escape in it: it is no part of the text.
-    fn visit_str<E>(self, key: &str) -> Result<Key, E> {
-        Ok(Key {
+    fn visit_str<E>(self, key: &str) -> Result<MapKey, E> {
+        Ok(MapKey {
             place: SOMEWHERE,
             text: key.to_owned(),
         })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = Node;
+impl<'de> DeserializeSeed<'de> for TreeVisitor<'_> {
+    type Value = YamlNode;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<YamlNode, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = Node;
+impl<'de> Visitor<'de> for TreeVisitor<'_> {
+    type Value = YamlNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(node(Kind::Null))
+    fn visit_unit<E>(self) -> Result<YamlNode, E> {
+        Ok(node(NodeKind::Null))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+    fn visit_bool<E>(self, value: bool) -> Result<YamlNode, E> {
         Ok(text(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+    fn visit_i64<E>(self, value: i64) -> Result<YamlNode, E> {
         Ok(text(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+    fn visit_u64<E>(self, value: u64) -> Result<YamlNode, E> {
         Ok(text(value))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+    fn visit_f64<E>(self, value: f64) -> Result<YamlNode, E> {
         Ok(text(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+    fn visit_str<E>(self, value: &str) -> Result<YamlNode, E> {
         Ok(text(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlNode, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
-        Ok(node(Kind::List(list)))
+        Ok(node(NodeKind::List(list)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlNode, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key_seed(Name(self.0))? {
             let value = entries.next_value_seed(self)?;
-            map.push(Entry { key, value });
+            map.push(MapEntry { key, value });
         }
-        Ok(node(Kind::Map(map)))
+        Ok(node(NodeKind::Map(map)))
     }
 }

@@ -1,10 +1,10 @@
 //! What a limit says of a plan, and what a plan answers.
 
-use super::{Given, Group, Rate, Table, Tables};
+use super::{PlanGroup, PlanRate, PlanShare, PlanTable, Tables};
 use crate::Policy;
-use crate::config::{Counting, build_band};
+use crate::config::{BandDefaults, build_band};
 use crate::limit::{Band, KeyPart, Limit};
-use crate::lookup::Marked;
+use crate::lookup::DigestedText;
 use std::time::Duration;
 
 /// Identifies the band of every plan: the same whatever it says, so that another amount or another
@@ -13,17 +13,17 @@ pub(crate) const LABEL: &str = "plan";
 
 /// A limit whose rate comes from a plan (`rate: { plan: … }`).
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PlannedRate {
     /// The source, by its number.
     pub source: usize,
     /// Whose rate it is.
     pub subject: KeyPart,
     /// Whether the rate is the subject's own, or its group's.
-    pub of: Of,
+    pub of: RateOwner,
     /// What a subject has that the source does not know.
     pub unknown: Unknown,
     /// How bands are made from rates.
-    pub(crate) counting: Counting,
+    pub(crate) counting: BandDefaults,
     /// Such a band as rates will make, where the limit itself has none.
     pub(crate) sample: Option<Box<Band>>,
     /// Whether units are lent.
@@ -32,7 +32,7 @@ pub struct Plan {
 
 /// Whose rate it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Of {
+pub enum RateOwner {
     /// The subject's own.
     #[default]
     Subject,
@@ -55,13 +55,13 @@ pub enum Unknown {
 
 /// What a plan answered for one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
+pub enum PlanAnswer {
     /// Nothing was asked: the limit has no plan.
     #[default]
     NotAsked,
     /// The subject has the rate of this number, of its own or of those for whom nothing is set.
     Rate {
-        /// Its number in [`Table::rates`](super::Table::rates).
+        /// Its number in [`PlanTable::rates`](super::PlanTable::rates).
         number: u32,
         /// Whether no level says how much.
         is_unset: bool,
@@ -86,23 +86,23 @@ pub enum Answer {
 
 /// What plans say, for one request.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'t> {
+pub struct PlanLookup<'t> {
     /// The tables of the configuration's sources, by their numbers.
     pub tables: &'t Tables,
     /// A text of the request that was marked already.
-    pub marked: Option<Marked<'t>>,
+    pub marked: Option<DigestedText<'t>>,
 }
 
 // === impl Told ===
 
-impl<'t> Told<'t> {
+impl<'t> PlanLookup<'t> {
     #[inline]
-    fn table(self, source: usize) -> Option<&'t Table> {
+    fn table(self, source: usize) -> Option<&'t PlanTable> {
         self.tables.get(source)?.as_deref()
     }
 }
 
-impl<'t> From<&'t Tables> for Told<'t> {
+impl<'t> From<&'t Tables> for PlanLookup<'t> {
     fn from(tables: &'t Tables) -> Self {
         Self {
             tables,
@@ -117,7 +117,7 @@ impl Policy {
     /// Begins to fetch what a plan will be asked for about the text that `told` has marked, where it is
     /// the guards' [`mark`](crate::Guards::mark): what is far away is on its way while they are asked.
     #[inline]
-    pub fn fetch_plan(&self, told: Told<'_>) {
+    pub fn fetch_plan(&self, told: PlanLookup<'_>) {
         let table = self.foreseen.and_then(|source| told.table(source));
         if let (Some(table), Some(marked)) = (table, told.marked) {
             table.fetch(marked);
@@ -127,24 +127,24 @@ impl Policy {
 
 // === impl Plan ===
 
-impl Plan {
+impl PlannedRate {
     /// What the plan answers for `subject`, and the group that it belongs to. `None` is a subject that
     /// the request does not tell.
     #[inline]
     pub(crate) fn answer<'t>(
         &self,
         subject: Option<&str>,
-        told: Told<'t>,
-    ) -> (Answer, Option<Group<'t>>) {
+        told: PlanLookup<'t>,
+    ) -> (PlanAnswer, Option<PlanGroup<'t>>) {
         let found = told.table(self.source).zip(subject);
         let found = found.and_then(|(table, subject)| table.look(subject, self.of, told.marked));
         let Some((given, is_unset, group)) = found else {
             return (self.unknown(), None);
         };
         let answer = match given {
-            Given::Rate(number) => Answer::Rate { number, is_unset },
-            Given::Unlimited => Answer::Unlimited { is_unset },
-            Given::Nothing => Answer::Refused { is_unset },
+            PlanShare::Rate(number) => PlanAnswer::Rate { number, is_unset },
+            PlanShare::Unlimited => PlanAnswer::Unlimited { is_unset },
+            PlanShare::Nothing => PlanAnswer::Refused { is_unset },
         };
         (answer, Some(group))
     }
@@ -154,19 +154,19 @@ impl Plan {
         self.subject.is_secret()
     }
 
-    fn unknown(&self) -> Answer {
+    fn unknown(&self) -> PlanAnswer {
         match self.unknown {
-            Unknown::Band => Answer::UnknownBand,
-            Unknown::Unlimited => Answer::UnknownUnlimited,
-            Unknown::Refuse => Answer::Refused { is_unset: false },
-            Unknown::Skip => Answer::UnknownSkipped,
+            Unknown::Band => PlanAnswer::UnknownBand,
+            Unknown::Unlimited => PlanAnswer::UnknownUnlimited,
+            Unknown::Refuse => PlanAnswer::Refused { is_unset: false },
+            Unknown::Skip => PlanAnswer::UnknownSkipped,
         }
     }
 }
 
 // === impl Answer ===
 
-impl Answer {
+impl PlanAnswer {
     /// The number of the rate that the plan told, if it told one.
     #[inline]
     pub fn rate(self) -> Option<u32> {
@@ -199,7 +199,7 @@ impl Answer {
 
 impl Limit {
     /// The band that a rate of its plan makes. The error says why there can be none.
-    pub fn planned_band(&self, rate: Rate) -> Result<Band, String> {
+    pub fn planned_band(&self, rate: PlanRate) -> Result<Band, String> {
         let Some(plan) = &self.plan else {
             return Err("the limit has no plan".to_owned());
         };
@@ -215,7 +215,7 @@ impl Limit {
 
     /// What a refusal closes it by for those who have `rate`, if it does. Only a limit that blocks at all
     /// lets a plan say for how long. The error says why it cannot be.
-    pub fn planned_block(&self, rate: Rate) -> Result<Option<Band>, String> {
+    pub fn planned_block(&self, rate: PlanRate) -> Result<Option<Band>, String> {
         match (&self.block, rate.block_us) {
             (None, _) | (_, Some(0)) => Ok(None),
             (Some(own), None) => Ok(Some(own.clone())),

@@ -33,14 +33,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Document, Level};
+pub use document::{PlanDocument, PlanLevel};
 pub use error::PlanErrors;
-pub use given::Given;
-pub use limit::{Answer, Of, Plan, Told, Unknown};
+pub use given::PlanShare;
+pub use limit::{PlanAnswer, PlanLookup, PlannedRate, RateOwner, Unknown};
 pub use read::{Refers, refers};
-pub use settings::Rate;
-pub use source::{Collections, InlinePlans, Origin, PlanSource, Unset};
-pub use table::{Found, Notes, Table, Tables};
+pub use settings::PlanRate;
+pub use source::{Collections, InlinePlans, PlanOrigin, PlanSource, Unset};
+pub use table::{PlanNotes, PlanTable, SubjectEntry, Tables};
 
 pub(crate) use limit::LABEL;
-pub(crate) use table::Group;
+pub(crate) use table::PlanGroup;

@@ -1,22 +1,22 @@
 //! A document of plans from its text.
 
-use super::document::{Document, ENABLED, Field, GROUP, Level};
-use super::error::{Line, PlanErrors};
+use super::document::{ENABLED, Field, GROUP, PlanDocument, PlanLevel};
+use super::error::{PlanErrors, PlanLine};
 use super::json;
 use super::settings::flag;
-use crate::config::{self, Entry, Fault, Node, closest, read_syntax_up_to};
+use crate::config::{self, ConfigFault, MapEntry, YamlNode, closest, read_syntax_up_to};
 
 /// The longest text, in bytes.
 const TEXT_MAX: usize = 256 << 20;
 
 /// The sections of a document, and what they are called elsewhere.
-const SECTIONS: [(&str, Level); 6] = [
-    ("plans", Level::Plan),
-    ("groups", Level::Group),
-    ("workspaces", Level::Group),
-    ("subjects", Level::Subject),
-    ("projects", Level::Subject),
-    ("tokens", Level::Subject),
+const SECTIONS: [(&str, PlanLevel); 6] = [
+    ("plans", PlanLevel::Plan),
+    ("groups", PlanLevel::Group),
+    ("workspaces", PlanLevel::Group),
+    ("subjects", PlanLevel::Subject),
+    ("projects", PlanLevel::Subject),
+    ("tokens", PlanLevel::Subject),
 ];
 
 /// The section whose ids are secrets by their name.
@@ -26,7 +26,7 @@ const TOKENS: &str = "tokens";
 const QUOTA: &str = "quota";
 const OWN: [&str; 2] = ["settings", "rateLimitSettings"];
 
-impl Document {
+impl PlanDocument {
     /// Reads a document in JSON or YAML. `hides_subjects` is whether the ids of subjects are secrets,
     /// such as API keys; those under `tokens` are anyway.
     ///
@@ -62,8 +62,8 @@ impl Document {
     }
 
     /// Reads a document that is parsed already. Arguments and errors are those of [`read`](Self::read).
-    pub(crate) fn of_tree(root: &Node, hides_subjects: bool) -> Result<Self, PlanErrors> {
-        let config::Kind::Map(sections) = &root.kind else {
+    pub(crate) fn of_tree(root: &YamlNode, hides_subjects: bool) -> Result<Self, PlanErrors> {
+        let config::NodeKind::Map(sections) = &root.kind else {
             let what = root.noun();
             return Err(PlanErrors::one(format!(
                 "it is {what}; expected a map with `plans`, `groups` and `subjects`"
@@ -97,30 +97,30 @@ impl Document {
     /// assert!(document.table(Unset::Unlimited).unwrap_err().to_string().contains("subject `ann`"));
     /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
     /// ```
-    pub fn put(&mut self, level: Level, id: &str, text: &str) {
+    pub fn put(&mut self, level: PlanLevel, id: &str, text: &str) {
         let node = match entry(text) {
             Ok(node) => node,
             Err(why) => {
                 // Where its id is a secret, what it says may be as well.
-                let is_shown = level != Level::Subject || !self.hides_subjects;
+                let is_shown = level != PlanLevel::Subject || !self.hides_subjects;
                 let why = if is_shown {
                     format!(": {why}")
                 } else {
                     String::new()
                 };
                 let why = format!("it is not JSON{why}");
-                self.refuse_entry(level, (id, Line::default()), &why);
+                self.refuse_entry(level, (id, PlanLine::default()), &why);
                 self.seen = self
                     .seen
-                    .saturating_add(usize::from(level == Level::Subject));
+                    .saturating_add(usize::from(level == PlanLevel::Subject));
                 return;
             }
         };
-        self.settings(level, (id, Line::default()), &node);
+        self.settings(level, (id, PlanLine::default()), &node);
     }
 
-    fn section(&mut self, section: &Entry) {
-        let (name, line) = (section.key.text.as_str(), Line::from(section.key.place));
+    fn section(&mut self, section: &MapEntry) {
+        let (name, line) = (section.key.text.as_str(), PlanLine::from(section.key.place));
         let known = SECTIONS.iter().find(|(known, _)| *known == name);
         let Some((_, kind)) = known else {
             let names = SECTIONS.iter().map(|(name, _)| *name);
@@ -129,17 +129,17 @@ impl Document {
                 None => "expected `plans`, `groups` or `subjects`".to_owned(),
             };
             self.refuse_line(line, || {
-                format!("unknown section {}; {help}", Fault::quote(name))
+                format!("unknown section {}; {help}", ConfigFault::quote(name))
             });
             return;
         };
         match &section.value.kind {
-            config::Kind::Map(entries) => {
-                for Entry { key, value } in entries {
+            config::NodeKind::Map(entries) => {
+                for MapEntry { key, value } in entries {
                     self.settings(*kind, (&key.text, key.place.into()), value);
                 }
             }
-            config::Kind::Null => {}
+            config::NodeKind::Null => {}
             _ => self.refuse_line(line, || {
                 let noun = section.value.noun();
                 format!("`{name}` is {noun}; expected a map from ids to settings")
@@ -147,19 +147,19 @@ impl Document {
         }
     }
 
-    fn settings(&mut self, kind: Level, (id, line): (&str, Line), value: &Node) {
-        let mut fields: Vec<(String, &str, Line)> = Vec::new();
+    fn settings(&mut self, kind: PlanLevel, (id, line): (&str, PlanLine), value: &YamlNode) {
+        let mut fields: Vec<(String, &str, PlanLine)> = Vec::new();
         match &value.kind {
-            config::Kind::Null => {}
-            config::Kind::Text(rate) => fields.push(("rate".to_owned(), rate, line)),
-            config::Kind::Map(entries) => {
+            config::NodeKind::Null => {}
+            config::NodeKind::Text(rate) => fields.push(("rate".to_owned(), rate, line)),
+            config::NodeKind::Map(entries) => {
                 for field in entries {
                     if let Err(why) = flatten(field, "", &mut fields) {
                         self.refuse_entry(kind, (id, field.key.place.into()), &why);
                     }
                 }
             }
-            config::Kind::List(_) | config::Kind::Broken => {
+            config::NodeKind::List(_) | config::NodeKind::Broken => {
                 let why = "it is a list; expected settings, such as `{ N: 100, T: 60 }`";
                 self.refuse_entry(kind, (id, line), why);
             }
@@ -186,10 +186,10 @@ impl Document {
 /// assert!(ann.is_off);
 /// assert_eq!(refers(Level::Plan, "100/min"), Default::default());
 /// ```
-pub fn refers(level: Level, text: &str) -> Refers {
+pub fn refers(level: PlanLevel, text: &str) -> Refers {
     let mut refers = Refers::default();
-    let Ok(Node {
-        kind: config::Kind::Map(entries),
+    let Ok(YamlNode {
+        kind: config::NodeKind::Map(entries),
         ..
     }) = entry(text)
     else {
@@ -203,9 +203,9 @@ pub fn refers(level: Level, text: &str) -> Refers {
     for (name, text, _) in fields {
         let named = || Some(text.trim()).filter(|it| !it.is_empty());
         match name.as_str() {
-            "plan" if level != Level::Plan => refers.plan = named().map(str::to_owned),
+            "plan" if level != PlanLevel::Plan => refers.plan = named().map(str::to_owned),
             ENABLED => refers.is_off = flag(text) == Ok(false),
-            name if level == Level::Subject && GROUP.contains(&name) => {
+            name if level == PlanLevel::Subject && GROUP.contains(&name) => {
                 refers.group = named().map(str::to_owned);
             }
             _ => {}
@@ -226,7 +226,7 @@ pub struct Refers {
 }
 
 /// The tree of an entry that is kept by itself: a map in JSON, or a rate.
-fn entry(text: &str) -> serde_json::Result<Node> {
+fn entry(text: &str) -> serde_json::Result<YamlNode> {
     let text = text.trim();
     if text.starts_with(['{', '[', '"']) {
         json::read_any(text)
@@ -237,25 +237,27 @@ fn entry(text: &str) -> serde_json::Result<Node> {
 
 /// The fields of an entry as text, with those of a map within it behind its name.
 fn flatten<'a>(
-    field: &'a Entry,
+    field: &'a MapEntry,
     before: &str,
-    fields: &mut Vec<(String, &'a str, Line)>,
+    fields: &mut Vec<(String, &'a str, PlanLine)>,
 ) -> Result<(), String> {
-    let (name, line) = (field.key.text.as_str(), Line::from(field.key.place));
+    let (name, line) = (field.key.text.as_str(), PlanLine::from(field.key.place));
     match &field.value.kind {
         // What says nothing is not set.
-        config::Kind::Null => Ok(()),
-        config::Kind::Text(text) if before.is_empty() && name == QUOTA => {
+        config::NodeKind::Null => Ok(()),
+        config::NodeKind::Text(text) if before.is_empty() && name == QUOTA => {
             fields.push(("quota.rate".to_owned(), text, line));
             Ok(())
         }
-        config::Kind::Text(text) => {
+        config::NodeKind::Text(text) => {
             fields.push((format!("{before}{name}"), text, line));
             Ok(())
         }
-        config::Kind::Map(inner) if before.is_empty() && (name == QUOTA || OWN.contains(&name)) => {
+        config::NodeKind::Map(inner)
+            if before.is_empty() && (name == QUOTA || OWN.contains(&name)) =>
+        {
             let before = if name == QUOTA { "quota." } else { "" };
-            let is_map = |it: &&Entry| matches!(it.value.kind, config::Kind::Map(_));
+            let is_map = |it: &&MapEntry| matches!(it.value.kind, config::NodeKind::Map(_));
             if let Some(deeper) = inner.iter().find(is_map) {
                 return Err(refuse(&deeper.key.text, &deeper.value));
             }
@@ -265,17 +267,18 @@ fn flatten<'a>(
     }
 }
 
-fn refuse(name: &str, value: &Node) -> String {
+fn refuse(name: &str, value: &YamlNode) -> String {
     format!(
         "{} is {}; expected a single value",
-        Fault::quote(name),
+        ConfigFault::quote(name),
         value.noun()
     )
 }
 
 /// The tree of a text in YAML. Where keys may be secrets, what is wrong is told by its place alone.
-fn yaml(text: &str, hides: bool) -> Result<Node, PlanErrors> {
-    let nothing = Fault::new("it says nothing").help("it needs `plans`, `groups` or `subjects`");
+fn yaml(text: &str, hides: bool) -> Result<YamlNode, PlanErrors> {
+    let nothing =
+        ConfigFault::new("it says nothing").help("it needs `plans`, `groups` or `subjects`");
     let (root, faults) = read_syntax_up_to(text, nothing, TEXT_MAX);
     // Who says nothing tells no secret.
     let hides = hides && !text.trim().is_empty();

@@ -1,12 +1,12 @@
 //! What one level says, and how levels come together.
 
-use crate::config::{Fault, parse_amount, parse_duration_us, parse_rate};
+use crate::config::{ConfigFault, parse_amount, parse_duration_us, parse_rate};
 use crate::limit::Band;
 use std::fmt;
 
 /// What a subject has: so many per so long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Rate {
+pub struct PlanRate {
     /// How many a period.
     pub amount: u64,
     /// The period, in microseconds.
@@ -20,7 +20,7 @@ pub struct Rate {
 
 /// What one level says. What it does not say comes from the level below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct LevelSettings {
     pub(super) amount: Option<u64>,
     pub(super) period_us: Option<u64>,
     /// Goes with the amount: whoever says another amount says how many may come at once, too.
@@ -32,7 +32,7 @@ pub(super) struct Settings {
 /// What all levels come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sum {
-    Rate(Rate),
+    Rate(PlanRate),
     Unlimited,
     /// Nobody says how many, or nobody says per how long.
     Unset,
@@ -62,7 +62,7 @@ pub(super) const FIELDS: [&str; 11] = [
 
 // === impl Settings ===
 
-impl Settings {
+impl LevelSettings {
     /// Takes in one field. `Ok(false)` where it is none of those that say how much.
     pub(super) fn take(&mut self, name: &str, text: &str) -> Result<bool, String> {
         let text = text.trim();
@@ -102,7 +102,7 @@ impl Settings {
                 ..Self::default()
             });
         }
-        let (amount, period_us, burst) = parse_rate(text).map_err(Fault::into_sentence)?;
+        let (amount, period_us, burst) = parse_rate(text).map_err(ConfigFault::into_sentence)?;
         Ok(Self {
             amount: Some(amount).filter(|amount| *amount > 0),
             period_us: Some(period_us).filter(|period| *period > 0),
@@ -138,7 +138,7 @@ impl Settings {
     /// otherwise.
     pub(super) fn sum(self) -> Sum {
         match (self.amount, self.period_us) {
-            (Some(amount), Some(period_us)) => Sum::Rate(Rate {
+            (Some(amount), Some(period_us)) => Sum::Rate(PlanRate {
                 amount,
                 period_us,
                 burst: self.burst,
@@ -157,14 +157,14 @@ fn amount(text: &str) -> Result<Option<u64>, String> {
     }
     let expected = "expected a whole number, for example `100`";
     let amount = number(text);
-    let amount =
-        amount.ok_or_else(|| format!("{} is not an amount; {expected}", Fault::quote(text)))?;
+    let amount = amount
+        .ok_or_else(|| format!("{} is not an amount; {expected}", ConfigFault::quote(text)))?;
     Ok(Some(amount).filter(|amount| *amount > 0))
 }
 
 /// Per how long, in microseconds: seconds, or a length of time. Nothing and less is not set.
 fn period(text: &str) -> Result<Option<u64>, String> {
-    let quoted = || Fault::quote(text);
+    let quoted = || ConfigFault::quote(text);
     if let Some(seconds) = number(text) {
         let micros = seconds.checked_mul(1_000_000);
         let micros = micros.ok_or_else(|| format!("{} seconds are too long", quoted()))?;
@@ -192,7 +192,7 @@ fn block(text: &str) -> Result<u64, String> {
         _ => Err(format!(
             "{} is no time for which to block; expected whole seconds, or a length of time such as \
              `5m`, from 1ms to 365d; 0 for not at all",
-            Fault::quote(text)
+            ConfigFault::quote(text)
         )),
     }
 }
@@ -226,14 +226,14 @@ pub(super) fn flag(text: &str) -> Result<bool, String> {
         "false" | "no" | "0" => Ok(false),
         _ => Err(format!(
             "{} is neither `true` nor `false`",
-            Fault::quote(text)
+            ConfigFault::quote(text)
         )),
     }
 }
 
 // === impl Rate ===
 
-impl fmt::Display for Rate {
+impl fmt::Display for PlanRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 5] = [
             (86_400_000_000, "d"),

@@ -1,8 +1,8 @@
 //! Where plans come from.
 
-use super::{Rate, Table};
+use super::{PlanRate, PlanTable};
 use crate::config::Secret;
-use crate::source::Shelf;
+use crate::source::DocumentStoreSettings;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct PlanSource {
     /// Its name, by which limits ask for it.
     pub name: String,
     /// Where it is.
-    pub origin: Origin,
+    pub origin: PlanOrigin,
     /// How often it is asked.
     pub refresh: Duration,
     /// How long one answer may take.
@@ -24,7 +24,7 @@ pub struct PlanSource {
 
 /// Where plans are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum PlanOrigin {
     /// In a file, in YAML or JSON.
     File(String),
     /// At a URL, which answers in JSON or YAML.
@@ -44,7 +44,7 @@ pub enum Origin {
         collections: Box<Collections>,
     },
     /// On a shelf, each plan, group and subject by its name.
-    Shelf(Shelf),
+    Shelf(DocumentStoreSettings),
     /// In the configuration itself: in force from the moment that the configuration is.
     Inline(InlinePlans),
     /// In the program, which tells them itself.
@@ -53,7 +53,7 @@ pub enum Origin {
 
 /// Plans that a configuration contains. Equal only to their own clones: two texts are two plans.
 #[derive(Clone)]
-pub struct InlinePlans(Arc<Table>);
+pub struct InlinePlans(Arc<PlanTable>);
 
 /// What plans are called in `MongoDB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub enum Unset {
     #[default]
     Unlimited,
     /// This much.
-    Rate(Rate),
+    Rate(PlanRate),
     /// Nothing.
     Refuse,
 }
@@ -113,7 +113,7 @@ pub enum Unset {
 // === impl InlinePlans ===
 
 impl InlinePlans {
-    pub(crate) fn new(table: Table) -> Self {
+    pub(crate) fn new(table: PlanTable) -> Self {
         Self(Arc::new(table))
     }
 }
@@ -147,23 +147,25 @@ impl PlanSource {
     /// Whether both lead to the same plans, whoever asks.
     pub fn is_same_place(&self, other: &Self) -> bool {
         match (&self.origin, &other.origin) {
-            (Origin::Shelf(one), Origin::Shelf(other)) => one.place.is_same_place(&other.place),
+            (PlanOrigin::Shelf(one), PlanOrigin::Shelf(other)) => {
+                one.place.is_same_place(&other.place)
+            }
             (one, other) => one == other,
         }
     }
 
     /// Returns the plans, if the configuration contains them.
-    pub fn inline(&self) -> Option<&Arc<Table>> {
+    pub fn inline(&self) -> Option<&Arc<PlanTable>> {
         match &self.origin {
-            Origin::Inline(plans) => Some(&plans.0),
+            PlanOrigin::Inline(plans) => Some(&plans.0),
             _ => None,
         }
     }
 
     /// Where it can be written to, if anywhere.
-    pub fn shelf(&self) -> Option<&Shelf> {
+    pub fn shelf(&self) -> Option<&DocumentStoreSettings> {
         match &self.origin {
-            Origin::Shelf(place) => Some(place),
+            PlanOrigin::Shelf(place) => Some(place),
             _ => None,
         }
     }
@@ -171,12 +173,12 @@ impl PlanSource {
     /// Where it is, in a word, for labels and logs.
     pub fn kind(&self) -> &'static str {
         match &self.origin {
-            Origin::File(_) => "file",
-            Origin::Http { .. } => "http",
-            Origin::MongoDb { .. } => "mongodb",
-            Origin::Shelf(place) => place.kind(),
-            Origin::Inline(_) => "inline",
-            Origin::Program => "program",
+            PlanOrigin::File(_) => "file",
+            PlanOrigin::Http { .. } => "http",
+            PlanOrigin::MongoDb { .. } => "mongodb",
+            PlanOrigin::Shelf(place) => place.kind(),
+            PlanOrigin::Inline(_) => "inline",
+            PlanOrigin::Program => "program",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What each subject has, found by its id in one look; and its group, in one more for those who want it.
 
-use crate::lookup::{Mark, Marked, Marks, Place};
+use crate::lookup::{DigestSlot, DigestedText, Marks, TextDigest};
 
 /// In no group.
 const NONE: u32 = u32::MAX;
@@ -25,7 +25,7 @@ impl Subjects {
 
     /// Adds a subject; `false` where it is there already, or there is no room for it.
     pub(super) fn add(&mut self, id: &str, has: u32, group: Option<u32>) -> bool {
-        let Some(at) = Mark::of(id).and_then(|mark| self.marks.add(mark, has)) else {
+        let Some(at) = TextDigest::of(id).and_then(|mark| self.marks.add(mark, has)) else {
             return false;
         };
         let Some(group) = group else {
@@ -43,13 +43,13 @@ impl Subjects {
 
     /// What a subject has, and where it is. The mark of its id may be made already.
     #[inline]
-    pub(super) fn get(&self, id: &str, made: Option<Marked<'_>>) -> Option<Place> {
-        self.marks.find(Marked::mark_of(id, made)?)
+    pub(super) fn get(&self, id: &str, made: Option<DigestedText<'_>>) -> Option<DigestSlot> {
+        self.marks.find(DigestedText::mark_of(id, made)?)
     }
 
     /// Begins to fetch what would be asked for by this mark.
     #[inline]
-    pub(super) fn fetch(&self, marked: Marked<'_>) {
+    pub(super) fn fetch(&self, marked: DigestedText<'_>) {
         self.marks.fetch(marked.mark());
     }
 

@@ -1,37 +1,37 @@
 //! A document flattened: from a subject to its rate and its group, in constant time.
 
-use super::given::{Given, Has};
+use super::given::{Has, PlanShare};
 use super::index::Index;
 use super::subjects::Subjects;
-use super::{Of, Rate};
-use crate::lookup::{Marked, Place};
+use super::{PlanRate, RateOwner};
+use crate::lookup::{DigestSlot, DigestedText};
 use std::fmt;
 use std::sync::Arc;
 
 /// All tables of a configuration, by the numbers of their sources. `None` where nothing has been loaded.
-pub type Tables = [Option<Arc<Table>>];
+pub type Tables = [Option<Arc<PlanTable>>];
 
 /// What each subject has, flattened.
 ///
 /// Never changes; a newer document replaces it whole.
 #[derive(Default)]
-pub struct Table {
+pub struct PlanTable {
     /// Each distinct rate once.
-    pub(super) rates: Vec<Rate>,
+    pub(super) rates: Vec<PlanRate>,
     /// Who has it, of whoever was the first.
     pub(super) named: Vec<Box<str>>,
     pub(super) subjects: Subjects,
     pub(super) groups: Index,
     /// By the numbers of groups.
     pub(super) quotas: Vec<Has>,
-    pub(super) notes: Notes,
+    pub(super) notes: PlanNotes,
 }
 
 /// What is known of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct SubjectEntry<'a> {
     /// What it has.
-    pub given: Given,
+    pub given: PlanShare,
     /// Whether no level says how much, so that it has what the source says for such.
     pub is_unset: bool,
     /// Its group, if it has one.
@@ -40,15 +40,15 @@ pub struct Found<'a> {
 
 /// The group of a subject, which is looked up only by who wants it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group<'a> {
-    table: &'a Table,
+pub(crate) struct PlanGroup<'a> {
+    table: &'a PlanTable,
     /// Where the subject is.
     subject: usize,
 }
 
 /// What is odd about a document, and does no harm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct PlanNotes {
     /// Subjects with a group that is not there.
     pub groups_missing: usize,
     /// Subjects of which no level says how much.
@@ -57,24 +57,24 @@ pub struct Notes {
 
 // === impl Table ===
 
-impl Table {
+impl PlanTable {
     /// What a subject has; `None` where the source does not know it.
     #[inline]
-    pub fn get(&self, subject: &str) -> Option<Found<'_>> {
-        let Place { at, number } = self.subjects.get(subject, None)?;
+    pub fn get(&self, subject: &str) -> Option<SubjectEntry<'_>> {
+        let DigestSlot { at, number } = self.subjects.get(subject, None)?;
         Some(self.found(Has(number), self.subjects.group(at)))
     }
 
     /// What the group of a subject has; `None` where the source does not know the subject, or it
     /// belongs to no group.
     #[inline]
-    pub fn group_of(&self, subject: &str) -> Option<Found<'_>> {
+    pub fn group_of(&self, subject: &str) -> Option<SubjectEntry<'_>> {
         let number = self.subjects.group(self.subjects.get(subject, None)?.at)?;
         Some(self.found(self.quota(number)?, Some(number)))
     }
 
     /// What a group has, by its own id.
-    pub fn group(&self, id: &str) -> Option<Found<'_>> {
+    pub fn group(&self, id: &str) -> Option<SubjectEntry<'_>> {
         let number = self.groups.get(id)?;
         Some(self.found(self.quota(number)?, Some(number)))
     }
@@ -85,16 +85,16 @@ impl Table {
     pub(super) fn look(
         &self,
         subject: &str,
-        of: Of,
-        made: Option<Marked<'_>>,
-    ) -> Option<(Given, bool, Group<'_>)> {
-        let Place { at, number } = self.subjects.get(subject, made)?;
+        of: RateOwner,
+        made: Option<DigestedText<'_>>,
+    ) -> Option<(PlanShare, bool, PlanGroup<'_>)> {
+        let DigestSlot { at, number } = self.subjects.get(subject, made)?;
         let has = match of {
-            Of::Subject => Has(number),
-            Of::Group => self.quota(self.subjects.group(at)?)?,
+            RateOwner::Subject => Has(number),
+            RateOwner::Group => self.quota(self.subjects.group(at)?)?,
         };
         let (given, is_unset) = has.given();
-        let group = Group {
+        let group = PlanGroup {
             table: self,
             subject: at,
         };
@@ -103,7 +103,7 @@ impl Table {
 
     /// Begins to fetch what is known of a subject, for whoever asks for it soon.
     #[inline]
-    pub(super) fn fetch(&self, subject: Marked<'_>) {
+    pub(super) fn fetch(&self, subject: DigestedText<'_>) {
         self.subjects.fetch(subject);
     }
 
@@ -112,17 +112,17 @@ impl Table {
         self.quotas.get(usize::try_from(group).ok()?).copied()
     }
 
-    fn found(&self, has: Has, group: Option<u32>) -> Found<'_> {
+    fn found(&self, has: Has, group: Option<u32>) -> SubjectEntry<'_> {
         let (given, is_unset) = has.given();
-        Found {
+        SubjectEntry {
             given,
             is_unset,
             group: group.map(|number| self.groups.text(number)),
         }
     }
 
-    /// The rates that subjects and groups have, each once. [`Given::Rate`] counts from 0.
-    pub fn rates(&self) -> &[Rate] {
+    /// The rates that subjects and groups have, each once. [`PlanShare::Rate`] counts from 0.
+    pub fn rates(&self) -> &[PlanRate] {
         &self.rates
     }
 
@@ -143,7 +143,7 @@ impl Table {
     }
 
     /// What is odd about the document it was made of.
-    pub fn notes(&self) -> Notes {
+    pub fn notes(&self) -> PlanNotes {
         self.notes
     }
 
@@ -157,7 +157,7 @@ impl Table {
 
 // === impl Group ===
 
-impl<'a> Group<'a> {
+impl<'a> PlanGroup<'a> {
     /// Its id, if the subject belongs to any.
     pub(crate) fn text(self) -> Option<&'a str> {
         let number = self.table.subjects.group(self.subject)?;
@@ -166,7 +166,7 @@ impl<'a> Group<'a> {
 }
 
 // By hand: subjects may be secrets, and there are many.
-impl fmt::Debug for Table {
+impl fmt::Debug for PlanTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
             .field("subjects", &self.subjects())

@@ -1,23 +1,23 @@
-use super::document::Document;
-use super::{Given, Rate, Unset};
+use super::document::PlanDocument;
+use super::{PlanRate, PlanShare, Unset};
 use proptest::prelude::*;
 
 /// What a subject has, in words.
-fn has(document: Document, unset: Unset, subject: &str) -> String {
+fn has(document: PlanDocument, unset: Unset, subject: &str) -> String {
     let table = document
         .table(unset)
         .unwrap_or_else(|errors| panic!("{errors}"));
     told(&table, table.get(subject))
 }
 
-fn told(table: &super::Table, found: Option<super::Found<'_>>) -> String {
+fn told(table: &super::PlanTable, found: Option<super::SubjectEntry<'_>>) -> String {
     let Some(found) = found else {
         return "unknown".to_owned();
     };
     let given = match found.given {
-        Given::Rate(number) => table.rates()[usize::try_from(number).unwrap()].to_string(),
-        Given::Unlimited => "unlimited".to_owned(),
-        Given::Nothing => "nothing".to_owned(),
+        PlanShare::Rate(number) => table.rates()[usize::try_from(number).unwrap()].to_string(),
+        PlanShare::Unlimited => "unlimited".to_owned(),
+        PlanShare::Nothing => "nothing".to_owned(),
     };
     if found.is_unset {
         format!("unset: {given}")
@@ -26,12 +26,12 @@ fn told(table: &super::Table, found: Option<super::Found<'_>>) -> String {
     }
 }
 
-fn read(text: &str) -> Document {
-    Document::read(text, false).unwrap_or_else(|errors| panic!("{errors}"))
+fn read(text: &str) -> PlanDocument {
+    PlanDocument::read(text, false).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn wrong(text: &str) -> String {
-    match Document::read(text, false) {
+    match PlanDocument::read(text, false) {
         Err(errors) => errors.to_string(),
         Ok(document) => match document.table(Unset::Unlimited) {
             Err(errors) => errors.to_string(),
@@ -100,7 +100,7 @@ subjects: { all: { group: g }, half: { group: g, N: 5 }, whole: { group: g, rate
 
 #[test]
 fn what_is_unset_everywhere_is_what_the_source_says() {
-    let rate = Rate {
+    let rate = PlanRate {
         amount: 2,
         period_us: 1_000_000,
         burst: None,
@@ -121,7 +121,7 @@ fn what_is_unset_everywhere_is_what_the_source_says() {
 
 #[test]
 fn a_rate_that_is_also_what_the_source_says_for_the_unset_is_not_unset() {
-    let rate = Rate {
+    let rate = PlanRate {
         amount: 2,
         period_us: 1_000_000,
         burst: None,
@@ -271,7 +271,7 @@ fn no_message_and_no_debug_output_shows_a_secret() {
         assert!(!said.contains("hunter2"), "{said}");
         assert!(!said.is_empty());
     }
-    let hidden = Document::read("subjects: { hunter2: { N: x } }", true).unwrap();
+    let hidden = PlanDocument::read("subjects: { hunter2: { N: x } }", true).unwrap();
     let shown = format!("{hidden:?}");
     let said = shown + &hidden.table(Unset::Unlimited).unwrap_err().to_string();
     assert!(!said.contains("hunter2"), "{said}");
@@ -303,7 +303,7 @@ subjects: { a1: { group: a }, b1: { group: b }, c1: { group: c }, d1: { group: d
 
 #[test]
 fn a_hundred_thousand_subjects_share_a_few_rates_and_little_room() {
-    let mut document = Document::default();
+    let mut document = PlanDocument::default();
     for plan in 1..=5_u32 {
         document.plan(
             &format!("plan{plan}"),
@@ -387,7 +387,7 @@ fn model(levels: &[Level]) -> String {
     match (n, t) {
         (Some(n), Some(t)) => {
             let (amount, seconds) = (u64::try_from(n).unwrap(), u64::try_from(t).unwrap());
-            Rate {
+            PlanRate {
                 amount,
                 period_us: seconds * 1_000_000,
                 burst: None,
@@ -406,7 +406,7 @@ proptest! {
         plan in level(), group in level(), own_plan in level(), own in level(),
         has_plan: bool, has_group: bool, has_own_plan: bool,
     ) {
-        let mut document = Document::default();
+        let mut document = PlanDocument::default();
         let fields = |level: Level, more: &[(&'static str, &str)]| {
             let mut fields = level.fields();
             fields.extend(more.iter().map(|(name, text)| (*name, (*text).to_owned())));
@@ -436,7 +436,7 @@ proptest! {
 #[test]
 fn no_subject_is_taken_for_another_however_alike_their_ids_are() {
     let id = |nth: usize| format!("{}{nth}", "x".repeat(nth % 40));
-    let mut document = Document::default();
+    let mut document = PlanDocument::default();
     for nth in 1..=20_000_usize {
         document.subject(&id(nth), &[("N", &nth.to_string()), ("T", "60")]);
     }
@@ -452,7 +452,7 @@ fn no_subject_is_taken_for_another_however_alike_their_ids_are() {
 #[test]
 fn more_different_rates_than_can_be_are_refused_once_and_by_the_name_of_the_first() {
     let of = |count: u32| {
-        let mut document = Document::default();
+        let mut document = PlanDocument::default();
         for nth in 1..=count {
             let amount = nth.to_string();
             document.subject(&format!("s{nth}"), &[("N", &amount), ("T", "60")]);

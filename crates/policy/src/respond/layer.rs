@@ -2,10 +2,10 @@
 
 use super::XRateLimit;
 use super::{
-    Dialect, LimitCounts, Names, Placeholder, Profile, Refusal, Reset, Respond, RlsHeaders,
-    Wording, XField,
+    Dialect, LimitHeaderValue, NameVisibility, Placeholder, Profile, RefusalStyle, ResetFormat,
+    Respond, RlsHeaders, Wording, XField,
 };
-use crate::guard::Reason;
+use crate::guard::AnswerReason;
 use std::sync::Arc;
 
 /// Settings of which any may be left open.
@@ -13,11 +13,11 @@ use std::sync::Arc;
 pub(crate) struct Layer {
     pub(crate) headers: Option<Vec<Dialect>>,
     pub(crate) fields: Option<Vec<XField>>,
-    pub(crate) limit: Option<LimitCounts>,
-    pub(crate) reset: Option<Reset>,
+    pub(crate) limit: Option<LimitHeaderValue>,
+    pub(crate) reset: Option<ResetFormat>,
     pub(crate) retry_after: Option<bool>,
     pub(crate) correlation: Option<String>,
-    pub(crate) names: Option<Names>,
+    pub(crate) names: Option<NameVisibility>,
     pub(crate) rls: Option<RlsHeaders>,
     pub(crate) refusal: RefusalLayer,
     /// Over that, where a guard refuses because whoever asks is blocked.
@@ -28,7 +28,7 @@ pub(crate) struct Layer {
 
 /// A setting that can be left open, and that a layer above can also take back.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Said<T> {
+pub(crate) enum Layered<T> {
     /// Left open.
     #[default]
     Open,
@@ -42,8 +42,8 @@ pub(crate) enum Said<T> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefusalLayer {
     pub(crate) status: Option<u16>,
-    pub(crate) type_uri: Said<String>,
-    pub(crate) message: Said<Wording>,
+    pub(crate) type_uri: Layered<String>,
+    pub(crate) message: Layered<Wording>,
     pub(crate) content_type: Option<String>,
     pub(crate) body: Option<Wording>,
 }
@@ -56,7 +56,7 @@ impl Layer {
         let settings = Self {
             retry_after: Some(true),
             correlation: Some("x-correlation-id".to_owned()),
-            names: Some(Names::Shown),
+            names: Some(NameVisibility::Shown),
             rls: Some(RlsHeaders::Refused),
             ..Self::default()
         };
@@ -83,9 +83,9 @@ impl Layer {
 
     /// What a refusal of a guard for this reason looks like: as any other, but for what is said of
     /// limits, which are not exceeded.
-    pub(crate) fn refusal_for(&self, reason: Reason) -> RefusalLayer {
+    pub(crate) fn refusal_for(&self, reason: AnswerReason) -> RefusalLayer {
         let own = match reason {
-            Reason::Blacklisted => &self.blacklisted,
+            AnswerReason::Blacklisted => &self.blacklisted,
             _ => &self.blocked,
         };
         let own = own.clone().unwrap_or_default();
@@ -107,15 +107,15 @@ impl Layer {
             names: self.names.unwrap_or_default(),
             rls: self.rls.unwrap_or_default(),
             refusal: Arc::new(self.refusal.refusal()),
-            blocked: Arc::new(self.refusal_for(Reason::Blocked).refusal()),
-            blacklisted: Arc::new(self.refusal_for(Reason::Blacklisted).refusal()),
+            blocked: Arc::new(self.refusal_for(AnswerReason::Blocked).refusal()),
+            blacklisted: Arc::new(self.refusal_for(AnswerReason::Blacklisted).refusal()),
         }
     }
 }
 
 // === impl Said ===
 
-impl<T> Said<T> {
+impl<T> Layered<T> {
     /// What is written; left open where nothing is.
     pub(crate) fn written(setting: Option<T>) -> Self {
         setting.map_or(Self::Open, Self::This)
@@ -170,16 +170,16 @@ impl RefusalLayer {
         };
         Self {
             status: self.status,
-            type_uri: Said::Nothing,
-            message: Said::Nothing,
+            type_uri: Layered::Nothing,
+            message: Layered::Nothing,
             content_type,
             body,
         }
     }
 
     /// What they amount to.
-    pub(crate) fn refusal(&self) -> Refusal {
-        Refusal {
+    pub(crate) fn refusal(&self) -> RefusalStyle {
+        RefusalStyle {
             status: self.status.unwrap_or(429),
             type_uri: self.type_uri.clone().get(),
             message: self.message.clone().get(),

@@ -15,15 +15,15 @@ mod profile;
 mod spoken;
 mod wording;
 
-pub(crate) use layer::{Layer, RefusalLayer, Said};
+pub(crate) use layer::{Layer, Layered, RefusalLayer};
 pub use media::Escaping;
 pub use profile::Profile;
-pub use spoken::Spoken;
+pub use spoken::HeaderNames;
 pub(crate) use spoken::speak;
-pub use wording::{Piece, Placeholder, Wording};
+pub use wording::{Placeholder, Wording, WordingPiece};
 
 use crate::config::ConfigErrors;
-use crate::guard::Reason;
+use crate::guard::AnswerReason;
 use std::sync::{Arc, LazyLock};
 
 /// How a policy answers: which headers tell the client about its limits, and what a refusal looks
@@ -49,15 +49,15 @@ pub struct Respond {
     /// The header, in lower case, that carries the correlation id.
     pub correlation: String,
     /// Whether clients see what policies and limits are called.
-    pub names: Names,
+    pub names: NameVisibility,
     /// When Envoy is told, by its rate limit service, which headers to add to a response.
     pub rls: RlsHeaders,
     /// What a refusal looks like, where the limit that refuses does not say otherwise.
-    pub refusal: Arc<Refusal>,
+    pub refusal: Arc<RefusalStyle>,
     /// The same where a guard refuses because whoever asks is blocked.
-    pub blocked: Arc<Refusal>,
+    pub blocked: Arc<RefusalStyle>,
     /// The same where a guard refuses an address on a blacklist.
-    pub blacklisted: Arc<Refusal>,
+    pub blacklisted: Arc<RefusalStyle>,
 }
 
 /// A family of header fields.
@@ -79,9 +79,9 @@ pub struct XRateLimit {
     /// Which of the fields, each at most once.
     pub fields: Vec<XField>,
     /// What `X-RateLimit-Limit` counts.
-    pub limit: LimitCounts,
+    pub limit: LimitHeaderValue,
     /// How `X-RateLimit-Reset` is written.
-    pub reset: Reset,
+    pub reset: ResetFormat,
 }
 
 /// One of the fields that begin with `X-RateLimit-`.
@@ -101,7 +101,7 @@ pub enum XField {
 
 /// What `X-RateLimit-Limit` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LimitCounts {
+pub enum LimitHeaderValue {
     /// The most that can be there at once.
     #[default]
     Capacity,
@@ -111,7 +111,7 @@ pub enum LimitCounts {
 
 /// How `X-RateLimit-Reset` is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reset {
+pub enum ResetFormat {
     /// Seconds since the Unix epoch.
     #[default]
     Epoch,
@@ -123,7 +123,7 @@ pub enum Reset {
 
 /// Whether clients see what policies and limits are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Names {
+pub enum NameVisibility {
     /// They do.
     #[default]
     Shown,
@@ -146,7 +146,7 @@ pub enum RlsHeaders {
 /// What a refusal looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Refusal {
+pub struct RefusalStyle {
     /// The status, 400 to 599.
     pub status: u16,
     /// The `type` of the problem; the registered one unless told.
@@ -164,10 +164,10 @@ pub struct Refusal {
 impl Respond {
     /// What a refusal for this reason looks like, where neither the limit nor the guard that refuses
     /// says otherwise.
-    pub fn refusal_for(&self, reason: Reason) -> &Refusal {
+    pub fn refusal_for(&self, reason: AnswerReason) -> &RefusalStyle {
         match reason {
-            Reason::Blocked => &self.blocked,
-            Reason::Blacklisted => &self.blacklisted,
+            AnswerReason::Blocked => &self.blocked,
+            AnswerReason::Blacklisted => &self.blacklisted,
             _ => &self.refusal,
         }
     }
@@ -207,7 +207,7 @@ impl Default for Respond {
 
 // === impl Refusal ===
 
-impl Refusal {
+impl RefusalStyle {
     /// How values are escaped in the body.
     pub fn escaping(&self) -> Escaping {
         Escaping::of(&self.content_type)

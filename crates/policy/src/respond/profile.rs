@@ -2,7 +2,9 @@
 //!
 //! A profile is nothing but settings: whoever writes the same fields gets the same answers.
 
-use super::{Dialect, Layer, LimitCounts, RefusalLayer, Reset, Said, Wording, XField};
+use super::{
+    Dialect, Layer, Layered, LimitHeaderValue, RefusalLayer, ResetFormat, Wording, XField,
+};
 
 /// A set of answers by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,27 +29,27 @@ pub enum Profile {
 struct Preset {
     headers: &'static [Dialect],
     fields: &'static [XField],
-    limit: LimitCounts,
-    reset: Reset,
+    limit: LimitHeaderValue,
+    reset: ResetFormat,
     status: u16,
     type_uri: Option<&'static str>,
     message: Option<&'static str>,
     content_type: &'static str,
     body: &'static str,
     /// Where a guard refuses because whoever asks is blocked, if not in the same words.
-    blocked: Guarded,
+    blocked: GuardWording,
     /// The same where it refuses an address on a blacklist.
-    blacklisted: Guarded,
+    blacklisted: GuardWording,
 }
 
 /// What is said otherwise where a guard refuses.
-struct Guarded {
+struct GuardWording {
     status: Option<u16>,
     message: Option<&'static str>,
 }
 
 /// Nothing.
-const SAME: Guarded = Guarded {
+const SAME: GuardWording = GuardWording {
     status: None,
     message: None,
 };
@@ -60,8 +62,8 @@ const JSON: &str = "application/json";
 static DEFAULT: Preset = Preset {
     headers: &[Dialect::XRateLimit, Dialect::Draft11],
     fields: THREE,
-    limit: LimitCounts::Capacity,
-    reset: Reset::Epoch,
+    limit: LimitHeaderValue::Capacity,
+    reset: ResetFormat::Epoch,
     status: 429,
     type_uri: None,
     message: None,
@@ -79,8 +81,8 @@ static GATEWAY: Preset = Preset {
         XField::Reset,
         XField::Type,
     ],
-    limit: LimitCounts::PerSecond,
-    reset: Reset::Epoch,
+    limit: LimitHeaderValue::PerSecond,
+    reset: ResetFormat::Epoch,
     status: 429,
     type_uri: Some("https://api.gateway/errors/rate-limit-exceeded"),
     message: Some("Rate limit exceeded. Try again in {retry_after} seconds."),
@@ -93,18 +95,18 @@ static GATEWAY: Preset = Preset {
 static COLLECTOR: Preset = Preset {
     headers: &[],
     fields: THREE,
-    limit: LimitCounts::Capacity,
-    reset: Reset::Epoch,
+    limit: LimitHeaderValue::Capacity,
+    reset: ResetFormat::Epoch,
     status: 402,
     type_uri: None,
     message: None,
     content_type: JSON,
     body: r#"{"code":{status},"error":true,"message":"{message}"}"#,
-    blocked: Guarded {
+    blocked: GuardWording {
         status: None,
         message: Some("Project has exceeded the events limit"),
     },
-    blacklisted: Guarded {
+    blacklisted: GuardWording {
         status: Some(429),
         message: None,
     },
@@ -113,8 +115,8 @@ static COLLECTOR: Preset = Preset {
 static TRAEFIK_PLUGIN: Preset = Preset {
     headers: &[],
     fields: THREE,
-    limit: LimitCounts::Capacity,
-    reset: Reset::Epoch,
+    limit: LimitHeaderValue::Capacity,
+    reset: ResetFormat::Epoch,
     status: 429,
     type_uri: None,
     message: None,
@@ -127,8 +129,8 @@ static TRAEFIK_PLUGIN: Preset = Preset {
 static ADR: Preset = Preset {
     headers: &[Dialect::XRateLimit],
     fields: THREE,
-    limit: LimitCounts::Capacity,
-    reset: Reset::Rfc3339,
+    limit: LimitHeaderValue::Capacity,
+    reset: ResetFormat::Rfc3339,
     status: 429,
     type_uri: None,
     message: Some(
@@ -143,8 +145,8 @@ static ADR: Preset = Preset {
 static FLUXGATE: Preset = Preset {
     headers: &[Dialect::XRateLimit],
     fields: &[XField::Remaining],
-    limit: LimitCounts::Capacity,
-    reset: Reset::Epoch,
+    limit: LimitHeaderValue::Capacity,
+    reset: ResetFormat::Epoch,
     status: 429,
     type_uri: None,
     message: Some("Rate limit exceeded"),
@@ -188,8 +190,8 @@ impl Profile {
             reset: Some(preset.reset),
             refusal: RefusalLayer {
                 status: Some(preset.status),
-                type_uri: Said::all(preset.type_uri.map(str::to_owned)),
-                message: Said::all(preset.message.map(wording)),
+                type_uri: Layered::all(preset.type_uri.map(str::to_owned)),
+                message: Layered::all(preset.message.map(wording)),
                 content_type: Some(preset.content_type.to_owned()),
                 body: Some(wording(preset.body)),
             },
@@ -202,11 +204,11 @@ impl Profile {
 
 // === impl Guarded ===
 
-impl Guarded {
+impl GuardWording {
     fn layer(&self) -> RefusalLayer {
         RefusalLayer {
             status: self.status,
-            message: Said::written(self.message.map(wording)),
+            message: Layered::written(self.message.map(wording)),
             ..RefusalLayer::default()
         }
     }

@@ -1,7 +1,7 @@
 //! What a band is called, and its quota as header fields spell it: worked out once, for they are
 //! sent with every answer.
 
-use super::Names;
+use super::NameVisibility;
 use crate::limit::{Band, Limit};
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -9,7 +9,7 @@ use tidegate_core::{Algorithm, Quota};
 
 /// A band as header fields spell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct HeaderNames {
     name: String,
     draft_11: String,
     draft_03: String,
@@ -17,7 +17,7 @@ pub struct Spoken {
     per_second: u64,
 }
 
-impl Spoken {
+impl HeaderNames {
     /// What it is called, unique in its policy: the limit's name, and where the limit has several
     /// bands, the band's label or period after a dot. A number where names are hidden.
     ///
@@ -66,14 +66,14 @@ fn integer(number: u64) -> u64 {
 }
 
 /// The bands of all limits, by limit.
-pub(crate) fn speak(limits: &[Limit], names: Names) -> Vec<Box<[Spoken]>> {
+pub(crate) fn speak(limits: &[Limit], names: NameVisibility) -> Vec<Box<[HeaderNames]>> {
     let mut taken = HashSet::with_hasher(FixedState::default());
     let numbered = limits.iter().zip(1_usize..);
     numbered
         .map(|(limit, number)| {
             let own = match names {
-                Names::Shown => visible(&limit.name),
-                Names::Hidden => number.to_string(),
+                NameVisibility::Shown => visible(&limit.name),
+                NameVisibility::Hidden => number.to_string(),
             };
             // Those of a plan have a name before there are any.
             let bands = limit.shapes().iter().zip(1_usize..);
@@ -81,10 +81,10 @@ pub(crate) fn speak(limits: &[Limit], names: Names) -> Vec<Box<[Spoken]>> {
                 .map(|(band, nth)| {
                     let name = match (limit.shapes().len(), names) {
                         (1, _) => own.clone(),
-                        (_, Names::Shown) => format!("{own}.{}", label(band)),
-                        (_, Names::Hidden) => format!("{own}.{nth}"),
+                        (_, NameVisibility::Shown) => format!("{own}.{}", label(band)),
+                        (_, NameVisibility::Hidden) => format!("{own}.{nth}"),
                     };
-                    Spoken::new(unique(&name, &mut taken), &band.quota)
+                    HeaderNames::new(unique(&name, &mut taken), &band.quota)
                 })
                 .collect()
         })

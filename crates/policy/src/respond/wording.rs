@@ -19,12 +19,12 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wording {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<WordingPiece>,
 }
 
 /// A piece of a wording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum WordingPiece {
     /// What stands there as it is.
     Text(String),
     /// What a value takes the place of.
@@ -133,14 +133,14 @@ impl Wording {
             };
             let value = Placeholder::named(name).ok_or(name)?;
             if !plain.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                pieces.push(WordingPiece::Text(std::mem::take(&mut plain)));
             }
-            pieces.push(Piece::Value(value));
+            pieces.push(WordingPiece::Value(value));
             rest = behind;
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            pieces.push(Piece::Text(plain));
+            pieces.push(WordingPiece::Text(plain));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -154,14 +154,14 @@ impl Wording {
     }
 
     /// The text and the values, in order.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[WordingPiece] {
         &self.pieces
     }
 
     /// Whether any of these values appears in it.
     pub fn has(&self, any: &[Placeholder]) -> bool {
         let mut pieces = self.pieces.iter();
-        pieces.any(|piece| matches!(piece, Piece::Value(value) if any.contains(value)))
+        pieces.any(|piece| matches!(piece, WordingPiece::Value(value) if any.contains(value)))
     }
 }
 
@@ -183,8 +183,8 @@ mod tests {
         let pieces = wording.pieces().iter();
         pieces
             .map(|piece| match piece {
-                Piece::Text(text) => format!("<{text}>"),
-                Piece::Value(value) => format!("{value:?}"),
+                WordingPiece::Text(text) => format!("<{text}>"),
+                WordingPiece::Value(value) => format!("{value:?}"),
             })
             .collect()
     }
@@ -215,7 +215,7 @@ mod tests {
     fn every_placeholder_has_a_name() {
         for (name, value) in Placeholder::ALL {
             let wording = Wording::parse(&format!("{{{name}}}")).expect("a placeholder");
-            assert_eq!(wording.pieces(), [Piece::Value(value)]);
+            assert_eq!(wording.pieces(), [WordingPiece::Value(value)]);
             assert!(wording.has(&[value]));
         }
     }

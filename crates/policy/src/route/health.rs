@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How upstreams are looked after between requests: each is asked for a path, again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct HealthCheck {
     /// What is asked for, with a `/` before it; a query may follow it. What the URL of an upstream
     /// has for a path stands before it. An answer of 200 to 399 is a good one.
     pub path: String,
@@ -27,7 +27,7 @@ pub struct Eject {
     pub lasts: Duration,
 }
 
-impl Health {
+impl HealthCheck {
     /// The questions that are asked unless told otherwise, of this path.
     pub fn new(path: String) -> Self {
         Self {

@@ -15,10 +15,10 @@ mod routes;
 mod upstream;
 
 pub use claims::CLIENT_CLAIMS;
-pub use health::{Eject, Health};
+pub use health::{Eject, HealthCheck};
 pub use rewrite::Rewrite;
-pub use routes::{Found, Routes};
-pub use upstream::{Http2, Identity, Scheme, Upstream, UpstreamTls};
+pub use routes::{FoundRoute, Routes};
+pub use upstream::{ClientCertificate, Http2Use, Upstream, UpstreamScheme, UpstreamTls};
 
 use crate::limit::Condition;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub struct Route {
     /// Which of several is asked.
     pub balance: Balance,
     /// How upstreams are looked after between requests, if they are.
-    pub health: Option<Health>,
+    pub health: Option<HealthCheck>,
     /// When an upstream that fails requests is left alone, if ever.
     pub eject: Option<Eject>,
     /// How long to wait for what.
@@ -52,9 +52,9 @@ pub struct Route {
     /// How many connections each upstream may have.
     pub connections: Connections,
     /// The policy that its requests must pass; `None` where they are unlimited.
-    pub policy: Option<Carried>,
+    pub policy: Option<RoutePolicy>,
     /// Whether a request that never reached an upstream is given its cost back.
-    pub refund: Refund,
+    pub refund: RefundRule,
     /// How often a request may be tried again, where that is safe; up to 5.
     pub retries: u8,
     /// How large the body of a request may be; `None` where it does not matter.
@@ -75,14 +75,14 @@ pub struct Route {
     /// To what a connection may be upgraded, in lower case.
     pub upgrades: Vec<String>,
     /// What clients may send on a WebSocket; `None` where that is not limited.
-    pub messages: Option<Messages>,
+    pub messages: Option<MessageLimits>,
 }
 
 /// What clients may send on a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Messages {
+pub struct MessageLimits {
     /// The policy that each message must pass, if any.
-    pub policy: Option<Carried>,
+    pub policy: Option<RoutePolicy>,
     /// What one connection may carry.
     pub bounds: MessageBounds,
 }
@@ -100,7 +100,7 @@ pub struct MessageBounds {
 
 /// A policy of the same configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carried {
+pub struct RoutePolicy {
     /// Its name, by which [`Request::policy`](crate::Request::policy) asks for it.
     pub name: String,
     /// Its place in [`Config::policies`](crate::Config::policies).
@@ -151,7 +151,7 @@ pub struct Connections {
 
 /// Whether a request is given its cost back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Refund {
+pub enum RefundRule {
     /// What was charged stays charged.
     #[default]
     Never,

@@ -44,7 +44,7 @@ pub struct Routes {
 
 /// The route that a request takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct FoundRoute<'a> {
     /// The route.
     pub route: &'a Arc<Route>,
     /// Its place among the routes.
@@ -81,11 +81,11 @@ impl Routes {
 
     /// The first route that is on, in the order written, of which any condition holds. `path` is the target as
     /// sent, not yet normalised; a query may follow it.
-    pub fn find(&self, method: &str, host: Option<&str>, path: &str) -> Option<Found<'_>> {
+    pub fn find(&self, method: &str, host: Option<&str>, path: &str) -> Option<FoundRoute<'_>> {
         let found =
             SCRATCH.with_borrow_mut(|scratch| self.router.find(method, host, path, scratch));
         let (index, pattern) = found?;
-        Some(Found {
+        Some(FoundRoute {
             route: self.ordered.get(index)?,
             index,
             pattern,
@@ -120,7 +120,7 @@ impl Routes {
 
 // === impl Found ===
 
-impl<'a> Found<'a> {
+impl<'a> FoundRoute<'a> {
     /// The path pattern that led to it, as configured.
     pub fn pattern(&self) -> &'a str {
         self.route

@@ -8,7 +8,7 @@ use std::net::Ipv6Addr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
     /// What is spoken there.
-    pub scheme: Scheme,
+    pub scheme: UpstreamScheme,
     /// A name in lower case, or an address; IPv6 without brackets.
     pub host: String,
     /// The port.
@@ -18,13 +18,13 @@ pub struct Upstream {
     pub prefix: String,
     /// How much of the traffic it takes, compared with others; from 1 to 1000.
     pub weight: u32,
-    /// Whether HTTP/2 is spoken over TLS. Without TLS, [`Scheme::H2c`] says so.
-    pub http2: Http2,
+    /// Whether HTTP/2 is spoken over TLS. Without TLS, [`UpstreamScheme::H2c`] says so.
+    pub http2: Http2Use,
 }
 
 /// What is spoken to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
+pub enum UpstreamScheme {
     /// HTTP/1.1 without TLS.
     Http,
     /// HTTP/2 without TLS, without asking.
@@ -35,7 +35,7 @@ pub enum Scheme {
 
 /// Whether HTTP/2 is spoken over TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Http2 {
+pub enum Http2Use {
     /// As the upstream chooses, by ALPN.
     #[default]
     Auto,
@@ -55,12 +55,12 @@ pub struct UpstreamTls {
     /// absent.
     pub server_name: Option<String>,
     /// The certificate to show and its private key.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
 }
 
 /// A certificate and its private key, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ClientCertificate {
     /// The certificate chain.
     pub cert: Secret,
     /// Its private key.
@@ -86,9 +86,9 @@ impl Upstream {
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {
-            Scheme::Http => "http",
-            Scheme::H2c => "h2c",
-            Scheme::Https => "https",
+            UpstreamScheme::Http => "http",
+            UpstreamScheme::H2c => "h2c",
+            UpstreamScheme::Https => "https",
         };
         let host = Bracketed(&self.host);
         write!(f, "{scheme}://{host}:{}{}", self.port, self.prefix)
@@ -97,7 +97,7 @@ impl fmt::Display for Upstream {
 
 // === impl Scheme ===
 
-impl Scheme {
+impl UpstreamScheme {
     /// The port where a URL names none.
     pub fn port(self) -> u16 {
         match self {

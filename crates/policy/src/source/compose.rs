@@ -1,10 +1,10 @@
 //! A file and what its sources say, as one configuration.
 
-use super::document::{Document, DocumentKind};
+use super::document::{ConfigDocument, DocumentKind};
 use super::{PolicySource, json};
 use crate::config::{
-    Below, Config, ConfigErrors, Entry, Environment, Fault, Kind, Node, POLICIES_MAX, Place,
-    Reader, read_sources, read_syntax,
+    AppendedText, Config, ConfigErrors, ConfigFault, ConfigReader, Environment, MapEntry, NodeKind,
+    POLICIES_MAX, TextSpan, YamlNode, read_sources, read_syntax,
 };
 use std::collections::BTreeMap;
 use std::iter;
@@ -14,7 +14,7 @@ const VERSION_DIGITS: usize = 32;
 
 /// A configuration as text, and what messages call it.
 #[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
+pub struct NamedText<'a> {
     /// What messages call it.
     pub name: &'a str,
     /// What it says.
@@ -23,9 +23,9 @@ pub struct Named<'a> {
 
 /// What a source says: `policies`, `guards` and `routes`, or some of them, or nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct SourcePart<'a> {
     /// The text, and what messages call the source.
-    pub named: Named<'a>,
+    pub named: NamedText<'a>,
     /// Whether the text was translated from another language, so that whatever else it says is left
     /// out. Else it is an error.
     pub is_translated: bool,
@@ -49,11 +49,11 @@ pub struct LeftOut {
 
 /// A file and what its sources say, read as one.
 #[derive(Debug)]
-pub struct Composed {
+pub struct ComposedConfig {
     /// What it means.
     pub config: Config,
     /// Its policies, guards and routes, each kind in the order in which it counts.
-    pub documents: Vec<Document>,
+    pub documents: Vec<ConfigDocument>,
     /// Differs whenever one of the texts does; the same wherever the same is composed.
     pub version: String,
     /// Policies of separable parts that are not among them.
@@ -91,11 +91,11 @@ impl Config {
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
     pub fn compose(
-        own: Named<'_>,
-        parts: &[Part<'_>],
+        own: NamedText<'_>,
+        parts: &[SourcePart<'_>],
         environment: &dyn Environment,
-    ) -> Result<Composed, ConfigErrors> {
-        let mut reader = Reader::new(own.name, own.text, environment);
+    ) -> Result<ComposedConfig, ConfigErrors> {
+        let mut reader = ConfigReader::new(own.name, own.text, environment);
         let mut tree = own_tree(&mut reader, own);
         let mut stack = Stack {
             begins: Vec::new(),
@@ -107,7 +107,7 @@ impl Config {
         }
         let documents = tree.as_ref().map(|tree| stack.documents(tree));
         let config = Self::from_tree(reader, tree, environment)?;
-        Ok(Composed {
+        Ok(ComposedConfig {
             config,
             documents: documents.unwrap_or_default(),
             version: version(own, parts),
@@ -120,11 +120,11 @@ impl Config {
     /// [`Imported::to_yaml`](crate::import::Imported::to_yaml) writes. Of that text nothing but
     /// policies, guards and routes is taken.
     pub fn parse_with_policies(
-        own: Named<'_>,
-        policies: Named<'_>,
+        own: NamedText<'_>,
+        policies: NamedText<'_>,
         environment: &dyn Environment,
     ) -> Result<Self, ConfigErrors> {
-        let part = Part {
+        let part = SourcePart {
             named: policies,
             is_translated: true,
             is_separable: false,
@@ -136,10 +136,10 @@ impl Config {
     /// What a configuration says of its sources, before anything is known of what they say. Only that is
     /// read, and the store that they may share: whatever else is wrong is told once all of it is read.
     pub fn sources_of(
-        own: Named<'_>,
+        own: NamedText<'_>,
         environment: &dyn Environment,
     ) -> Result<Vec<PolicySource>, ConfigErrors> {
-        let mut reader = Reader::new(own.name, own.text, environment);
+        let mut reader = ConfigReader::new(own.name, own.text, environment);
         let Some(tree) = own_tree(&mut reader, own) else {
             return reader.finish().map(|_| Vec::new());
         };
@@ -150,7 +150,7 @@ impl Config {
 }
 
 /// A name for these texts in this order.
-fn version(own: Named<'_>, parts: &[Part<'_>]) -> String {
+fn version(own: NamedText<'_>, parts: &[SourcePart<'_>]) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in iter::once(own.text).chain(parts.iter().map(|part| part.named.text)) {
         // With its length before it, no text can pass for the end of another.
@@ -173,8 +173,8 @@ pub fn digest(text: &str) -> String {
 }
 
 /// A name for each limit of a policy, in order; none of anything else.
-fn limit_digests(document: &Node) -> Vec<String> {
-    let Some(Kind::List(limits)) = document.get("limits").map(|it| &it.kind) else {
+fn limit_digests(document: &YamlNode) -> Vec<String> {
+    let Some(NodeKind::List(limits)) = document.get("limits").map(|it| &it.kind) else {
         return Vec::new();
     };
     let texts = limits.iter().map(json::whole);
@@ -192,7 +192,7 @@ fn limit_digests(document: &Node) -> Vec<String> {
 /// assert!(has_documents("policies: [{"));
 /// ```
 pub fn has_documents(text: &str) -> bool {
-    let nothing = Fault::new("it says nothing");
+    let nothing = ConfigFault::new("it says nothing");
     let (tree, faults) = read_syntax(text, nothing.clone());
     if faults.iter().any(|(_, fault)| *fault != nothing) {
         return true;
@@ -200,21 +200,21 @@ pub fn has_documents(text: &str) -> bool {
     let Some(tree) = tree else {
         return false;
     };
-    if !matches!(tree.kind, Kind::Map(_)) {
-        return !matches!(tree.kind, Kind::Null);
+    if !matches!(tree.kind, NodeKind::Map(_)) {
+        return !matches!(tree.kind, NodeKind::Null);
     }
     let sections = DocumentKind::ALL.iter();
     let mut sections = sections.filter_map(|kind| tree.get(kind.section()));
     sections.any(|section| match &section.kind {
-        Kind::List(items) => !items.is_empty(),
-        Kind::Null => false,
+        NodeKind::List(items) => !items.is_empty(),
+        NodeKind::Null => false,
         // What is no list is refused by whoever reads it.
-        Kind::Text(_) | Kind::Map(_) | Kind::Broken => true,
+        NodeKind::Text(_) | NodeKind::Map(_) | NodeKind::Broken => true,
     })
 }
 
-fn own_tree(reader: &mut Reader<'_>, own: Named<'_>) -> Option<Node> {
-    let nothing = Fault::new("the file says nothing");
+fn own_tree(reader: &mut ConfigReader<'_>, own: NamedText<'_>) -> Option<YamlNode> {
+    let nothing = ConfigFault::new("the file says nothing");
     let nothing = nothing.help("it needs at least `policies`, a list of policies");
     let (tree, faults) = read_syntax(own.text, nothing);
     for (place, fault) in faults {
@@ -234,17 +234,22 @@ struct Stack {
 
 impl Stack {
     /// Adds what `part` says to `tree`.
-    fn add<'a>(&mut self, reader: &mut Reader<'a>, tree: Option<&mut Node>, part: &Part<'a>) {
+    fn add<'a>(
+        &mut self,
+        reader: &mut ConfigReader<'a>,
+        tree: Option<&mut YamlNode>,
+        part: &SourcePart<'a>,
+    ) {
         let by = self.end;
         self.begins.push(by);
         self.end = after(by, part.named.text);
-        reader.go_on_below(Below::new(
+        reader.go_on_below(AppendedText::new(
             by,
             part.named.name,
             part.named.text,
             part.is_trusted,
         ));
-        let nothing = Fault::new("it says nothing");
+        let nothing = ConfigFault::new("it says nothing");
         let (more, faults) = read_syntax(part.named.text, nothing.clone());
         // A source that says nothing has nothing to add, and may have some day.
         for (place, fault) in faults.into_iter().filter(|(_, fault)| *fault != nothing) {
@@ -254,15 +259,15 @@ impl Stack {
             return;
         };
         lower(&mut more, by);
-        let Kind::Map(sections) = more.kind else {
+        let NodeKind::Map(sections) = more.kind else {
             let found = more.noun();
-            let fault = Fault::new(format!("it is {found}; expected a map with `policies`"));
+            let fault = ConfigFault::new(format!("it is {found}; expected a map with `policies`"));
             return reader.error((more.place, String::new()), fault);
         };
         // Without a tree of its own, errors are all that is wanted.
         let mut nowhere = Vec::new();
         let own = match tree.map(|tree| &mut tree.kind) {
-            Some(Kind::Map(own)) => own,
+            Some(NodeKind::Map(own)) => own,
             _ => &mut nowhere,
         };
         for mut section in sections {
@@ -285,21 +290,26 @@ impl Stack {
 
     /// Takes those policies out of `section`, of the part that was added last, that cannot be beside those
     /// in `own`.
-    fn leave_out(&mut self, reader: &mut Reader<'_>, own: &[Entry], section: &mut Entry) {
-        let name = |item: &Node| {
+    fn leave_out(
+        &mut self,
+        reader: &mut ConfigReader<'_>,
+        own: &[MapEntry],
+        section: &mut MapEntry,
+    ) {
+        let name = |item: &YamlNode| {
             let name = item.get(DocumentKind::Policy.name_field());
-            let name = name.and_then(Node::as_text);
+            let name = name.and_then(YamlNode::as_text);
             name.unwrap_or_default().trim().to_owned()
         };
         let own = own.iter().find(|it| it.key.text == section.key.text);
         let own = match own.map(|it| &it.value.kind) {
-            Some(Kind::List(items)) => items.as_slice(),
+            Some(NodeKind::List(items)) => items.as_slice(),
             _ => &[],
         };
-        let Kind::List(items) = &mut section.value.kind else {
+        let NodeKind::List(items) = &mut section.value.kind else {
             return;
         };
-        let taken: BTreeMap<String, Place> = own.iter().map(|it| (name(it), it.place)).collect();
+        let taken: BTreeMap<String, TextSpan> = own.iter().map(|it| (name(it), it.place)).collect();
         let mut room = POLICIES_MAX.saturating_sub(own.len());
         let part = self.begins.len().saturating_sub(1);
         items.retain(|item| {
@@ -317,25 +327,25 @@ impl Stack {
                     return true;
                 }
             };
-            let message = format!("policy {} is left out: {why}", Fault::quote(&policy));
-            reader.warn((item.place, policy.clone()), Fault::new(message));
+            let message = format!("policy {} is left out: {why}", ConfigFault::quote(&policy));
+            reader.warn((item.place, policy.clone()), ConfigFault::new(message));
             self.left_out.push(LeftOut { part, policy, why });
             false
         });
     }
 
     /// The documents of `tree`, which is made of these texts.
-    fn documents(&self, tree: &Node) -> Vec<Document> {
+    fn documents(&self, tree: &YamlNode) -> Vec<ConfigDocument> {
         let mut documents = Vec::new();
         for kind in DocumentKind::ALL {
-            let Some(Kind::List(items)) = tree.get(kind.section()).map(|it| &it.kind) else {
+            let Some(NodeKind::List(items)) = tree.get(kind.section()).map(|it| &it.kind) else {
                 continue;
             };
             for item in items {
-                let name = item.get(kind.name_field()).and_then(Node::as_text);
+                let name = item.get(kind.name_field()).and_then(YamlNode::as_text);
                 let mut json = String::new();
                 json::write(&mut json, item);
-                documents.push(Document {
+                documents.push(ConfigDocument {
                     kind,
                     name: name.unwrap_or_default().trim().to_owned(),
                     part: self.part(item.place),
@@ -349,10 +359,10 @@ impl Stack {
     }
 
     /// The text that a place is in.
-    fn part(&self, place: Place) -> usize {
+    fn part(&self, place: TextSpan) -> usize {
         match place {
-            Place::File { line, .. } => self.begins.partition_point(|begin| *begin < line),
-            Place::Variable(_) => 0,
+            TextSpan::File { line, .. } => self.begins.partition_point(|begin| *begin < line),
+            TextSpan::Variable(_) => 0,
         }
     }
 }
@@ -363,22 +373,22 @@ fn after(line: usize, text: &str) -> usize {
 }
 
 /// What is said of a section that only the file has.
-fn foreign(section: &Entry) -> Fault {
-    let name = Fault::quote(&section.key.text);
-    let fault = Fault::new(format!("{name} is not for a source to say"));
+fn foreign(section: &MapEntry) -> ConfigFault {
+    let name = ConfigFault::quote(&section.key.text);
+    let fault = ConfigFault::new(format!("{name} is not for a source to say"));
     fault
         .help("a source may have `policies`, `guards` and `routes`; the rest belongs into the file")
 }
 
 /// Adds a list to the one that is there already.
-fn append(reader: &mut Reader<'_>, own: &mut Vec<Entry>, section: Entry) {
-    let Entry { key, value } = section;
+fn append(reader: &mut ConfigReader<'_>, own: &mut Vec<MapEntry>, section: MapEntry) {
+    let MapEntry { key, value } = section;
     let items = match value.kind {
-        Kind::List(items) => items,
-        Kind::Null | Kind::Broken => return,
-        Kind::Text(_) | Kind::Map(_) => {
-            let (name, found) = (Fault::quote(&key.text), value.noun());
-            let fault = Fault::new(format!("{name} is {found}; expected a list"));
+        NodeKind::List(items) => items,
+        NodeKind::Null | NodeKind::Broken => return,
+        NodeKind::Text(_) | NodeKind::Map(_) => {
+            let (name, found) = (ConfigFault::quote(&key.text), value.noun());
+            let fault = ConfigFault::new(format!("{name} is {found}; expected a list"));
             let fault = fault.help("write [a, b], or begin each item with `- `");
             return reader.error((value.place, key.text), fault);
         }
@@ -388,37 +398,37 @@ fn append(reader: &mut Reader<'_>, own: &mut Vec<Entry>, section: Entry) {
     }
     match own.iter_mut().find(|it| it.key.text == key.text) {
         Some(written) => match &mut written.value.kind {
-            Kind::List(own) => own.extend(items),
-            Kind::Null => {
-                written.value = Node {
+            NodeKind::List(own) => own.extend(items),
+            NodeKind::Null => {
+                written.value = YamlNode {
                     place: value.place,
-                    kind: Kind::List(items),
+                    kind: NodeKind::List(items),
                 };
             }
             // What is not a list is refused when it is read.
             _ => {}
         },
-        None => own.push(Entry {
+        None => own.push(MapEntry {
             key,
-            value: Node {
+            value: YamlNode {
                 place: value.place,
-                kind: Kind::List(items),
+                kind: NodeKind::List(items),
             },
         }),
     }
 }
 
 /// Moves a node and all that it holds down by so many lines.
-fn lower(node: &mut Node, by: usize) {
+fn lower(node: &mut YamlNode, by: usize) {
     node.place = node.place.lower(by);
     match &mut node.kind {
-        Kind::List(items) => items.iter_mut().for_each(|item| lower(item, by)),
-        Kind::Map(entries) => {
-            for Entry { key, value } in entries {
+        NodeKind::List(items) => items.iter_mut().for_each(|item| lower(item, by)),
+        NodeKind::Map(entries) => {
+            for MapEntry { key, value } in entries {
                 key.place = key.place.lower(by);
                 lower(value, by);
             }
         }
-        Kind::Text(_) | Kind::Null | Kind::Broken => {}
+        NodeKind::Text(_) | NodeKind::Null | NodeKind::Broken => {}
     }
 }

@@ -2,7 +2,7 @@
 
 /// One policy, guard or route of a configuration, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct ConfigDocument {
     /// What it is.
     pub kind: DocumentKind,
     /// What it is called.

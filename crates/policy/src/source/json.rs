@@ -1,34 +1,36 @@
 //! A document as text: JSON, in the order written.
 
-use crate::config::{Kind, Node};
-use crate::mask::{self, Below};
+use crate::config::{NodeKind, YamlNode};
+use crate::mask::{self, MaskScope};
 use std::fmt::Write;
 
 /// The longest number that is written as one: beyond that, readers of JSON disagree.
 const DIGITS_MAX: usize = 15;
 
 /// Writes `node` to `text`, with what is secret in it hidden.
-pub(super) fn write(text: &mut String, node: &Node) {
-    write_below(text, node, Below::Plain);
+pub(super) fn write(text: &mut String, node: &YamlNode) {
+    write_below(text, node, MaskScope::Plain);
 }
 
 /// All of `node`, secrets too: to be compared, and shown to nobody.
-pub(super) fn whole(node: &Node) -> String {
+pub(super) fn whole(node: &YamlNode) -> String {
     let mut text = String::new();
-    write_below(&mut text, node, Below::Open);
+    write_below(&mut text, node, MaskScope::Open);
     text
 }
 
-fn write_below(text: &mut String, node: &Node, below: Below) {
+fn write_below(text: &mut String, node: &YamlNode, below: MaskScope) {
     match &node.kind {
-        Kind::Null | Kind::Broken => text.push_str("null"),
-        Kind::Text(_) if below == Below::Secret => string(text, mask::HIDDEN),
-        Kind::Text(value) if is_bare(value) => text.push_str(value),
-        Kind::Text(value) => match mask::without_user(value).filter(|_| below != Below::Open) {
-            Some(without) => string(text, &without),
-            None => string(text, value),
-        },
-        Kind::List(items) => {
+        NodeKind::Null | NodeKind::Broken => text.push_str("null"),
+        NodeKind::Text(_) if below == MaskScope::Secret => string(text, mask::HIDDEN),
+        NodeKind::Text(value) if is_bare(value) => text.push_str(value),
+        NodeKind::Text(value) => {
+            match mask::without_user(value).filter(|_| below != MaskScope::Open) {
+                Some(without) => string(text, &without),
+                None => string(text, value),
+            }
+        }
+        NodeKind::List(items) => {
             text.push('[');
             for (nth, item) in items.iter().enumerate() {
                 text.push_str(if nth > 0 { ", " } else { "" });
@@ -36,7 +38,7 @@ fn write_below(text: &mut String, node: &Node, below: Below) {
             }
             text.push(']');
         }
-        Kind::Map(entries) => {
+        NodeKind::Map(entries) => {
             text.push('{');
             let lists_secrets = mask::lists_secrets(|field| node.get(field)?.as_text());
             for (nth, entry) in entries.iter().enumerate() {

@@ -15,8 +15,8 @@ mod compose;
 mod document;
 mod json;
 
-pub use compose::{Composed, LeftOut, Named, Part, digest, has_documents};
-pub use document::{Document, DocumentKind};
+pub use compose::{ComposedConfig, LeftOut, NamedText, SourcePart, digest, has_documents};
+pub use document::{ConfigDocument, DocumentKind};
 
 use crate::config::{Secret, StoreSettings};
 use crate::route::UpstreamTls;
@@ -49,12 +49,12 @@ pub enum PolicyOrigin {
         /// What is presented as a bearer token.
         token: Option<Secret>,
         /// Whose language it speaks.
-        format: Format,
+        format: DocumentFormat,
         /// How TLS is spoken to it.
         tls: UpstreamTls,
     },
     /// On a shelf, each document by its name.
-    Shelf(Shelf),
+    Shelf(DocumentStoreSettings),
     /// In hashes of Redis, as `FluxGate` keeps its rule sets.
     RuleSets(Box<RuleSets>),
     /// In a collection of `MongoDB`, as `FluxGate` keeps its rules.
@@ -63,7 +63,7 @@ pub enum PolicyOrigin {
 
 /// Where texts are kept by name, with a version for all of them, and may be written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shelf {
+pub struct DocumentStoreSettings {
     /// Where it is.
     pub place: ShelfPlace,
     /// Whether it may be written to from here.
@@ -81,7 +81,7 @@ pub enum ShelfPlace {
         key: String,
     },
     /// In etcd, a text in each key.
-    Etcd(Box<Etcd>),
+    Etcd(Box<EtcdSource>),
     /// In a document of `MongoDB`, all texts in it.
     MongoDb(Box<MongoDocuments>),
 }
@@ -104,7 +104,7 @@ pub struct Keeper {
     /// The document to serve while the keeper has never been reached.
     pub fallback: Option<String>,
     /// Whose language it speaks.
-    pub format: Format,
+    pub format: DocumentFormat,
     /// How TLS is spoken to it.
     pub tls: UpstreamTls,
 }
@@ -144,7 +144,7 @@ pub struct MongoDocuments {
 
 /// etcd, as its JSON gateway is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Etcd {
+pub struct EtcdSource {
     /// Where its members are: `http://` or `https://`. They are asked in turn until one answers.
     pub endpoints: Vec<String>,
     /// What its keys begin with.
@@ -159,7 +159,7 @@ pub struct Etcd {
 
 /// Whose language a document is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum DocumentFormat {
     /// Ours.
     #[default]
     Tidegate,
@@ -201,7 +201,7 @@ impl PolicySource {
     pub fn is_fluxgate(&self) -> bool {
         match &self.origin {
             PolicyOrigin::RuleSets(_) | PolicyOrigin::MongoDb(_) => true,
-            PolicyOrigin::Http { format, .. } => *format == Format::Fluxgate,
+            PolicyOrigin::Http { format, .. } => *format == DocumentFormat::Fluxgate,
             PolicyOrigin::Keeper(_) | PolicyOrigin::Shelf(_) => false,
         }
     }
@@ -218,7 +218,7 @@ impl PolicySource {
     }
 }
 
-impl Shelf {
+impl DocumentStoreSettings {
     /// Where it is, in a word, for labels and logs.
     pub fn kind(&self) -> &'static str {
         match self.place {
@@ -286,11 +286,11 @@ mod tests {
     use super::PolicySource;
     use crate::Config;
     use crate::config::NoEnvironment;
-    use crate::source::Named;
+    use crate::source::NamedText;
 
     fn source(text: &str) -> PolicySource {
         let text = format!("sources: [{{ {text} }}]");
-        let own = Named {
+        let own = NamedText {
             name: "x",
             text: &text,
         };

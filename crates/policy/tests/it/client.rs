@@ -1,6 +1,6 @@
 //! Who asks: addresses behind proxies, identities from everywhere, and whose word counts.
 
-use tidegate_policy::client::{Asking, Client, Identity};
+use tidegate_policy::client::{Client, ClientIdentity, RequestFacts};
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::{Config, Request, Scratch};
 
@@ -12,8 +12,8 @@ fn asking<'a>(
     peer: &str,
     headers: &'a [(&'a str, &'a str)],
     path: &'a str,
-) -> Asking<'a, &'a [(&'a str, &'a str)]> {
-    Asking {
+) -> RequestFacts<'a, &'a [(&'a str, &'a str)]> {
+    RequestFacts {
         peer: peer.parse().ok(),
         headers,
         path: Some(path),
@@ -28,7 +28,7 @@ fn address(client: &Client, peer: &str, headers: &[(&str, &str)]) -> String {
         .map_or_else(|| "unknown".to_owned(), |ip| ip.to_string())
 }
 
-fn attribute<'i>(identity: &'i Identity<'_>, name: &str) -> Option<&'i str> {
+fn attribute<'i>(identity: &'i ClientIdentity<'_>, name: &str) -> Option<&'i str> {
     let found = identity.attributes.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| &**value)
 }

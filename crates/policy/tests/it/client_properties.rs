@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::IpAddr;
-use tidegate_policy::client::{Asking, Client};
+use tidegate_policy::client::{Client, RequestFacts};
 
 const CONFIG: &str = "
 trusted_proxies: [10.0.0.0/8, \"fd00::/8\"]
@@ -19,7 +19,7 @@ fn client() -> Client {
 
 fn address(headers: &[(&str, &str)], peer: IpAddr) -> Option<IpAddr> {
     let client = client();
-    let asking = Asking {
+    let asking = RequestFacts {
         peer: Some(peer),
         headers,
         path: None,
@@ -115,7 +115,7 @@ proptest! {
     ) {
         let client = client();
         let headers: Vec<(&str, &str)> = lines.iter().map(|(n, v)| (*n, v.as_str())).collect();
-        let asking = Asking { peer, headers: &headers[..], path: Some(&path), now: &|| 0 };
+        let asking = RequestFacts { peer, headers: &headers[..], path: Some(&path), now: &|| 0 };
         let identity = client.identify(&asking);
         prop_assert!((1..=100).contains(&identity.cost));
         prop_assert_eq!(identity.ip.is_some(), peer.is_some());

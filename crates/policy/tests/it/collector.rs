@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tidegate_policy::Config;
 use tidegate_policy::config::NoEnvironment;
-use tidegate_policy::guard::{Guard, Origin};
+use tidegate_policy::guard::{Guard, ListOrigin};
 
 /// All that its variables can say something of, written otherwise.
 const WHOLE: &str = "
@@ -49,7 +49,7 @@ fn guard<'a>(config: &'a Config, name: &str) -> &'a Guard {
 
 fn set_of<'a>(config: &'a Config, name: &str) -> &'a str {
     match &guard(config, name).origin {
-        Origin::Redis { set, .. } => set,
+        ListOrigin::Redis { set, .. } => set,
         other => panic!("{other:?}"),
     }
 }

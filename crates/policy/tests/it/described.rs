@@ -9,7 +9,7 @@ use tidegate_policy::config::NoEnvironment;
 use tidegate_policy::matching::{DescriptorPattern, KeyRules, ValuePattern};
 use tidegate_policy::respond::RlsHeaders;
 use tidegate_policy::{
-    Config, Descriptor, Evaluate, Hits, KeyPart, Policy, Request, Reserving, Scratch,
+    Config, Descriptor, DescriptorHits, Evaluate, KeyPart, Policy, Request, ReserveRules, Scratch,
 };
 
 fn parse(text: &str) -> Config {
@@ -20,7 +20,7 @@ fn parse(text: &str) -> Config {
 fn met(policy: &Policy, entries: &[(&str, &str)]) -> Vec<String> {
     let descriptors = [Descriptor {
         entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     }];
     let request = Request::new().descriptors(&descriptors);
@@ -92,7 +92,7 @@ fn quotas_and_answers_to_envoy_arrive() {
 fn reservations_are_taken_where_it_is_said() {
     let config = everything();
     let llm = config.policy(Some("llm")).unwrap();
-    let told = Reserving {
+    let told = ReserveRules {
         default_ttl: Duration::from_mins(1),
         max_ttl: Duration::from_mins(5),
     };
@@ -112,7 +112,7 @@ fn reservations_are_taken_where_it_is_said() {
         let text = format!(
             "policies: [{{ name: p, reserve: {written}, limits: [{{ name: l, rate: 1/s }}] }}]"
         );
-        let expected = Reserving {
+        let expected = ReserveRules {
             default_ttl: Duration::from_secs(default_ttl),
             max_ttl: Duration::from_secs(max_ttl),
         };

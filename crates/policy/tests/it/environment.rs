@@ -1,8 +1,8 @@
 //! Variables, files, overrides, secrets.
 
 use crate::good::{EVERYTHING, everything};
-use tidegate_policy::config::{NoEnvironment, Problem, overrides};
-use tidegate_policy::{Config, Tag};
+use tidegate_policy::config::{ConfigProblem, NoEnvironment, overrides};
+use tidegate_policy::{Config, SlotTag};
 
 const SMALL: &str = "policies: [{ name: p, limits: [{ name: l, rate: \"${RATE:-1/s}\" }] }]";
 
@@ -53,7 +53,7 @@ fn overrides_win_over_the_file() {
     );
     assert_eq!(config.store.timeout.as_millis(), 50);
     assert_eq!(config.store.target.to_string(), "redis://:***@db:6379");
-    assert_eq!(config.store.target.redis().unwrap().tag, Tag::Policy);
+    assert_eq!(config.store.target.redis().unwrap().tag, SlotTag::Policy);
     assert_eq!(config.store.key_secret.unwrap().expose(), "${b");
     assert_eq!(
         config.store.max_keys, 1_000_000,
@@ -174,7 +174,7 @@ policies:
 ";
     let variables = [("RATE", "fast"), ("OTHER", "fast")];
     let errors = Config::parse(text, "x", &set(&variables)).unwrap_err();
-    let lines: Vec<_> = errors.problems().iter().map(Problem::line).collect();
+    let lines: Vec<_> = errors.problems().iter().map(ConfigProblem::line).collect();
     // Another variable, and values that are written, are mistakes of their own.
     assert_eq!(lines, [Some(5), Some(7), Some(8), Some(9)], "{errors}");
     assert!(

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Align, Mode};
 use tidegate_policy::alerts::{AlertFormat, AlertKind};
-use tidegate_policy::config::{Environment, Layout, LocalShare, NoEnvironment, RedisMode};
+use tidegate_policy::config::{Environment, LayoutWord, LocalShare, NoEnvironment, RedisMode};
 use tidegate_policy::traces::Sample;
 use tidegate_policy::{
-    Charge, Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template, ToldLimit,
+    ChargeTime, Config, Evaluate, KeyPart, Limit, Missing, OnFailure, SlotTag, Template, ToldLimit,
 };
 
 /// Every field of the language, once.
@@ -92,7 +92,7 @@ fn defaults_are_as_documented() {
     assert_eq!(limit.missing, Missing::Address);
     assert_eq!(limit.algorithm, Algorithm::TokenBucket);
     assert_eq!(limit.mode, Mode::Enforce);
-    assert_eq!(limit.charge, Charge::IfFits);
+    assert_eq!(limit.charge, ChargeTime::IfFits);
     assert_eq!((limit.waiting, limit.refundable), (None, false));
     assert_eq!(limit.on_failure, None);
     assert_eq!(limit.bands[0].quota.capacity(), 10);
@@ -117,12 +117,12 @@ fn what_is_charged_even_if_refused_goes_down_by_the_amount_of_each_band() {
     };
     let read: Vec<_> = policy.limits.iter().map(overdrafts).collect();
     let expected = [
-        (Charge::EvenIfRefused, vec![10, 1000]),
+        (ChargeTime::EvenIfRefused, vec![10, 1000]),
         // As much as a log can hold.
-        (Charge::EvenIfRefused, vec![0]),
-        (Charge::EvenIfRefused, vec![3]),
-        (Charge::Always, vec![0]),
-        (Charge::IfFits, vec![0]),
+        (ChargeTime::EvenIfRefused, vec![0]),
+        (ChargeTime::EvenIfRefused, vec![3]),
+        (ChargeTime::Always, vec![0]),
+        (ChargeTime::IfFits, vec![0]),
     ];
     assert_eq!(read, expected);
     // Limits that requests bring are charged as the policy says.
@@ -171,7 +171,7 @@ fn every_field_arrives() {
     assert_eq!(condition.clients[0].to_string(), "203.0.113.0/24");
     assert_eq!(limit.conditions.len(), 2);
     assert_eq!(limit.on_failure, Some(OnFailure::Deny));
-    assert_eq!(limit.charge, Charge::Always);
+    assert_eq!(limit.charge, ChargeTime::Always);
     let [burst, hourly] = limit.bands.as_slice() else {
         panic!("two bands")
     };
@@ -363,8 +363,11 @@ fn the_store_arrives(config: &Config) {
     assert_eq!((redis.connections, redis.retries), (2, 2));
     assert_eq!(redis.connect_timeout, Duration::from_millis(500));
     assert!(redis.required_at_start);
-    assert_eq!((redis.prefix.as_str(), redis.tag), ("limits:", Tag::Policy));
-    assert_eq!((redis.layout, redis.deny_cache), (Layout::Open, 5_000));
+    assert_eq!(
+        (redis.prefix.as_str(), redis.tag),
+        ("limits:", SlotTag::Policy)
+    );
+    assert_eq!((redis.layout, redis.deny_cache), (LayoutWord::Open, 5_000));
     let templates: Vec<Option<&str>> = config
         .policies
         .iter()
@@ -389,8 +392,14 @@ fn a_store_has_defaults() {
         (0, 2, 1)
     );
     assert_eq!(redis.connect_timeout, Duration::from_secs(1));
-    assert_eq!((redis.prefix.as_str(), redis.tag), ("tg:", Tag::Subject));
-    assert_eq!((redis.layout, redis.deny_cache), (Layout::Packed, 100_000));
+    assert_eq!(
+        (redis.prefix.as_str(), redis.tag),
+        ("tg:", SlotTag::Subject)
+    );
+    assert_eq!(
+        (redis.layout, redis.deny_cache),
+        (LayoutWord::Packed, 100_000)
+    );
     assert!(!redis.required_at_start && redis.tls.is_none() && redis.password.is_none());
 }
 

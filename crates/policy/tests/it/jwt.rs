@@ -4,8 +4,8 @@
 use crate::good::{Files, key_file};
 use serde_json::Value;
 use std::net::IpAddr;
-use tidegate_policy::client::{Asking, Client};
-use tidegate_policy::guard::{GuardScratch, List, Origin, Outcome};
+use tidegate_policy::client::{Client, RequestFacts};
+use tidegate_policy::guard::{GuardMembers, GuardOutcome, GuardScratch, ListOrigin};
 use tidegate_policy::limit::AddressRules;
 use tidegate_policy::{Config, Request};
 
@@ -49,7 +49,7 @@ fn token(name: &str) -> String {
 /// The user, or `!` and why the token was refused.
 fn ask(client: &Client, headers: &[(&str, &str)], peer: &str, now: u64) -> String {
     let now = || now;
-    let identity = client.identify(&Asking {
+    let identity = client.identify(&RequestFacts {
         peer: peer.parse::<IpAddr>().ok(),
         headers,
         path: None,
@@ -235,7 +235,7 @@ fn claims_are_text_numbers_and_flags() {
     let client = client("{ secret_file: secret }");
     let value = format!("bearer  {}", token("HS256"));
     let headers = [("Authorization", value.as_str())];
-    let identity = client.identify(&Asking {
+    let identity = client.identify(&RequestFacts {
         peer: None,
         headers: &headers[..],
         path: None,
@@ -321,7 +321,7 @@ fn the_time_is_asked_only_for_a_token_that_has_one() {
     let client = client("{ secret_file: secret }");
     let value = format!("Bearer {}", token("no-times"));
     let headers = [("authorization", value.as_str())];
-    let identity = client.identify(&Asking {
+    let identity = client.identify(&RequestFacts {
         peer: None,
         headers: &headers[..],
         path: None,
@@ -339,7 +339,7 @@ fn nothing_shows_the_secret() {
 
 /// What guards decide of a request with these values of `Authorization`, and with a query that counts where
 /// no token does.
-fn guarded(guards: &str, values: &[&str]) -> Outcome {
+fn guarded(guards: &str, values: &[&str]) -> GuardOutcome {
     let text = format!(
         "
 client:
@@ -352,7 +352,7 @@ policies: [{{ name: p, limits: [{{ name: l, rate: 1/s }}] }}]
     );
     let config = Config::parse(&text, "x", &Files).unwrap_or_else(|errors| panic!("{errors}"));
     let headers: Vec<_> = values.iter().map(|it| ("authorization", *it)).collect();
-    let identity = config.client.identify(&Asking {
+    let identity = config.client.identify(&RequestFacts {
         peer: None,
         headers: &headers[..],
         path: Some("/?user=bob&team=red"),
@@ -366,13 +366,13 @@ policies: [{{ name: p, limits: [{{ name: l, rate: 1/s }}] }}]
         user: identity.user.as_deref(),
         ..Request::new().attributes(&attributes)
     };
-    let lists: Vec<List> = config
+    let lists: Vec<GuardMembers> = config
         .guards
         .iter()
         .map(|guard| match &guard.origin {
-            Origin::List(members) => {
+            ListOrigin::List(members) => {
                 let rules = AddressRules::default();
-                List::new(&guard.subject, rules, members.iter())
+                GuardMembers::new(&guard.subject, rules, members.iter())
             }
             other => panic!("{other:?}"),
         })
@@ -400,11 +400,11 @@ fn a_second_authorization_hid_a_token_from_the_guards_that_refuse_by_its_claims(
             &[&good, ""],
             &many,
         ] {
-            assert_eq!(guarded(guard, values), Outcome::Refuse(0), "{guard}");
+            assert_eq!(guarded(guard, values), GuardOutcome::Refuse(0), "{guard}");
         }
         // What nobody believes says nothing.
         for values in [&[bad.as_str(), &bad][..], &[basic, basic], &[]] {
-            assert_eq!(guarded(guard, values), Outcome::Pass, "{guard}");
+            assert_eq!(guarded(guard, values), GuardOutcome::Pass, "{guard}");
         }
     }
     // And nobody is exempt by one of several.
@@ -412,9 +412,9 @@ fn a_second_authorization_hid_a_token_from_the_guards_that_refuse_by_its_claims(
         "{ name: g, exempt: user, list: [ann] }",
         "{ name: g, exempt: 'attr:team', list: [blue] }",
     ] {
-        assert_eq!(guarded(exempts, &[&good]), Outcome::Exempt(0));
+        assert_eq!(guarded(exempts, &[&good]), GuardOutcome::Exempt(0));
         for values in [[good.as_str(), &good], [&good, &bad]] {
-            assert_eq!(guarded(exempts, &values), Outcome::Pass, "{exempts}");
+            assert_eq!(guarded(exempts, &values), GuardOutcome::Pass, "{exempts}");
         }
     }
 }

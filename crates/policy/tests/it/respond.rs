@@ -2,8 +2,10 @@
 
 use crate::good::everything;
 use tidegate_policy::config::NoEnvironment;
-use tidegate_policy::respond::{Dialect, LimitCounts, Names, Profile, Reset, Respond, XField};
-use tidegate_policy::{Config, Policy, Reason};
+use tidegate_policy::respond::{
+    Dialect, LimitHeaderValue, NameVisibility, Profile, ResetFormat, Respond, XField,
+};
+use tidegate_policy::{AnswerReason, Config, Policy};
 
 fn policy(text: &str) -> Policy {
     let config = Config::parse(text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
@@ -26,7 +28,7 @@ fn nothing_written_is_the_default() {
     assert_eq!(plain.respond(), &Respond::default());
     assert_eq!(respond("{ profile: default }"), Respond::default());
     assert_eq!(plain.respond().correlation, "x-correlation-id");
-    assert_eq!(plain.respond().names, Names::Shown);
+    assert_eq!(plain.respond().names, NameVisibility::Shown);
     assert!(plain.respond().retry_after);
     assert!(plain.limits[0].refusal.is_none());
 }
@@ -112,13 +114,16 @@ policies:
 ",
     );
     let respond = policy.respond();
-    let blocked = respond.refusal_for(Reason::Blocked);
+    let blocked = respond.refusal_for(AnswerReason::Blocked);
     assert_eq!((blocked.status, blocked.message.as_ref()), (402, None));
     assert_eq!(blocked.body.as_str(), "{status} {message}");
-    let blacklisted = respond.refusal_for(Reason::Blacklisted);
+    let blacklisted = respond.refusal_for(AnswerReason::Blacklisted);
     assert_eq!(blacklisted.status, 403);
     assert_eq!(blacklisted.message.as_ref().unwrap().as_str(), "Go away");
-    assert_eq!(respond.refusal_for(Reason::Limited), &*respond.refusal);
+    assert_eq!(
+        respond.refusal_for(AnswerReason::Limited),
+        &*respond.refusal
+    );
 }
 
 #[test]
@@ -167,7 +172,10 @@ policies:
         (429, &None)
     );
     assert_eq!(respond.correlation, "x-trace-id");
-    assert_eq!((respond.names, respond.retry_after), (Names::Hidden, false));
+    assert_eq!(
+        (respond.names, respond.retry_after),
+        (NameVisibility::Hidden, false)
+    );
 }
 
 #[test]
@@ -183,8 +191,8 @@ fn every_field_of_respond_arrives() {
         XField::Type,
     ];
     assert_eq!(all.x_ratelimit.fields, fields);
-    assert_eq!(all.x_ratelimit.limit, LimitCounts::PerSecond);
-    assert_eq!(all.x_ratelimit.reset, Reset::Delta);
+    assert_eq!(all.x_ratelimit.limit, LimitHeaderValue::PerSecond);
+    assert_eq!(all.x_ratelimit.reset, ResetFormat::Delta);
     assert_eq!(all.refusal.status, 430);
     assert_eq!(all.correlation, "x-request-id");
     assert_eq!(
@@ -194,7 +202,7 @@ fn every_field_of_respond_arrives() {
 
     let api = config.policy(Some("api")).unwrap();
     assert_eq!(api.respond().headers, [Dialect::XRateLimit]);
-    assert_eq!(api.respond().names, Names::Hidden);
+    assert_eq!(api.respond().names, NameVisibility::Hidden);
     assert_eq!(api.respond().correlation, "x-request-id");
     let own = api.limits[0].refusal.as_ref().unwrap();
     assert_eq!((own.status, own.content_type.as_str()), (402, "text/html"));

@@ -5,7 +5,9 @@ use std::time::Duration;
 use tidegate_core::Quota;
 use tidegate_policy::config::{NoEnvironment, explain};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::route::{Balance, Carried, HostHeader, Http2, MessageBounds, Refund, Scheme};
+use tidegate_policy::route::{
+    Balance, HostHeader, Http2Use, MessageBounds, RefundRule, RoutePolicy, UpstreamScheme,
+};
 use tidegate_policy::{Config, Request, Scratch};
 
 const POLICIES: &str = "
@@ -24,7 +26,7 @@ fn config(routes: &str) -> Config {
     Config::from_yaml(&text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn carried(config: &Config, id: &str) -> Option<Carried> {
+fn carried(config: &Config, id: &str) -> Option<RoutePolicy> {
     let route = config.routes.iter().find(|route| route.id == id);
     route.unwrap().policy.clone()
 }
@@ -48,11 +50,11 @@ fn every_field_of_a_route_arrives() {
     let [first, second] = orders.upstreams.as_slice() else {
         panic!("{:?}", orders.upstreams)
     };
-    assert_eq!((first.scheme, first.weight), (Scheme::Http, 1));
+    assert_eq!((first.scheme, first.weight), (UpstreamScheme::Http, 1));
     assert_eq!(first.authority(), "127.0.0.1:9001");
     assert_eq!(second.to_string(), "https://b.internal:9443/v1");
     assert_eq!((second.prefix.as_str(), second.weight), ("/v1", 2));
-    assert_eq!(second.http2, Http2::Auto);
+    assert_eq!(second.http2, Http2Use::Auto);
     assert_eq!(orders.tls.ca.as_ref().unwrap().expose(), "from a file");
     assert_eq!(orders.tls.server_name.as_deref(), Some("orders.internal"));
     assert!(orders.tls.identity.is_some());
@@ -71,7 +73,7 @@ fn every_field_of_a_route_arrives() {
     assert_eq!(orders.timeouts.connect, Duration::from_secs(1));
     assert_eq!(orders.timeouts.response, Duration::from_secs(30));
     assert_eq!(orders.timeouts.idle, Duration::from_mins(2));
-    assert_eq!(orders.refund, Refund::Unreached);
+    assert_eq!(orders.refund, RefundRule::Unreached);
     assert_eq!((orders.retries, orders.body_bytes), (2, Some(1 << 20)));
     assert_eq!(orders.host, HostHeader::Upstream);
     assert_eq!(orders.strip_prefix.as_deref(), Some("/api"));
@@ -84,7 +86,7 @@ fn every_field_of_a_route_arrives() {
     assert_eq!(messages.policy.as_ref().unwrap().name, "consumers");
     assert_eq!(messages.bounds.message_bytes, Some(10 << 20));
 
-    assert_eq!(rest.upstreams[0].scheme, Scheme::H2c);
+    assert_eq!(rest.upstreams[0].scheme, UpstreamScheme::H2c);
     assert_eq!(
         (rest.upstreams[0].host.as_str(), rest.upstreams[0].port),
         ("::1", 9002)
@@ -106,14 +108,14 @@ fn a_route_has_defaults() {
     assert_eq!(route.upstreams[0].authority(), "a");
     assert_eq!(
         (route.balance, route.refund),
-        (Balance::RoundRobin, Refund::Never)
+        (Balance::RoundRobin, RefundRule::Never)
     );
     assert_eq!((route.retries, route.body_bytes), (1, Some(10 << 20)));
     assert_eq!(route.host, HostHeader::Keep);
     assert_eq!(route.eject.unwrap().failures, 5);
     assert_eq!(route.upgrades, ["websocket"]);
     assert_eq!(route.timeouts.connect.as_secs(), 2);
-    let first = Carried {
+    let first = RoutePolicy {
         name: "api".to_owned(),
         index: 0,
     };

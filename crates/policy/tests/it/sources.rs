@@ -1,14 +1,15 @@
 //! Sources of policy: how they are written, and what is composed of what they say.
 
 use std::time::Duration;
-use tidegate_policy::config::{Environment, NoEnvironment, Problem};
+use tidegate_policy::config::{ConfigProblem, Environment, NoEnvironment};
 use tidegate_policy::source::{
-    Composed, DocumentKind, Format, Named, Part, PolicyOrigin, PolicySource, Shelf, ShelfPlace,
+    ComposedConfig, DocumentFormat, DocumentKind, DocumentStoreSettings, NamedText, PolicyOrigin,
+    PolicySource, ShelfPlace, SourcePart,
 };
 use tidegate_policy::{Config, ConfigErrors};
 
 fn sources(text: &str) -> Result<Vec<PolicySource>, ConfigErrors> {
-    let own = Named {
+    let own = NamedText {
         name: "own.yaml",
         text,
     };
@@ -17,17 +18,17 @@ fn sources(text: &str) -> Result<Vec<PolicySource>, ConfigErrors> {
     })
 }
 
-fn part<'a>(name: &'a str, text: &'a str) -> Part<'a> {
-    Part {
-        named: Named { name, text },
+fn part<'a>(name: &'a str, text: &'a str) -> SourcePart<'a> {
+    SourcePart {
+        named: NamedText { name, text },
         is_translated: false,
         is_separable: false,
         is_trusted: false,
     }
 }
 
-fn compose(own: &str, parts: &[Part<'_>]) -> Result<Composed, ConfigErrors> {
-    let own = Named {
+fn compose(own: &str, parts: &[SourcePart<'_>]) -> Result<ComposedConfig, ConfigErrors> {
+    let own = NamedText {
         name: "own.yaml",
         text: own,
     };
@@ -68,7 +69,7 @@ sources:
     assert_eq!(keeper.password.as_ref().unwrap().expose(), "hush");
     assert_eq!(
         (keeper.policy.as_str(), keeper.format),
-        ("traefik", Format::TraefikPlugin)
+        ("traefik", DocumentFormat::TraefikPlugin)
     );
     assert_eq!(
         (sources[0].refresh, sources[0].timeout),
@@ -80,7 +81,7 @@ sources:
     );
     let writable: Vec<bool> = sources.iter().map(PolicySource::is_writable).collect();
     assert_eq!(writable, [false, false, true, false, true]);
-    let PolicyOrigin::Shelf(Shelf {
+    let PolicyOrigin::Shelf(DocumentStoreSettings {
         place: ShelfPlace::Redis { redis, key },
         ..
     }) = &sources[2].origin
@@ -194,7 +195,7 @@ policies:
 #[test]
 fn the_version_is_that_of_the_texts_and_of_nothing_else() {
     let (a, b) = (policy("a"), policy("b"));
-    let version = |own: &str, parts: &[Part<'_>]| compose(own, parts).unwrap().version;
+    let version = |own: &str, parts: &[SourcePart<'_>]| compose(own, parts).unwrap().version;
     let whole = version(&policy("own"), &[part("one", &a), part("two", &b)]);
     assert_eq!(
         whole,
@@ -215,7 +216,7 @@ fn what_is_wrong_is_told_by_the_source_and_its_line() {
     let places: Vec<_> = errors
         .problems()
         .iter()
-        .map(|it: &Problem| (it.file().to_owned(), it.line()))
+        .map(|it: &ConfigProblem| (it.file().to_owned(), it.line()))
         .collect();
     let two = |line| ("two".to_owned(), Some(line));
     assert_eq!(places, [two(3), two(4)], "{errors}");
@@ -230,7 +231,7 @@ fn what_is_wrong_is_told_by_the_source_and_its_line() {
 #[test]
 fn texts_that_cannot_be_read_are_told_of_all_at_once() {
     let errors = compose("policies: [", &[part("one", "{"), part("two", "- a")]).unwrap_err();
-    let files: Vec<&str> = errors.problems().iter().map(Problem::file).collect();
+    let files: Vec<&str> = errors.problems().iter().map(ConfigProblem::file).collect();
     assert_eq!(files, ["own.yaml", "one", "two"], "{errors}");
 }
 
@@ -248,7 +249,7 @@ fn a_source_may_say_nothing_and_nothing_is_what_it_adds() {
 #[test]
 fn what_a_source_says_cannot_refer_to_what_this_process_knows() {
     let text = policy("${SECRET}");
-    let own = Named {
+    let own = NamedText {
         name: "own.yaml",
         text: &policy("own"),
     };
@@ -260,7 +261,7 @@ fn what_a_source_says_cannot_refer_to_what_this_process_knows() {
         "{errors}"
     );
     assert!(!errors.contains("hush"), "{errors}");
-    let trusted = Part {
+    let trusted = SourcePart {
         is_trusted: true,
         ..part("one", &text)
     };
@@ -299,7 +300,7 @@ fn certificates_are_for_sources_that_speak_tls() {
     }
     let read = |text: &str| {
         let name = "own.yaml";
-        Config::sources_of(Named { name, text }, &Files)
+        Config::sources_of(NamedText { name, text }, &Files)
     };
     let all = "
 sources:
@@ -312,7 +313,7 @@ sources:
         let tls = match &source.origin {
             PolicyOrigin::Keeper(keeper) => &keeper.tls,
             PolicyOrigin::Http { tls, .. } => tls,
-            PolicyOrigin::Shelf(Shelf {
+            PolicyOrigin::Shelf(DocumentStoreSettings {
                 place: ShelfPlace::Etcd(etcd),
                 ..
             }) => &etcd.tls,

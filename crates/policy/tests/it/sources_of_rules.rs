@@ -3,11 +3,13 @@
 use std::time::Duration;
 use tidegate_policy::config::NoEnvironment;
 use tidegate_policy::import::fluxgate_rules;
-use tidegate_policy::source::{Named, Part, PolicyOrigin, PolicySource, Shelf, ShelfPlace};
+use tidegate_policy::source::{
+    DocumentStoreSettings, NamedText, PolicyOrigin, PolicySource, ShelfPlace, SourcePart,
+};
 use tidegate_policy::{Config, ConfigErrors};
 
 fn sources(text: &str) -> Result<Vec<PolicySource>, ConfigErrors> {
-    let own = Named {
+    let own = NamedText {
         name: "own.yaml",
         text,
     };
@@ -71,7 +73,7 @@ fn documents_of_ours_are_told_from_rules_and_can_be_written_to() {
     let text = "sources: [{ mongodb: { url: 'mongodb://ann:hunter2@db', database: limits, documents: ours } },
                           { name: b, mongodb: { url: 'mongodb://db', database: c, documents: d, writable: false, refresh: 1s } }]";
     let sources = sources(text).expect("it is right");
-    let PolicyOrigin::Shelf(Shelf {
+    let PolicyOrigin::Shelf(DocumentStoreSettings {
         place: ShelfPlace::MongoDb(place),
         ..
     }) = &sources[0].origin
@@ -148,15 +150,15 @@ fn a_rule_set_that_is_called_as_a_policy_of_the_file_is_told_with_both_places() 
             r#"{{ "ruleSetId": "{set}", "id": "a", "bands": [{{ "windowSeconds": 1, "capacity": 5 }}] }}"#
         )
     };
-    let own = Named {
+    let own = NamedText {
         name: "own.yaml",
         text: "policies: [{ name: web, limits: [{ name: all, rate: 1/s }] }]",
     };
     let compose = |sets: &[&str]| {
         let rules: Vec<String> = sets.iter().map(|set| rule(set)).collect();
         let rules = fluxgate_rules("redis", &rules.join("\n")).expect("they are right");
-        let part = Part {
-            named: Named {
+        let part = SourcePart {
+            named: NamedText {
                 name: "redis, translated",
                 text: &rules.to_part(),
             },

@@ -2,7 +2,7 @@
 
 use super::alert::Alert;
 use super::messenger::Messenger;
-use crate::errand::Errand;
+use crate::errand::HttpFetch;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -29,12 +29,12 @@ const ANSWER_MAX: usize = 16 * 1_024;
 
 /// Rings when something needs a person. Clones are cheap, and ringing never waits.
 #[derive(Clone)]
-pub(crate) struct Bell {
-    wire: Option<Arc<Wire>>,
+pub(crate) struct AlertSender {
+    wire: Option<Arc<AlertQueue>>,
     metrics: AlertMetrics,
 }
 
-struct Wire {
+struct AlertQueue {
     on: Vec<AlertKind>,
     repeat: Duration,
     queue: mpsc::Sender<Alert>,
@@ -47,7 +47,7 @@ pub(crate) struct AlertMetrics(Family<[(&'static str, &'static str); 2], Counter
 
 // === impl Bell ===
 
-impl Bell {
+impl AlertSender {
     /// One that nobody hears.
     pub(crate) fn silent() -> Self {
         Self {
@@ -63,10 +63,10 @@ impl Bell {
         metrics: AlertMetrics,
     ) -> Result<(Self, Messenger), String> {
         let tls = UpstreamTls::default();
-        let errand = Errand::to(alerts.webhook.expose(), &tls, alerts.timeout, ANSWER_MAX);
+        let errand = HttpFetch::to(alerts.webhook.expose(), &tls, alerts.timeout, ANSWER_MAX);
         let errand = errand.map_err(|why| format!("`alerts.webhook`: {why}"))?;
         let (queue, queued) = mpsc::channel(QUEUE);
-        let wire = Wire {
+        let wire = AlertQueue {
             on: alerts.on.clone(),
             repeat: alerts.repeat,
             queue,
@@ -114,7 +114,7 @@ impl Bell {
     }
 }
 
-impl Wire {
+impl AlertQueue {
     /// Whether it has not been told of late.
     fn is_news(&self, alert: &Alert) -> bool {
         let now = Instant::now();
@@ -135,7 +135,7 @@ impl Wire {
     }
 }
 
-impl fmt::Debug for Bell {
+impl fmt::Debug for AlertSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bell")
             .field("is_heard", &self.wire.is_some())

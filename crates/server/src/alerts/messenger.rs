@@ -2,7 +2,7 @@
 
 use super::alert::Alert;
 use super::bell::AlertMetrics;
-use crate::errand::Errand;
+use crate::errand::HttpFetch;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use std::time::Duration;
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Brings alerts, one after the other.
 #[derive(Debug)]
 pub(crate) struct Messenger {
-    errand: Errand,
+    errand: HttpFetch,
     format: AlertFormat,
     queued: mpsc::Receiver<Alert>,
     metrics: AlertMetrics,
@@ -28,7 +28,7 @@ pub(crate) struct Messenger {
 
 impl Messenger {
     pub(super) fn new(
-        errand: Errand,
+        errand: HttpFetch,
         format: AlertFormat,
         queued: mpsc::Receiver<Alert>,
         metrics: AlertMetrics,
@@ -91,7 +91,7 @@ impl Messenger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Alert, AlertMetrics, Bell};
+    use super::super::{Alert, AlertMetrics, AlertSender};
     use std::time::Duration;
     use tidegate_policy::alerts::{AlertFormat, AlertKind, Alerts};
     use tidegate_policy::config::Secret;
@@ -136,7 +136,7 @@ mod tests {
     async fn the_same_is_told_once_and_what_nobody_wants_to_hear_never() {
         let (listener, alerts) = hook().await;
         let metrics = AlertMetrics::default();
-        let (bell, messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        let (bell, messenger) = AlertSender::hang(&alerts, metrics.clone()).expect("a sound URL");
         for subject in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
             bell.ring(Alert::new(AlertKind::Ban, subject, "banned"));
         }
@@ -157,7 +157,7 @@ mod tests {
     async fn an_alert_that_is_not_taken_is_sent_again() {
         let (listener, alerts) = hook().await;
         let metrics = AlertMetrics::default();
-        let (bell, messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        let (bell, messenger) = AlertSender::hang(&alerts, metrics.clone()).expect("a sound URL");
         bell.ring(Alert::new(AlertKind::Store, "store", "away"));
         drop(bell);
         let taken = async {
@@ -174,7 +174,7 @@ mod tests {
     async fn what_was_over_is_told_when_it_comes_again() {
         let (listener, alerts) = hook().await;
         let metrics = AlertMetrics::default();
-        let (bell, messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        let (bell, messenger) = AlertSender::hang(&alerts, metrics.clone()).expect("a sound URL");
         for (subject, over) in [("away", "back"), ("back", "away"), ("away", "back")] {
             bell.forget(AlertKind::Store, over);
             bell.ring(Alert::new(AlertKind::Store, subject, "it is so"));
@@ -195,7 +195,7 @@ mod tests {
     async fn ringing_never_waits_for_a_messenger() {
         let (_listener, alerts) = hook().await;
         let metrics = AlertMetrics::default();
-        let (bell, _messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        let (bell, _messenger) = AlertSender::hang(&alerts, metrics.clone()).expect("a sound URL");
         for subject in 0..300 {
             bell.ring(Alert::new(AlertKind::Ban, &subject.to_string(), "banned"));
         }

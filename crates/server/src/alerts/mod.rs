@@ -19,7 +19,7 @@ mod messenger;
 mod watch;
 
 pub(crate) use alert::Alert;
-pub(crate) use bell::{AlertMetrics, Bell};
+pub(crate) use bell::{AlertMetrics, AlertSender};
 pub(crate) use messenger::Messenger;
 pub(crate) use tidegate_policy::alerts::AlertKind;
 pub(crate) use watch::watch;

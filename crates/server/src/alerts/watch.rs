@@ -1,7 +1,7 @@
 //! Looks out for what nobody would tell: a store that is away, lists and plans that grow old,
 //! configurations that were rejected.
 
-use super::{Alert, Bell};
+use super::{Alert, AlertSender};
 use crate::live::Board;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Looks out until nobody decides any more, and rings when something stands otherwise than before.
-pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, bell: Bell) {
-    let mut seen = Seen::default();
+pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, bell: AlertSender) {
+    let mut seen = WatchedState::default();
     loop {
         sleep(EVERY).await;
         let store = match limiter.store_health() {
@@ -111,12 +111,12 @@ fn again(name: &str) -> String {
 
 /// What stood how, when it was last looked at.
 #[derive(Debug, Default)]
-struct Seen {
+struct WatchedState {
     store_away: bool,
     troubles: Vec<Trouble>,
 }
 
-impl Seen {
+impl WatchedState {
     /// What stands otherwise than before, each with the subject of what is over by that. `store_up` is
     /// absent where a store cannot be away.
     fn look(&mut self, store_up: Option<bool>, troubles: Vec<Trouble>) -> Vec<(Alert, String)> {
@@ -149,12 +149,12 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::{Seen, Trouble};
+    use super::{Trouble, WatchedState};
     use tidegate_policy::alerts::AlertKind;
 
     /// The subjects of what is told.
     fn look(
-        seen: &mut Seen,
+        seen: &mut WatchedState,
         up: Option<bool>,
         troubles: &[(AlertKind, &str, &str)],
     ) -> Vec<String> {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_stands_as_before_is_not_told_again() {
-        let mut seen = Seen::default();
+        let mut seen = WatchedState::default();
         let mut look = |up, troubles: &[_]| look(&mut seen, up, troubles);
         let stale = |why| [(AlertKind::Stale, "plans `a`", why)];
         assert!(look(None, &[]).is_empty() && look(Some(true), &[]).is_empty());
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_rejected_configuration_was_told_late_and_as_one_that_cannot_be_loaded() {
-        let mut seen = Seen::default();
+        let mut seen = WatchedState::default();
         let rejected = (AlertKind::Config, "policy of `file`", "line 3");
         let away = (AlertKind::Stale, "policy of `file`", "no answer");
         assert_eq!(look(&mut seen, None, &[rejected]), ["policy of `file`"]);

@@ -1,7 +1,7 @@
 //! `tidegate gateway`: a gateway for a first try, without a file.
 
 use super::{print, serve};
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 use std::fmt::Write;
@@ -63,7 +63,7 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     if args.print {
         return print::line(text.trim_end());
     }
-    let mut environment = ProcessEnvironment::new();
+    let mut environment = FlagEnvironment::new();
     environment.set("TIDEGATE_LISTEN_GATEWAY", args.listen.as_ref());
     environment.set("TIDEGATE_LISTEN_ADMIN", args.admin.as_ref());
     environment.set("TIDEGATE_MODE", args.shadow.then_some("shadow"));
@@ -73,7 +73,7 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let is_shadow = config.mode == Mode::Shadow;
     serve::start(
         config,
-        serve::Stop::of(args.notice, args.drain),
+        serve::StopTimes::of(args.notice, args.drain),
         |listeners| {
             let gateway = listeners.gateway.as_ref()?.tcp()?;
             let addresses = (gateway, listeners.admin.tcp()?);

@@ -2,10 +2,10 @@
 
 use super::redis_store::wait_for;
 use crate::failure::Failure;
-use crate::sources::{self, Plans};
+use crate::sources::{self, PlanLoader};
 use std::fmt::Write;
 use std::sync::Arc;
-use tidegate::plan::{Origin, PlanErrors, PlanSource, Table, Tables, Unset};
+use tidegate::plan::{PlanErrors, PlanOrigin, PlanSource, PlanTable, Tables, Unset};
 use tidegate::{LoadPlans, LoadedPlans};
 use tidegate_policy::{Config, Limit};
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ pub(crate) fn load<'a>(
     sources: &[PlanSource],
     limits: impl Iterator<Item = &'a Limit>,
     wanted: impl Fn(usize, &PlanSource) -> bool,
-) -> Result<Vec<Option<Arc<Table>>>, Failure> {
+) -> Result<Vec<Option<Arc<PlanTable>>>, Failure> {
     let plans = limits.filter_map(|limit| limit.plan.as_ref());
     let secret = plans.filter(|plan| plan.hides_subject());
     let secret: Vec<usize> = secret.map(|plan| plan.source).collect();
@@ -34,10 +34,10 @@ pub(crate) fn load<'a>(
     Ok(tables)
 }
 
-fn load_one(source: &PlanSource, hides_subjects: bool) -> Result<Table, Failure> {
+fn load_one(source: &PlanSource, hides_subjects: bool) -> Result<PlanTable, Failure> {
     let wrong = |why: String| Failure::input(format!("plans `{}`: {why}", source.name));
     let loaded = wait_for(async {
-        let plans = Plans::default();
+        let plans = PlanLoader::default();
         let loading = plans.load(source, None, hides_subjects);
         let loaded = timeout(source.timeout, loading).await;
         let late = |_| Err(format!("there was no answer within {:?}", source.timeout));
@@ -47,7 +47,7 @@ fn load_one(source: &PlanSource, hides_subjects: bool) -> Result<Table, Failure>
         LoadedPlans::Changed { document, .. } => document
             .table(source.unset)
             .map_err(|errors| wrong(listed(&errors))),
-        LoadedPlans::Unchanged => Ok(Table::default()),
+        LoadedPlans::Unchanged => Ok(PlanTable::default()),
     }
 }
 
@@ -71,7 +71,7 @@ fn listed(errors: &PlanErrors) -> String {
 }
 
 /// Summary of the plans of a configuration.
-pub(crate) struct Checked {
+pub(crate) struct PlanSummary {
     /// A line for each source.
     pub(crate) summaries: Vec<String>,
     /// What is valid and unlikely to be meant.
@@ -79,9 +79,9 @@ pub(crate) struct Checked {
 }
 
 /// Checks the plans that `config` contains, or names as files, and sums them up. Other sources are not loaded.
-pub(crate) fn check(config: &Config) -> Result<Checked, Failure> {
+pub(crate) fn check(config: &Config) -> Result<PlanSummary, Failure> {
     let is_local = |_: usize, source: &PlanSource| {
-        matches!(source.origin, Origin::File(_) | Origin::Inline(_))
+        matches!(source.origin, PlanOrigin::File(_) | PlanOrigin::Inline(_))
     };
     for source in &config.plans {
         if let Some(why) = sources::missing(source) {
@@ -92,7 +92,7 @@ pub(crate) fn check(config: &Config) -> Result<Checked, Failure> {
     let tables = load(&config.plans, limits, is_local)?;
     check_rates(config, &tables)?;
     let loaded = || config.plans.iter().zip(&tables);
-    Ok(Checked {
+    Ok(PlanSummary {
         summaries: loaded()
             .map(|(it, table)| tell(it, table.as_deref()))
             .collect(),
@@ -103,7 +103,7 @@ pub(crate) fn check(config: &Config) -> Result<Checked, Failure> {
 }
 
 /// A warning where subjects have no limit because no level says how much they have.
-fn warn_of_unset(source: &PlanSource, table: &Table) -> Option<String> {
+fn warn_of_unset(source: &PlanSource, table: &PlanTable) -> Option<String> {
     let (count, name) = (table.notes().unset, &source.name);
     if count == 0 || source.unset != Unset::Unlimited {
         return None;
@@ -125,7 +125,7 @@ fn check_rates(config: &Config, tables: &Tables) -> Result<(), Failure> {
         for limit in &policy.limits {
             let source = limit.plan.as_ref().map(|plan| plan.source);
             let table = source.and_then(|source| tables.get(source)?.as_deref());
-            for (nth, rate) in table.map_or(&[][..], Table::rates).iter().enumerate() {
+            for (nth, rate) in table.map_or(&[][..], PlanTable::rates).iter().enumerate() {
                 limit.planned_band(*rate).map_err(|why| {
                     let whose = table.map_or("", |table| table.whose(nth));
                     Failure::input(format!("{whose}, for limit `{}`: {why}", limit.name))
@@ -136,7 +136,7 @@ fn check_rates(config: &Config, tables: &Tables) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(source: &PlanSource, table: Option<&Table>) -> String {
+fn tell(source: &PlanSource, table: Option<&PlanTable>) -> String {
     let name = &source.name;
     let Some(table) = table else {
         return format!(

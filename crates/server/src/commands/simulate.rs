@@ -1,12 +1,12 @@
 //! `tidegate simulate`.
 
 use crate::commands::import::EnvoyArgs;
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use crate::simulate::engine::Engine;
-use crate::simulate::formats::Format;
+use crate::simulate::formats::InputFormat;
 use crate::simulate::progress::Audience;
-use crate::simulate::run::{Decisions, Job, Notes, run as simulate};
+use crate::simulate::run::{DecisionOutput, Job, NoteVerbosity, run as simulate};
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -72,7 +72,7 @@ pub enum FormatArg {
 
 /// Simulates it.
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
-    let environment = ProcessEnvironment::new();
+    let environment = FlagEnvironment::new();
     let source = args.envoy.source(args.config.as_deref());
     let texts = source.read(&environment).map_err(Failure::from)?;
     let name = source.name();
@@ -85,16 +85,20 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         total_bytes,
         format: match args.format {
             FormatArg::Auto => None,
-            FormatArg::Trace => Some(Format::Trace),
-            FormatArg::Combined => Some(Format::Combined),
-            FormatArg::Json => Some(Format::Json),
+            FormatArg::Trace => Some(InputFormat::Trace),
+            FormatArg::Combined => Some(InputFormat::Combined),
+            FormatArg::Json => Some(InputFormat::Json),
         },
         decisions: if args.summary_only {
-            Decisions::Counted
+            DecisionOutput::Counted
         } else {
-            Decisions::Written
+            DecisionOutput::Written
         },
-        notes: if args.quiet { Notes::Kept } else { Notes::Told },
+        notes: if args.quiet {
+            NoteVerbosity::Kept
+        } else {
+            NoteVerbosity::Told
+        },
         audience,
     };
     simulate(

@@ -2,7 +2,7 @@
 
 use super::{plans, print};
 use crate::commands::import::EnvoyArgs;
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pub struct ValidateArgs {
 /// everything that is wrong.
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let source = args.envoy.source(args.file.as_deref());
-    let loaded = source.load(&ProcessEnvironment::new());
+    let loaded = source.load(&FlagEnvironment::new());
     let (config, notes) = loaded.map_err(Failure::from)?;
     let plans = plans::check(&config)?;
     let mut text = verdict(&source.name(), &config, plans.warnings.len());

@@ -5,12 +5,12 @@ use super::Decider;
 use crate::alerts::{Alert, AlertKind};
 use crate::promise::Promise;
 use crate::telemetry::decisions::Timing;
-use crate::telemetry::masked::Masked;
-use crate::telemetry::traces::{Leg, Trace, UNTRACED};
+use crate::telemetry::masked::MaskedKey;
+use crate::telemetry::traces::{Leg, RequestTrace, UNTRACED};
 use std::sync::Arc;
 use tidegate::{
-    Applied, Attempt, AttemptTerms, CheckError, Decision, PendingDecision, Purpose, Repeated,
-    Request, Rules, Store,
+    AppliedBand, AskPurpose, Attempt, AttemptTerms, CheckError, Decision, PendingDecision,
+    Repeated, Request, Rules, Store,
 };
 use tracing::{debug, warn};
 
@@ -21,13 +21,13 @@ pub(crate) type CheckOutcome<'o> = Result<&'o Decision, &'o CheckError>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskTerms<'a> {
     /// The purpose of the request.
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: AskPurpose,
     /// Whether an earlier request of the same list or pipeline is pending, which it must not overtake.
     pub(crate) is_behind: bool,
     /// Where a refusal is logged.
     pub(crate) logged: Logged,
     /// The trace that the decision belongs to.
-    pub(crate) trace: &'a Trace,
+    pub(crate) trace: &'a RequestTrace,
     /// The reason why a token of the request was rejected, if one was.
     pub(crate) token_refused: Option<&'static str>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct PendingCheck<S> {
 /// What is observed of a decision once there is one.
 #[derive(Debug)]
 struct Observing {
-    purpose: Purpose,
+    purpose: AskPurpose,
     logged: Logged,
     timing: Timing,
     leg: Leg,
@@ -67,9 +67,9 @@ struct Observing {
 
 impl<'a> AskTerms<'a> {
     /// To pass, or be refused.
-    pub(crate) fn pass(trace: &'a Trace, logged: Logged) -> Self {
+    pub(crate) fn pass(trace: &'a RequestTrace, logged: Logged) -> Self {
         Self {
-            purpose: Purpose::Pass,
+            purpose: AskPurpose::Pass,
             is_behind: false,
             logged,
             trace,
@@ -178,7 +178,7 @@ impl<S: Store> Decider<S> {
         asked: (&Rules, &Request<'_>),
         outcome: CheckOutcome<'_>,
         observing: Observing,
-        trace: &Trace,
+        trace: &RequestTrace,
     ) {
         let Observing {
             purpose,
@@ -188,7 +188,7 @@ impl<S: Store> Decider<S> {
         } = observing;
         trace.decided(leg, outcome);
         match outcome {
-            Ok(decision) if purpose == Purpose::Guards => self.count_guarded(asked.0, decision),
+            Ok(decision) if purpose == AskPurpose::Guards => self.count_guarded(asked.0, decision),
             _ => self.count(asked, outcome, timing, logged),
         }
     }
@@ -240,13 +240,13 @@ impl<S: Store> Decider<S> {
 
     /// Tells that a limit is nearly used up, or is.
     #[cold]
-    fn warn_of(&self, band: &Applied<'_>) {
+    fn warn_of(&self, band: &AppliedBand<'_>) {
         let (limit, left, capacity) = (band.limit(), band.remaining(), band.capacity());
         let whose = match band.key() {
             "" => String::new(),
-            key => format!(" of {}", Masked(key)),
+            key => format!(" of {}", MaskedKey(key)),
         };
-        warn!(limit, left, capacity, key = %Masked(band.key()), "a limit is nearly used up");
+        warn!(limit, left, capacity, key = %MaskedKey(band.key()), "a limit is nearly used up");
         let message = format!("Limit `{limit}`{whose} has {left} of {capacity} left.");
         let subject = format!("{limit}{whose}");
         self.bell
@@ -266,7 +266,7 @@ impl<S: Store> PendingCheck<S> {
     pub(crate) async fn outcome(
         self,
         decider: &Decider<S>,
-        trace: &Trace,
+        trace: &RequestTrace,
     ) -> Result<Decision, CheckError> {
         let Self { pending, observing } = self;
         let outcome = pending.decision().await;
@@ -293,7 +293,7 @@ fn log_refusal(decision: &Decision) {
         policy = decision.policy(),
         limit = binding.limit(),
         band = binding.band(),
-        key = %Masked(binding.key()),
+        key = %MaskedKey(binding.key()),
         reason = decision.reason().as_str(),
         decided_by = decision.decided_by().as_str(),
         "refused"

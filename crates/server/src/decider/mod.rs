@@ -13,13 +13,13 @@ mod throttling;
 
 pub(crate) use asking::{AskTerms, CheckAttempt, CheckOutcome, Logged, PendingCheck};
 
-use crate::alerts::Bell;
-use crate::sources::Plans;
-use crate::telemetry::metrics::{Counters, Metrics};
+use crate::alerts::AlertSender;
+use crate::sources::PlanLoader;
+use crate::telemetry::metrics::{Metrics, NamedCounters};
 use crate::telemetry::refusals::Refusals;
 use crate::telemetry::statsd::Outlet;
 use crate::telemetry::store::StoreStats;
-use crate::telemetry::traces::{Trace, Tracer};
+use crate::telemetry::traces::{RequestTrace, Tracer};
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,19 +40,19 @@ pub struct Decider<S = AnyStore> {
     limiter: Limiter<S>,
     metrics: Arc<Metrics>,
     /// Rings when something needs a person.
-    bell: Bell,
+    bell: AlertSender,
     /// Records single requests, if anybody wants to know of them.
     tracer: Option<Arc<Tracer>>,
     /// Sends statistics to statsd.
     statsd: Option<Arc<Outlet>>,
     refusals: Refusals,
     /// Where plans are loaded from, with the connections to there.
-    plans: Plans,
+    plans: PlanLoader,
 }
 
 /// How it stands with deciding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum DeciderHealth {
     /// As it should be.
     Sound,
     /// The store is away, and limits go on without it.
@@ -79,7 +79,7 @@ impl Decider {
     /// Decides by the policies of `config`, in the store that it names, whether or not that is
     /// there yet.
     pub async fn start(config: Config) -> Result<Self, BuildError> {
-        let counters = Counters::new(&config.policies);
+        let counters = NamedCounters::new(&config.policies);
         if config.mode == Mode::Shadow {
             tell(config.mode);
         }
@@ -129,19 +129,19 @@ fn tell(mode: Mode) {
 impl<S: StoreStats> Decider<S> {
     /// Decides by `limiter`, whose policies are `policies`.
     pub fn new(limiter: Limiter<S>, policies: &[Policy]) -> Self {
-        Self::observed(limiter, Counters::new(policies))
+        Self::observed(limiter, NamedCounters::new(policies))
     }
 
-    fn observed(limiter: Limiter<S>, counters: Counters) -> Self {
+    fn observed(limiter: Limiter<S>, counters: NamedCounters) -> Self {
         let metrics = Metrics::new(counters, limiter.clone());
         Self {
             limiter,
             metrics: Arc::new(metrics),
-            bell: Bell::silent(),
+            bell: AlertSender::silent(),
             tracer: None,
             statsd: None,
             refusals: Refusals::default(),
-            plans: Plans::default(),
+            plans: PlanLoader::default(),
         }
     }
 }
@@ -183,7 +183,7 @@ impl<S: Store> Decider<S> {
     }
 
     /// How it stands. A store that was away is asked, for perhaps nobody else does.
-    pub async fn standing(&self) -> Standing {
+    pub async fn standing(&self) -> DeciderHealth {
         let is_up = match self.limiter.store_health() {
             Some(health) if !health.is_up => {
                 let probed = self.limiter.probe_store().await;
@@ -192,9 +192,9 @@ impl<S: Store> Decider<S> {
             _ => true,
         };
         match is_up {
-            true => Standing::Sound,
-            false if self.limiter.goes_on_without_store() => Standing::Degraded,
-            false => Standing::Stuck,
+            true => DeciderHealth::Sound,
+            false if self.limiter.goes_on_without_store() => DeciderHealth::Degraded,
+            false => DeciderHealth::Stuck,
         }
     }
 
@@ -209,7 +209,7 @@ impl<S: Store> Decider<S> {
     }
 
     /// Where plans are loaded from.
-    pub(crate) fn plans(&self) -> &Plans {
+    pub(crate) fn plans(&self) -> &PlanLoader {
         &self.plans
     }
 
@@ -218,12 +218,12 @@ impl<S: Store> Decider<S> {
     }
 
     /// Rings when something needs a person.
-    pub(crate) fn bell(&self) -> &Bell {
+    pub(crate) fn bell(&self) -> &AlertSender {
         &self.bell
     }
 
     /// The same, heard by somebody.
-    pub(crate) fn with_bell(self, bell: Bell) -> Self {
+    pub(crate) fn with_bell(self, bell: AlertSender) -> Self {
         Self { bell, ..self }
     }
 
@@ -255,10 +255,14 @@ impl<S: Store> Decider<S> {
     /// A request with these headers begins: what is recorded of it. Whether its caller is believed is
     /// asked only where that matters.
     #[inline]
-    pub(crate) fn trace(&self, headers: &HeaderMap, is_trusted: impl FnOnce() -> bool) -> Trace {
+    pub(crate) fn trace(
+        &self,
+        headers: &HeaderMap,
+        is_trusted: impl FnOnce() -> bool,
+    ) -> RequestTrace {
         match &self.tracer {
             Some(tracer) => tracer.begin(headers, is_trusted),
-            None => Trace::none(),
+            None => RequestTrace::none(),
         }
     }
 

@@ -4,7 +4,9 @@ use super::{Decider, Logged};
 use crate::telemetry::decisions::Timing;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{CheckError, Request, Reservation, Rules, SettleError, SettleState, Settled, Store};
+use tidegate::{
+    CheckError, Request, Reservation, Rules, SettleError, SettleState, SettledReservation, Store,
+};
 use tracing::debug;
 
 impl<S: Store> Decider<S> {
@@ -38,7 +40,7 @@ impl<S: Store> Decider<S> {
     }
 
     /// Settles a reservation by what was used of it.
-    pub async fn commit(&self, id: &str, actual: u64) -> Result<Settled, SettleError> {
+    pub async fn commit(&self, id: &str, actual: u64) -> Result<SettledReservation, SettleError> {
         let settled = self.limiter.commit(id, actual).await;
         self.metrics.reservations.count_settled(&settled);
         match &settled {
@@ -56,7 +58,7 @@ impl<S: Store> Decider<S> {
     }
 
     /// Settles a reservation of which nothing was used.
-    pub async fn refund(&self, id: &str) -> Result<Settled, SettleError> {
+    pub async fn refund(&self, id: &str) -> Result<SettledReservation, SettleError> {
         self.commit(id, 0).await
     }
 }

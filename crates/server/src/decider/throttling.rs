@@ -1,7 +1,7 @@
 //! One bucket by a quota that the caller brings.
 
 use super::Decider;
-use crate::telemetry::resp::Tally;
+use crate::telemetry::resp::RespTally;
 use std::time::Duration;
 use tidegate::{CheckError, Rules, Store, Throttle, Throttled};
 use tracing::debug;
@@ -42,7 +42,7 @@ impl<S: Store> Decider<S> {
     }
 
     /// Counts what came of calls: of many at once, for a call takes hardly longer than to count it.
-    pub(crate) fn count_throttled(&self, tally: &Tally) {
+    pub(crate) fn count_throttled(&self, tally: &RespTally) {
         self.metrics.resp.add(tally);
     }
 }

@@ -3,18 +3,18 @@
 //!
 //! Everything that leaves here may reach a client, so nothing internal is said.
 
-use super::respond::{self, Answer};
+use super::respond::{self, DoorResponse};
 use super::{body, deny};
 use crate::bounds::Bounds;
 use crate::decider::{AskTerms, CheckAttempt, CheckOutcome, Decider, Logged, PendingCheck};
 use crate::telemetry::stopwatch::Stopwatch;
-use crate::telemetry::traces::{Trace, Value};
+use crate::telemetry::traces::{AttributeValue, RequestTrace};
 use http::Request;
 use hyper::body::{Body, Incoming};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate::{CheckError, DecidedBy, Policy, Rules, Store};
-use tidegate_http::question::{Head, Question, Told};
+use tidegate_http::question::{ForwardedRequest, HttpQuestion, RequestHeadRef};
 
 /// Whether a path belongs here.
 pub(super) fn is_at(path: &str) -> bool {
@@ -22,7 +22,7 @@ pub(super) fn is_at(path: &str) -> bool {
 }
 
 /// The policy that is asked.
-fn policy(head: Head<'_>) -> Option<&str> {
+fn policy(head: RequestHeadRef<'_>) -> Option<&str> {
     named(head.uri.path())
 }
 
@@ -36,7 +36,7 @@ fn named(path: &str) -> Option<&str> {
 pub(crate) struct PendingAuth<S> {
     rules: Arc<Rules>,
     check: PendingCheck<S>,
-    trace: Trace,
+    trace: RequestTrace,
     watch: Stopwatch,
 }
 
@@ -46,11 +46,11 @@ pub(super) fn answer_at_once<S: Store>(
     decider: &Decider<S>,
     request: &Request<Incoming>,
     peer: IpAddr,
-) -> Result<Answer, Option<Box<PendingAuth<S>>>> {
+) -> Result<DoorResponse, Option<Box<PendingAuth<S>>>> {
     if !request.body().is_end_stream() {
         return Err(None);
     }
-    let head = Head {
+    let head = RequestHeadRef {
         method: request.method(),
         uri: request.uri(),
         headers: request.headers(),
@@ -71,9 +71,9 @@ pub(super) async fn answer<S: Store>(
     bounds: &Bounds,
     request: Request<Incoming>,
     (peer, begun): (IpAddr, Option<Box<PendingAuth<S>>>),
-) -> Answer {
+) -> DoorResponse {
     let (parts, body) = request.into_parts();
-    let head = Head {
+    let head = RequestHeadRef {
         method: &parts.method,
         uri: &parts.uri,
         headers: &parts.headers,
@@ -103,7 +103,10 @@ pub(super) async fn answer<S: Store>(
 
 /// What to decide by, for a caller that is believed; the answer to any other. Nothing more is read
 /// from strangers.
-fn welcome<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Result<Arc<Rules>, Box<Answer>> {
+fn welcome<S: Store>(
+    decider: &Decider<S>,
+    head: RequestHeadRef<'_>,
+) -> Result<Arc<Rules>, Box<DoorResponse>> {
     let Ok(rules) = decider.rules() else {
         let answer = respond::unavailable(None, head.headers);
         return Err(Box::new(respond::closing(answer)));
@@ -120,11 +123,11 @@ fn welcome<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Result<Arc<Rules>,
 fn ask<S: Store>(
     decider: &Decider<S>,
     rules: Arc<Rules>,
-    head: Head<'_>,
-) -> Result<Answer, Box<PendingAuth<S>>> {
+    head: RequestHeadRef<'_>,
+) -> Result<DoorResponse, Box<PendingAuth<S>>> {
     let watch = Stopwatch::start();
     let trace = begin(decider, head);
-    let question = match Question::forwarded(&rules, policy(head), head) {
+    let question = match HttpQuestion::forwarded(&rules, policy(head), head) {
         Ok(question) => question,
         Err(error) => {
             let answer = respond::bad_forward(error);
@@ -152,7 +155,11 @@ fn ask<S: Store>(
 }
 
 impl<S: Store> PendingAuth<S> {
-    async fn answer(self: Box<Self>, decider: &Decider<S>, head: Head<'_>) -> Answer {
+    async fn answer(
+        self: Box<Self>,
+        decider: &Decider<S>,
+        head: RequestHeadRef<'_>,
+    ) -> DoorResponse {
         let Self {
             rules,
             check,
@@ -166,7 +173,12 @@ impl<S: Store> PendingAuth<S> {
 }
 
 /// Notes how a question was answered, and after how long.
-fn end<S: Store>(decider: &Decider<S>, trace: &Trace, watch: Stopwatch, answer: Answer) -> Answer {
+fn end<S: Store>(
+    decider: &Decider<S>,
+    trace: &RequestTrace,
+    watch: Stopwatch,
+    answer: DoorResponse,
+) -> DoorResponse {
     trace.answered(answer.status().as_u16());
     decider.metrics().durations.observe(watch.elapsed());
     answer
@@ -174,10 +186,10 @@ fn end<S: Store>(decider: &Decider<S>, trace: &Trace, watch: Stopwatch, answer: 
 
 /// What is recorded of a question. The trace may be the client's: a proxy that is trusted, as is everyone
 /// who gets here, passes on what it was told unless it knows better.
-fn begin<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Trace {
+fn begin<S: Store>(decider: &Decider<S>, head: RequestHeadRef<'_>) -> RequestTrace {
     let trace = decider.trace(head.headers, || true);
     trace.name(|| "/v1/auth".to_owned());
-    trace.note(|| [("tidegate.door", Value::Word("http"))]);
+    trace.note(|| [("tidegate.door", AttributeValue::Word("http"))]);
     trace
 }
 
@@ -185,9 +197,9 @@ fn begin<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Trace {
 fn conclude<S: Store>(
     decider: &Decider<S>,
     rules: &Rules,
-    head: Head<'_>,
+    head: RequestHeadRef<'_>,
     outcome: CheckOutcome<'_>,
-) -> Answer {
+) -> DoorResponse {
     match outcome {
         Ok(decision) if decision.is_allowed() => respond::allowed(decision),
         Ok(decision) => {
@@ -209,8 +221,8 @@ fn conclude<S: Store>(
     }
 }
 
-fn is_deny_asked(head: Head<'_>) -> bool {
-    let told = Told::by(head.headers);
+fn is_deny_asked(head: RequestHeadRef<'_>) -> bool {
+    let told = ForwardedRequest::by(head.headers);
     told.is_ok_and(|told| deny::is_asked(head.uri.query(), &told))
 }
 

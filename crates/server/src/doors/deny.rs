@@ -3,12 +3,12 @@
 //! nginx's `auth_request` knows 401 and 403 only, so an operator may have refusals answered by 403.
 //! It must be the operator who asks for it: Caddy appends the client's own query to the question's.
 
-use tidegate_http::question::{Told, UriBy};
+use tidegate_http::question::{ForwardedRequest, UriBy};
 
 const DENY: &str = "deny=403";
 
 /// Whether the operator, in `query`, asks for refusals by 403. `told` is what the question is about.
-pub(super) fn is_asked(query: Option<&str>, told: &Told<'_>) -> bool {
+pub(super) fn is_asked(query: Option<&str>, told: &ForwardedRequest<'_>) -> bool {
     let query = query.unwrap_or_default();
     if parameters(query).next() != Some(DENY) {
         return false;
@@ -36,10 +36,10 @@ mod tests {
     use super::*;
 
     fn check(query: Option<&str>, by: UriBy, uri: &str) -> bool {
-        let told = Told {
+        let told = ForwardedRequest {
             uri: Some(uri),
             uri_by: Some(by),
-            ..Told::default()
+            ..ForwardedRequest::default()
         };
         is_asked(query, &told)
     }
@@ -68,7 +68,7 @@ mod tests {
             }
             assert!(!check(None, by, "/a?deny=403"));
         }
-        assert!(is_asked(Some("deny=403"), &Told::default()));
+        assert!(is_asked(Some("deny=403"), &ForwardedRequest::default()));
     }
 
     #[test]

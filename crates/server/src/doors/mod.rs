@@ -24,8 +24,8 @@ pub(crate) mod http;
 pub mod resp;
 pub(crate) mod respond;
 
-use self::respond::Answer;
-use crate::server::session::Visit;
+use self::respond::DoorResponse;
+use crate::server::session::RequestContext;
 use ::http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use std::error::Error;
@@ -43,7 +43,7 @@ pub(crate) trait Door: Send + Sync + 'static {
     const PROTOCOLS: Protocols = Protocols::Http1;
 
     /// How HTTP/2 is spoken, where it is.
-    const HTTP2: Http2 = Http2::OF_STRANGERS;
+    const HTTP2: Http2Settings = Http2Settings::OF_STRANGERS;
 
     /// A request that could not be answered at once, as far as the door has got with it.
     type Begun: Default + Send;
@@ -54,7 +54,7 @@ pub(crate) trait Door: Send + Sync + 'static {
     fn answer_at_once(
         &self,
         _request: &Request<Incoming>,
-        _visit: Visit<'_, Self::Memory>,
+        _visit: RequestContext<'_, Self::Memory>,
     ) -> Result<Response<Self::Body>, Self::Begun> {
         Err(Self::Begun::default())
     }
@@ -64,12 +64,12 @@ pub(crate) trait Door: Send + Sync + 'static {
     fn answer(
         &self,
         request: Box<Request<Incoming>>,
-        visit: Visit<'_, Self::Memory>,
+        visit: RequestContext<'_, Self::Memory>,
         begun: Self::Begun,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// An answer that the server itself gives at this door.
-    fn whole(answer: Answer) -> Response<Self::Body>;
+    fn whole(answer: DoorResponse) -> Response<Self::Body>;
 
     /// Whether a request needs no token, even where the door asks for one.
     fn is_public(&self, request: &Request<Incoming>) -> bool;
@@ -94,7 +94,7 @@ pub(crate) enum Protocols {
 
 /// How HTTP/2 is spoken at a door.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Http2 {
+pub(crate) struct Http2Settings {
     /// Requests of one connection at a time.
     pub(crate) streams: u32,
     /// Streams that were reset before anybody came to them; a client that has more of them is cut
@@ -106,7 +106,7 @@ pub(crate) struct Http2 {
     pub(crate) takes_websockets: bool,
 }
 
-impl Http2 {
+impl Http2Settings {
     /// Browsers open a hundred at a time, and who resets many is attacking.
     pub(crate) const OF_STRANGERS: Self = Self {
         streams: 128,

@@ -3,8 +3,8 @@
 use super::body::BodyError;
 use crate::bounds::Bounds;
 use crate::telemetry::refusals::Refusals;
-use crate::wire::fault::{Fault, quote};
-use crate::wire::problem::{self, Problem};
+use crate::wire::fault::{WireFault, quote};
+use crate::wire::problem::{self, ProblemDetails};
 use http::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER,
     WWW_AUTHENTICATE,
@@ -19,10 +19,10 @@ use tidegate_policy::respond::Respond;
 use tracing::debug;
 
 /// What goes back to the client: always whole, always small.
-pub(crate) type Answer = Response<Whole>;
+pub(crate) type DoorResponse = Response<WholeBody>;
 
 /// A vector, which hyper copies behind the head; making it shareable would cost an allocation.
-pub(crate) type Whole = Full<Cursor<Vec<u8>>>;
+pub(crate) type WholeBody = Full<Cursor<Vec<u8>>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -43,17 +43,17 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const POLICIES_MAX: usize = 10;
 
 /// Decisions, allowed or refused: the question was answered.
-pub(crate) fn decided(json: Vec<u8>) -> Answer {
+pub(crate) fn decided(json: Vec<u8>) -> DoorResponse {
     answer(StatusCode::OK, JSON, json)
 }
 
 /// That the process runs.
-pub(crate) fn alive() -> Answer {
+pub(crate) fn alive() -> DoorResponse {
     uncached(answer(StatusCode::OK, TEXT, b"alive\n".to_vec()))
 }
 
 /// That the server wants requests; `degraded` is what it does without.
-pub(crate) fn ready(degraded: Option<&str>) -> Answer {
+pub(crate) fn ready(degraded: Option<&str>) -> DoorResponse {
     let json = match degraded {
         None => "{\"ready\":true}\n".to_owned(),
         Some(what) => format!("{{\"ready\":true,\"degraded\":[\"{what}\"]}}\n"),
@@ -62,21 +62,21 @@ pub(crate) fn ready(degraded: Option<&str>) -> Answer {
 }
 
 /// That it does not, and why.
-pub(crate) fn not_ready(why: &str) -> Answer {
+pub(crate) fn not_ready(why: &str) -> DoorResponse {
     let json = format!("{{\"ready\":false,\"reasons\":[\"{why}\"]}}\n");
     uncached(answer(StatusCode::SERVICE_UNAVAILABLE, JSON, json.into()))
 }
 
 /// How metrics are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum MetricsFormat {
     /// As OpenMetrics has them.
     OpenMetrics,
     /// As Prometheus had them before.
     Plain,
 }
 
-impl Format {
+impl MetricsFormat {
     /// What is asked for. Who says nothing takes what we like best.
     pub(crate) fn asked(headers: &HeaderMap) -> Self {
         let mut accepted = headers.get_all(ACCEPT).iter().peekable();
@@ -92,21 +92,21 @@ impl Format {
 }
 
 /// The metrics.
-pub(crate) fn metrics(page: String, format: Format) -> Answer {
+pub(crate) fn metrics(page: String, format: MetricsFormat) -> DoorResponse {
     let kind = match format {
-        Format::OpenMetrics => METRICS,
-        Format::Plain => PLAIN_METRICS,
+        MetricsFormat::OpenMetrics => METRICS,
+        MetricsFormat::Plain => PLAIN_METRICS,
     };
     answer(StatusCode::OK, kind, page.into())
 }
 
 /// The limits that are served.
-pub(crate) fn limits(text: String) -> Answer {
+pub(crate) fn limits(text: String) -> DoorResponse {
     uncached(answer(StatusCode::OK, TEXT, text.into()))
 }
 
 /// How it all stands.
-pub(crate) fn status(json: Vec<u8>, is_down: bool) -> Answer {
+pub(crate) fn status(json: Vec<u8>, is_down: bool) -> DoorResponse {
     let status = if is_down {
         StatusCode::SERVICE_UNAVAILABLE
     } else {
@@ -116,18 +116,18 @@ pub(crate) fn status(json: Vec<u8>, is_down: bool) -> Answer {
 }
 
 /// A question that cannot be read, or names what is not there.
-pub(crate) fn bad_question(fault: &Fault) -> Answer {
-    problem(&Problem::from(fault))
+pub(crate) fn bad_question(fault: &WireFault) -> DoorResponse {
+    problem(&ProblemDetails::from(fault))
 }
 
 /// A question without a decision. `item` is its place in a list.
-pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> Answer {
+pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> DoorResponse {
     let fault = match error {
         CheckError::UnknownPolicy { name, known } => {
-            Fault::new(0, unknown_policy(name, known)).within("policy")
+            WireFault::new(0, unknown_policy(name, known)).within("policy")
         }
-        CheckError::BadLimit { reason } => Fault::new(0, reason.clone()).within("descriptors"),
-        CheckError::CannotReserve { .. } => Fault::new(0, error.to_string()),
+        CheckError::BadLimit { reason } => WireFault::new(0, reason.clone()).within("descriptors"),
+        CheckError::CannotReserve { .. } => WireFault::new(0, error.to_string()),
         // What exactly failed is for the log; a client can only come back later.
         _ => return cannot_decide(),
     };
@@ -155,28 +155,28 @@ fn unknown_policy(name: &str, known: &[String]) -> String {
 }
 
 /// A reservation that could not be settled.
-pub(crate) fn unsettled(error: &SettleError) -> Answer {
+pub(crate) fn unsettled(error: &SettleError) -> DoorResponse {
     if let SettleError::Unknown = error {
         let detail = "there is no such reservation: its id was made up, damaged, or made by a server \
                       that shares neither our store nor our `key_secret`";
-        return problem(&Problem::new(404, "Not Found").detail(detail));
+        return problem(&ProblemDetails::new(404, "Not Found").detail(detail));
     }
     let detail = "this cannot be settled at the moment; send the same again, which settles what is \
                   left and nothing twice";
-    let answer = problem(&Problem::new(503, "Service Unavailable").detail(detail));
+    let answer = problem(&ProblemDetails::new(503, "Service Unavailable").detail(detail));
     with(answer, RETRY_AFTER, HeaderValue::from_static("1"))
 }
 
 /// Nothing can be decided at the moment. What exactly failed is for the log.
-pub(crate) fn cannot_decide() -> Answer {
+pub(crate) fn cannot_decide() -> DoorResponse {
     problem(
-        &Problem::new(503, "Service Unavailable")
+        &ProblemDetails::new(503, "Service Unavailable")
             .detail("this cannot be decided at the moment; try again"),
     )
 }
 
 /// What Envoy's rate limit service answers, as JSON: with 429 where a limit is exceeded.
-pub(crate) fn rate_limited(json: Vec<u8>, is_over: bool) -> Answer {
+pub(crate) fn rate_limited(json: Vec<u8>, is_over: bool) -> DoorResponse {
     let status = if is_over {
         StatusCode::TOO_MANY_REQUESTS
     } else {
@@ -188,7 +188,7 @@ pub(crate) fn rate_limited(json: Vec<u8>, is_over: bool) -> Answer {
 }
 
 /// Whether all is well, as Envoy's rate limit service says it.
-pub(crate) fn well(is_well: bool) -> Answer {
+pub(crate) fn well(is_well: bool) -> DoorResponse {
     let (status, text) = if is_well {
         (StatusCode::OK, "OK")
     } else {
@@ -198,14 +198,18 @@ pub(crate) fn well(is_well: bool) -> Answer {
 }
 
 /// A request may pass: what the client may be told of its limits, and nothing else.
-pub(crate) fn allowed(decision: &Decision) -> Answer {
+pub(crate) fn allowed(decision: &Decision) -> DoorResponse {
     let mut answer = Response::new(Full::default());
     answer::inform(decision, answer.headers_mut());
     answer
 }
 
 /// A request may not pass, to which these headers belong.
-pub(crate) fn refused(decision: &Decision, headers: &HeaderMap, refusals: Refusals) -> Answer {
+pub(crate) fn refused(
+    decision: &Decision,
+    headers: &HeaderMap,
+    refusals: Refusals,
+) -> DoorResponse {
     let correlation = Correlation::of(headers, decision.respond());
     // So that the one who is asked about this id finds out what it was about.
     let limit = decision.binding().map(|binding| binding.limit());
@@ -225,40 +229,40 @@ pub(crate) fn refused(decision: &Decision, headers: &HeaderMap, refusals: Refusa
 }
 
 /// The same for a proxy that knows 403 only: another header has the status.
-pub(crate) fn denied(mut answer: Answer) -> Answer {
+pub(crate) fn denied(mut answer: DoorResponse) -> DoorResponse {
     let status = HeaderValue::from(answer.status().as_u16());
     *answer.status_mut() = StatusCode::FORBIDDEN;
     with(answer, DENIED_STATUS, status)
 }
 
 /// Nobody can decide, about a request to which these headers belong.
-pub(crate) fn unavailable(respond: Option<&Respond>, headers: &HeaderMap) -> Answer {
+pub(crate) fn unavailable(respond: Option<&Respond>, headers: &HeaderMap) -> DoorResponse {
     let correlation = Correlation::of(headers, respond.unwrap_or(Respond::standard()));
     whole(answer::unavailable(respond, &correlation))
 }
 
 /// That our store is away, and limits say that nobody passes then: by this word a proxy tells it from a 503
 /// of whoever stands between us, who has decided nothing.
-pub(crate) fn decided_without_store(answer: Answer) -> Answer {
+pub(crate) fn decided_without_store(answer: DoorResponse) -> DoorResponse {
     with(answer, DENIED_REASON, UNAVAILABLE)
 }
 
 /// Somebody asks for others who may only ask for itself.
-pub(crate) fn untrusted() -> Answer {
+pub(crate) fn untrusted() -> DoorResponse {
     let detail = "only proxies that are trusted may ask here";
-    let answer = problem(&Problem::new(403, "Forbidden").detail(detail));
+    let answer = problem(&ProblemDetails::new(403, "Forbidden").detail(detail));
     with(answer, DENIED_REASON, UNTRUSTED)
 }
 
 /// A proxy does not tell well what it asks about.
-pub(crate) fn bad_forward(error: ForwardedError) -> Answer {
-    problem(&Problem::new(400, "Bad Request").detail(error.to_string()))
+pub(crate) fn bad_forward(error: ForwardedError) -> DoorResponse {
+    problem(&ProblemDetails::new(400, "Bad Request").detail(error.to_string()))
 }
 
 /// A proxy asks a policy that is not there. Which ones are is not for its clients to know.
-pub(crate) fn no_such_policy() -> Answer {
+pub(crate) fn no_such_policy() -> DoorResponse {
     let detail = "there is no policy of this name";
-    problem(&Problem::new(404, "Not Found").detail(detail))
+    problem(&ProblemDetails::new(404, "Not Found").detail(detail))
 }
 
 /// Whether an answer is a decision, whatever its status: nothing was wrong with the question.
@@ -270,52 +274,54 @@ pub(crate) fn is_decision<B>(answer: &Response<B>) -> bool {
 #[derive(Clone, Copy)]
 struct IsDecision;
 
-fn whole(answer: Response<Vec<u8>>) -> Answer {
+fn whole(answer: Response<Vec<u8>>) -> DoorResponse {
     answer.map(|body| Full::new(Cursor::new(body)))
 }
 
 /// A body that did not come in whole.
-pub(super) fn no_body(error: BodyError, bounds: &Bounds) -> Answer {
+pub(super) fn no_body(error: BodyError, bounds: &Bounds) -> DoorResponse {
     let answer = problem(&match error {
-        BodyError::TooLarge => Problem::new(413, "Content Too Large").detail(format!(
+        BodyError::TooLarge => ProblemDetails::new(413, "Content Too Large").detail(format!(
             "a question or a list of questions may have {} bytes",
             bounds.body_bytes
         )),
-        BodyError::TooSlow => Problem::new(408, "Request Timeout").detail(format!(
+        BodyError::TooSlow => ProblemDetails::new(408, "Request Timeout").detail(format!(
             "the body was not there after {} seconds",
             bounds.body_time.as_secs_f32()
         )),
-        BodyError::Broken => Problem::new(400, "Bad Request").detail("the body ended too early"),
+        BodyError::Broken => {
+            ProblemDetails::new(400, "Bad Request").detail("the body ended too early")
+        }
     });
     // What is left of the body cannot be told from the next request.
     closing(answer)
 }
 
 /// A body that is not what we read.
-pub(crate) fn unsupported() -> Answer {
+pub(crate) fn unsupported() -> DoorResponse {
     problem(
-        &Problem::new(415, "Unsupported Media Type")
+        &ProblemDetails::new(415, "Unsupported Media Type")
             .detail("questions are JSON, not compressed: send `Content-Type: application/json`"),
     )
 }
 
 /// Nothing there. `help` says what is.
-pub(crate) fn not_found(path: &str, help: &str) -> Answer {
+pub(crate) fn not_found(path: &str, help: &str) -> DoorResponse {
     let detail = format!("there is nothing at {}; {help}", quote(path));
-    problem(&Problem::new(404, "Not Found").detail(detail))
+    problem(&ProblemDetails::new(404, "Not Found").detail(detail))
 }
 
 /// Something is there, but not for this method.
-pub(crate) fn wrong_method(allowed: &'static str) -> Answer {
+pub(crate) fn wrong_method(allowed: &'static str) -> DoorResponse {
     let detail = format!("only {allowed} here");
-    let answer = problem(&Problem::new(405, "Method Not Allowed").detail(detail));
+    let answer = problem(&ProblemDetails::new(405, "Method Not Allowed").detail(detail));
     with(answer, ALLOW, HeaderValue::from_static(allowed))
 }
 
 /// No token, or not the right one.
-pub(crate) fn unauthorized() -> Answer {
+pub(crate) fn unauthorized() -> DoorResponse {
     let detail = "send the token of this door: `Authorization: Bearer TOKEN`";
-    let answer = problem(&Problem::new(401, "Unauthorized").detail(detail));
+    let answer = problem(&ProblemDetails::new(401, "Unauthorized").detail(detail));
     with(
         answer,
         WWW_AUTHENTICATE,
@@ -324,8 +330,8 @@ pub(crate) fn unauthorized() -> Answer {
 }
 
 /// Something that we did wrong.
-pub(crate) fn failed() -> Answer {
-    problem(&Problem::new(500, "Internal Server Error").detail("see the log"))
+pub(crate) fn failed() -> DoorResponse {
+    problem(&ProblemDetails::new(500, "Internal Server Error").detail("see the log"))
 }
 
 /// The same, as the last answer on its connection.
@@ -333,21 +339,21 @@ pub(crate) fn closing<B>(answer: Response<B>) -> Response<B> {
     with(answer, CONNECTION, HeaderValue::from_static("close"))
 }
 
-fn problem(problem: &Problem) -> Answer {
+fn problem(problem: &ProblemDetails) -> DoorResponse {
     let status = StatusCode::from_u16(problem.status());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let kind = HeaderValue::from_static(problem::CONTENT_TYPE);
     uncached(answer(status, kind, problem.to_json()))
 }
 
-fn answer(status: StatusCode, kind: HeaderValue, body: Vec<u8>) -> Answer {
+fn answer(status: StatusCode, kind: HeaderValue, body: Vec<u8>) -> DoorResponse {
     let mut answer = Response::new(Full::new(Cursor::new(body)));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
 }
 
-fn uncached(answer: Answer) -> Answer {
+fn uncached(answer: DoorResponse) -> DoorResponse {
     with(answer, CACHE_CONTROL, NO_STORE)
 }
 

@@ -1,15 +1,15 @@
 //! The first composition, before anything is served.
 
-use super::composer::Refused;
-use super::ground::Ground;
-use super::health::Health;
-use super::looked::{Looked, Named};
+use super::composer::ReloadError;
+use super::ground::ConfigFiles;
+use super::health::SourceHealth;
+use super::looked::{FileWatch, NamedFiles};
 use super::origins;
 use super::report::{self, Oddities};
-use super::source::{Loaded, Note, Part, Trouble};
-use super::state::{Base, Kept, Slot, Sound, State, Whole};
-use super::view::View;
-use crate::config_source::{Texts, Told};
+use super::source::{Loaded, LoadedPart, SourceError, SourceNote};
+use super::state::{ComposerState, ConfigCandidate, FileState, Sound, SourceHandle, SourceState};
+use super::view::ServedConfig;
+use crate::config_source::{ConfigTexts, SourceText};
 use crate::failure::Failure;
 use crate::tasks::blocking;
 use futures_util::future::join_all;
@@ -28,17 +28,17 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What was begun with.
 #[derive(Debug)]
-pub(crate) struct Begun {
-    pub(super) ground: Ground,
-    pub(super) state: State,
-    pub(super) view: View,
-    pub(super) file: Arc<Health>,
-    pub(super) looked: Looked,
+pub(crate) struct InitialConfig {
+    pub(super) ground: ConfigFiles,
+    pub(super) state: ComposerState,
+    pub(super) view: ServedConfig,
+    pub(super) file: Arc<SourceHealth>,
+    pub(super) looked: FileWatch,
     /// What whoever begins tells.
     pub(super) told: Oddities,
 }
 
-impl Begun {
+impl InitialConfig {
     /// The variables that took effect, by name.
     pub(crate) fn variables(&self) -> &[String] {
         &self.told.variables
@@ -46,8 +46,8 @@ impl Begun {
 }
 
 /// Reads the file and asks all of its sources; what they say together, or everything that is wrong.
-pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
-    let looked = Looked::new(ground.look(Named::new()).await);
+pub(crate) async fn begin(ground: ConfigFiles) -> Result<(Config, InitialConfig), Failure> {
+    let looked = FileWatch::new(ground.look(NamedFiles::new()).await);
     let texts = ground.read().await.map_err(Failure::from)?;
     report::notes(texts.notes());
     let (state, named) = load(&ground, texts).await?;
@@ -55,10 +55,10 @@ pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
     let (composition, state) = settle(&ground, state).await?;
     let sound = composition.sound;
     looked.add(composition.named);
-    let file = Health::new("file", "file", false);
+    let file = SourceHealth::new("file", "file", false);
     file.answered();
     file.applied(&sound.view.version);
-    let begun = Begun {
+    let begun = InitialConfig {
         ground,
         state,
         view: sound.view,
@@ -70,11 +70,11 @@ pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
 }
 
 /// A source that `settings` name, or what is wrong with them.
-pub(super) fn kept(settings: PolicySource) -> Result<Kept, String> {
+pub(super) fn kept(settings: PolicySource) -> Result<SourceHandle, String> {
     let source = origins::open(&settings)?;
     let is_writable = source.writer().is_some();
-    let health = Health::new(&settings.name, settings.kind(), is_writable);
-    Ok(Kept {
+    let health = SourceHealth::new(&settings.name, settings.kind(), is_writable);
+    Ok(SourceHandle {
         settings,
         source,
         health,
@@ -82,7 +82,10 @@ pub(super) fn kept(settings: PolicySource) -> Result<Kept, String> {
 }
 
 /// Asks the sources of the file for the first time. Tells which files were read for that.
-async fn load(ground: &Ground, texts: Texts) -> Result<(State, Named), Failure> {
+async fn load(
+    ground: &ConfigFiles,
+    texts: ConfigTexts,
+) -> Result<(ComposerState, NamedFiles), Failure> {
     let (settings, named) = listed(ground, &texts)?;
     let mut order = Vec::new();
     for settings in settings {
@@ -93,10 +96,13 @@ async fn load(ground: &Ground, texts: Texts) -> Result<(State, Named), Failure> 
         .map(|kept| first(Arc::clone(kept), None, Duration::MAX));
     let pool = join_all(asked).await;
     let texts = Arc::new(texts);
-    Ok((State::new(Base { texts, order }, pool), named))
+    Ok((ComposerState::new(FileState { texts, order }, pool), named))
 }
 
-fn listed(ground: &Ground, texts: &Texts) -> Result<(Vec<PolicySource>, Named), Failure> {
+fn listed(
+    ground: &ConfigFiles,
+    texts: &ConfigTexts,
+) -> Result<(Vec<PolicySource>, NamedFiles), Failure> {
     let environment = ground.environment();
     let settings = texts.sources(&environment).map_err(Failure::input)?;
     Ok((settings, environment.files()))
@@ -105,8 +111,12 @@ fn listed(ground: &Ground, texts: &Texts) -> Result<(Vec<PolicySource>, Named), 
 /// What a source says at first: its own word, or for want of that what is to be served until then: what
 /// it said `before`, when somebody else asked it, rather than what was written beside its address. It is
 /// waited for as long as its settings say, and never longer than `most`.
-pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Duration) -> Slot {
-    let mut slot = Slot::new(Arc::clone(&kept));
+pub(super) async fn first(
+    kept: Arc<SourceHandle>,
+    before: Option<Arc<LoadedPart>>,
+    most: Duration,
+) -> SourceState {
+    let mut slot = SourceState::new(Arc::clone(&kept));
     let goes_on = before.is_some();
     match before {
         Some(part) => {
@@ -128,7 +138,7 @@ pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Dura
         }
         Ok(Ok(Loaded::Wrong(wrong))) => {
             kept.health.answered();
-            let refused = Refused::Unread(wrong.why.clone());
+            let refused = ReloadError::Unread(wrong.why.clone());
             kept.health.refused(report::in_short(&refused));
             report::refused(&kept.settings.name, &kept.settings.name, &refused);
             slot.wrong = Some(wrong);
@@ -140,7 +150,7 @@ pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Dura
         Ok(Ok(Loaded::Unchanged)) => kept.health.answered(),
         Ok(Err(trouble)) => failed(&kept, &slot, goes_on, &trouble),
         Err(_) => {
-            let trouble = Trouble("no answer in time".to_owned());
+            let trouble = SourceError("no answer in time".to_owned());
             failed(&kept, &slot, goes_on, &trouble);
         }
     }
@@ -148,7 +158,7 @@ pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Dura
 }
 
 /// What is written beside its address, to be served until it answers.
-fn fallback(kept: &Kept) -> Option<Arc<Part>> {
+fn fallback(kept: &SourceHandle) -> Option<Arc<LoadedPart>> {
     match kept.source.fallback()? {
         Ok(part) => Some(Arc::new(part)),
         Err(trouble) => {
@@ -159,7 +169,7 @@ fn fallback(kept: &Kept) -> Option<Arc<Part>> {
 }
 
 /// Asks a source: once, or for as long as somebody waits where nothing goes on without it.
-async fn asked(kept: &Kept) -> Result<Loaded, Trouble> {
+async fn asked(kept: &SourceHandle) -> Result<Loaded, SourceError> {
     loop {
         match kept.load(None).await {
             Err(trouble) if !kept.can_be_away() => {
@@ -172,7 +182,7 @@ async fn asked(kept: &Kept) -> Result<Loaded, Trouble> {
     }
 }
 
-fn failed(kept: &Kept, slot: &Slot, goes_on: bool, trouble: &Trouble) {
+fn failed(kept: &SourceHandle, slot: &SourceState, goes_on: bool, trouble: &SourceError) {
     let source = kept.settings.name.as_str();
     if !kept.health.is_failing() {
         kept.health.failed(trouble);
@@ -189,7 +199,10 @@ fn failed(kept: &Kept, slot: &Slot, goes_on: bool, trouble: &Trouble) {
 
 /// What all of it means. Where that is not sound, sources whose word can be done without are left as if
 /// they had said nothing.
-async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State), Failure> {
+async fn settle(
+    ground: &ConfigFiles,
+    mut state: ComposerState,
+) -> Result<(Composition, ComposerState), Failure> {
     let refused = match composed(ground, state.latest()).await? {
         Ok(sound) => {
             for which in state.waiting() {
@@ -214,7 +227,7 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
     let Ok(sound) = composed(ground, state.good()).await? else {
         return Err(refused);
     };
-    let told = Refused::Unservable(refused.to_string());
+    let told = ReloadError::Unservable(refused.to_string());
     for slot in state.pool.iter_mut().filter(|it| it.wanted.is_some()) {
         slot.is_told = true;
         slot.kept.health.refused(report::in_short(&told));
@@ -228,7 +241,10 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
 }
 
 /// What `whole` means: an error where it cannot be known, and another where it is wrong.
-async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, Failure>, Failure> {
+async fn composed(
+    ground: &ConfigFiles,
+    whole: ConfigCandidate,
+) -> Result<Result<Composition, Failure>, Failure> {
     if let Some(kept) = whole.missing() {
         return Err(away(kept));
     }
@@ -251,12 +267,14 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
 struct Composition {
     sound: Sound,
     oddities: Oddities,
-    named: Named,
+    named: NamedFiles,
 }
 
 /// What sources say, for whoever asks once: `tidegate validate`, a simulation. And what there is to know
 /// about it.
-pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Note>), Failure> {
+pub(crate) fn ask_once(
+    sources: Vec<PolicySource>,
+) -> Result<(Vec<SourceText>, Vec<SourceNote>), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -276,7 +294,7 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Not
                     return Err(away(&slot.kept));
                 }
                 let text = format!("the source `{}` did not answer", settings.name);
-                notes.push(Note::warning(text));
+                notes.push(SourceNote::warning(text));
                 continue;
             };
             notes.extend(part.notes.iter().cloned());
@@ -285,7 +303,7 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Not
             } else {
                 settings.name.clone()
             };
-            told.push(Told {
+            told.push(SourceText {
                 name,
                 text: part.text.clone(),
                 is_translated: part.is_translated,
@@ -298,12 +316,12 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Not
     asked
 }
 
-fn opened(settings: PolicySource) -> Result<Kept, Failure> {
+fn opened(settings: PolicySource) -> Result<SourceHandle, Failure> {
     let name = settings.name.clone();
     kept(settings).map_err(|why| Failure::input(format!("source `{name}`: {why}")))
 }
 
-fn away(kept: &Kept) -> Failure {
+fn away(kept: &SourceHandle) -> Failure {
     let name = &kept.settings.name;
     let why = kept.health.standing().trouble.unwrap_or_default();
     Failure::runtime(format!(

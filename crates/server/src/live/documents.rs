@@ -1,8 +1,8 @@
 //! A set of named documents: what a source holds that can be written to.
 
 use super::edit::Edit;
-use super::source::{Loaded, Note, Part, Wrong};
-use crate::shelf::{Change, Shelved};
+use super::source::{Loaded, LoadedPart, SourceDefect, SourceNote};
+use crate::shelf::{DocumentChange, DocumentSnapshot};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ impl Documents {
     /// What a shelf says that has documents under keys such as `policy/api`. What it has under others is
     /// not ours; what it has under ours and is no document makes all of it wrong, for to leave it out
     /// would be to lift whatever limits it had.
-    pub(super) fn load(shelved: Shelved) -> Loaded {
+    pub(super) fn load(shelved: DocumentSnapshot) -> Loaded {
         let mut documents = Self::default();
         let mut notes = Vec::new();
         for (key, document) in shelved.texts {
@@ -33,20 +33,20 @@ impl Documents {
         }
         let version = shelved.version;
         if let Some(why) = documents.wrong() {
-            return Loaded::Wrong(Wrong {
+            return Loaded::Wrong(SourceDefect {
                 version,
                 why: why.join("\n"),
                 documents: Some(documents),
             });
         }
         let text = documents.to_text();
-        Loaded::Part(Part {
+        Loaded::Part(LoadedPart {
             flaw: None,
             text,
             version,
             is_translated: false,
             is_separable: false,
-            notes: notes.into_iter().map(Note::warning).collect(),
+            notes: notes.into_iter().map(SourceNote::warning).collect(),
             documents: Some(documents),
         })
     }
@@ -73,8 +73,8 @@ impl Documents {
     }
 
     /// What an edit changes on the shelf.
-    pub(super) fn change(edit: &Edit) -> Change {
-        Change {
+    pub(super) fn change(edit: &Edit) -> DocumentChange {
+        DocumentChange {
             key: format!("{}/{}", edit.kind.word(), edit.name),
             text: edit.document.clone(),
         }
@@ -173,7 +173,7 @@ fn has_hidden(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shelf::Version;
+    use crate::shelf::Revision;
 
     fn policy(name: &str, rate: &str) -> String {
         format!(r#"{{"name": "{name}", "limits": [{{"name": "all", "rate": "{rate}"}}]}}"#)
@@ -188,17 +188,17 @@ mod tests {
         }
     }
 
-    fn shelved(found: &[(&str, String)]) -> Shelved {
+    fn shelved(found: &[(&str, String)]) -> DocumentSnapshot {
         let texts = found
             .iter()
             .map(|(key, text)| ((*key).to_owned(), text.clone()));
-        Shelved {
-            version: Version("7".to_owned()),
+        DocumentSnapshot {
+            version: Revision("7".to_owned()),
             texts: texts.collect(),
         }
     }
 
-    fn loaded(found: &[(&str, String)]) -> Part {
+    fn loaded(found: &[(&str, String)]) -> LoadedPart {
         match Documents::load(shelved(found)) {
             Loaded::Part(part) => part,
             other => panic!("{other:?}"),
@@ -236,7 +236,7 @@ mod tests {
             ("policy/e", policy("e", "1/s")),
             ("policy/f", policy("f", "***")),
         ];
-        let Loaded::Wrong(Wrong { why, .. }) = Documents::load(shelved(&found)) else {
+        let Loaded::Wrong(SourceDefect { why, .. }) = Documents::load(shelved(&found)) else {
             panic!("it is wrong");
         };
         for expected in [
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_name_with_blanks_around_it_was_another_here_than_where_it_is_read() {
         let found = [("policy/ api ", policy(" api ", "1/s"))];
-        let Loaded::Wrong(Wrong { why, .. }) = Documents::load(shelved(&found)) else {
+        let Loaded::Wrong(SourceDefect { why, .. }) = Documents::load(shelved(&found)) else {
             panic!("it is wrong");
         };
         assert!(

@@ -1,10 +1,10 @@
 //! Changes to what a source says, asked for by somebody through this server.
 
-use super::composer::Refused;
+use super::composer::ReloadError;
 use super::documents::Documents;
-use super::source::Part;
-use super::state::{Kept, Slot};
-use super::view::View;
+use super::source::LoadedPart;
+use super::state::{SourceHandle, SourceState};
+use super::view::ServedConfig;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) enum EditError {
     /// Nobody knows whether it was written.
     Doubtful(String),
     /// It was written, and is not served.
-    Unserved(Refused),
+    Unserved(ReloadError),
 }
 
 impl fmt::Display for EditError {
@@ -85,8 +85,11 @@ impl fmt::Display for EditError {
 impl std::error::Error for EditError {}
 
 /// The source that is to be changed: the one that is named, or the first that can be.
-pub(super) fn target(order: &[Arc<Kept>], name: Option<&str>) -> Result<Arc<Kept>, EditError> {
-    let is_writable = |kept: &&Arc<Kept>| kept.source.writer().is_some();
+pub(super) fn target(
+    order: &[Arc<SourceHandle>],
+    name: Option<&str>,
+) -> Result<Arc<SourceHandle>, EditError> {
+    let is_writable = |kept: &&Arc<SourceHandle>| kept.source.writer().is_some();
     let kept = match name {
         Some(name) => {
             let named = order.iter().find(|kept| kept.settings.name == name);
@@ -103,7 +106,7 @@ pub(super) fn target(order: &[Arc<Kept>], name: Option<&str>) -> Result<Arc<Kept
     kept.cloned().ok_or_else(|| read_only(order))
 }
 
-fn read_only(order: &[Arc<Kept>]) -> EditError {
+fn read_only(order: &[Arc<SourceHandle>]) -> EditError {
     let writable = order.iter().filter(|kept| kept.source.writer().is_some());
     EditError::ReadOnly {
         writable: writable.map(|kept| kept.settings.name.clone()).collect(),
@@ -111,8 +114,8 @@ fn read_only(order: &[Arc<Kept>]) -> EditError {
 }
 
 /// A document of a source, as a change to it would find it.
-pub(super) fn raw(slot: &Slot, kind: DocumentKind, name: &str) -> Option<Raw> {
-    let in_part = |part: &Part| {
+pub(super) fn raw(slot: &SourceState, kind: DocumentKind, name: &str) -> Option<Raw> {
+    let in_part = |part: &LoadedPart| {
         let documents = part.documents.as_ref()?;
         documents.get(kind, name).map(str::to_owned)
     };
@@ -129,14 +132,17 @@ pub(super) fn raw(slot: &Slot, kind: DocumentKind, name: &str) -> Option<Raw> {
     Some(Raw { text, waits })
 }
 
-fn waits(kept: &Kept) -> String {
+fn waits(kept: &SourceHandle) -> String {
     let why = kept.health.standing().trouble.unwrap_or_default();
     let name = &kept.settings.name;
     format!("what the source `{name}` says now is not served: {why}")
 }
 
 /// What a source said last, which changes are made to.
-pub(super) fn base(slot: Option<&Slot>, kept: &Kept) -> Result<Arc<Part>, EditError> {
+pub(super) fn base(
+    slot: Option<&SourceState>,
+    kept: &SourceHandle,
+) -> Result<Arc<LoadedPart>, EditError> {
     let name = &kept.settings.name;
     if let Some(wrong) = slot.and_then(|slot| slot.wrong.as_ref()) {
         let Some(documents) = &wrong.documents else {
@@ -146,7 +152,7 @@ pub(super) fn base(slot: Option<&Slot>, kept: &Kept) -> Result<Arc<Part>, EditEr
                  put right there: {why}"
             )));
         };
-        return Ok(Arc::new(Part::unread(
+        return Ok(Arc::new(LoadedPart::unread(
             wrong.version.clone(),
             documents.clone(),
         )));
@@ -162,11 +168,11 @@ pub(super) fn base(slot: Option<&Slot>, kept: &Kept) -> Result<Arc<Part>, EditEr
 
 /// What a source would say after `edits`, where nothing speaks against them before they are read.
 pub(super) fn edited(
-    view: &View,
-    order: &[Arc<Kept>],
-    (kept, latest): (&Arc<Kept>, &Part),
+    view: &ServedConfig,
+    order: &[Arc<SourceHandle>],
+    (kept, latest): (&Arc<SourceHandle>, &LoadedPart),
     edits: &[Edit],
-) -> Result<Edited, EditError> {
+) -> Result<EditedPart, EditError> {
     let Some(documents) = &latest.documents else {
         return Err(read_only(order));
     };
@@ -212,9 +218,9 @@ pub(super) fn edited(
                 "the source `{name}` has what is no document, which is put right or removed first: {why}"
             )));
         }
-        return Ok(Edited::Less { after, why });
+        return Ok(EditedPart::Less { after, why });
     }
-    Ok(Edited::Sound(Part {
+    Ok(EditedPart::Sound(LoadedPart {
         text: after.to_text(),
         documents: Some(after),
         ..latest.clone()
@@ -223,15 +229,15 @@ pub(super) fn edited(
 
 /// What a source would say after a change.
 #[derive(Debug)]
-pub(super) enum Edited {
+pub(super) enum EditedPart {
     /// This, of which everything is a document.
-    Sound(Part),
+    Sound(LoadedPart),
     /// Less of it is none than was before, and yet some is: so it is put right one by one.
     Less { after: Documents, why: String },
 }
 
 /// The routes that go by a policy which is to be removed, and stay as they are.
-fn users(view: &View, removed: &Edit, edits: &[Edit]) -> Vec<String> {
+fn users(view: &ServedConfig, removed: &Edit, edits: &[Edit]) -> Vec<String> {
     if removed.kind != DocumentKind::Policy {
         return Vec::new();
     }

@@ -1,9 +1,9 @@
 //! The file: the first source, which names all the others.
 
-use super::looked::{Fingerprint, Looked, Named};
-use crate::config_source::{Source, Texts, Unusable};
-use crate::environment::ProcessEnvironment;
-use crate::sight::Sight;
+use super::looked::{FileWatch, Fingerprint, NamedFiles};
+use crate::config_source::{ConfigInput, ConfigTexts, Unusable};
+use crate::environment::FlagEnvironment;
+use crate::sight::FileStamp;
 use crate::tasks::blocking;
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const FILES_MAX: usize = 10_000;
 
 /// Where the configuration is, and the flags that go before it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ground {
+pub(crate) struct ConfigFiles {
     pub(crate) file: Option<PathBuf>,
     pub(crate) envoy: Option<(PathBuf, EnvoyOptions)>,
     /// What flags say, under the name of the variable that means the same.
@@ -31,10 +31,10 @@ pub(crate) struct Ground {
     pub(crate) is_watched: bool,
 }
 
-impl Ground {
+impl ConfigFiles {
     /// It as commands know it.
-    pub(super) fn source(&self) -> Source<'_> {
-        Source {
+    pub(super) fn source(&self) -> ConfigInput<'_> {
+        ConfigInput {
             file: self.file.as_deref(),
             envoy: self
                 .envoy
@@ -44,8 +44,8 @@ impl Ground {
     }
 
     /// Where a configuration looks things up.
-    pub(super) fn environment(&self) -> ProcessEnvironment {
-        let mut environment = ProcessEnvironment::new();
+    pub(super) fn environment(&self) -> FlagEnvironment {
+        let mut environment = FlagEnvironment::new();
         for (name, value) in &self.flags {
             environment.set(name, Some(value));
         }
@@ -64,7 +64,7 @@ impl Ground {
     }
 
     /// What the files say now. Reading may block, and happens where it holds nobody up.
-    pub(super) async fn read(&self) -> Result<Texts, Unusable> {
+    pub(super) async fn read(&self) -> Result<ConfigTexts, Unusable> {
         let this = self.clone();
         let read = blocking(move || this.source().read_files());
         let lost = || Unusable::Unread(crate::failure::Failure::runtime("reading came to no end"));
@@ -72,14 +72,14 @@ impl Ground {
     }
 
     /// How the files look now, and those that they name.
-    pub(super) async fn look(&self, named: Named) -> Fingerprint {
+    pub(super) async fn look(&self, named: NamedFiles) -> Fingerprint {
         let this = self.clone();
         blocking(move || this.fingerprint(named))
             .await
             .unwrap_or_default()
     }
 
-    fn fingerprint(&self, mut named: Named) -> Fingerprint {
+    fn fingerprint(&self, mut named: NamedFiles) -> Fingerprint {
         let mut paths: Vec<PathBuf> = self.file.iter().cloned().collect();
         if let Some((path, _)) = &self.envoy {
             // A file has no entries, and what cannot be read is told when it is.
@@ -90,10 +90,10 @@ impl Ground {
             paths.extend(entries);
         }
         for (path, sight) in &mut named {
-            *sight = Sight::of(path);
+            *sight = FileStamp::of(path);
         }
         let seen = paths.into_iter().map(|path| {
-            let sight = Sight::of(&path);
+            let sight = FileStamp::of(&path);
             (path, sight)
         });
         let own = seen.collect();
@@ -103,7 +103,7 @@ impl Ground {
     /// Comes to an end when the files look otherwise than they did when they were last read, or when it is
     /// time to try once more what failed, and they have looked so twice in a row: half a file is not worth
     /// reading.
-    pub(super) async fn changed(&self, looked: &Looked) -> Fingerprint {
+    pub(super) async fn changed(&self, looked: &FileWatch) -> Fingerprint {
         let mut before = looked.last();
         loop {
             sleep(EVERY).await;

@@ -1,7 +1,7 @@
 //! How it stands with each source.
 
-use super::source::Trouble;
-use super::view::Standing;
+use super::source::SourceError;
+use super::view::SourceView;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// What came of asking a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum FetchOutcome {
     /// It said something new, which is served.
     Applied,
     /// It said what it said before.
@@ -21,7 +21,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl FetchOutcome {
     /// All of them, in the order of their counters.
     pub(crate) const ALL: [Self; 4] = [Self::Applied, Self::Unchanged, Self::Refused, Self::Failed];
 
@@ -38,16 +38,16 @@ impl Outcome {
 
 /// How it stands with one source.
 #[derive(Debug)]
-pub(crate) struct Health {
+pub(crate) struct SourceHealth {
     name: String,
     kind: &'static str,
     is_writable: bool,
-    counts: [AtomicU64; Outcome::ALL.len()],
-    told: Mutex<Told>,
+    counts: [AtomicU64; FetchOutcome::ALL.len()],
+    told: Mutex<SourceReport>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct SourceReport {
     answered: Option<Instant>,
     applied: Option<Instant>,
     version: Option<String>,
@@ -65,7 +65,7 @@ struct Ill {
     why: String,
 }
 
-impl Told {
+impl SourceReport {
     /// What is wrong; that nobody answers comes first.
     fn ill(&self) -> Option<&Ill> {
         self.failing.as_ref().or(self.refused.as_ref())
@@ -89,7 +89,7 @@ impl Ill {
     }
 }
 
-impl Health {
+impl SourceHealth {
     pub(super) fn new(name: &str, kind: &'static str, is_writable: bool) -> Arc<Self> {
         Arc::new(Self {
             name: name.to_owned(),
@@ -110,13 +110,13 @@ impl Health {
     /// It said what it said before.
     pub(super) fn unchanged(&self) {
         self.answered();
-        self.count(Outcome::Unchanged);
+        self.count(FetchOutcome::Unchanged);
     }
 
     /// What it said is served.
     pub(super) fn applied(&self, version: &str) {
         self.serves(version);
-        self.count(Outcome::Applied);
+        self.count(FetchOutcome::Applied);
     }
 
     /// What it said is served, as it was before.
@@ -138,7 +138,7 @@ impl Health {
     /// What it said cannot be served.
     pub(super) fn refused(&self, why: String) {
         Ill::note(&mut self.told.lock().refused, why);
-        self.count(Outcome::Refused);
+        self.count(FetchOutcome::Refused);
     }
 
     /// What it said cannot be served still, if for another reason: that is no new refusal.
@@ -147,30 +147,30 @@ impl Health {
     }
 
     /// It could not be asked. Tells whether that is news.
-    pub(super) fn failed(&self, trouble: &Trouble) -> bool {
+    pub(super) fn failed(&self, trouble: &SourceError) -> bool {
         let is_news = Ill::note(&mut self.told.lock().failing, trouble.to_string());
-        self.count(Outcome::Failed);
+        self.count(FetchOutcome::Failed);
         is_news
     }
 
-    fn count(&self, outcome: Outcome) {
-        let place = Outcome::ALL.iter().position(|it| *it == outcome);
+    fn count(&self, outcome: FetchOutcome) {
+        let place = FetchOutcome::ALL.iter().position(|it| *it == outcome);
         if let Some(counter) = place.and_then(|place| self.counts.get(place)) {
             counter.fetch_add(1, Relaxed);
         }
     }
 
     /// How often it came to what.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (FetchOutcome, u64)> + '_ {
         let counts = self.counts.iter().map(|it| it.load(Relaxed));
-        Outcome::ALL.into_iter().zip(counts)
+        FetchOutcome::ALL.into_iter().zip(counts)
     }
 
     /// How it stands.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> SourceView {
         let told = self.told.lock();
         let since = |at: Option<Instant>| at.map(|at| at.elapsed());
-        Standing {
+        SourceView {
             name: self.name.clone(),
             kind: self.kind,
             is_writable: self.is_writable,
@@ -210,36 +210,36 @@ impl Health {
 /// How it stands with all sources of a server, for those who watch. The list is replaced when the file
 /// names others.
 #[derive(Debug, Default)]
-pub(crate) struct Board(RwLock<Vec<Arc<Health>>>);
+pub(crate) struct Board(RwLock<Vec<Arc<SourceHealth>>>);
 
 impl Board {
     /// Those that there are from now on, the file first.
-    pub(super) fn hang(&self, sources: Vec<Arc<Health>>) {
+    pub(super) fn hang(&self, sources: Vec<Arc<SourceHealth>>) {
         *self.0.write() = sources;
     }
 
     /// Those that there are.
-    pub(crate) fn sources(&self) -> Vec<Arc<Health>> {
+    pub(crate) fn sources(&self) -> Vec<Arc<SourceHealth>> {
         self.0.read().clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Health, Outcome};
-    use crate::live::source::Trouble;
+    use super::{FetchOutcome, SourceHealth};
+    use crate::live::source::SourceError;
 
-    fn away() -> Trouble {
-        Trouble("wants a password".to_owned())
+    fn away() -> SourceError {
+        SourceError("wants a password".to_owned())
     }
 
-    fn trouble(health: &Health) -> Option<String> {
+    fn trouble(health: &SourceHealth) -> Option<String> {
         health.standing().trouble
     }
 
     #[test]
     fn a_source_that_was_back_told_on_why_it_had_been_away() {
-        let health = Health::new("redis", "redis", false);
+        let health = SourceHealth::new("redis", "redis", false);
         health.answered();
         health.refused("one rule is wrong".to_owned());
         assert!(health.failed(&away()), "it is news");
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_for_another_reason_while_nobody_answers_is_told_once_somebody_does() {
-        let health = Health::new("redis", "redis", false);
+        let health = SourceHealth::new("redis", "redis", false);
         health.refused("the first".to_owned());
         health.failed(&away());
         assert!(!health.failed(&away()), "it is no news");
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(trouble(&health).as_deref(), Some("wants a password"));
         health.answered();
         assert_eq!(trouble(&health).as_deref(), Some("the second"));
-        let refused = health.counts().find(|(it, _)| *it == Outcome::Refused);
+        let refused = health.counts().find(|(it, _)| *it == FetchOutcome::Refused);
         assert_eq!(refused.map(|(_, count)| count), Some(1));
         health.serves("2");
         assert_eq!((trouble(&health), health.refusal()), (None, None));

@@ -1,29 +1,29 @@
 //! How the files looked when they were last read: those of the configuration, and those that it names.
 
-use crate::sight::Sight;
+use crate::sight::FileStamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio::time::Instant;
 
 /// Files that a configuration names and that are read with it, each as it looked just before.
-pub(super) type Named = BTreeMap<PathBuf, Sight>;
+pub(super) type NamedFiles = BTreeMap<PathBuf, FileStamp>;
 
 /// What is seen of files without reading them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     /// The files themselves, and those of a folder.
-    pub(super) own: Vec<(PathBuf, Sight)>,
+    pub(super) own: Vec<(PathBuf, FileStamp)>,
     /// Secrets, certificates and documents that they name.
-    pub(super) named: Named,
+    pub(super) named: NamedFiles,
 }
 
 /// How the files looked when they were last read.
 #[derive(Debug, Default)]
-pub(super) struct Looked(Mutex<Seen>);
+pub(super) struct FileWatch(Mutex<FileChanges>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct FileChanges {
     last: Fingerprint,
     /// Whether a file that is named has changed since the configuration was read, or reading it came to
     /// nothing: its own text may well be the one that is served, and yet more is to be done than to see that.
@@ -57,12 +57,12 @@ impl Again {
     }
 }
 
-impl Looked {
+impl FileWatch {
     /// The files themselves look so, and are about to be read.
     pub(super) fn new(last: Fingerprint) -> Self {
-        Self(Mutex::new(Seen {
+        Self(Mutex::new(FileChanges {
             last,
-            ..Seen::default()
+            ..FileChanges::default()
         }))
     }
 
@@ -91,7 +91,7 @@ impl Looked {
 
     /// A reading of the configuration begins with these files that it names. What others named is
     /// forgotten.
-    pub(super) fn begin(&self, named: Named) {
+    pub(super) fn begin(&self, named: NamedFiles) {
         let mut seen = self.0.lock();
         seen.last.named = named;
         seen.is_due = false;
@@ -115,7 +115,7 @@ impl Looked {
 
     /// It names these as well. Of one that is known the first sight stays: sources were opened by what it
     /// held then, whatever somebody read there since.
-    pub(super) fn add(&self, named: Named) {
+    pub(super) fn add(&self, named: NamedFiles) {
         let mut seen = self.0.lock();
         for (path, sight) in named {
             seen.last.named.entry(path).or_insert(sight);
@@ -125,20 +125,20 @@ impl Looked {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fingerprint, Looked, Named};
-    use crate::sight::Sight;
+    use super::{FileWatch, Fingerprint, NamedFiles};
+    use crate::sight::FileStamp;
     use std::fs;
     use std::path::Path;
     use std::time::Duration;
     use tokio::time::advance;
 
-    fn named(path: &Path) -> Named {
-        Named::from([(path.to_owned(), Sight::of(path))])
+    fn named(path: &Path) -> NamedFiles {
+        NamedFiles::from([(path.to_owned(), FileStamp::of(path))])
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_failed_is_tried_again_later_and_later_until_it_goes_well() {
-        let looked = Looked::new(Fingerprint::default());
+        let looked = FileWatch::new(Fingerprint::default());
         assert!(!looked.is_overdue());
         for _ in 0..2 {
             looked.note_composing(true);
@@ -161,7 +161,7 @@ mod tests {
         let name = format!("tidegate-looked-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::write(&path, "one").unwrap();
-        let looked = Looked::new(Fingerprint::default());
+        let looked = FileWatch::new(Fingerprint::default());
         looked.begin(named(&path));
         let before = looked.last();
         fs::write(&path, "another").unwrap();

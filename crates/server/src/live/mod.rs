@@ -36,11 +36,11 @@ mod source;
 mod state;
 mod view;
 
-pub(crate) use begin::{Begun, ask_once, begin};
-pub(crate) use composer::{Composer, Refused};
+pub(crate) use begin::{InitialConfig, ask_once, begin};
+pub(crate) use composer::{Composer, ReloadError};
 pub(crate) use edit::{Edit, EditError, Raw};
-pub(crate) use ground::{EVERY, Ground};
-pub(crate) use health::{Board, Outcome};
+pub(crate) use ground::{ConfigFiles, EVERY};
+pub(crate) use health::{Board, FetchOutcome};
 pub(crate) use looked::Again;
-pub(crate) use source::Note;
-pub(crate) use view::{PartView, Standing, View};
+pub(crate) use source::SourceNote;
+pub(crate) use view::{PartView, ServedConfig, SourceView};

@@ -1,9 +1,9 @@
 //! What the log hears of policy that changes.
 
-use super::composer::Refused;
-use super::source::{Note, Trouble};
-use crate::environment::ProcessEnvironment;
-use tidegate_policy::config::Problem;
+use super::composer::ReloadError;
+use super::source::{SourceError, SourceNote};
+use crate::environment::FlagEnvironment;
+use tidegate_policy::config::ConfigProblem;
 use tidegate_policy::{Config, ConfigErrors};
 use tracing::{error, info, warn};
 
@@ -18,7 +18,7 @@ pub(super) struct Oddities {
 }
 
 impl Oddities {
-    pub(super) fn of(config: &Config, environment: &ProcessEnvironment) -> Self {
+    pub(super) fn of(config: &Config, environment: &FlagEnvironment) -> Self {
         Self {
             variables: environment.taken(),
             warnings: config.warnings().iter().map(told).collect(),
@@ -46,13 +46,13 @@ impl Oddities {
     }
 }
 
-fn told(warning: &Problem) -> String {
+fn told(warning: &ConfigProblem) -> String {
     warning.to_string().trim_end().to_owned()
 }
 
 /// Tells what there is to know about a translation.
-pub(super) fn notes(notes: &[Note]) {
-    for Note { text, is_warning } in notes {
+pub(super) fn notes(notes: &[SourceNote]) {
+    for SourceNote { text, is_warning } in notes {
         if *is_warning {
             warn!("{text}");
         } else {
@@ -67,11 +67,11 @@ pub(super) fn applied(source: &str, version: &str) {
 }
 
 /// Tells that what `source` says cannot be served, and everything that is wrong with it.
-pub(super) fn refused(source: &str, configuration: &str, why: &Refused) {
+pub(super) fn refused(source: &str, configuration: &str, why: &ReloadError) {
     match why {
-        Refused::Invalid(errors) => complain(errors),
-        Refused::Unread(why) | Refused::Unservable(why) => error!("{why}"),
-        Refused::BuiltIn => warn!("{why}"),
+        ReloadError::Invalid(errors) => complain(errors),
+        ReloadError::Unread(why) | ReloadError::Unservable(why) => error!("{why}"),
+        ReloadError::BuiltIn => warn!("{why}"),
     }
     error!(
         source,
@@ -90,7 +90,7 @@ fn complain(errors: &ConfigErrors) {
 }
 
 /// Tells that a source cannot be asked.
-pub(super) fn failed(source: &str, trouble: &Trouble) {
+pub(super) fn failed(source: &str, trouble: &SourceError) {
     warn!(
         source,
         error = %trouble,
@@ -104,9 +104,9 @@ pub(super) fn back(source: &str) {
 }
 
 /// What a status tells of a refusal, in one line.
-pub(super) fn in_short(why: &Refused) -> String {
+pub(super) fn in_short(why: &ReloadError) -> String {
     let told = match why {
-        Refused::Invalid(errors) => {
+        ReloadError::Invalid(errors) => {
             let first = errors.problems().first().map(|problem| {
                 let line = problem.line().map(|line| format!(":{line}"));
                 let line = line.unwrap_or_default();

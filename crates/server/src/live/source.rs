@@ -7,14 +7,15 @@ use std::fmt::Debug;
 use std::future::pending;
 use tidegate_policy::import::Imported;
 
-pub(crate) use crate::shelf::{Trouble, Version, WriteError};
+pub(crate) use crate::shelf::{Revision, SourceError, WriteError};
 
 /// Where policy comes from.
 ///
 /// It only fetches: whoever asks keeps the last good, validates, and swaps.
-pub(crate) trait Source: Debug + Send + Sync {
+pub(crate) trait PolicyFetcher: Debug + Send + Sync {
     /// What it says now; nothing new where it is at `seen` still.
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>>;
+    fn load<'a>(&'a self, seen: Option<&'a Revision>)
+    -> BoxFuture<'a, Result<Loaded, SourceError>>;
 
     /// Comes to an end when it is worth to load again: an interval went by, or somebody said so. What
     /// goes wrong with being told is its own affair: it is asked every interval anyway.
@@ -27,7 +28,7 @@ pub(crate) trait Source: Debug + Send + Sync {
     }
 
     /// What to serve while it has never been reached.
-    fn fallback(&self) -> Option<Result<Part, Trouble>> {
+    fn fallback(&self) -> Option<Result<LoadedPart, SourceError>> {
         None
     }
 
@@ -48,9 +49,9 @@ pub(crate) trait Writer: Send + Sync {
     /// version that makes.
     fn write<'a>(
         &'a self,
-        expected: &'a Version,
+        expected: &'a Revision,
         edits: &'a [Edit],
-    ) -> BoxFuture<'a, Result<Version, WriteError>>;
+    ) -> BoxFuture<'a, Result<Revision, WriteError>>;
 }
 
 /// What a source said.
@@ -59,20 +60,20 @@ pub(crate) enum Loaded {
     /// What it said before.
     Unchanged,
     /// Something else.
-    Part(Part),
+    Part(LoadedPart),
     /// Something that is not understood, whatever the rest of the configuration says.
-    Wrong(Wrong),
+    Wrong(SourceDefect),
 }
 
 /// Something to know about what a source says, which is served all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct SourceNote {
     pub(crate) text: String,
     /// Whether somebody should put something right.
     pub(crate) is_warning: bool,
 }
 
-impl Note {
+impl SourceNote {
     /// Something that only tells how things are.
     pub(crate) fn remark(text: String) -> Self {
         Self {
@@ -101,17 +102,17 @@ impl Note {
 
 /// Something that a source said, and is not understood.
 #[derive(Clone, Debug)]
-pub(crate) struct Wrong {
-    pub(crate) version: Version,
+pub(crate) struct SourceDefect {
+    pub(crate) version: Revision,
     /// Everything that is wrong with it.
     pub(crate) why: String,
     /// What it was made of, where it can be written to: so it can be put right from here.
     pub(crate) documents: Option<Documents>,
 }
 
-impl Wrong {
+impl SourceDefect {
     /// Something of a source that is not written to.
-    pub(crate) fn new(version: Version, why: String) -> Self {
+    pub(crate) fn new(version: Revision, why: String) -> Self {
         Self {
             version,
             why,
@@ -122,24 +123,24 @@ impl Wrong {
 
 /// What one source says: text in our language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct LoadedPart {
     pub(crate) text: String,
-    pub(crate) version: Version,
+    pub(crate) version: Revision,
     /// Whether it was translated from another language: of that, more than policies may be there.
     pub(crate) is_translated: bool,
     /// Whether a policy of it that clashes with others is left out, and the rest served.
     pub(crate) is_separable: bool,
     /// What there is to know about the translation.
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Vec<SourceNote>,
     /// What of it was not understood, so that what it said of that before stands in the text.
     pub(crate) flaw: Option<String>,
     /// What the text was made of, where it can be written to.
     pub(crate) documents: Option<Documents>,
 }
 
-impl Part {
+impl LoadedPart {
     /// What changes are made to where a source has what is none: nothing of it is served.
-    pub(super) fn unread(version: Version, documents: Documents) -> Self {
+    pub(super) fn unread(version: Revision, documents: Documents) -> Self {
         Self {
             text: String::new(),
             version,

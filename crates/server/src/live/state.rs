@@ -1,30 +1,32 @@
 //! What each source says, what of it is served, and what waits to be.
 
-use super::health::Health;
-use super::source::{Loaded, Part, Source, Trouble, Version, Wrong};
-use super::view::{PartView, View};
-use crate::config_source::Texts;
+use super::health::SourceHealth;
+use super::source::{Loaded, LoadedPart, PolicyFetcher, Revision, SourceDefect, SourceError};
+use super::view::{PartView, ServedConfig};
+use crate::config_source::ConfigTexts;
 use std::borrow::Cow;
 use std::mem;
 use std::sync::Arc;
 use tidegate_policy::config::Environment;
-use tidegate_policy::source::{Composed, LeftOut, Named, Part as Text, PolicySource};
+use tidegate_policy::source::{
+    ComposedConfig, LeftOut, NamedText, PolicySource, SourcePart as Text,
+};
 use tidegate_policy::{Config, ConfigErrors};
 use tokio::time::timeout;
 
 /// A source, as long as the file names it as it does.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SourceHandle {
     pub(super) settings: PolicySource,
-    pub(super) source: Box<dyn Source>,
-    pub(super) health: Arc<Health>,
+    pub(super) source: Box<dyn PolicyFetcher>,
+    pub(super) health: Arc<SourceHealth>,
 }
 
-impl Kept {
+impl SourceHandle {
     /// What it says now, within its time.
-    pub(super) async fn load(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    pub(super) async fn load(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
         let loaded = timeout(self.settings.timeout, self.source.load(seen)).await;
-        loaded.unwrap_or_else(|_| Err(Trouble("no answer in time".to_owned())))
+        loaded.unwrap_or_else(|_| Err(SourceError("no answer in time".to_owned())))
     }
 
     /// Whether something can be served without its word.
@@ -35,14 +37,14 @@ impl Kept {
 
 /// What a source says.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) kept: Arc<Kept>,
+pub(super) struct SourceState {
+    pub(super) kept: Arc<SourceHandle>,
     /// What is served of it.
-    pub(super) good: Option<Arc<Part>>,
+    pub(super) good: Option<Arc<LoadedPart>>,
     /// What it says since, which is not served, or not yet.
-    pub(super) wanted: Option<Arc<Part>>,
+    pub(super) wanted: Option<Arc<LoadedPart>>,
     /// What it said last, where that was not even understood.
-    pub(super) wrong: Option<Wrong>,
+    pub(super) wrong: Option<SourceDefect>,
     /// Whether it was told that what waits is refused.
     pub(super) is_told: bool,
     /// Policies of it that are not served because of what the file or another source says.
@@ -51,8 +53,8 @@ pub(super) struct Slot {
     pub(super) epoch: u64,
 }
 
-impl Slot {
-    pub(super) fn new(kept: Arc<Kept>) -> Self {
+impl SourceState {
+    pub(super) fn new(kept: Arc<SourceHandle>) -> Self {
         Self {
             kept,
             good: None,
@@ -64,12 +66,12 @@ impl Slot {
         }
     }
 
-    pub(super) fn latest(&self) -> Option<&Arc<Part>> {
+    pub(super) fn latest(&self) -> Option<&Arc<LoadedPart>> {
         self.wanted.as_ref().or(self.good.as_ref())
     }
 
     /// Takes what it says now. Tells whether that is something else than what it said before.
-    pub(super) fn take(&mut self, part: Part) -> bool {
+    pub(super) fn take(&mut self, part: LoadedPart) -> bool {
         self.epoch = self.epoch.wrapping_add(1);
         self.wrong = None;
         self.is_told = false;
@@ -126,35 +128,35 @@ impl Slot {
 
 /// The file, and the sources that it lists.
 #[derive(Clone, Debug)]
-pub(super) struct Base {
-    pub(super) texts: Arc<Texts>,
-    pub(super) order: Vec<Arc<Kept>>,
+pub(super) struct FileState {
+    pub(super) texts: Arc<ConfigTexts>,
+    pub(super) order: Vec<Arc<SourceHandle>>,
 }
 
 /// What is to be served otherwise.
 #[derive(Clone, Debug)]
-pub(super) enum Which {
+pub(super) enum ChangedOrigin {
     File,
-    Source(Arc<Kept>),
+    Source(Arc<SourceHandle>),
 }
 
 /// All that is known.
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) served: Base,
+pub(super) struct ComposerState {
+    pub(super) served: FileState,
     /// The file as it is now, which is not served, or not yet.
-    pub(super) wanted: Option<Base>,
+    pub(super) wanted: Option<FileState>,
     /// Every source of either.
-    pub(super) pool: Vec<Slot>,
+    pub(super) pool: Vec<SourceState>,
     /// Whether something was taken, and nobody has tried yet to serve it.
     pub(super) is_unsettled: bool,
     /// Whether it was told that the file that waits is refused.
     is_file_told: bool,
 }
 
-impl State {
+impl ComposerState {
     /// Of a file and its sources, before anything is served.
-    pub(super) fn new(served: Base, pool: Vec<Slot>) -> Self {
+    pub(super) fn new(served: FileState, pool: Vec<SourceState>) -> Self {
         Self {
             served,
             wanted: None,
@@ -164,16 +166,16 @@ impl State {
         }
     }
 
-    pub(super) fn slot(&mut self, kept: &Arc<Kept>) -> Option<&mut Slot> {
+    pub(super) fn slot(&mut self, kept: &Arc<SourceHandle>) -> Option<&mut SourceState> {
         self.pool.iter_mut().find(|it| Arc::ptr_eq(&it.kept, kept))
     }
 
-    pub(super) fn at(&self, kept: &Arc<Kept>) -> Option<&Slot> {
+    pub(super) fn at(&self, kept: &Arc<SourceHandle>) -> Option<&SourceState> {
         self.pool.iter().find(|it| Arc::ptr_eq(&it.kept, kept))
     }
 
     /// What a source said last, and when that was.
-    pub(super) fn seen(&self, kept: &Arc<Kept>) -> Option<(Option<Version>, u64)> {
+    pub(super) fn seen(&self, kept: &Arc<SourceHandle>) -> Option<(Option<Revision>, u64)> {
         let slot = self.at(kept)?;
         let latest = slot.latest().map(|part| &part.version);
         let wrong = slot.wrong.as_ref().map(|wrong| &wrong.version);
@@ -182,25 +184,25 @@ impl State {
     }
 
     /// Takes a file that lists these sources, all of which are known, to be served from now on.
-    pub(super) fn take_file(&mut self, texts: Arc<Texts>, listed: &[PolicySource]) {
+    pub(super) fn take_file(&mut self, texts: Arc<ConfigTexts>, listed: &[PolicySource]) {
         let slot = |it: &PolicySource| self.pool.iter().find(|slot| slot.kept.settings == *it);
         let order = listed.iter().filter_map(slot);
         let order = order.map(|slot| Arc::clone(&slot.kept)).collect();
-        self.wanted = Some(Base { texts, order });
+        self.wanted = Some(FileState { texts, order });
         self.is_unsettled = true;
         self.is_file_told = false;
     }
 
     /// Whether the file, as it is now, says just this.
-    pub(super) fn has_file(&self, texts: &Texts) -> bool {
+    pub(super) fn has_file(&self, texts: &ConfigTexts) -> bool {
         *self.wanted.as_ref().unwrap_or(&self.served).texts == *texts
     }
 
     /// Notes that a refusal is told. Tells whether that is news.
-    pub(super) fn tell(&mut self, which: &Which) -> bool {
+    pub(super) fn tell(&mut self, which: &ChangedOrigin) -> bool {
         let is_told = match which {
-            Which::File => Some(&mut self.is_file_told),
-            Which::Source(kept) => self.slot(kept).map(|slot| &mut slot.is_told),
+            ChangedOrigin::File => Some(&mut self.is_file_told),
+            ChangedOrigin::Source(kept) => self.slot(kept).map(|slot| &mut slot.is_told),
         };
         is_told.is_none_or(|is_told| !mem::replace(is_told, true))
     }
@@ -214,36 +216,36 @@ impl State {
     }
 
     /// What waits to be served: sources that come only with a file which waits itself go with that.
-    pub(super) fn waiting(&self) -> Vec<Which> {
-        let file = self.wanted.iter().map(|_| Which::File);
+    pub(super) fn waiting(&self) -> Vec<ChangedOrigin> {
+        let file = self.wanted.iter().map(|_| ChangedOrigin::File);
         let sources = self.pool.iter().filter(|slot| slot.wanted.is_some());
-        let is_served = |slot: &&Slot| {
+        let is_served = |slot: &&SourceState| {
             let mut order = self.served.order.iter();
             order.any(|it| Arc::ptr_eq(it, &slot.kept))
         };
         let sources = sources.filter(is_served);
-        let sources = sources.map(|slot| Which::Source(Arc::clone(&slot.kept)));
+        let sources = sources.map(|slot| ChangedOrigin::Source(Arc::clone(&slot.kept)));
         file.chain(sources).collect()
     }
 
     /// Everything as it is served.
-    pub(super) fn as_served(&self) -> Whole {
+    pub(super) fn as_served(&self) -> ConfigCandidate {
         self.whole(&self.served, |slot| slot.good.clone())
     }
 
     /// Everything as it is now.
-    pub(super) fn latest(&self) -> Whole {
+    pub(super) fn latest(&self) -> ConfigCandidate {
         let base = self.wanted.as_ref().unwrap_or(&self.served);
         self.whole(base, |slot| slot.latest().cloned())
     }
 
     /// Everything as it is served.
-    pub(super) fn good(&self) -> Whole {
+    pub(super) fn good(&self) -> ConfigCandidate {
         self.whole(&self.served, |slot| slot.good.clone())
     }
 
     /// The sources that are kept.
-    pub(super) fn kept(&self) -> Vec<Arc<Kept>> {
+    pub(super) fn kept(&self) -> Vec<Arc<SourceHandle>> {
         self.pool
             .iter()
             .map(|slot| Arc::clone(&slot.kept))
@@ -251,7 +253,7 @@ impl State {
     }
 
     /// The same, each with its own word that is served, where there is one.
-    pub(super) fn known(&self) -> Vec<(Arc<Kept>, Option<Arc<Part>>)> {
+    pub(super) fn known(&self) -> Vec<(Arc<SourceHandle>, Option<Arc<LoadedPart>>)> {
         let known = self.pool.iter().map(|slot| {
             let is_own = !slot.kept.health.standing().is_fallback;
             let part = slot.good.clone().filter(|_| is_own);
@@ -261,16 +263,16 @@ impl State {
     }
 
     /// Everything as it is served, but for one, which is as it is now.
-    pub(super) fn with(&self, which: &Which) -> Whole {
+    pub(super) fn with(&self, which: &ChangedOrigin) -> ConfigCandidate {
         match which {
-            Which::File => {
+            ChangedOrigin::File => {
                 let base = self.wanted.as_ref().unwrap_or(&self.served);
                 // Of sources that are new with it, nothing is served yet.
                 self.whole(base, |slot| {
                     slot.good.as_ref().or(slot.wanted.as_ref()).cloned()
                 })
             }
-            Which::Source(kept) => self.whole(&self.served, |slot| {
+            ChangedOrigin::Source(kept) => self.whole(&self.served, |slot| {
                 if Arc::ptr_eq(&slot.kept, kept) {
                     slot.latest().cloned()
                 } else {
@@ -281,7 +283,11 @@ impl State {
     }
 
     /// Everything as it is served, but for `part` of one source.
-    pub(super) fn with_part(&self, kept: &Arc<Kept>, part: &Arc<Part>) -> Whole {
+    pub(super) fn with_part(
+        &self,
+        kept: &Arc<SourceHandle>,
+        part: &Arc<LoadedPart>,
+    ) -> ConfigCandidate {
         self.whole(&self.served, |slot| {
             if Arc::ptr_eq(&slot.kept, kept) {
                 Some(Arc::clone(part))
@@ -291,22 +297,26 @@ impl State {
         })
     }
 
-    fn whole(&self, base: &Base, pick: impl Fn(&Slot) -> Option<Arc<Part>>) -> Whole {
+    fn whole(
+        &self,
+        base: &FileState,
+        pick: impl Fn(&SourceState) -> Option<Arc<LoadedPart>>,
+    ) -> ConfigCandidate {
         let parts = base.order.iter().map(|kept| {
             let part = self.at(kept).and_then(&pick);
             (Arc::clone(kept), part)
         });
-        Whole {
+        ConfigCandidate {
             texts: Arc::clone(&base.texts),
             parts: parts.collect(),
         }
     }
 
     /// Notes that this is served now. Tells whose word that is, beside the file's.
-    pub(super) fn promote(&mut self, which: &Which) -> Vec<Arc<Kept>> {
+    pub(super) fn promote(&mut self, which: &ChangedOrigin) -> Vec<Arc<SourceHandle>> {
         let mut promoted = Vec::new();
         match which {
-            Which::File => {
+            ChangedOrigin::File => {
                 if let Some(base) = self.wanted.take() {
                     self.served = base;
                 }
@@ -322,7 +332,7 @@ impl State {
                 }
                 self.served.order = order;
             }
-            Which::Source(kept) => {
+            ChangedOrigin::Source(kept) => {
                 if let Some(slot) = self.slot(kept) {
                     slot.promote();
                     promoted.push(Arc::clone(kept));
@@ -334,7 +344,7 @@ impl State {
 
     /// Notes which policies are left out of what is served now. The log has them as warnings of the
     /// configuration.
-    pub(super) fn leave_out(&mut self, left_out: &[(Arc<Kept>, LeftOut)]) {
+    pub(super) fn leave_out(&mut self, left_out: &[(Arc<SourceHandle>, LeftOut)]) {
         for slot in &mut self.pool {
             let own = left_out
                 .iter()
@@ -353,35 +363,35 @@ impl State {
     /// Forgets sources that neither file names.
     pub(super) fn prune(&mut self) {
         let bases = [Some(&self.served), self.wanted.as_ref()];
-        let named: Vec<Arc<Kept>> = bases
+        let named: Vec<Arc<SourceHandle>> = bases
             .into_iter()
             .flatten()
             .flat_map(|base| base.order.iter().cloned())
             .collect();
-        let is_named = |slot: &Slot| named.iter().any(|it| Arc::ptr_eq(it, &slot.kept));
+        let is_named = |slot: &SourceState| named.iter().any(|it| Arc::ptr_eq(it, &slot.kept));
         self.pool.retain(is_named);
     }
 }
 
 /// A file and what its sources say: all that is composed.
 #[derive(Clone, Debug)]
-pub(super) struct Whole {
-    texts: Arc<Texts>,
-    parts: Vec<(Arc<Kept>, Option<Arc<Part>>)>,
+pub(super) struct ConfigCandidate {
+    texts: Arc<ConfigTexts>,
+    parts: Vec<(Arc<SourceHandle>, Option<Arc<LoadedPart>>)>,
 }
 
 /// What was composed, and is sound.
 #[derive(Debug)]
 pub(super) struct Sound {
     pub(super) config: Config,
-    pub(super) view: View,
+    pub(super) view: ServedConfig,
     /// Policies that are not in it, and whose they are.
-    pub(super) left_out: Vec<(Arc<Kept>, LeftOut)>,
+    pub(super) left_out: Vec<(Arc<SourceHandle>, LeftOut)>,
 }
 
-impl Whole {
+impl ConfigCandidate {
     /// A source that something is needed of, and nothing is known.
-    pub(super) fn missing(&self) -> Option<&Arc<Kept>> {
+    pub(super) fn missing(&self) -> Option<&Arc<SourceHandle>> {
         let mut missing = self.parts.iter().filter(|(_, part)| part.is_none());
         missing
             .find(|(kept, _)| kept.settings.required)
@@ -400,9 +410,9 @@ impl Whole {
             };
             Some((name, part, kept))
         });
-        let parts: Vec<(Cow<'_, str>, &Arc<Part>, &Arc<Kept>)> = parts.collect();
+        let parts: Vec<(Cow<'_, str>, &Arc<LoadedPart>, &Arc<SourceHandle>)> = parts.collect();
         let texts = parts.iter().map(|(name, part, _)| Text {
-            named: Named {
+            named: NamedText {
                 name,
                 text: &part.text,
             },
@@ -411,7 +421,7 @@ impl Whole {
             is_trusted: false,
         });
         let texts: Vec<Text<'_>> = texts.collect();
-        let Composed {
+        let ComposedConfig {
             config,
             documents,
             version,
@@ -422,7 +432,7 @@ impl Whole {
             Some((Arc::clone(kept), it))
         });
         let left_out = left_out.collect();
-        let view = View {
+        let view = ServedConfig {
             version,
             parts: self.views(),
             documents,

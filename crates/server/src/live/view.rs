@@ -1,17 +1,17 @@
 //! What is served, for those who look.
 
 use std::time::Duration;
-use tidegate_policy::source::{Document, DocumentKind};
+use tidegate_policy::source::{ConfigDocument, DocumentKind};
 
 /// What is served now, and of which parts it was composed. It never changes once made.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct ServedConfig {
     /// Differs whenever any part does; the same on every instance that serves the same.
     pub(crate) version: String,
     /// In the order of composition; the file is the first.
     pub(crate) parts: Vec<PartView>,
     /// Policies, guards and routes, each kind in the order in which it counts.
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<ConfigDocument>,
 }
 
 /// One part of what is served.
@@ -31,7 +31,7 @@ pub(crate) struct PartView {
     reason = "each of them is told by itself"
 )]
 #[derive(Clone, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct SourceView {
     /// As messages and metrics call it.
     pub(crate) name: String,
     pub(crate) kind: &'static str,
@@ -52,15 +52,15 @@ pub(crate) struct Standing {
     pub(crate) trouble: Option<String>,
 }
 
-impl View {
+impl ServedConfig {
     /// The document of that kind and name.
-    pub(crate) fn document(&self, kind: DocumentKind, name: &str) -> Option<&Document> {
-        let is_it = |it: &&Document| it.kind == kind && it.name == name;
+    pub(crate) fn document(&self, kind: DocumentKind, name: &str) -> Option<&ConfigDocument> {
+        let is_it = |it: &&ConfigDocument| it.kind == kind && it.name == name;
         self.documents.iter().find(is_it)
     }
 
     /// The part that a document stands in.
-    pub(crate) fn part_of(&self, document: &Document) -> Option<&PartView> {
+    pub(crate) fn part_of(&self, document: &ConfigDocument) -> Option<&PartView> {
         self.parts.get(document.part)
     }
 }

@@ -21,7 +21,7 @@ use crate::telemetry::logs::LogFormat;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use table::{Effect, TABLE};
+use table::{TABLE, VariableEffect};
 use tidegate::ProcessEnvironment;
 use tidegate_policy::config::{Environment, Setting};
 use tidegate_policy::traces::Traces;
@@ -331,9 +331,9 @@ fn ignored(variables: &mut Variables<'_>) -> Vec<(&'static str, &'static str)> {
     for entry in TABLE {
         for name in entry.names {
             let is_ignored = match entry.effect {
-                Effect::Honoured => false,
-                Effect::Nothing => variables.get(name).is_some(),
-                Effect::NothingIfTrue => variables.is_true(name),
+                VariableEffect::Honoured => false,
+                VariableEffect::Nothing => variables.get(name).is_some(),
+                VariableEffect::NothingIfTrue => variables.is_true(name),
             };
             if is_ignored {
                 ignored.push((*name, entry.instead));

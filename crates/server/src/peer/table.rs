@@ -2,7 +2,7 @@
 
 /// Some variables with one effect.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct VariableGroup {
     pub(super) names: &'static [&'static str],
     /// What the documentation writes in place of many names.
     #[cfg_attr(
@@ -10,14 +10,14 @@ pub(super) struct Entry {
         expect(dead_code, reason = "a test compares the documentation")
     )]
     pub(super) short: Option<&'static str>,
-    pub(super) effect: Effect,
+    pub(super) effect: VariableEffect,
     /// The setting that it becomes, or what to use instead.
     pub(super) instead: &'static str,
 }
 
 /// The effect of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum VariableEffect {
     /// It is honoured.
     Honoured,
     /// It has none.
@@ -26,10 +26,10 @@ pub(super) enum Effect {
     NothingIfTrue,
 }
 
-use Effect::{Honoured, Nothing, NothingIfTrue};
+use VariableEffect::{Honoured, Nothing, NothingIfTrue};
 
 /// All of them, in the order of the documentation.
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const TABLE: &[VariableGroup] = &[
     entry(&["HOST", "PORT"], Honoured, "`listen.http`"),
     entry(
         &["GRPC_HOST", "GRPC_PORT", "GRPC_UDS"],
@@ -77,7 +77,7 @@ pub(super) const TABLE: &[Entry] = &[
         Honoured,
         "FILE; any other value is refused: limits do not come over xDS",
     ),
-    Entry {
+    VariableGroup {
         short: Some("CONFIG_GRPC_XDS_*, XDS_CLIENT_*"),
         ..entry(
             &[
@@ -142,7 +142,7 @@ pub(super) const TABLE: &[Entry] = &[
         NothingIfTrue,
         "host names are always verified",
     ),
-    Entry {
+    VariableGroup {
         short: Some("REDIS_PERSECOND, REDIS_PERSECOND_*"),
         ..entry(
             &[
@@ -189,7 +189,7 @@ pub(super) const TABLE: &[Entry] = &[
         NothingIfTrue,
         "without Redis, Tidegate stays ready and `store.on_failure` decides; see `/status`",
     ),
-    Entry {
+    VariableGroup {
         short: Some("MEMCACHE_*"),
         ..entry(
             &[
@@ -312,8 +312,12 @@ pub(super) const TABLE: &[Entry] = &[
     ),
 ];
 
-const fn entry(names: &'static [&'static str], effect: Effect, instead: &'static str) -> Entry {
-    Entry {
+const fn entry(
+    names: &'static [&'static str],
+    effect: VariableEffect,
+    instead: &'static str,
+) -> VariableGroup {
+    VariableGroup {
         names,
         short: None,
         effect,

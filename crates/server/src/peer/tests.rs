@@ -1,6 +1,6 @@
 //! The environment of envoyproxy/ratelimit, value by value.
 
-use super::table::{Effect, Entry, TABLE};
+use super::table::{TABLE, VariableEffect, VariableGroup};
 use super::{Peer, runtime_folder};
 use crate::telemetry::logs::LogFormat;
 use std::path::Path;
@@ -80,14 +80,14 @@ fn every_variable_of_the_other_program_is_in_the_table_once() {
 }
 
 /// The row of an entry in the documentation.
-fn row(entry: &Entry) -> String {
+fn row(entry: &VariableGroup) -> String {
     let names: Vec<&str> = match entry.short {
         Some(short) => short.split(", ").collect(),
         None => entry.names.to_vec(),
     };
     let effect = match entry.effect {
-        Effect::Honoured => "honoured",
-        Effect::Nothing | Effect::NothingIfTrue => "no effect",
+        VariableEffect::Honoured => "honoured",
+        VariableEffect::Nothing | VariableEffect::NothingIfTrue => "no effect",
     };
     format!(
         "| `{}` | {effect} | {} |",

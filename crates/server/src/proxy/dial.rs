@@ -1,14 +1,14 @@
 //! Connecting to an upstream.
 
-use super::stream::Stream;
+use super::stream::UpstreamStream;
 use super::target::Manner;
 use super::tls;
-use super::trouble::Trouble;
+use super::trouble::UpstreamError;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use tidegate_policy::route::{Http2, Scheme, Upstream, UpstreamTls};
+use tidegate_policy::route::{Http2Use, Upstream, UpstreamScheme, UpstreamTls};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -40,7 +40,7 @@ enum Security {
 
 /// A connection, and what is spoken on it.
 pub(crate) struct Dialled {
-    pub(crate) stream: Stream,
+    pub(crate) stream: UpstreamStream,
     pub(crate) is_http2: bool,
 }
 
@@ -52,16 +52,16 @@ impl Dial {
         time_max: Duration,
     ) -> Result<Self, String> {
         let security = match upstream.scheme {
-            Scheme::Http => Security::None,
-            Scheme::H2c => Security::PriorKnowledge,
-            Scheme::Https => {
+            UpstreamScheme::Http => Security::None,
+            UpstreamScheme::H2c => Security::PriorKnowledge,
+            UpstreamScheme::Https => {
                 let name = tls.server_name.as_ref().unwrap_or(&upstream.host);
                 Security::Tls {
                     connector: tls::connector(tls, upstream.http2)?,
-                    connector_http1: tls::connector(tls, Http2::Never)?,
+                    connector_http1: tls::connector(tls, Http2Use::Never)?,
                     name: ServerName::try_from(name.clone())
                         .map_err(|_| format!("`{name}` is no name that a certificate can have"))?,
-                    only_http2: upstream.http2 == Http2::Always,
+                    only_http2: upstream.http2 == Http2Use::Always,
                 }
             }
         };
@@ -81,10 +81,10 @@ impl Dial {
     }
 
     /// Connects.
-    pub(crate) async fn dial(&self, manner: Manner) -> Result<Dialled, Trouble> {
+    pub(crate) async fn dial(&self, manner: Manner) -> Result<Dialled, UpstreamError> {
         match timeout(self.time_max, self.connect(manner)).await {
-            Ok(connected) => connected.map_err(Trouble::Unreachable),
-            Err(_) => Err(Trouble::ConnectTimeout),
+            Ok(connected) => connected.map_err(UpstreamError::Unreachable),
+            Err(_) => Err(UpstreamError::ConnectTimeout),
         }
     }
 

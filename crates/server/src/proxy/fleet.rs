@@ -1,10 +1,10 @@
 //! All upstreams of a route, and how a request finds one that answers.
 
-use super::balance::{Balancer, Set};
+use super::balance::{Balancer, UpstreamSet};
 use super::outgoing::Outgoing;
-use super::standing::Turn;
-use super::target::{Answered, Failed, Manner, Target};
-use super::trouble::Trouble;
+use super::standing::UpstreamLease;
+use super::target::{FailedRequest, Manner, UpstreamResponse, UpstreamTarget};
+use super::trouble::UpstreamError;
 use http::Request;
 use http::header::HOST;
 use http::uri::{PathAndQuery, Uri};
@@ -15,7 +15,7 @@ use tracing::debug;
 /// The upstreams of a route.
 #[derive(Debug)]
 pub(crate) struct Fleet {
-    pub(crate) targets: Vec<Arc<Target>>,
+    pub(crate) targets: Vec<Arc<UpstreamTarget>>,
     pub(crate) balancer: Balancer,
     /// How often a request may be tried again, where that is safe.
     pub(crate) retries: u8,
@@ -24,21 +24,21 @@ pub(crate) struct Fleet {
 
 /// A request that no upstream answered.
 #[derive(Debug)]
-pub(crate) struct Unanswered {
-    pub(crate) trouble: Trouble,
+pub(crate) struct NoUpstreamAnswer {
+    pub(crate) trouble: UpstreamError,
     /// Whether no upstream saw anything of it.
     pub(crate) is_unreached: bool,
 }
 
 /// An attempt that is told as abandoned if it is dropped before its end.
-struct Attempt<'a, O: Observer> {
+struct ObservedAttempt<'a, O: AttemptObserver> {
     observer: &'a O,
     upstream: usize,
     has_ended: bool,
 }
 
-impl<'a, O: Observer> Attempt<'a, O> {
-    fn begin(observer: &'a O, turn: &Turn) -> Self {
+impl<'a, O: AttemptObserver> ObservedAttempt<'a, O> {
+    fn begin(observer: &'a O, turn: &UpstreamLease) -> Self {
         Self {
             observer,
             upstream: turn.index(),
@@ -51,7 +51,7 @@ impl<'a, O: Observer> Attempt<'a, O> {
     }
 }
 
-impl<O: Observer> Drop for Attempt<'_, O> {
+impl<O: AttemptObserver> Drop for ObservedAttempt<'_, O> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.observer.abandoned(self.upstream);
@@ -60,11 +60,11 @@ impl<O: Observer> Drop for Attempt<'_, O> {
 }
 
 /// What hears of every attempt, and of what came of it.
-pub(crate) trait Observer {
+pub(crate) trait AttemptObserver {
     /// An upstream answered.
-    fn answered(&self, turn: &Turn);
+    fn answered(&self, turn: &UpstreamLease);
     /// It did not.
-    fn failed(&self, turn: &Turn, trouble: &Trouble);
+    fn failed(&self, turn: &UpstreamLease, trouble: &UpstreamError);
     /// Nobody wanted to know any more.
     fn abandoned(&self, upstream: usize);
     /// So the request is tried again.
@@ -78,23 +78,23 @@ impl Fleet {
         &self,
         mut request: Box<Outgoing>,
         manner: Manner,
-        observer: &impl Observer,
-    ) -> Result<(Answered, &Arc<Target>, Turn), Unanswered> {
+        observer: &impl AttemptObserver,
+    ) -> Result<(UpstreamResponse, &Arc<UpstreamTarget>, UpstreamLease), NoUpstreamAnswer> {
         let mut path = None;
         let mut is_unreached = true;
-        let mut tried = Set::default();
+        let mut tried = UpstreamSet::default();
         let mut turn = self.balancer.pick(tried);
         let mut left = self.retries;
         loop {
             let Some((target, mut now)) = turn.take().and_then(|it| self.whose(it)) else {
-                let trouble = Trouble::nobody();
-                return Err(Unanswered {
+                let trouble = UpstreamError::nobody();
+                return Err(NoUpstreamAnswer {
                     trouble,
                     is_unreached,
                 });
             };
             self.address(&mut request, target, &mut path);
-            let attempt = Attempt::begin(observer, &now);
+            let attempt = ObservedAttempt::begin(observer, &now);
             let exchanged = target.exchange(request, manner, left > 0).await;
             attempt.end();
             let failed = match exchanged {
@@ -105,7 +105,7 @@ impl Fleet {
                 }
                 Err(failed) => failed,
             };
-            let Failed {
+            let FailedRequest {
                 trouble,
                 request: back,
                 is_unreached: is_unseen,
@@ -124,7 +124,7 @@ impl Fleet {
             match (back, &turn) {
                 (Some(back), Some(_)) => request = back,
                 _ => {
-                    return Err(Unanswered {
+                    return Err(NoUpstreamAnswer {
                         trouble,
                         is_unreached,
                     });
@@ -136,7 +136,7 @@ impl Fleet {
     }
 
     /// The upstream with which it is this turn.
-    fn whose(&self, turn: Turn) -> Option<(&Arc<Target>, Turn)> {
+    fn whose(&self, turn: UpstreamLease) -> Option<(&Arc<UpstreamTarget>, UpstreamLease)> {
         Some((self.targets.get(turn.index())?, turn))
     }
 
@@ -144,7 +144,7 @@ impl Fleet {
     fn address<B>(
         &self,
         request: &mut Request<B>,
-        target: &Target,
+        target: &UpstreamTarget,
         path: &mut Option<PathAndQuery>,
     ) {
         let prefix = &target.upstream.prefix;

@@ -1,11 +1,11 @@
 //! How: requests are sent to a listener that answers or does not, and what the observer heard is read.
 
 use super::balance::Balancer;
-use super::fleet::{Fleet, Observer};
+use super::fleet::{AttemptObserver, Fleet};
 use super::outgoing::Outgoing;
-use super::standing::{Standing, Turn};
-use super::target::{Manner, Target};
-use super::trouble::Trouble;
+use super::standing::{UpstreamHealth, UpstreamLease};
+use super::target::{Manner, UpstreamTarget};
+use super::trouble::UpstreamError;
 use super::upload::Upload;
 use crate::tasks::Tasks;
 use http::{Request, Uri};
@@ -19,12 +19,12 @@ use tokio::net::{TcpListener, TcpStream};
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<&'static str>>);
 
-impl Observer for Heard {
-    fn answered(&self, _turn: &Turn) {
+impl AttemptObserver for Heard {
+    fn answered(&self, _turn: &UpstreamLease) {
         self.0.lock().push("answered");
     }
 
-    fn failed(&self, _turn: &Turn, _trouble: &Trouble) {
+    fn failed(&self, _turn: &UpstreamLease, _trouble: &UpstreamError) {
         self.0.lock().push("failed");
     }
 
@@ -48,9 +48,9 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
     );
     let config = Config::from_yaml(&text).unwrap();
     let route = config.routes.get(0).unwrap();
-    let standing = Arc::new(Standing::new("all", "a", route.eject));
+    let standing = Arc::new(UpstreamHealth::new("all", "a", route.eject));
     let tasks = Arc::new(Tasks::new());
-    let target = Target::new(&route.upstreams[0], route, Arc::clone(&standing), tasks);
+    let target = UpstreamTarget::new(&route.upstreams[0], route, Arc::clone(&standing), tasks);
     Fleet {
         targets: vec![Arc::new(target.unwrap())],
         balancer: Balancer::new([(standing, 1)], route.balance),

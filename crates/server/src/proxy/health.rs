@@ -1,13 +1,13 @@
 //! Looks after one upstream by asking it now and then.
 
-use super::standing::Standing;
+use super::standing::UpstreamHealth;
 use std::fmt::{self, Display};
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_policy::route::Health;
+use tidegate_policy::route::HealthCheck;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
@@ -15,8 +15,8 @@ use tracing::{info, warn};
 /// do not ask at once; until told to `stop`. It is taken to be as it was last known to be,
 /// which at first is healthy, until checks have said otherwise often enough.
 pub(crate) async fn watch<P, F, E>(
-    standing: Arc<Standing>,
-    checks: &Health,
+    standing: Arc<UpstreamHealth>,
+    checks: &HealthCheck,
     probe: P,
     stop: impl Future<Output = ()>,
 ) where
@@ -55,7 +55,7 @@ struct Streak {
 }
 
 impl Streak {
-    fn note_good(&mut self, standing: &Standing, checks: &Health) {
+    fn note_good(&mut self, standing: &UpstreamHealth, checks: &HealthCheck) {
         self.bad = 0;
         self.good = self.good.saturating_add(1);
         if self.good >= checks.healthy && standing.set_healthy(true) {
@@ -68,7 +68,7 @@ impl Streak {
         }
     }
 
-    fn note_bad(&mut self, standing: &Standing, checks: &Health, why: &dyn Display) {
+    fn note_bad(&mut self, standing: &UpstreamHealth, checks: &HealthCheck, why: &dyn Display) {
         self.good = 0;
         self.bad = self.bad.saturating_add(1);
         if self.bad >= checks.unhealthy && standing.set_healthy(false) {
@@ -115,7 +115,7 @@ mod tests {
     use tokio::sync::oneshot;
     use tokio::time::Instant;
 
-    const CHECKS: Health = Health {
+    const CHECKS: HealthCheck = HealthCheck {
         path: String::new(),
         interval: Duration::from_secs(5),
         timeout: Duration::from_secs(1),
@@ -123,13 +123,13 @@ mod tests {
         unhealthy: 3,
     };
 
-    fn standing() -> Arc<Standing> {
-        Arc::new(Standing::new("orders", "127.0.0.1:9001", None))
+    fn standing() -> Arc<UpstreamHealth> {
+        Arc::new(UpstreamHealth::new("orders", "127.0.0.1:9001", None))
     }
 
     /// Runs checks that end as `script` says, one after the other, and then hang; what the upstream was
     /// taken for before each of them, and in the end.
-    async fn seen(standing: &Arc<Standing>, script: &[bool]) -> Vec<bool> {
+    async fn seen(standing: &Arc<UpstreamHealth>, script: &[bool]) -> Vec<bool> {
         let (all_asked, done) = oneshot::channel();
         let all_asked = parking_lot::Mutex::new(Some(all_asked));
         let seen = parking_lot::Mutex::new(Vec::new());
@@ -190,7 +190,7 @@ mod tests {
     async fn checks_stop_when_told_even_in_the_middle_of_one() {
         let standing = standing();
         let began = AtomicBool::new(false);
-        let checks = Health {
+        let checks = HealthCheck {
             timeout: Duration::from_hours(1),
             ..CHECKS
         };

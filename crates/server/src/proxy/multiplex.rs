@@ -1,6 +1,6 @@
 //! One HTTP/2 connection to an upstream, shared by all requests to it.
 
-use super::stream::Stream;
+use super::stream::UpstreamStream;
 use super::upload::Upload;
 use crate::tasks::Tasks;
 use hyper::client::conn::http2;
@@ -82,7 +82,7 @@ impl Multiplex {
 /// Begins to speak HTTP/2 on `stream`. The connection lives as long as anybody holds what this returns,
 /// or is answered on it.
 pub(crate) async fn begin(
-    stream: Stream,
+    stream: UpstreamStream,
     tasks: &Arc<Tasks>,
 ) -> Result<http2::SendRequest<Upload>, hyper::Error> {
     let (sender, connection) = http2::Builder::new(Spawn(Arc::clone(tasks)))

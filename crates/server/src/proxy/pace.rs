@@ -35,7 +35,7 @@ pub(crate) struct Pace {
     /// How much came, and how long the client was waited for until then.
     bytes: u64,
     waited: Duration,
-    waits: Option<Wait>,
+    waits: Option<PieceWait>,
     timer: Option<Pin<Box<Sleep>>>,
     /// Its part in the backlog of an HTTP/2 connection.
     unread: Option<Unread>,
@@ -43,7 +43,7 @@ pub(crate) struct Pace {
 
 /// A wait for the next piece.
 #[derive(Clone, Copy, Debug)]
-struct Wait {
+struct PieceWait {
     /// Its beginning.
     since: Instant,
     /// Time up to which it is charged, and the time of the backlog then.
@@ -108,7 +108,7 @@ impl Pace {
     }
 
     /// Sets the timer for a wait that began at `since`.
-    fn wait(&mut self, since: Instant) -> Wait {
+    fn wait(&mut self, since: Instant) -> PieceWait {
         let now = Instant::now();
         let idle = self.idle.saturating_sub(now.duration_since(since));
         let (time, lost) = match self.left() {
@@ -122,7 +122,7 @@ impl Pace {
         } else {
             time
         };
-        let wait = Wait {
+        let wait = PieceWait {
             since,
             charged: now,
             backlog: self.backlog(),

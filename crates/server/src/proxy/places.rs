@@ -11,20 +11,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// The right to use a connection, until it is dropped.
-pub(crate) type Place = OwnedSemaphorePermit;
+pub(crate) type UpstreamPermit = OwnedSemaphorePermit;
 
 /// The places of one upstream. Requests that wait get theirs in the order in which they came.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct UpstreamPermits {
     free: Arc<Semaphore>,
     waiting: Mutex<u32>,
     max_waiting: u32,
 }
 
 /// A request that waits, until it is dropped.
-struct Waiting<'a>(&'a Mutex<u32>);
+struct UpstreamWaiter<'a>(&'a Mutex<u32>);
 
-impl Places {
+impl UpstreamPermits {
     /// As many as `bounds` allow, all free.
     pub(crate) fn new(bounds: Connections) -> Self {
         let max = usize::try_from(bounds.max).unwrap_or(usize::MAX);
@@ -36,12 +36,12 @@ impl Places {
     }
 
     /// Takes a place, if one is free and no other request waits for it.
-    pub(crate) fn take(&self) -> Option<Place> {
+    pub(crate) fn take(&self) -> Option<UpstreamPermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
     /// Waits for a place. `None` if too many requests wait already, or none became free in time.
-    pub(crate) async fn wait(&self, time_max: Duration) -> Option<Place> {
+    pub(crate) async fn wait(&self, time_max: Duration) -> Option<UpstreamPermit> {
         let _waiting = self.line_up()?;
         let place = Arc::clone(&self.free).acquire_owned();
         timeout(time_max, place).await.ok()?.ok()
@@ -52,17 +52,17 @@ impl Places {
         self.free.available_permits()
     }
 
-    fn line_up(&self) -> Option<Waiting<'_>> {
+    fn line_up(&self) -> Option<UpstreamWaiter<'_>> {
         let mut waiting = self.waiting.lock();
         if *waiting >= self.max_waiting {
             return None;
         }
         *waiting = waiting.saturating_add(1);
-        Some(Waiting(&self.waiting))
+        Some(UpstreamWaiter(&self.waiting))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for UpstreamWaiter<'_> {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
         *waiting = waiting.saturating_sub(1);

@@ -1,6 +1,6 @@
 //! Connections to an upstream that wait for their next request.
 
-use super::http1::Wire;
+use super::http1::UpstreamHttp1;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -24,7 +24,7 @@ pub(crate) struct Pool {
 
 #[derive(Debug)]
 struct Idle {
-    wire: Box<Wire>,
+    wire: Box<UpstreamHttp1>,
     /// The sweep after which it came.
     since: u64,
 }
@@ -41,12 +41,12 @@ impl Pool {
 
     /// A connection that waits, if there is one. It may have been closed meanwhile, which is noticed when
     /// something is to be sent on it.
-    pub(crate) fn take(&self) -> Option<Box<Wire>> {
+    pub(crate) fn take(&self) -> Option<Box<UpstreamHttp1>> {
         Some(self.idle.lock().pop()?.wire)
     }
 
     /// Keeps a connection for the next request.
-    pub(crate) fn put(&self, wire: Box<Wire>) {
+    pub(crate) fn put(&self, wire: Box<UpstreamHttp1>) {
         let since = self.sweeps.load(Relaxed);
         let mut idle = self.idle.lock();
         if idle.len() < self.max {

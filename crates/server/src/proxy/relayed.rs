@@ -1,9 +1,9 @@
 //! The body of an answer on its way from an upstream to the client.
 
-use super::http1::{Fault, Wire};
+use super::http1::{Http1Fault, UpstreamHttp1};
 use super::patience::Patience;
-use super::standing::Turn;
-use super::target::Target;
+use super::standing::UpstreamLease;
+use super::target::UpstreamTarget;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -16,21 +16,21 @@ use std::time::Duration;
 
 /// The body of an answer.
 #[derive(Debug)]
-pub(crate) struct Relayed {
-    source: Source,
+pub(crate) struct RelayedBody {
+    source: BodySource,
     /// The request is under way for as long as its answer is.
-    _turn: Turn,
+    _turn: UpstreamLease,
     patience: Patience,
 }
 
 /// Where a body comes from.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum BodySource {
     /// It is there already; `None` once it was taken, or if there is none.
     Whole(Option<Bytes>),
     /// A connection, which is driven as the body is read, and given back to the pool once all of it is
     /// there. Dropped before that, it is closed.
-    Http1(Box<Wire>, Arc<Target>),
+    Http1(Box<UpstreamHttp1>, Arc<UpstreamTarget>),
     /// A stream of a connection that drives itself.
     Http2(Incoming),
     /// Nowhere any more: it broke off, and must not be taken for one that is complete.
@@ -41,14 +41,14 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) enum RelayError {
     /// The upstream broke off.
-    Broken(Fault),
+    Broken(Http1Fault),
     /// The upstream fell silent.
     Silent,
 }
 
-impl Source {
+impl BodySource {
     /// The body of the answer that comes over `wire`, which is given back if it is there already.
-    pub(super) fn http1(mut wire: Box<Wire>, target: &Arc<Target>) -> Self {
+    pub(super) fn http1(mut wire: Box<UpstreamHttp1>, target: &Arc<UpstreamTarget>) -> Self {
         match wire.whole() {
             Some(bytes) => {
                 release(wire, target);
@@ -61,14 +61,14 @@ impl Source {
     fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Http1Fault>>> {
         let frame = match self {
             Self::Whole(bytes) => return Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
             Self::Http1(wire, _) => wire.poll_frame(context),
-            Self::Lost => return Poll::Ready(Some(Err(Fault::Ended))),
+            Self::Lost => return Poll::Ready(Some(Err(Http1Fault::Ended))),
             Self::Http2(incoming) => {
                 let frame = Pin::new(incoming).poll_frame(context);
-                return frame.map_err(Fault::Http2);
+                return frame.map_err(Http1Fault::Http2);
             }
         };
         if let Poll::Ready(Some(Err(_))) = &frame {
@@ -93,7 +93,7 @@ impl Source {
 }
 
 /// Gives a connection back, if it can take another request.
-fn release(mut wire: Box<Wire>, target: &Target) {
+fn release(mut wire: Box<UpstreamHttp1>, target: &UpstreamTarget) {
     if wire.rest() {
         // First the connection, then the place: the next request finds both.
         let place = wire.set_place(None);
@@ -102,9 +102,9 @@ fn release(mut wire: Box<Wire>, target: &Target) {
     }
 }
 
-impl Relayed {
+impl RelayedBody {
     /// A body from `source`, of which the next piece may take `patience` to come.
-    pub(crate) fn new(source: Source, turn: Turn, patience: Duration) -> Self {
+    pub(crate) fn new(source: BodySource, turn: UpstreamLease, patience: Duration) -> Self {
         Self {
             source,
             _turn: turn,
@@ -113,7 +113,7 @@ impl Relayed {
     }
 }
 
-impl Body for Relayed {
+impl Body for RelayedBody {
     type Data = Bytes;
     type Error = RelayError;
 
@@ -125,7 +125,7 @@ impl Body for Relayed {
         let this = &mut *self;
         match this.source.poll_frame(context) {
             Poll::Pending => this.patience.poll_lost(context).map(|()| {
-                this.source = Source::Lost;
+                this.source = BodySource::Lost;
                 Some(Err(RelayError::Silent))
             }),
             Poll::Ready(Some(Ok(frame))) => {
@@ -145,12 +145,12 @@ impl Body for Relayed {
     #[inline]
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Whole(bytes) => {
+            BodySource::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Source::Http1(wire, _) => wire.size_hint(),
-            Source::Http2(incoming) => incoming.size_hint(),
-            Source::Lost => SizeHint::default(),
+            BodySource::Http1(wire, _) => wire.size_hint(),
+            BodySource::Http2(incoming) => incoming.size_hint(),
+            BodySource::Lost => SizeHint::default(),
         }
     }
 }

@@ -6,13 +6,13 @@ use tidegate_policy::route::Rewrite;
 
 /// What is changed in the head of a message, ready to be done.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct HeaderChanges {
     remove: Vec<HeaderName>,
     set: Vec<(HeaderName, HeaderValue)>,
     add: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Changes {
+impl HeaderChanges {
     /// What `rewrite` says; it holds proper names and values.
     pub(crate) fn new(rewrite: &Rewrite) -> Self {
         let name = |name: &String| HeaderName::from_bytes(name.as_bytes()).ok();
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn headers_are_removed_then_set_then_added() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let changes = Changes::new(&Rewrite {
+        let changes = HeaderChanges::new(&Rewrite {
             remove: vec!["x-debug".to_owned(), "x-both".to_owned()],
             set: vec![pair("x-env", "prod"), pair("x-both", "set")],
             add: vec![pair("x-both", "added")],

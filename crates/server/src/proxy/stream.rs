@@ -1,6 +1,6 @@
 //! A connection to an upstream, plain or through TLS.
 
-use super::places::Place;
+use super::places::UpstreamPermit;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,46 +10,46 @@ use tokio_rustls::client::TlsStream;
 
 /// The bytes to and from an upstream.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    bytes: Bytes,
+pub(crate) struct UpstreamStream {
+    bytes: StreamTransport,
     /// Held while a request uses the connection, or a tunnel does.
-    place: Option<Place>,
+    place: Option<UpstreamPermit>,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum StreamTransport {
     /// As they are.
     Plain(TcpStream),
     /// Through TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
+impl UpstreamStream {
     /// Takes a place for as long as this is used, or gives it back.
-    pub(super) fn set_place(&mut self, place: Option<Place>) -> Option<Place> {
+    pub(super) fn set_place(&mut self, place: Option<UpstreamPermit>) -> Option<UpstreamPermit> {
         std::mem::replace(&mut self.place, place)
     }
 }
 
-impl From<TcpStream> for Stream {
+impl From<TcpStream> for UpstreamStream {
     fn from(stream: TcpStream) -> Self {
         Self {
-            bytes: Bytes::Plain(stream),
+            bytes: StreamTransport::Plain(stream),
             place: None,
         }
     }
 }
 
-impl From<TlsStream<TcpStream>> for Stream {
+impl From<TlsStream<TcpStream>> for UpstreamStream {
     fn from(stream: TlsStream<TcpStream>) -> Self {
         Self {
-            bytes: Bytes::Tls(Box::new(stream)),
+            bytes: StreamTransport::Tls(Box::new(stream)),
             place: None,
         }
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for UpstreamStream {
     #[inline]
     fn poll_read(
         self: Pin<&mut Self>,
@@ -57,13 +57,13 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Bytes::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            StreamTransport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            StreamTransport::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for UpstreamStream {
     #[inline]
     fn poll_write(
         self: Pin<&mut Self>,
@@ -71,8 +71,8 @@ impl AsyncWrite for Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Bytes::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            StreamTransport::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            StreamTransport::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -83,31 +83,31 @@ impl AsyncWrite for Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Bytes::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            StreamTransport::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            StreamTransport::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
     #[inline]
     fn is_write_vectored(&self) -> bool {
         match &self.bytes {
-            Bytes::Plain(stream) => stream.is_write_vectored(),
-            Bytes::Tls(stream) => stream.is_write_vectored(),
+            StreamTransport::Plain(stream) => stream.is_write_vectored(),
+            StreamTransport::Tls(stream) => stream.is_write_vectored(),
         }
     }
 
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Bytes::Tls(stream) => Pin::new(stream).poll_flush(context),
+            StreamTransport::Plain(stream) => Pin::new(stream).poll_flush(context),
+            StreamTransport::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Bytes::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            StreamTransport::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            StreamTransport::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

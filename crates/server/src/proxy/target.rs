@@ -2,17 +2,17 @@
 
 use super::dial::Dial;
 use super::hop;
-use super::http1::{Asked, Fault, Wire};
+use super::http1::{Http1Fault, ReadTerms, UpstreamHttp1};
 use super::multiplex::{self, Multiplex};
 use super::outgoing::Outgoing;
-use super::places::{Place, Places};
+use super::places::{UpstreamPermit, UpstreamPermits};
 use super::pool::Pool;
-use super::relayed::{Relayed, Source};
+use super::relayed::{BodySource, RelayedBody};
 use super::spare::Spare;
-use super::standing::{Standing, Turn};
-use super::stream::Stream;
-use super::trouble::Trouble;
-use super::upload::{Progress, Upload};
+use super::standing::{UpstreamHealth, UpstreamLease};
+use super::stream::UpstreamStream;
+use super::trouble::UpstreamError;
+use super::upload::{Upload, UploadProgress};
 use crate::tasks::Tasks;
 use bytes::Bytes;
 use http::header::TRANSFER_ENCODING;
@@ -23,23 +23,25 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_policy::route::{Connections, Http2, Route, Scheme, Timeouts, Upstream, UpstreamTls};
+use tidegate_policy::route::{
+    Connections, Http2Use, Route, Timeouts, Upstream, UpstreamScheme, UpstreamTls,
+};
 use tokio::time::timeout;
 
 /// One upstream of one route.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct UpstreamTarget {
     /// What the configuration says of it.
     pub(crate) upstream: Upstream,
     tls: UpstreamTls,
     timeouts: Timeouts,
     /// What stands in `Host` and in the targets of HTTP/2.
     pub(crate) authority: HeaderValue,
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) standing: Arc<UpstreamHealth>,
     dial: Dial,
     connections: Connections,
     /// How many connections may be in use.
-    places: Places,
+    places: UpstreamPermits,
     /// HTTP/1 connections that wait.
     pub(super) pool: Pool,
     /// The HTTP/2 connection.
@@ -50,17 +52,17 @@ pub(crate) struct Target {
 
 /// A request that got no answer.
 #[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) trouble: Trouble,
+pub(crate) struct FailedRequest {
+    pub(crate) trouble: UpstreamError,
     /// The request, if it may be sent again.
     pub(crate) request: Option<Box<Outgoing>>,
     /// Whether the upstream saw nothing of it.
     pub(crate) is_unreached: bool,
 }
 
-impl Failed {
+impl FailedRequest {
     /// A request of which the upstream has seen nothing.
-    fn unsent(trouble: Trouble, request: Box<Outgoing>) -> Self {
+    fn unsent(trouble: UpstreamError, request: Box<Outgoing>) -> Self {
         Self {
             trouble,
             request: Some(request),
@@ -69,7 +71,7 @@ impl Failed {
     }
 
     /// A request that an upstream has seen, and that is not sent again.
-    fn for_good(trouble: Trouble) -> Self {
+    fn for_good(trouble: UpstreamError) -> Self {
         Self {
             trouble,
             request: None,
@@ -91,32 +93,32 @@ pub(crate) enum Manner {
 
 /// The head of an answer, and where its body comes from.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct UpstreamResponse {
     head: Response<()>,
-    from: Origin,
+    from: BodyOrigin,
 }
 
 /// Where the body of an answer comes from.
 #[derive(Debug)]
-enum Origin {
-    Http1(Box<Wire>),
+enum BodyOrigin {
+    Http1(Box<UpstreamHttp1>),
     Http2(Incoming),
 }
 
 /// A connection that is ready for a request.
-enum Link {
-    Http1(Box<Wire>),
+enum ReadyConnection {
+    Http1(Box<UpstreamHttp1>),
     Http2(http2::SendRequest<Upload>),
 }
 
 /// What comes of sending a request over HTTP/2.
-type Sent = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+type Http2SendResult = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
 
-impl Answered {
+impl UpstreamResponse {
     /// The same, with a place that is taken for as long as the connection is used. Requests over HTTP/2
     /// share one, and need none.
-    fn holding(mut self, place: Option<Place>) -> Self {
-        if let Origin::Http1(wire) = &mut self.from {
+    fn holding(mut self, place: Option<UpstreamPermit>) -> Self {
+        if let BodyOrigin::Http1(wire) = &mut self.from {
             wire.set_place(place);
         }
         self
@@ -133,21 +135,25 @@ impl Answered {
     }
 
     /// The answer, whose body drives the connection as it is read. `turn` is over when it is.
-    pub(crate) fn relay(self, target: &Arc<Target>, turn: Turn) -> Response<Relayed> {
+    pub(crate) fn relay(
+        self,
+        target: &Arc<UpstreamTarget>,
+        turn: UpstreamLease,
+    ) -> Response<RelayedBody> {
         let source = match self.from {
-            Origin::Http1(wire) => Source::http1(wire, target),
-            Origin::Http2(incoming) => Source::Http2(incoming),
+            BodyOrigin::Http1(wire) => BodySource::http1(wire, target),
+            BodyOrigin::Http2(incoming) => BodySource::Http2(incoming),
         };
         let idle = target.timeouts.idle;
-        self.head.map(|()| Relayed::new(source, turn, idle))
+        self.head.map(|()| RelayedBody::new(source, turn, idle))
     }
 
     /// The head, and the bytes that follow it on a connection that is no longer HTTP.
-    pub(crate) fn into_upgraded(self) -> (Response<()>, Option<(Stream, Bytes)>) {
+    pub(crate) fn into_upgraded(self) -> (Response<()>, Option<(UpstreamStream, Bytes)>) {
         let upgraded = match self.from {
-            Origin::Http1(wire) => Some(wire.into_upgraded()),
+            BodyOrigin::Http1(wire) => Some(wire.into_upgraded()),
             // HTTP/2 has no such answer.
-            Origin::Http2(_) => None,
+            BodyOrigin::Http2(_) => None,
         };
         (self.head, upgraded)
     }
@@ -159,12 +165,12 @@ fn is_repeatable(request: &Request<Upload>) -> bool {
     request.method().is_idempotent() && request.body().is_none()
 }
 
-impl Target {
+impl UpstreamTarget {
     /// An upstream of `route`, or what is wrong with its TLS.
     pub(crate) fn new(
         upstream: &Upstream,
         route: &Route,
-        standing: Arc<Standing>,
+        standing: Arc<UpstreamHealth>,
         tasks: Arc<Tasks>,
     ) -> Result<Self, String> {
         Ok(Self {
@@ -176,10 +182,10 @@ impl Target {
             timeouts: route.timeouts,
             standing,
             connections: route.connections,
-            places: Places::new(route.connections),
+            places: UpstreamPermits::new(route.connections),
             pool: Pool::new(route.connections.max),
             multiplex: Multiplex::new(
-                upstream.scheme == Scheme::H2c || upstream.http2 == Http2::Always,
+                upstream.scheme == UpstreamScheme::H2c || upstream.http2 == Http2Use::Always,
             ),
             tasks,
         })
@@ -206,7 +212,7 @@ impl Target {
         mut request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
-    ) -> Result<Answered, Failed> {
+    ) -> Result<UpstreamResponse, FailedRequest> {
         let mut place = None;
         if self.needs_place(manner) {
             place = self.places.take();
@@ -214,7 +220,7 @@ impl Target {
                 // Put aside: most requests find a place at once.
                 place = match Box::pin(self.place()).await {
                     Ok(place) => Some(place),
-                    Err(trouble) => return Err(Failed::unsent(trouble, request)),
+                    Err(trouble) => return Err(FailedRequest::unsent(trouble, request)),
                 };
             }
         }
@@ -223,11 +229,11 @@ impl Target {
             && was_unreached
             && let Some(link) = self.waiting(place.is_some())
         {
-            let is_shared = matches!(link, Link::Http2(_));
+            let is_shared = matches!(link, ReadyConnection::Http2(_));
             match self.send(link, manner, request, true).await {
                 // Closed while it waited, and nobody had noticed: that is not the upstream's fault.
-                Err(Failed {
-                    trouble: Trouble::Broken(_),
+                Err(FailedRequest {
+                    trouble: UpstreamError::Broken(_),
                     request: Some(back),
                     is_unreached,
                 }) => {
@@ -245,7 +251,7 @@ impl Target {
         let sent = self.exchange_afresh(request, manner, is_repeatable, &mut place);
         let sent = Box::pin(sent).await;
         let sent = sent.map(|answered| answered.holding(place));
-        sent.map_err(|failed| Failed {
+        sent.map_err(|failed| FailedRequest {
             is_unreached: failed.is_unreached && was_unreached,
             ..failed
         })
@@ -256,21 +262,21 @@ impl Target {
         request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
-        place: &mut Option<Place>,
-    ) -> Result<Answered, Failed> {
+        place: &mut Option<UpstreamPermit>,
+    ) -> Result<UpstreamResponse, FailedRequest> {
         match self.fresh(manner, place).await {
             Ok(link) => self.send(link, manner, request, is_repeatable).await,
-            Err(trouble) => Err(Failed::unsent(trouble, request)),
+            Err(trouble) => Err(FailedRequest::unsent(trouble, request)),
         }
     }
 
     /// Takes a place, or waits for one.
-    async fn place(&self) -> Result<Place, Trouble> {
+    async fn place(&self) -> Result<UpstreamPermit, UpstreamError> {
         if let Some(place) = self.places.take() {
             return Ok(place);
         }
         let place = self.places.wait(self.timeouts.connect).await;
-        place.ok_or(Trouble::Full)
+        place.ok_or(UpstreamError::Full)
     }
 
     /// Whether a request has a connection to itself that counts. Health checks are one at a time, and
@@ -284,15 +290,19 @@ impl Target {
     }
 
     /// Returns an open connection, if there is one. One of HTTP/1 is only for a request with a place.
-    fn waiting(&self, has_place: bool) -> Option<Link> {
+    fn waiting(&self, has_place: bool) -> Option<ReadyConnection> {
         let wire = has_place.then(|| self.pool.take()).flatten();
-        let wire = wire.map(Link::Http1);
-        wire.or_else(|| self.multiplex.current().map(Link::Http2))
+        let wire = wire.map(ReadyConnection::Http1);
+        wire.or_else(|| self.multiplex.current().map(ReadyConnection::Http2))
     }
 
     /// Opens a connection. Where HTTP/2 is spoken, the first one of many at once makes it for all. If it
     /// turns out to be of HTTP/1, the request gets a place.
-    async fn fresh(&self, manner: Manner, place: &mut Option<Place>) -> Result<Link, Trouble> {
+    async fn fresh(
+        &self,
+        manner: Manner,
+        place: &mut Option<UpstreamPermit>,
+    ) -> Result<ReadyConnection, UpstreamError> {
         if manner != Manner::Usual {
             return self.connect(manner).await;
         }
@@ -300,7 +310,7 @@ impl Target {
             // The turns of others count as well: a hundred that fail one after the other would take
             // ages.
             let shared = timeout(self.timeouts.connect, self.share(place)).await;
-            if let Some(link) = shared.unwrap_or(Err(Trouble::ConnectTimeout))? {
+            if let Some(link) = shared.unwrap_or(Err(UpstreamError::ConnectTimeout))? {
                 return Ok(link);
             }
         }
@@ -312,24 +322,27 @@ impl Target {
 
     /// Returns the HTTP/2 connection of all requests, which the first one makes; or one of HTTP/1, if
     /// that is what the upstream speaks now and there is a place for it at once.
-    async fn share(&self, place: &mut Option<Place>) -> Result<Option<Link>, Trouble> {
+    async fn share(
+        &self,
+        place: &mut Option<UpstreamPermit>,
+    ) -> Result<Option<ReadyConnection>, UpstreamError> {
         let _turn = self.multiplex.turn().await;
         if let Some(sender) = self.multiplex.current() {
-            return Ok(Some(Link::Http2(sender)));
+            return Ok(Some(ReadyConnection::Http2(sender)));
         }
         // The request before this one found that it is no longer spoken.
         if !self.multiplex.is_spoken() {
             return Ok(None);
         }
         let link = self.connect(Manner::Usual).await?;
-        if matches!(link, Link::Http1(_)) && place.is_none() {
+        if matches!(link, ReadyConnection::Http1(_)) && place.is_none() {
             *place = self.places.take();
             return Ok(place.is_some().then_some(link));
         }
         Ok(Some(link))
     }
 
-    async fn connect(&self, manner: Manner) -> Result<Link, Trouble> {
+    async fn connect(&self, manner: Manner) -> Result<ReadyConnection, UpstreamError> {
         if manner == Manner::Upgrade {
             // It could use none of those that wait, and together they may be no more than are allowed.
             self.pool.make_room(self.places.free());
@@ -341,58 +354,60 @@ impl Target {
                 if manner == Manner::Usual {
                     self.multiplex.share(&sender);
                 }
-                Link::Http2(sender)
+                ReadyConnection::Http2(sender)
             })
         } else {
             if manner == Manner::Usual {
                 self.multiplex.refused();
             }
-            Ok(Link::Http1(Box::new(Wire::new(dialled.stream))))
+            Ok(ReadyConnection::Http1(Box::new(UpstreamHttp1::new(
+                dialled.stream,
+            ))))
         };
-        link.map_err(|error: hyper::Error| Trouble::Broken(Fault::Http2(error)))
+        link.map_err(|error: hyper::Error| UpstreamError::Broken(Http1Fault::Http2(error)))
     }
 
     /// Sends a request over this connection. One that was sent in vain is given back if it may be sent
     /// again, and `may_repeat`.
     async fn send(
         &self,
-        link: Link,
+        link: ReadyConnection,
         manner: Manner,
         mut request: Box<Outgoing>,
         may_repeat: bool,
-    ) -> Result<Answered, Failed> {
+    ) -> Result<UpstreamResponse, FailedRequest> {
         // With each attempt: a request may go from a connection of one protocol to one of the other.
-        let is_http2 = matches!(link, Link::Http2(_));
+        let is_http2 = matches!(link, ReadyConnection::Http2(_));
         request.body_mut().set_http2(is_http2);
         let mut wire = match link {
-            Link::Http1(wire) => wire,
+            ReadyConnection::Http1(wire) => wire,
             // Put aside: it is large.
-            Link::Http2(sender) => {
+            ReadyConnection::Http2(sender) => {
                 return Box::pin(self.send_http2(sender, request, may_repeat)).await;
             }
         };
         let may_repeat = may_repeat && is_repeatable(&request);
         let upload = request.body().progress();
-        let asked = Asked {
+        let asked = ReadTerms {
             upload: &upload,
             time_max: self.timeouts.response,
             manner,
         };
         let trouble = match wire.send(&mut request, asked).await {
             Ok(head) => {
-                let from = Origin::Http1(wire);
-                return Ok(Answered { head, from });
+                let from = BodyOrigin::Http1(wire);
+                return Ok(UpstreamResponse { head, from });
             }
             // Perhaps it was the client, whose body could not be sent on.
-            Err(Trouble::Broken(fault)) if wire.has_sent() => upload
+            Err(UpstreamError::Broken(fault)) if wire.has_sent() => upload
                 .failure()
-                .map_or(Trouble::Broken(fault), Trouble::Upload),
+                .map_or(UpstreamError::Broken(fault), UpstreamError::Upload),
             Err(trouble) => trouble,
         };
-        let is_broken = matches!(trouble, Trouble::Broken(_));
+        let is_broken = matches!(trouble, UpstreamError::Broken(_));
         let is_unreached = is_broken && !wire.has_sent();
         let is_back = is_unreached || (is_broken && may_repeat);
-        Err(Failed {
+        Err(FailedRequest {
             trouble,
             request: is_back.then_some(request),
             is_unreached,
@@ -404,31 +419,33 @@ impl Target {
         mut sender: http2::SendRequest<Upload>,
         request: Box<Outgoing>,
         may_repeat: bool,
-    ) -> Result<Answered, Failed> {
+    ) -> Result<UpstreamResponse, FailedRequest> {
         let mut request = request.into_request();
         let spare = may_repeat.then(|| Spare::of(&request)).flatten();
         let upload = request.body().progress();
         self.address_http2(&mut request);
         let sent = sender.try_send_request(request);
         let Some(sent) = in_time(sent, &upload, self.timeouts.response).await else {
-            return Err(Failed::for_good(Trouble::ResponseTimeout));
+            return Err(FailedRequest::for_good(UpstreamError::ResponseTimeout));
         };
         match sent {
-            Ok(answer) if !hop::is_clearly_framed(answer.headers()) => Err(Failed::for_good(
-                Trouble::Malformed("where it ends can be read in two ways"),
-            )),
+            Ok(answer) if !hop::is_clearly_framed(answer.headers()) => {
+                Err(FailedRequest::for_good(UpstreamError::Malformed(
+                    "where it ends can be read in two ways",
+                )))
+            }
             Ok(answer) => {
                 let (head, body) = answer.into_parts();
-                Ok(Answered {
+                Ok(UpstreamResponse {
                     head: Response::from_parts(head, ()),
-                    from: Origin::Http2(body),
+                    from: BodyOrigin::Http2(body),
                 })
             }
             Err(mut error) => {
                 let unsent = error.take_message();
-                let broken = || Trouble::Broken(Fault::Http2(error.into_error()));
-                Err(Failed {
-                    trouble: upload.failure().map_or_else(broken, Trouble::Upload),
+                let broken = || UpstreamError::Broken(Http1Fault::Http2(error.into_error()));
+                Err(FailedRequest {
+                    trouble: upload.failure().map_or_else(broken, UpstreamError::Upload),
                     is_unreached: unsent.is_some(),
                     request: unsent
                         .or_else(|| spare.map(Spare::into_request))
@@ -442,7 +459,7 @@ impl Target {
     fn address_http2(&self, request: &mut Request<Upload>) {
         *request.version_mut() = Version::HTTP_2;
         let scheme = match self.upstream.scheme {
-            Scheme::Https => "https",
+            UpstreamScheme::Https => "https",
             _ => "http",
         };
         request.headers_mut().remove(TRANSFER_ENCODING);
@@ -465,10 +482,10 @@ impl Target {
 
 /// Waits for the head of an answer, from when the body of the request no longer goes on.
 async fn in_time(
-    answer: impl Future<Output = Sent>,
-    upload: &Progress,
+    answer: impl Future<Output = Http2SendResult>,
+    upload: &UploadProgress,
     time_max: Duration,
-) -> Option<Sent> {
+) -> Option<Http2SendResult> {
     let mut answer = pin!(answer);
     loop {
         match timeout(time_max, answer.as_mut()).await {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tidegate_policy::config::Secret;
-use tidegate_policy::route::{Http2, UpstreamTls};
+use tidegate_policy::route::{Http2Use, UpstreamTls};
 use tidegate_redis::server_verifier;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// How TLS is spoken to an upstream, or what is wrong with the certificates. Only TLS 1.2 and 1.3 are
 /// spoken, and no certificate is believed unchecked.
-pub(crate) fn connector(tls: &UpstreamTls, http2: Http2) -> Result<TlsConnector, String> {
+pub(crate) fn connector(tls: &UpstreamTls, http2: Http2Use) -> Result<TlsConnector, String> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
@@ -37,9 +37,9 @@ pub(crate) fn connector(tls: &UpstreamTls, http2: Http2) -> Result<TlsConnector,
         }
     };
     config.alpn_protocols = match http2 {
-        Http2::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        Http2::Always => vec![b"h2".to_vec()],
-        Http2::Never => vec![b"http/1.1".to_vec()],
+        Http2Use::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Http2Use::Always => vec![b"h2".to_vec()],
+        Http2Use::Never => vec![b"http/1.1".to_vec()],
     };
     Ok(TlsConnector::from(Arc::new(config)))
 }

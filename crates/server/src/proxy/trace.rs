@@ -18,7 +18,7 @@ const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// What is told of every request that comes over one connection.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub(crate) struct ForwardingHeaders {
     peer: HeaderValue,
     proto: HeaderValue,
     /// What is told of the host that was asked last: clients seldom ask for another.
@@ -36,7 +36,7 @@ struct Last {
     lines: Bytes,
 }
 
-impl Trace {
+impl ForwardingHeaders {
     /// Of a connection from `peer`, through TLS or not.
     pub(crate) fn new(peer: IpAddr, is_secure: bool) -> Self {
         let text = peer.to_string();
@@ -214,7 +214,7 @@ mod tests {
         for (name, value) in lines {
             headers.append(*name, HeaderValue::from_static(value));
         }
-        let trace = Trace::new(peer.parse().unwrap(), true);
+        let trace = ForwardingHeaders::new(peer.parse().unwrap(), true);
         let host = HeaderValue::from_static("shop.example:8443");
         trace.write(&mut headers, Some(&host), Version::HTTP_2, is_trusted);
         let pairs = headers
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn lines_say_what_fields_would() {
-        let trace = Trace::new("2001:db8::1".parse().unwrap(), false);
+        let trace = ForwardingHeaders::new("2001:db8::1".parse().unwrap(), false);
         let mut headers = HeaderMap::new();
         for (host, version) in [
             ("a.example", Version::HTTP_11),

@@ -1,13 +1,13 @@
 //! Why an upstream gave no answer.
 
-use super::http1::Fault;
+use super::http1::Http1Fault;
 use std::error::Error;
 use std::fmt;
 use std::io;
 
 /// Why there is no answer to a request.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum UpstreamError {
     /// No connection could be made.
     Unreachable(io::Error),
     /// No connection was made in time.
@@ -17,7 +17,7 @@ pub(crate) enum Trouble {
     /// The request was sent, or part of it, and no answer came in time.
     ResponseTimeout,
     /// The connection broke, or what came on it is not HTTP.
-    Broken(Fault),
+    Broken(Http1Fault),
     /// What came is HTTP, but nobody could pass it on: this is wrong with it.
     Malformed(&'static str),
     /// The client is to blame: its body did not come as it should.
@@ -37,7 +37,7 @@ pub(crate) enum UploadError {
     Broken,
 }
 
-impl Trouble {
+impl UpstreamError {
     /// There was nobody left to ask.
     pub(crate) fn nobody() -> Self {
         Self::Unreachable(io::Error::other("no upstream is left to try"))
@@ -55,7 +55,7 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(error) => write!(f, "cannot connect: {error}"),

@@ -23,16 +23,16 @@ pub(crate) struct Upload {
     /// How many more bytes may come.
     left: u64,
     pace: Pace,
-    progress: Progress,
+    progress: UploadProgress,
 }
 
 /// How a body goes on, for whoever waits for the answer to it. There is nothing to know of none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress(Option<Arc<Course>>);
+pub(crate) struct UploadProgress(Option<Arc<UploadState>>);
 
 /// What is known of a body that is under way.
 #[derive(Debug, Default)]
-struct Course {
+struct UploadState {
     /// Whether a piece came since somebody last asked.
     has_moved: AtomicBool,
     /// Whether it is the client who is waited for.
@@ -40,7 +40,7 @@ struct Course {
     failed: OnceLock<UploadError>,
 }
 
-impl Progress {
+impl UploadProgress {
     /// Whether it is not the upstream that keeps the answer waiting: something was sent since this was
     /// last asked, or the next piece is still to come, for which the client has a time of its own.
     pub(crate) fn goes_on(&self) -> bool {
@@ -89,7 +89,7 @@ impl Upload {
             ahead: Bytes::new(),
             left: 0,
             pace: Pace::new(Duration::MAX, None, None),
-            progress: Progress::default(),
+            progress: UploadProgress::default(),
         }
     }
 
@@ -107,12 +107,12 @@ impl Upload {
             ahead: Bytes::new(),
             left: bytes_max,
             pace,
-            progress: Progress(Some(Arc::default())),
+            progress: UploadProgress(Some(Arc::default())),
         })
     }
 
     /// What tells whether it goes on.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> UploadProgress {
         self.progress.clone()
     }
 

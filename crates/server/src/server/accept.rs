@@ -1,13 +1,13 @@
 //! Accepting connections: bounded, through TLS where the listener has it, until the listener closes.
 
 use super::bind::BoundDoor;
-use super::phase::Watch;
+use super::phase::PhaseWatch;
 use super::pulse::Pulse;
-use super::reception::{Arrival, Reception, Secure, Threshold};
-use super::room::{Origin, Place, Room};
+use super::reception::{AcceptedConnection, ConnectionHandler, DoorConfig, Secure};
+use super::room::{ConnectionPermit, ConnectionRoom, Origin};
 use super::socket::{Socket, Stream};
 use super::tls::{self, DoorTls};
-use super::trouble::Trouble;
+use super::trouble::AcceptLog;
 use crate::decider::Decider;
 use crate::tasks::Tasks;
 use prometheus_client::metrics::gauge::Gauge;
@@ -32,18 +32,18 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Accepts the connections of one listener.
 struct Acceptor<R> {
     reception: Arc<R>,
-    phase: Watch,
+    phase: PhaseWatch,
     tasks: Arc<Tasks>,
-    room: Arc<Room>,
+    room: Arc<ConnectionRoom>,
     origin: Box<dyn Fn(IpAddr) -> Origin + Send + Sync>,
     tls: Option<Arc<DoorTls>>,
 }
 
 /// Accepts connections until the listener closes, and serves them.
-pub(super) fn open<R: Reception, S: Store + 'static>(
+pub(super) fn open<R: ConnectionHandler, S: Store + 'static>(
     bound: BoundDoor,
     reception: R,
-    phase: Watch,
+    phase: PhaseWatch,
     tasks: &Arc<Tasks>,
     decider: &Decider<S>,
 ) {
@@ -53,7 +53,7 @@ pub(super) fn open<R: Reception, S: Store + 'static>(
     gauge.set(i64::try_from(most).unwrap_or(i64::MAX));
     let decider = decider.clone();
     let acceptor = Acceptor {
-        room: Arc::new(Room::new(most, bound.of_address)),
+        room: Arc::new(ConnectionRoom::new(most, bound.of_address)),
         reception: Arc::new(reception),
         phase,
         tasks: Arc::clone(tasks),
@@ -75,7 +75,7 @@ fn origin<S: Store>(decider: &Decider<S>, peer: IpAddr) -> Origin {
     )
 }
 
-impl<R: Reception> Acceptor<R> {
+impl<R: ConnectionHandler> Acceptor<R> {
     /// Accepts until the listener closes.
     async fn run(self, socket: Socket) {
         let mut phase = self.phase.clone();
@@ -109,7 +109,7 @@ impl<R: Reception> Acceptor<R> {
     /// Accepts for ever. A connection is `waiting` while there is no place for it.
     async fn accept(&self, socket: &Socket, waiting: &mut Option<(Stream, Origin, IpAddr)>) {
         let threshold = self.reception.threshold();
-        let mut trouble = Trouble::default();
+        let mut trouble = AcceptLog::default();
         let mut seconds = interval(SECOND);
         loop {
             let accepted = tokio::select! {
@@ -164,7 +164,7 @@ impl<R: Reception> Acceptor<R> {
     }
 
     /// Waits for a place. While there is none, the longest idle connections are asked to close.
-    async fn place(&self, trouble: &mut Trouble) -> Option<OwnedSemaphorePermit> {
+    async fn place(&self, trouble: &mut AcceptLog) -> Option<OwnedSemaphorePermit> {
         let threshold = self.reception.threshold();
         trouble.note_room(threshold, self.room.left());
         if let Some(permit) = self.room.free() {
@@ -186,13 +186,13 @@ impl<R: Reception> Acceptor<R> {
         let metrics = &self.reception.threshold().metrics;
         metrics.accepted.inc();
         let (place, pulse) = self.room.enter(origin, permit);
-        let mut arrival = Arrival {
+        let mut arrival = AcceptedConnection {
             peer,
             secure: None,
             tasks: Arc::clone(&self.tasks),
             phase: self.phase.clone(),
             pulse,
-            open: Open::count(&metrics.connections, place),
+            open: OpenCount::count(&metrics.connections, place),
         };
         let reception = Arc::clone(&self.reception);
         match self.tls.as_ref().map(|tls| tls.acceptor()) {
@@ -216,7 +216,7 @@ impl<R: Reception> Acceptor<R> {
 async fn handshake(
     tls: &TlsAcceptor,
     stream: Stream,
-    threshold: &Threshold,
+    threshold: &DoorConfig,
     pulse: &Pulse,
 ) -> Option<tokio_rustls::server::TlsStream<Stream>> {
     let shaken = tokio::select! {
@@ -235,13 +235,13 @@ async fn handshake(
 }
 
 /// A connection that is counted as open until it is dropped, even by an abort.
-struct Open {
+struct OpenCount {
     connections: Gauge,
-    _place: Place,
+    _place: ConnectionPermit,
 }
 
-impl Open {
-    fn count(connections: &Gauge, place: Place) -> Self {
+impl OpenCount {
+    fn count(connections: &Gauge, place: ConnectionPermit) -> Self {
         connections.inc();
         Self {
             connections: connections.clone(),
@@ -250,7 +250,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenCount {
     fn drop(&mut self) {
         self.connections.dec();
     }

@@ -2,7 +2,7 @@
 
 use super::socket::{self, Socket};
 use super::tls::DoorTls;
-use super::token::Token;
+use super::token::DoorToken;
 use crate::doors::Protocols;
 use crate::failure::Failure;
 use std::fmt;
@@ -37,7 +37,7 @@ pub struct BoundDoor {
     /// Where it listens: with the port that the system chose, where 0 was asked for.
     pub address: ListenAddress,
     pub(super) tls: Option<Arc<DoorTls>>,
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<DoorToken>,
     /// The most connections of one address, if configured.
     pub(super) of_address: Option<usize>,
     /// The maximum age of a connection, if it has one.
@@ -114,7 +114,7 @@ async fn bind_door(
         address,
         socket,
         tls: tls.map(Arc::new),
-        token: listener.token.clone().map(Token::new),
+        token: listener.token.clone().map(DoorToken::new),
         of_address: listener.connections_per_address,
         age: listener.age,
     })

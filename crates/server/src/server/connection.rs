@@ -1,16 +1,18 @@
 //! One connection, from its first byte to its last.
 
 use super::age::Life;
-use super::frames::Meter;
+use super::frames::FrameMeter;
 use super::http2;
 use super::idle::idle;
-use super::phase::Watch;
+use super::phase::PhaseWatch;
 use super::pulse::Strand;
-use super::reception::{Arrival, Held, Reception, Threshold, Wire};
+use super::reception::{
+    AcceptedConnection, ByteStream, ConnectionGuard, ConnectionHandler, DoorConfig,
+};
 use super::screen::Screen;
-use super::session::{Session, Visit};
-use super::token::Token;
-use super::watched::Watched;
+use super::session::{ConnectionState, RequestContext};
+use super::token::DoorToken;
+use super::watched::WatchedStream;
 use crate::bounds::Bounds;
 use crate::doors::{Door, Protocols, respond};
 use crate::promise::boxed;
@@ -33,44 +35,44 @@ use tracing::debug;
 /// What all connections of a door share that speaks HTTP.
 #[derive(Debug)]
 pub(super) struct DoorContext<D> {
-    pub(super) threshold: Threshold,
+    pub(super) threshold: DoorConfig,
     pub(super) door: D,
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<DoorToken>,
 }
 
 /// A session and its door. Each request holds a clone, and cloning touches only what belongs to this
 /// connection.
-pub(super) struct Host<D: Door> {
+pub(super) struct DoorConnection<D: Door> {
     pub(super) context: Arc<DoorContext<D>>,
-    pub(super) session: Session<D::Memory>,
+    pub(super) session: ConnectionState<D::Memory>,
 }
 
-impl<D: Door> Reception for DoorContext<D> {
-    fn threshold(&self) -> &Threshold {
+impl<D: Door> ConnectionHandler for DoorContext<D> {
+    fn threshold(&self) -> &DoorConfig {
         &self.threshold
     }
 
-    fn serve<I: Wire, O: Held>(
+    fn serve<I: ByteStream, O: ConnectionGuard>(
         self: Arc<Self>,
         stream: I,
-        arrival: Arrival<O>,
+        arrival: AcceptedConnection<O>,
     ) -> impl Future<Output = ()> + Send + 'static {
         serve(self, stream, arrival)
     }
 }
 
 /// Serves a connection until it ends, is idle for too long, or the door closes.
-async fn serve<D: Door, I: Wire, O: Held>(
+async fn serve<D: Door, I: ByteStream, O: ConnectionGuard>(
     context: Arc<DoorContext<D>>,
     stream: I,
-    arrival: Arrival<O>,
+    arrival: AcceptedConnection<O>,
 ) {
     let pulse = arrival.pulse;
-    let mut stream = Watched::new(stream, Arc::clone(&pulse), arrival.open);
+    let mut stream = WatchedStream::new(stream, Arc::clone(&pulse), arrival.open);
     let secure = arrival.secure;
     let phase = arrival.phase.clone();
-    let host = Arc::new(Host {
-        session: Session {
+    let host = Arc::new(DoorConnection {
+        session: ConnectionState {
             // A socket for both families shows IPv4 in the clothes of IPv6.
             peer: arrival.peer.to_canonical(),
             is_secure: secure.is_some(),
@@ -83,7 +85,7 @@ async fn serve<D: Door, I: Wire, O: Held>(
         },
         context,
     });
-    let meter = || Meter::new(host.context.threshold.metrics.flood.clone());
+    let meter = || FrameMeter::new(host.context.threshold.metrics.flood.clone());
     if D::PROTOCOLS == Protocols::Http2 {
         let stream = stream.metered(meter());
         return Box::pin(http2::serve(stream, host, phase)).await;
@@ -110,7 +112,11 @@ async fn serve<D: Door, I: Wire, O: Held>(
 }
 
 /// The same, once it is known that it is HTTP/1.
-async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase: Watch) {
+async fn serve_http1<I: ByteStream, D: Door>(
+    stream: I,
+    host: Arc<DoorConnection<D>>,
+    mut phase: PhaseWatch,
+) {
     let bounds = host.context.threshold.bounds;
     let closes_in = host.context.threshold.closes_in;
     let mut life = Life::begin(host.context.threshold.age);
@@ -124,21 +130,21 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
     let mut calls = FuturesUnordered::from_iter([async {
         tokio::select! {
             biased;
-            () = idle(&pulse, bounds.idle_time) => Call::Idle,
-            () = phase.reaches(closes_in) => Call::Closing,
-            () = pulse.evicted() => Call::Evicted,
-            _ = life.next() => Call::Closing,
+            () = idle(&pulse, bounds.idle_time) => CloseReason::Idle,
+            () = phase.reaches(closes_in) => CloseReason::Closing,
+            () = pulse.evicted() => CloseReason::Evicted,
+            _ = life.next() => CloseReason::Closing,
         }
     }]);
     tokio::select! {
         biased;
         ended = connection.as_mut() => return report(ended),
         call = calls.next() => match call {
-            Some(Call::Idle) => return debug!("closed an idle connection"),
-            Some(Call::Evicted) if pulse.idle_since().is_some() => {
+            Some(CloseReason::Idle) => return debug!("closed an idle connection"),
+            Some(CloseReason::Evicted) if pulse.idle_since().is_some() => {
                 return debug!("closed an idle connection to make room");
             }
-            Some(Call::Evicted | Call::Closing) | None => {}
+            Some(CloseReason::Evicted | CloseReason::Closing) | None => {}
         },
     }
     drop(calls);
@@ -165,7 +171,7 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
 }
 
 /// Why a connection ends while nothing is wrong with it.
-enum Call {
+enum CloseReason {
     /// Nothing has happened for too long.
     Idle,
     /// The door closes, or the connection has its maximum age.
@@ -195,11 +201,15 @@ fn report(ended: Result<(), hyper::Error>) {
     }
 }
 
-impl<D: Door> Host<D> {
+impl<D: Door> DoorConnection<D> {
     const IS_SCREENED: bool = matches!(D::PROTOCOLS, Protocols::Http1AndHttp2);
 
     /// Waits for a client's first bytes, and tells whether they begin HTTP/2; `None` if none come.
-    async fn greet<I, O>(&self, stream: &mut Watched<I, O>, mut phase: Watch) -> Option<bool>
+    async fn greet<I, O>(
+        &self,
+        stream: &mut WatchedStream<I, O>,
+        mut phase: PhaseWatch,
+    ) -> Option<bool>
     where
         I: AsyncRead + Unpin,
     {
@@ -226,7 +236,7 @@ impl<D: Door> Host<D> {
             Self::IS_SCREENED && strand.is_none() && request.method() == Method::CONNECT;
         let context = &*self.context;
         let at_once = if context.admits(&request) {
-            let visit = Visit::new(&self.session, strand.as_ref());
+            let visit = RequestContext::new(&self.session, strand.as_ref());
             context.door.answer_at_once(&request, visit)
         } else {
             Ok(D::whole(respond::unauthorized()))
@@ -251,7 +261,7 @@ impl<D: Door> Host<D> {
         is_connect: bool,
     ) -> Result<Response<D::Body>, Infallible> {
         let _answering = self.session.pulse.answering();
-        let visit = Visit::new(&self.session, strand.as_ref());
+        let visit = RequestContext::new(&self.session, strand.as_ref());
         let answer = self.context.door.answer(request, visit, begun).await;
         Ok(self.finish(answer, is_connect))
     }

@@ -37,9 +37,9 @@ const OF_TIME: Duration = Duration::from_millis(10);
 
 /// Counts the frames of one connection, both ways.
 #[derive(Debug)]
-pub(super) struct Meter {
-    received: Frames,
-    sent: Frames,
+pub(super) struct FrameMeter {
+    received: Http2Frames,
+    sent: Http2Frames,
     /// Control frames that the client may still send.
     left: u32,
     /// When time last earned something: looked at only when nothing is left.
@@ -49,15 +49,15 @@ pub(super) struct Meter {
     floods: Counter,
 }
 
-impl Meter {
+impl FrameMeter {
     /// Counts floods by `floods`.
     pub(super) fn new(floods: Counter) -> Self {
         Self {
-            received: Frames {
+            received: Http2Frames {
                 skip: PREFACE,
-                ..Frames::default()
+                ..Http2Frames::default()
             },
-            sent: Frames::default(),
+            sent: Http2Frames::default(),
             left: START,
             earned_at: Instant::now(),
             stream: 0,
@@ -145,7 +145,7 @@ struct Frame {
 
 /// Follows frames in one direction, in whatever pieces they come.
 #[derive(Debug, Default)]
-struct Frames {
+struct Http2Frames {
     head: [u8; HEAD],
     /// Bytes of the header that are known.
     known: usize,
@@ -153,7 +153,7 @@ struct Frames {
     skip: usize,
 }
 
-impl Frames {
+impl Http2Frames {
     /// Calls `see` for each frame whose header ends in `bytes`.
     fn follow(&mut self, mut bytes: &[u8], mut see: impl FnMut(Frame)) {
         while !bytes.is_empty() {
@@ -201,8 +201,8 @@ mod tests {
     }
 
     /// A meter after the preface.
-    fn meter() -> Meter {
-        let mut meter = Meter::new(Counter::default());
+    fn meter() -> FrameMeter {
+        let mut meter = FrameMeter::new(Counter::default());
         assert!(meter.receive(&[0; PREFACE]));
         meter
     }

@@ -1,12 +1,12 @@
 //! An HTTP/2 connection, from its first byte to its last.
 
 use super::age::{Due, Life};
-use super::connection::Host;
+use super::connection::DoorConnection;
 use super::idle::{LOOKS, Quiet};
-use super::phase::Watch;
+use super::phase::PhaseWatch;
 use super::streams::{Beginner, Streams};
 use crate::bounds::Bounds;
-use crate::doors::{Door, Http2};
+use crate::doors::{Door, Http2Settings};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -30,7 +30,7 @@ const ERRORS: usize = 128;
 const PING_TIME: Duration = Duration::from_secs(30);
 
 /// Serves a connection until it ends, is idle or open for too long, or the door closes.
-pub(super) async fn serve<I, D>(stream: I, host: Arc<Host<D>>, mut phase: Watch)
+pub(super) async fn serve<I, D>(stream: I, host: Arc<DoorConnection<D>>, mut phase: PhaseWatch)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     D: Door,
@@ -114,7 +114,7 @@ fn drive<C: Future>(
     poll
 }
 
-fn http(settings: Http2, bounds: &Bounds, beginner: Beginner) -> http2::Builder<Beginner> {
+fn http(settings: Http2Settings, bounds: &Bounds, beginner: Beginner) -> http2::Builder<Beginner> {
     let mut http = http2::Builder::new(beginner);
     http.timer(TokioTimer::new())
         .auto_date_header(settings.has_date)

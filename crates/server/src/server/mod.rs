@@ -47,7 +47,7 @@ mod watched;
 pub use bind::{BoundDoor, Listeners, bind};
 
 use crate::bounds::Bounds;
-use crate::changes::{self, Changes};
+use crate::changes::{self, PendingChanges};
 use crate::doors::admin::AdminDoor;
 use crate::doors::admin::api::Api;
 use crate::doors::gateway::GatewayDoor;
@@ -60,7 +60,7 @@ use crate::upkeep::Upkeep;
 use accept::open;
 use connection::DoorContext;
 use phase::Phase;
-use reception::Threshold;
+use reception::DoorConfig;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,7 @@ use tracing::{info, warn};
 /// How serving ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum End {
+pub enum ServeEnd {
     /// Everything that had begun was finished.
     Drained,
     /// This many connections, and changes of administrators, were cut, because they took too long to
@@ -89,10 +89,10 @@ pub async fn run<S: Store + 'static>(
     serving: Serving<S>,
     bounds: Bounds,
     shutdown: impl Future<Output = ()>,
-) -> End {
+) -> ServeEnd {
     let (lead, watch) = phase::channel();
     let decider = serving.decider();
-    let threshold = |name, bound: &BoundDoor, bounds, closes_in| Threshold {
+    let threshold = |name, bound: &BoundDoor, bounds, closes_in| DoorConfig {
         name,
         bounds,
         metrics: decider.metrics().door(name),
@@ -107,7 +107,7 @@ pub async fn run<S: Store + 'static>(
 
     let admin_tasks = Arc::new(Tasks::new());
     let api = serving.live().cloned();
-    let changes = Arc::new(Changes::default());
+    let changes = Arc::new(PendingChanges::default());
     let api = api.map(|composer| Arc::new(Api::new(composer, bounds, Arc::clone(&changes))));
     let admin = DoorContext {
         threshold: threshold("admin", &listeners.admin, bounds.of_admin(), Phase::Closing),
@@ -168,25 +168,25 @@ pub async fn run<S: Store + 'static>(
 }
 
 /// How serving ended, with so many changes that were cut.
-fn all_in_all(end: End, changes: usize) -> End {
+fn all_in_all(end: ServeEnd, changes: usize) -> ServeEnd {
     match end {
-        End::Drained if changes == 0 => info!("drained"),
-        End::Drained => return End::Cut(changes),
-        End::Cut(connections) => {
+        ServeEnd::Drained if changes == 0 => info!("drained"),
+        ServeEnd::Drained => return ServeEnd::Cut(changes),
+        ServeEnd::Cut(connections) => {
             warn!(connections, "cut connections that did not finish");
-            return End::Cut(connections.saturating_add(changes));
+            return ServeEnd::Cut(connections.saturating_add(changes));
         }
     }
     end
 }
 
 /// Waits for `tasks` to finish, and ends those that do not.
-async fn finish(tasks: &Tasks, time_max: Duration) -> End {
+async fn finish(tasks: &Tasks, time_max: Duration) -> ServeEnd {
     if timeout(time_max, tasks.finished()).await.is_ok() {
-        return End::Drained;
+        return ServeEnd::Drained;
     }
     let left = tasks.count();
     tasks.abort();
     tasks.finished().await;
-    End::Cut(left)
+    ServeEnd::Cut(left)
 }

@@ -10,20 +10,20 @@ pin_project! {
     /// The body of an answer that comes in pieces. While it lives its connection is not idle; a
     /// client that does not take what was handed out is cut off, however long the source may take.
     #[derive(Debug)]
-    pub(crate) struct Paced<B> {
+    pub(crate) struct PacedBody<B> {
         #[pin]
         body: B,
         alive: Option<Alive>,
     }
 }
 
-impl<B> Paced<B> {
+impl<B> PacedBody<B> {
     pub(crate) fn new(body: B, alive: Option<Alive>) -> Self {
         Self { body, alive }
     }
 }
 
-impl<B: Body> Body for Paced<B> {
+impl<B: Body> Body for PacedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

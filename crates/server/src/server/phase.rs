@@ -19,16 +19,16 @@ pub enum Phase {
 
 /// Tells in which phase the server is.
 #[derive(Clone, Debug)]
-pub struct Watch(watch::Receiver<Phase>);
+pub struct PhaseWatch(watch::Receiver<Phase>);
 
 /// Moves the server from phase to phase.
 #[derive(Debug)]
 pub struct Lead(watch::Sender<Phase>);
 
 /// The two ends.
-pub fn channel() -> (Lead, Watch) {
+pub fn channel() -> (Lead, PhaseWatch) {
     let (sender, receiver) = watch::channel(Phase::Starting);
-    (Lead(sender), Watch(receiver))
+    (Lead(sender), PhaseWatch(receiver))
 }
 
 impl Lead {
@@ -42,7 +42,7 @@ impl Lead {
     }
 }
 
-impl Watch {
+impl PhaseWatch {
     /// The present phase.
     pub fn now(&self) -> Phase {
         *self.0.borrow()

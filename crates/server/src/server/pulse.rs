@@ -50,7 +50,7 @@ pub(crate) struct Strand(AtomicU64);
 /// A request that is under way: as long as this lives, its connection is not idle, however long
 /// nothing moves on it. A door that streams holds it in the body of its answer; [`Paced`] does.
 ///
-/// [`Paced`]: super::paced::Paced
+/// [`Paced`]: super::paced::PacedBody
 #[derive(Debug)]
 pub(crate) struct Alive {
     pulse: Arc<Pulse>,
@@ -62,7 +62,7 @@ pub(crate) struct Alive {
 
 /// A request whose answer is being worked on, by the connection's own task.
 #[derive(Debug)]
-pub(crate) struct Answering<'a>(&'a Pulse);
+pub(crate) struct RequestInProgress<'a>(&'a Pulse);
 
 impl Pulse {
     /// Returns the pulse of a connection that is accepted now.
@@ -153,10 +153,10 @@ impl Pulse {
     }
 
     /// A door works on an answer until what this returns is dropped.
-    pub(crate) fn answering(&self) -> Answering<'_> {
+    pub(crate) fn answering(&self) -> RequestInProgress<'_> {
         let others = self.answering.load(Relaxed);
         self.answering.store(others.wrapping_add(1), Relaxed);
-        Answering(self)
+        RequestInProgress(self)
     }
 
     /// Whether a request is under way.
@@ -175,7 +175,7 @@ impl Pulse {
     }
 }
 
-impl Drop for Answering<'_> {
+impl Drop for RequestInProgress<'_> {
     fn drop(&mut self) {
         let all = self.0.answering.load(Relaxed);
         self.0.answering.store(all.wrapping_sub(1), Relaxed);

@@ -6,7 +6,7 @@
 //!
 //! [`DoorContext`]: super::connection::DoorContext
 
-use super::phase::{Phase, Watch};
+use super::phase::{Phase, PhaseWatch};
 use super::pulse::Pulse;
 use crate::bounds::Bounds;
 use crate::tasks::Tasks;
@@ -19,22 +19,22 @@ use tidegate_policy::config::ConnectionAge;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Speaks with whoever has connected, from the first byte to the last.
-pub(crate) trait Reception: Send + Sync + 'static {
+pub(crate) trait ConnectionHandler: Send + Sync + 'static {
     /// What accepting needs to know of the door.
-    fn threshold(&self) -> &Threshold;
+    fn threshold(&self) -> &DoorConfig;
 
     /// Serves a connection until it ends, is idle for too long, or the door closes. Runs in the
     /// connection's own task. `arrival.open` is to be dropped with the stream, and not before.
-    fn serve<I: Wire, O: Held>(
+    fn serve<I: ByteStream, O: ConnectionGuard>(
         self: Arc<Self>,
         stream: I,
-        arrival: Arrival<O>,
+        arrival: AcceptedConnection<O>,
     ) -> impl Future<Output = ()> + Send + 'static;
 }
 
 /// What all connections of a door share, whatever is spoken on them.
 #[derive(Debug)]
-pub(crate) struct Threshold {
+pub(crate) struct DoorConfig {
     pub(crate) name: &'static str,
     pub(crate) bounds: Bounds,
     pub(crate) metrics: DoorMetrics,
@@ -45,13 +45,13 @@ pub(crate) struct Threshold {
 }
 
 /// What a connection begins with.
-pub(crate) struct Arrival<O> {
+pub(crate) struct AcceptedConnection<O> {
     /// Who is at the other end; IPv4 perhaps in the clothes of IPv6.
     pub(crate) peer: IpAddr,
     /// What was agreed on, where there is TLS.
     pub(crate) secure: Option<Secure>,
     pub(crate) tasks: Arc<Tasks>,
-    pub(crate) phase: Watch,
+    pub(crate) phase: PhaseWatch,
     /// Signs of life, by which the longest idle connection is found when there are too many.
     pub(crate) pulse: Arc<Pulse>,
     /// Dropped together with the socket.
@@ -67,11 +67,11 @@ pub(crate) struct Secure {
 }
 
 /// Two directions of bytes: a socket, plain or through TLS.
-pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
-impl<I: AsyncRead + AsyncWrite + Unpin + Send + 'static> Wire for I {}
+impl<I: AsyncRead + AsyncWrite + Unpin + Send + 'static> ByteStream for I {}
 
 /// What a connection holds for as long as its socket is open.
-pub(crate) trait Held: Unpin + Send + 'static {}
+pub(crate) trait ConnectionGuard: Unpin + Send + 'static {}
 
-impl<O: Unpin + Send + 'static> Held for O {}
+impl<O: Unpin + Send + 'static> ConnectionGuard for O {}

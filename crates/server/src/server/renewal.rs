@@ -4,7 +4,7 @@ use super::bind::Listeners;
 use super::expiry::seconds;
 use super::tls::DoorTls;
 use crate::live::{Again, Composer, EVERY};
-use crate::sight::Sight;
+use crate::sight::FileStamp;
 use crate::tasks::blocking;
 use crate::telemetry::metrics::{DoorMetrics, Metrics};
 use std::future::pending;
@@ -20,8 +20,8 @@ pub(super) struct Renewal {
     tls: Arc<DoorTls>,
     metrics: DoorMetrics,
     /// How the files looked when they were last read, and a second ago.
-    read: Vec<Sight>,
-    seen: Vec<Sight>,
+    read: Vec<FileStamp>,
+    seen: Vec<FileStamp>,
     /// When files that cannot be used are read once more.
     again: Again,
     /// What was logged about them.

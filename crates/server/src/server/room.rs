@@ -47,7 +47,7 @@ impl Origin {
 
 /// The connections of one listener.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct ConnectionRoom {
     places: Arc<Semaphore>,
     /// Connections of one network, and of a network of trusted proxies.
     of_network: usize,
@@ -60,27 +60,27 @@ pub(super) struct Room {
 }
 
 /// The connections of one network, by number.
-type Own = HashMap<u64, Entry, RandomState>;
+type Own = HashMap<u64, OpenConnection, RandomState>;
 
 /// An open connection.
 #[derive(Debug)]
-struct Entry {
+struct OpenConnection {
     pulse: Arc<Pulse>,
     accepted_at: Instant,
     /// Whether it was asked to close. It has its place until it does.
     is_asked: bool,
 }
 
-/// A place in a [`Room`], until it is dropped.
+/// A place in a [`ConnectionRoom`], until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    room: Arc<Room>,
+pub(super) struct ConnectionPermit {
+    room: Arc<ConnectionRoom>,
     network: IpAddr,
     number: u64,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Room {
+impl ConnectionRoom {
     /// A room for `most` connections, and for so many of one network; by default a tenth. Trusted proxies
     /// have nine tenths: the rest stays free for others.
     pub(super) fn new(most: usize, of_network: Option<usize>) -> Self {
@@ -168,18 +168,18 @@ impl Room {
         self: &Arc<Self>,
         origin: Origin,
         permit: OwnedSemaphorePermit,
-    ) -> (Place, Arc<Pulse>) {
+    ) -> (ConnectionPermit, Arc<Pulse>) {
         let number = self.tick();
         let pulse = Arc::new(Pulse::new(&self.moments));
         let mut open = self.open.lock();
         let own = open.entry(origin.network).or_default();
-        let entry = Entry {
+        let entry = OpenConnection {
             pulse: Arc::clone(&pulse),
             accepted_at: Instant::now(),
             is_asked: false,
         };
         own.insert(number, entry);
-        let place = Place {
+        let place = ConnectionPermit {
             room: Arc::clone(self),
             network: origin.network,
             number,
@@ -189,7 +189,7 @@ impl Room {
     }
 }
 
-impl Entry {
+impl OpenConnection {
     /// Returns the moment since which the connection is idle; `None` while it is not, or if it was asked
     /// to close.
     fn idle_since(&self) -> Option<u64> {
@@ -207,7 +207,7 @@ impl Entry {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.room.open.lock();
         if let Some(own) = open.get_mut(&self.network) {
@@ -243,7 +243,7 @@ mod tests {
         Origin::new(address.parse().unwrap(), 64, false)
     }
 
-    fn enter(room: &Arc<Room>, address: &str) -> Option<(Place, Arc<Pulse>)> {
+    fn enter(room: &Arc<ConnectionRoom>, address: &str) -> Option<(ConnectionPermit, Arc<Pulse>)> {
         room.make_way(origin(address))?;
         let (place, pulse) = room.enter(origin(address), room.free()?);
         pulse.begin(false);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_longest_idle_connection_closes_first_and_none_that_is_busy() {
-        let room = Arc::new(Room::new(4, Some(4)));
+        let room = Arc::new(ConnectionRoom::new(4, Some(4)));
         let [(_a, first), (_b, second), (_c, third), (_d, fourth)] =
             [(); 4].map(|()| enter(&room, "192.0.2.1").unwrap());
         let _answering = second.answering();
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn an_address_has_its_share_and_makes_way_for_itself() {
-        let room = Arc::new(Room::new(10, Some(2)));
+        let room = Arc::new(ConnectionRoom::new(10, Some(2)));
         let (one, first) = enter(&room, "192.0.2.1").unwrap();
         let (_two, second) = enter(&room, "192.0.2.1").unwrap();
         let (_other, other) = enter(&room, "192.0.2.2").unwrap();
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_does_not_close_when_asked_counts_towards_its_address() {
-        let room = Arc::new(Room::new(1_000, Some(128)));
+        let room = Arc::new(ConnectionRoom::new(1_000, Some(128)));
         let mut places = Vec::new();
         while let Some(place) = enter(&room, "192.0.2.1") {
             places.push(place);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_does_not_close_is_asked_once() {
-        let room = Arc::new(Room::new(2, None));
+        let room = Arc::new(ConnectionRoom::new(2, None));
         let [(_a, first), (_b, second)] = [(); 2].map(|()| enter(&room, "192.0.2.1").unwrap());
         assert_eq!(room.evict(), 1);
         assert!(is_evicted(&first));
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn new_connections_do_not_close_each_other_before_their_first_request() {
-        let room = Arc::new(Room::new(3, None));
+        let room = Arc::new(ConnectionRoom::new(3, None));
         let connect = || room.enter(origin("192.0.2.1"), room.free().unwrap());
         let (_busy, busy) = enter(&room, "192.0.2.1").unwrap();
         let _answering = busy.answering();
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_step_closes_at_most_half_of_the_idle_connections() {
-        let room = Arc::new(Room::new(640, Some(640)));
+        let room = Arc::new(ConnectionRoom::new(640, Some(640)));
         let all: Vec<_> = (0..640)
             .map(|_| enter(&room, "192.0.2.1").unwrap())
             .collect();
@@ -354,15 +354,15 @@ mod tests {
 
     #[test]
     fn a_trusted_proxy_has_more_and_not_everything() {
-        let room = Room::new(10_000, None);
+        let room = ConnectionRoom::new(10_000, None);
         assert_eq!((room.of_network, room.of_proxy), (1_000, 9_000));
-        let room = Room::new(50, None);
+        let room = ConnectionRoom::new(50, None);
         assert_eq!((room.of_network, room.of_proxy), (100, 100));
     }
 
     #[test]
     fn what_is_closed_is_forgotten() {
-        let room = Arc::new(Room::new(1, None));
+        let room = Arc::new(ConnectionRoom::new(1, None));
         drop(enter(&room, "192.0.2.1").unwrap());
         assert!(room.open.lock().is_empty());
         assert_eq!(room.left(), 1);

@@ -5,7 +5,7 @@
 //! so does whoever reads the body.
 
 use super::pulse::Pulse;
-use super::strict::{Reader, Stop};
+use super::strict::{ReadStop, StrictReader};
 use crate::telemetry::gateway::GatewayMetrics;
 use bytes::{Buf, BytesMut};
 use std::io;
@@ -26,15 +26,15 @@ const POISON: &[u8] = b"\0\r\n\r\n";
 /// What stands between the socket and hyper.
 #[derive(Debug)]
 pub(super) struct Screen {
-    mode: Mode,
-    reader: Reader,
+    mode: ScreenState,
+    reader: StrictReader,
     /// Read from the socket, and not handed on.
     ahead: BytesMut,
     metrics: Arc<GatewayMetrics>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum ScreenState {
     /// Everything is read before it is handed on.
     Reading,
     /// What comes is kept until it is known whether it is a request.
@@ -48,8 +48,8 @@ enum Mode {
 impl Screen {
     pub(super) fn new(metrics: Arc<GatewayMetrics>) -> Self {
         Self {
-            mode: Mode::Reading,
-            reader: Reader::default(),
+            mode: ScreenState::Reading,
+            reader: StrictReader::default(),
             ahead: BytesMut::new(),
             metrics,
         }
@@ -57,7 +57,7 @@ impl Screen {
 
     /// Lets everything pass from here on.
     pub(super) fn open(&mut self) {
-        self.mode = Mode::Open;
+        self.mode = ScreenState::Open;
     }
 
     /// Reads the first bytes, and tells whether they begin an HTTP/2 connection.
@@ -94,16 +94,16 @@ impl Screen {
         let before = buffer.filled().len();
         loop {
             match self.mode {
-                Mode::Reading | Mode::Open => {}
+                ScreenState::Reading | ScreenState::Open => {}
                 // The rest of the poison.
-                Mode::Refused { in_body: false } if !self.ahead.is_empty() => {}
-                Mode::Holding => {
+                ScreenState::Refused { in_body: false } if !self.ahead.is_empty() => {}
+                ScreenState::Holding => {
                     if !self.is_settled(pulse) {
                         return self.poll_hold(stream, context, buffer);
                     }
                 }
-                Mode::Refused { in_body: true } => return Poll::Ready(Err(refused())),
-                Mode::Refused { in_body: false } => return Poll::Ready(Ok(())),
+                ScreenState::Refused { in_body: true } => return Poll::Ready(Err(refused())),
+                ScreenState::Refused { in_body: false } => return Poll::Ready(Ok(())),
             }
             if self.ahead.is_empty() {
                 ready!(Pin::new(&mut *stream).poll_read(context, buffer))?;
@@ -113,7 +113,7 @@ impl Screen {
                 self.ahead.advance(count);
             }
             let is_end = buffer.filled().len() == before;
-            if self.mode == Mode::Reading {
+            if self.mode == ScreenState::Reading {
                 self.judge(buffer, before);
             }
             // Nothing handed on would mean that the connection has ended.
@@ -130,17 +130,17 @@ impl Screen {
             return;
         };
         match stop {
-            Stop::Turn => {
+            ReadStop::Turn => {
                 let mut held = BytesMut::from(new.get(at..).unwrap_or_default());
                 held.extend_from_slice(&self.ahead);
                 self.ahead = held;
-                self.mode = Mode::Holding;
+                self.mode = ScreenState::Holding;
                 buffer.set_filled(before.saturating_add(at));
             }
-            Stop::Refused(reason) => {
+            ReadStop::Refused(reason) => {
                 self.metrics.count_refused(reason.as_str());
                 let in_body = self.reader.is_in_body();
-                self.mode = Mode::Refused { in_body };
+                self.mode = ScreenState::Refused { in_body };
                 buffer.set_filled(before.saturating_add(at));
                 if !in_body {
                     // In the place of what was refused; what there is no room for comes next.
@@ -160,10 +160,10 @@ impl Screen {
             return false;
         }
         if pulse.is_tunnel() {
-            self.mode = Mode::Open;
+            self.mode = ScreenState::Open;
         } else {
             self.reader.go_on();
-            self.mode = Mode::Reading;
+            self.mode = ScreenState::Reading;
         }
         true
     }

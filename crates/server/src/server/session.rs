@@ -1,7 +1,7 @@
 //! What a door may know of the connection that a request came on.
 
 use super::interim::InterimSink;
-use super::phase::{Phase, Watch};
+use super::phase::{Phase, PhaseWatch};
 use super::pulse::{Alive, Pulse, Strand};
 use crate::tasks::Tasks;
 use std::future::Future;
@@ -11,7 +11,7 @@ use tidegate_policy::admin::Sha256;
 
 /// What one connection knows of itself. `M` is what the door remembers of it.
 #[derive(Debug)]
-pub(crate) struct Session<M = ()> {
+pub(crate) struct ConnectionState<M = ()> {
     /// Who is at the other end.
     pub(super) peer: IpAddr,
     pub(super) is_secure: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Session<M = ()> {
     pub(super) certificate: Option<Sha256>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) tasks: Arc<Tasks>,
-    pub(super) phase: Watch,
+    pub(super) phase: PhaseWatch,
     /// The phase in which the door's connections say farewell.
     pub(super) closes_in: Phase,
     pub(super) memory: M,
@@ -27,14 +27,14 @@ pub(crate) struct Session<M = ()> {
 
 /// One request, as far as its connection goes. Two pointers, to be handed on by value.
 #[derive(Debug)]
-pub(crate) struct Visit<'a, M = ()> {
-    session: &'a Session<M>,
+pub(crate) struct RequestContext<'a, M = ()> {
+    session: &'a ConnectionState<M>,
     /// Where a connection has several answers under way: this one.
     strand: Option<&'a Arc<Strand>>,
 }
 
-impl<'a, M> Visit<'a, M> {
-    pub(super) fn new(session: &'a Session<M>, strand: Option<&'a Arc<Strand>>) -> Self {
+impl<'a, M> RequestContext<'a, M> {
+    pub(super) fn new(session: &'a ConnectionState<M>, strand: Option<&'a Arc<Strand>>) -> Self {
         Self { session, strand }
     }
 
@@ -89,10 +89,10 @@ impl<'a, M> Visit<'a, M> {
     }
 }
 
-impl<M> Clone for Visit<'_, M> {
+impl<M> Clone for RequestContext<'_, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<M> Copy for Visit<'_, M> {}
+impl<M> Copy for RequestContext<'_, M> {}

@@ -24,7 +24,7 @@ pub(super) enum Socket {
 
 /// The connections that the kernel holds for a socket which is not listened on any more.
 #[derive(Debug)]
-pub(super) enum Queue {
+pub(super) enum AcceptQueue {
     Tcp(std::net::TcpListener),
     Unix {
         socket: std::os::unix::net::UnixListener,
@@ -148,10 +148,10 @@ impl Socket {
 
     /// Stops to wait for connections. The rest is asked of the system itself: tokio only knows what it
     /// said some time ago.
-    pub(super) fn into_queue(self) -> io::Result<Queue> {
+    pub(super) fn into_queue(self) -> io::Result<AcceptQueue> {
         Ok(match self {
-            Self::Tcp(socket) => Queue::Tcp(socket.into_std()?),
-            Self::Unix(socket, file) => Queue::Unix {
+            Self::Tcp(socket) => AcceptQueue::Tcp(socket.into_std()?),
+            Self::Unix(socket, file) => AcceptQueue::Unix {
                 socket: socket.into_std()?,
                 _file: file,
             },
@@ -159,7 +159,7 @@ impl Socket {
     }
 }
 
-impl Queue {
+impl AcceptQueue {
     /// Returns a connection that is there, or an error if there is none.
     pub(super) fn next(&self) -> io::Result<(Stream, IpAddr)> {
         match self {

@@ -15,31 +15,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type StreamTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Takes on the streams that hyper begins.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beginner(Arc<Mutex<Begun>>);
+pub(super) struct Beginner(Arc<Mutex<NewStreams>>);
 
 /// Streams that have begun, and were not yet seen by [`Streams`]. There are a few at a time.
 #[derive(Default)]
-struct Begun {
+struct NewStreams {
     /// The answer of the stream that is begun next.
     strand: Option<Arc<Strand>>,
-    streams: Vec<Stream>,
+    streams: Vec<Http2Stream>,
 }
 
 /// The streams of one connection.
 #[derive(Debug)]
 pub(super) struct Streams {
     beginner: Beginner,
-    running: FuturesUnordered<Stream>,
+    running: FuturesUnordered<Http2Stream>,
 }
 
 /// One stream.
-struct Stream {
+struct Http2Stream {
     /// Until it ends or is cut.
-    work: Option<Work>,
+    work: Option<StreamTask>,
     strand: Option<Arc<Strand>>,
     /// How often its turn had changed at the last look, and at how many looks it was the client's
     /// since.
@@ -60,10 +60,10 @@ impl Beginner {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Beginner {
     fn execute(&self, work: F) {
-        let work: Work = Box::pin(work);
+        let work: StreamTask = Box::pin(work);
         let mut begun = self.0.lock();
         let strand = begun.strand.take();
-        begun.streams.push(Stream {
+        begun.streams.push(Http2Stream {
             work: Some(work),
             strand,
             seen: 0,
@@ -105,7 +105,7 @@ impl Streams {
     }
 }
 
-impl Stream {
+impl Http2Stream {
     fn look(&mut self) {
         let turns = self.strand.as_ref().map_or(0, |strand| strand.turns());
         let is_stuck = Strand::is_clients(turns) && turns == self.seen;
@@ -124,7 +124,7 @@ impl Stream {
     }
 }
 
-impl Future for Stream {
+impl Future for Http2Stream {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -143,7 +143,7 @@ impl Future for Stream {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for Http2Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream")
             .field("strand", &self.strand)
@@ -152,7 +152,7 @@ impl fmt::Debug for Stream {
     }
 }
 
-impl fmt::Debug for Begun {
+impl fmt::Debug for NewStreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Begun")
             .field("streams", &self.streams.len())

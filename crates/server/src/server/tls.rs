@@ -2,7 +2,7 @@
 //! change.
 
 use super::expiry::expiry;
-use crate::sight::Sight;
+use crate::sight::FileStamp;
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) struct DoorTls {
     alpn: &'static [&'static [u8]],
     current: ArcSwap<Current>,
     /// How the files looked before they were read for the first time.
-    first_seen: Vec<Sight>,
+    first_seen: Vec<FileStamp>,
 }
 
 /// What was read.
@@ -76,21 +76,21 @@ impl DoorTls {
     }
 
     /// Returns how the files looked before they were read for the first time.
-    pub(super) fn first_seen(&self) -> &[Sight] {
+    pub(super) fn first_seen(&self) -> &[FileStamp] {
         &self.first_seen
     }
 
     /// Returns how the files look now.
-    pub(super) fn sights(&self) -> Vec<Sight> {
+    pub(super) fn sights(&self) -> Vec<FileStamp> {
         sights(&self.files)
     }
 }
 
-fn sights(files: &Tls) -> Vec<Sight> {
+fn sights(files: &Tls) -> Vec<FileStamp> {
     let paths = [&files.cert, &files.key]
         .into_iter()
         .chain(&files.client_ca);
-    paths.map(|path| Sight::of(Path::new(path))).collect()
+    paths.map(|path| FileStamp::of(Path::new(path))).collect()
 }
 
 impl Current {

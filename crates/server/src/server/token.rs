@@ -7,9 +7,9 @@ use tidegate_policy::config::Secret;
 
 /// What callers of a door must present.
 #[derive(Clone, Debug)]
-pub(crate) struct Token(Secret);
+pub(crate) struct DoorToken(Secret);
 
-impl Token {
+impl DoorToken {
     pub(crate) fn new(secret: Secret) -> Self {
         Self(secret)
     }
@@ -46,7 +46,7 @@ mod tests {
         for value in values {
             headers.append(AUTHORIZATION, value.parse().unwrap());
         }
-        Token::new(Secret::new("hunter2")).is_presented(&headers)
+        DoorToken::new(Secret::new("hunter2")).is_presented(&headers)
     }
 
     #[test]

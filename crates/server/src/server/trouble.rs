@@ -1,6 +1,6 @@
 //! What an acceptor tells the log.
 
-use super::reception::Threshold;
+use super::reception::DoorConfig;
 use super::room::Origin;
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tracing::warn;
 
 /// What has been complained about already, so that trouble that lasts is told once.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct AcceptLog {
     is_full: bool,
     is_failing: bool,
     /// When a refused address may be logged again.
@@ -19,8 +19,8 @@ pub(super) struct Trouble {
 /// How often refused addresses are logged: one of them.
 const REFUSED_EVERY: Duration = Duration::from_mins(1);
 
-impl Trouble {
-    pub(super) fn note_room(&mut self, threshold: &Threshold, left: usize) {
+impl AcceptLog {
+    pub(super) fn note_room(&mut self, threshold: &DoorConfig, left: usize) {
         let connections = threshold.bounds.connections;
         if left == 0 && !self.is_full {
             self.is_full = true;
@@ -36,7 +36,7 @@ impl Trouble {
     }
 
     /// Logs an address that has all the connections that it may have.
-    pub(super) fn note_refused(&mut self, threshold: &Threshold, origin: Origin) {
+    pub(super) fn note_refused(&mut self, threshold: &DoorConfig, origin: Origin) {
         let now = Instant::now();
         if self.refused_until.is_none_or(|until| until <= now) {
             self.refused_until = Some(now + REFUSED_EVERY);
@@ -54,7 +54,7 @@ impl Trouble {
     }
 
     /// Most often the process has no more file descriptors, and will have some again.
-    pub(super) fn note_failure(&mut self, threshold: &Threshold, error: &io::Error) {
+    pub(super) fn note_failure(&mut self, threshold: &DoorConfig, error: &io::Error) {
         if !self.is_failing {
             self.is_failing = true;
             warn!(door = threshold.name, %error, "cannot accept connections; trying on");

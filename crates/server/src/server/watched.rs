@@ -1,6 +1,6 @@
 //! The socket of a connection, which tells its pulse what happens on it.
 
-use super::frames::Meter;
+use super::frames::FrameMeter;
 use super::linger::Linger;
 use super::pulse::Pulse;
 use super::screen::Screen;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that tells its pulse what happens on it.
 #[derive(Debug)]
-pub(super) struct Watched<I, O> {
+pub(super) struct WatchedStream<I, O> {
     stream: I,
     pulse: Arc<Pulse>,
     /// How many requests had begun when something was last read.
@@ -25,14 +25,14 @@ pub(super) struct Watched<I, O> {
     /// At a door for strangers.
     screen: Option<Box<Screen>>,
     /// On a connection of HTTP/2.
-    meter: Option<Box<Meter>>,
+    meter: Option<Box<FrameMeter>>,
     /// The client has sent too many frames: nothing more is read or written.
     is_cut: bool,
     /// Counts the connection as open for as long as its socket is, whoever holds it: a tunnel may.
     _open: O,
 }
 
-impl<I, O> Watched<I, O> {
+impl<I, O> WatchedStream<I, O> {
     pub(super) fn new(stream: I, pulse: Arc<Pulse>, open: O) -> Self {
         Self {
             stream,
@@ -61,7 +61,7 @@ impl<I, O> Watched<I, O> {
     }
 
     /// The same, with its frames counted: it is HTTP/2.
-    pub(super) fn metered(mut self, meter: Meter) -> Self {
+    pub(super) fn metered(mut self, meter: FrameMeter) -> Self {
         self.meter = Some(Box::new(meter));
         self
     }
@@ -85,7 +85,7 @@ impl<I, O> Watched<I, O> {
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin, O> Watched<I, O> {
+impl<I: AsyncRead + AsyncWrite + Unpin, O> WatchedStream<I, O> {
     /// Tells the client why, and closes. What it still sends is thrown away for a while, so that a reset
     /// does not overtake that.
     fn poll_cut(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -109,7 +109,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O> Watched<I, O> {
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
+impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncRead for WatchedStream<I, O> {
     #[inline]
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -139,7 +139,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
     }
 }
 
-impl<I: AsyncWrite + Unpin, O> Watched<I, O> {
+impl<I: AsyncWrite + Unpin, O> WatchedStream<I, O> {
     /// Writes the rest of an interim answer that was begun.
     fn poll_interim(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.interim.is_empty() {
@@ -154,7 +154,7 @@ impl<I: AsyncWrite + Unpin, O> Watched<I, O> {
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
+impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for WatchedStream<I, O> {
     #[inline]
     fn poll_write(
         mut self: Pin<&mut Self>,

@@ -2,13 +2,13 @@
 
 use tidegate::Config;
 use tidegate_policy::alerts::Alerts;
-use tidegate_policy::config::{Layout, Listen, StoreSettings};
+use tidegate_policy::config::{LayoutWord, Listen, StoreSettings};
 use tidegate_policy::statsd::Statsd;
 use tidegate_policy::traces::{Logs, Traces};
 
 /// What a server was started with, and keeps for as long as it runs.
 #[derive(Debug)]
-pub(super) struct Fixed {
+pub(super) struct StartupSettings {
     listen: Listen,
     store: StoreSettings,
     alerts: Option<Alerts>,
@@ -17,7 +17,7 @@ pub(super) struct Fixed {
     logs: Logs,
 }
 
-impl Fixed {
+impl StartupSettings {
     pub(super) fn of(config: &Config) -> Self {
         Self {
             listen: config.listen.clone(),
@@ -61,7 +61,7 @@ impl Fixed {
 
 fn is_open(store: &StoreSettings) -> bool {
     let redis = store.target.redis();
-    redis.is_some_and(|redis| redis.layout == Layout::Open)
+    redis.is_some_and(|redis| redis.layout == LayoutWord::Open)
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn differences(before: &str, after: &str) -> Result<Vec<&'static str>, &'static str> {
-        Fixed::of(&config(before)).differences(&config(after))
+        StartupSettings::of(&config(before)).differences(&config(after))
     }
 
     #[test]

@@ -8,7 +8,7 @@
 mod fixed;
 mod names;
 
-use crate::alerts::{Bell, Messenger};
+use crate::alerts::{AlertSender, Messenger};
 use crate::decider::Decider;
 use crate::doors::gateway::Gateway;
 use crate::failure::Failure;
@@ -17,8 +17,8 @@ use crate::telemetry::refusals::Refusals;
 use crate::telemetry::store::StoreStats;
 use crate::telemetry::traces::Tracer;
 use arc_swap::ArcSwapOption;
-use fixed::Fixed;
-use names::Names;
+use fixed::StartupSettings;
+use names::ConfigNames;
 use parking_lot::Mutex;
 use std::mem;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct Serving<S = AnyStore> {
     decider: Decider<S>,
     gateway: Option<Arc<Gateway>>,
     /// Locked for as long as a reload takes, so that there is one at a time.
-    served: Arc<Mutex<Served>>,
+    served: Arc<Mutex<ServedVersion>>,
     /// Brings alerts; there until somebody lets it run.
     messenger: Arc<Mutex<Option<Messenger>>>,
     /// Who changes it while it is served, where that is anybody.
@@ -46,18 +46,18 @@ pub struct Serving<S = AnyStore> {
 
 /// What is known of the configuration that is served.
 #[derive(Debug, Default)]
-struct Served {
+struct ServedVersion {
     /// Where it began; unknown to those who brought a decider of their own.
-    fixed: Option<Fixed>,
-    names: Names,
+    fixed: Option<StartupSettings>,
+    names: ConfigNames,
 }
 
 impl Serving {
     /// Serves what `config` says, in the store that it names, whether or not that is there yet.
     pub async fn start(mut config: Config) -> Result<Self, Failure> {
-        let served = Served {
-            fixed: Some(Fixed::of(&config)),
-            names: Names::of(&config),
+        let served = ServedVersion {
+            fixed: Some(StartupSettings::of(&config)),
+            names: ConfigNames::of(&config),
         };
         let routes = mem::take(&mut config.routes);
         let alerts = config.alerts.take();
@@ -117,7 +117,7 @@ impl<S: Store> Serving<S> {
     /// The same, for who counts by itself what is refused.
     pub(crate) fn try_reload(&self, mut config: Config) -> Result<(), Failure> {
         let mut served = self.served.lock();
-        let names = Names::of(&config);
+        let names = ConfigNames::of(&config);
         let admin = config.admin.take();
         let postponed = self.replace(served.fixed.as_ref(), config)?;
         self.admin.store(admin.map(Arc::new));
@@ -156,7 +156,7 @@ impl<S: Store> Serving<S> {
     /// Replaces what is served, and tells which settings stay as they were.
     fn replace(
         &self,
-        fixed: Option<&Fixed>,
+        fixed: Option<&StartupSettings>,
         mut config: Config,
     ) -> Result<Vec<&'static str>, Failure> {
         // Everything that can fail comes first, and changes nothing.
@@ -184,7 +184,7 @@ impl<S: Store> Serving<S> {
     }
 
     /// Says what of a configuration did not take effect.
-    fn warn_of_what_stays(&self, names: &Names, postponed: &[&str]) {
+    fn warn_of_what_stays(&self, names: &ConfigNames, postponed: &[&str]) {
         if !postponed.is_empty() {
             warn!(
                 settings = postponed.join(", "),
@@ -259,7 +259,7 @@ fn heard(
         return Ok((decider, None));
     };
     let metrics = decider.metrics().alerts.clone();
-    let (bell, messenger) = Bell::hang(alerts, metrics).map_err(Failure::input)?;
+    let (bell, messenger) = AlertSender::hang(alerts, metrics).map_err(Failure::input)?;
     Ok((decider.with_bell(bell), Some(messenger)))
 }
 

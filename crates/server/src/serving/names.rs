@@ -6,14 +6,14 @@ use tracing::info;
 
 /// The names in a configuration.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ConfigNames {
     policies: BTreeSet<String>,
     /// Each after its policy, `api/per-client`.
     limits: BTreeSet<String>,
     routes: BTreeSet<String>,
 }
 
-impl Names {
+impl ConfigNames {
     pub(super) fn of(config: &Config) -> Self {
         // What routes join stands in the file as its parts.
         let policies = config.written();
@@ -58,8 +58,8 @@ fn listed(these: &BTreeSet<String>, others: &BTreeSet<String>) -> Option<String>
 mod tests {
     use super::*;
 
-    fn names(text: &str) -> Names {
-        Names::of(&Config::from_yaml(text).unwrap())
+    fn names(text: &str) -> ConfigNames {
+        ConfigNames::of(&Config::from_yaml(text).unwrap())
     }
 
     #[test]
@@ -81,8 +81,8 @@ routes:
   - { id: a, upstreams: ['http://127.0.0.1:2'] }
 ",
         );
-        let came = |of: fn(&Names) -> &BTreeSet<String>| listed(of(&after), of(&before));
-        let went = |of: fn(&Names) -> &BTreeSet<String>| listed(of(&before), of(&after));
+        let came = |of: fn(&ConfigNames) -> &BTreeSet<String>| listed(of(&after), of(&before));
+        let went = |of: fn(&ConfigNames) -> &BTreeSet<String>| listed(of(&before), of(&after));
         assert_eq!(came(|it| &it.policies).as_deref(), Some("new"));
         assert_eq!(went(|it| &it.policies).as_deref(), Some("old"));
         assert_eq!(came(|it| &it.limits).as_deref(), Some("new/fresh"));

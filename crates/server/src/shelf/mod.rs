@@ -31,13 +31,13 @@ const NOTHING: &str = "0";
 const UNCOUNTED: &str = "0~";
 
 /// Where texts are kept by name.
-pub(crate) trait Shelf: Debug + Send + Sync {
+pub(crate) trait DocumentStore: Debug + Send + Sync {
     /// All that is there, unless it is at `seen` still. One that had something, or counted at least, and
     /// has nothing at all now was lost: that is trouble, and no word of anybody's.
     fn read<'a>(
         &'a self,
-        seen: Option<&'a Version>,
-    ) -> BoxFuture<'a, Result<Option<Shelved>, Trouble>>;
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Option<DocumentSnapshot>, SourceError>>;
 
     /// Comes to an end when it is worth to read again: `most` went by, or somebody said so. What goes
     /// wrong with being told is its own affair.
@@ -52,33 +52,33 @@ pub(crate) trait Shelf: Debug + Send + Sync {
     /// version that makes.
     fn write<'a>(
         &'a self,
-        expected: &'a Version,
-        changes: &'a [Change],
-    ) -> BoxFuture<'a, Result<Version, WriteError>>;
+        expected: &'a Revision,
+        changes: &'a [DocumentChange],
+    ) -> BoxFuture<'a, Result<Revision, WriteError>>;
 }
 
 /// What is on a shelf.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shelved {
-    pub(crate) version: Version,
+pub(crate) struct DocumentSnapshot {
+    pub(crate) version: Revision,
     /// In the order of their names.
     pub(crate) texts: Vec<(String, String)>,
 }
 
 /// One change: this text from now on, or none of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct DocumentChange {
     pub(crate) key: String,
     pub(crate) text: Option<String>,
 }
 
 /// Which state of something elsewhere is meant; only ever compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version(pub(crate) String);
+pub(crate) struct Revision(pub(crate) String);
 
 /// Why something elsewhere could not be read, in words for people. Never a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trouble(pub(crate) String);
+pub(crate) struct SourceError(pub(crate) String);
 
 /// Why nothing was written, as far as anybody knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,9 +94,9 @@ pub(crate) enum WriteError {
 /// The shelf that `settings` name, or what is wrong with them. Asks nobody yet. Each answer is waited
 /// for as long as `time_max`.
 pub(crate) fn open(
-    settings: &settings::Shelf,
+    settings: &settings::DocumentStoreSettings,
     time_max: Duration,
-) -> Result<Box<dyn Shelf>, String> {
+) -> Result<Box<dyn DocumentStore>, String> {
     Ok(match &settings.place {
         ShelfPlace::Redis { redis, key } => Box::new(redis::RedisShelf::new(redis, key, time_max)?),
         ShelfPlace::Etcd(etcd) => Box::new(etcd::EtcdShelf::new(etcd, time_max)?),
@@ -109,23 +109,23 @@ pub(crate) fn open(
 
 // === impl Shelved ===
 
-impl Shelved {
+impl DocumentSnapshot {
     /// What a shelf has that counts itself to be at `version`; none where that is what was `seen`. The
     /// error is that it is gone.
     fn new(
         version: &str,
         mut texts: Vec<(String, String)>,
-        seen: Option<&Version>,
-    ) -> Result<Option<Self>, Gone> {
+        seen: Option<&Revision>,
+    ) -> Result<Option<Self>, StoreEmptied> {
         let is_nothing = version == NOTHING && texts.is_empty();
         if is_nothing && seen.is_some_and(|seen| seen.0 != NOTHING) {
-            return Err(Gone);
+            return Err(StoreEmptied);
         }
         // Redis tells them in any order.
         texts.sort_unstable();
         let version = match version {
-            NOTHING if !texts.is_empty() => Version::of_texts(&texts),
-            version => Version(version.to_owned()),
+            NOTHING if !texts.is_empty() => Revision::of_texts(&texts),
+            version => Revision(version.to_owned()),
         };
         if seen == Some(&version) {
             return Ok(None);
@@ -136,11 +136,11 @@ impl Shelved {
 
 /// A shelf had something, or counted at least, and has nothing at all now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Gone;
+struct StoreEmptied;
 
 // === impl Version ===
 
-impl Version {
+impl Revision {
     /// Of texts that somebody wrote without counting: told by what they say.
     fn of_texts(texts: &[(String, String)]) -> Self {
         let mut raw = String::new();
@@ -168,19 +168,19 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for SourceError {}
 
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -206,11 +206,15 @@ mod tests {
 
     #[test]
     fn what_nobody_counted_is_known_by_what_it_says() {
-        let first = Shelved::new("0", texts("1/s"), None).unwrap().unwrap();
+        let first = DocumentSnapshot::new("0", texts("1/s"), None)
+            .unwrap()
+            .unwrap();
         let seen = Some(&first.version);
         assert_eq!(first.texts[0].0, "a", "in the order of names");
-        assert_eq!(Shelved::new("0", texts("1/s"), seen), Ok(None));
-        let second = Shelved::new("0", texts("2/s"), seen).unwrap().unwrap();
+        assert_eq!(DocumentSnapshot::new("0", texts("1/s"), seen), Ok(None));
+        let second = DocumentSnapshot::new("0", texts("2/s"), seen)
+            .unwrap()
+            .unwrap();
         assert_ne!(first.version, second.version);
         assert_eq!(first.version.counted(), "0");
         assert!(!first.version.is_counted());
@@ -218,10 +222,17 @@ mod tests {
 
     #[test]
     fn a_shelf_that_had_something_and_has_nothing_is_gone_unless_it_counts_on() {
-        let seen = Version("7".to_owned());
-        assert_eq!(Shelved::new("0", Vec::new(), Some(&seen)), Err(Gone));
-        let emptied = Shelved::new("8", Vec::new(), Some(&seen)).unwrap();
+        let seen = Revision("7".to_owned());
+        assert_eq!(
+            DocumentSnapshot::new("0", Vec::new(), Some(&seen)),
+            Err(StoreEmptied)
+        );
+        let emptied = DocumentSnapshot::new("8", Vec::new(), Some(&seen)).unwrap();
         assert!(emptied.is_some_and(|it| it.version.is_counted()));
-        assert!(Shelved::new("0", Vec::new(), None).unwrap().is_some());
+        assert!(
+            DocumentSnapshot::new("0", Vec::new(), None)
+                .unwrap()
+                .is_some()
+        );
     }
 }

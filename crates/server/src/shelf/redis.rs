@@ -3,7 +3,9 @@
 //! The field `version` counts the changes. Whoever changes anything says so on a channel; in case that
 //! is lost, the version is looked at every so often.
 
-use super::{Change, Channel, Shelf, Shelved, Trouble, Version, WriteError};
+use super::{
+    Channel, DocumentChange, DocumentSnapshot, DocumentStore, Revision, SourceError, WriteError,
+};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tidegate::redis::{CallError, Connection, KeyRules};
@@ -36,9 +38,9 @@ impl RedisShelf {
         })
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Option<Shelved>, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Option<DocumentSnapshot>, SourceError> {
         let settled = self.connection.settled().await;
-        settled.map_err(|error| Trouble(error.to_string()))?;
+        settled.map_err(|error| SourceError(error.to_string()))?;
         let key = self.key.as_bytes();
         if let Some(seen) = seen {
             let now = self.connection.documents_version(key).await.map_err(away)?;
@@ -48,13 +50,17 @@ impl RedisShelf {
             }
         }
         let (version, fields) = self.connection.documents(key).await.map_err(away)?;
-        Shelved::new(&version, fields, seen).map_err(|_| {
+        DocumentSnapshot::new(&version, fields, seen).map_err(|_| {
             let key = &self.key;
-            Trouble(format!("the hash `{key}` is gone, and its version with it"))
+            SourceError(format!("the hash `{key}` is gone, and its version with it"))
         })
     }
 
-    async fn change(&self, expected: &Version, changes: &[Change]) -> Result<Version, WriteError> {
+    async fn change(
+        &self,
+        expected: &Revision,
+        changes: &[DocumentChange],
+    ) -> Result<Revision, WriteError> {
         let changes: Vec<(&str, Option<&str>)> = changes
             .iter()
             .map(|change| (change.key.as_str(), change.text.as_deref()))
@@ -64,7 +70,7 @@ impl RedisShelf {
             .connection
             .change_documents(key, expected.counted(), channel, &changes);
         match made.await {
-            Ok(Changed::To(version)) => Ok(Version(version)),
+            Ok(Changed::To(version)) => Ok(Revision(version)),
             Ok(Changed::Conflict(_)) => Err(WriteError::Conflict),
             Err(error) if error.class() == Class::NotExecuted => {
                 Err(WriteError::Away(error.to_string()))
@@ -74,11 +80,11 @@ impl RedisShelf {
     }
 }
 
-impl Shelf for RedisShelf {
+impl DocumentStore for RedisShelf {
     fn read<'a>(
         &'a self,
-        seen: Option<&'a Version>,
-    ) -> BoxFuture<'a, Result<Option<Shelved>, Trouble>> {
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Option<DocumentSnapshot>, SourceError>> {
         Box::pin(self.ask(seen))
     }
 
@@ -92,14 +98,14 @@ impl Shelf for RedisShelf {
 
     fn write<'a>(
         &'a self,
-        expected: &'a Version,
-        changes: &'a [Change],
-    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+        expected: &'a Revision,
+        changes: &'a [DocumentChange],
+    ) -> BoxFuture<'a, Result<Revision, WriteError>> {
         Box::pin(self.change(expected, changes))
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
-fn away(error: CallError) -> Trouble {
-    Trouble(error.to_string())
+fn away(error: CallError) -> SourceError {
+    SourceError(error.to_string())
 }

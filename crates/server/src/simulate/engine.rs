@@ -1,7 +1,7 @@
 //! Decides events of the past, by a clock that they set.
 
 use super::event::Event;
-use super::tally::Tally;
+use super::tally::SimulationTally;
 use crate::commands::plans;
 use crate::failure::Failure;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Engine {
     client: Client,
     /// The policy that is asked where an event names none; the first one where this is absent.
     policy: Option<String>,
-    tally: Tally,
+    tally: SimulationTally,
 }
 
 impl Engine {
@@ -57,7 +57,7 @@ impl Engine {
         let limiter = Limiter::builder().config(config).clock(clock.clone());
         let limiter = limiter.build().map_err(Failure::input)?;
         // The limiter keeps its policies to itself, and the tally needs them by name.
-        let mut tally = Tally::new(parse()?);
+        let mut tally = SimulationTally::new(parse()?);
         for (source, table) in sources.iter().zip(tables.iter().flatten()) {
             let used = limiter.use_plans(&source.name, Arc::clone(table));
             used.map_err(Failure::input)?;
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// What came of it so far.
-    pub fn tally(&self) -> &Tally {
+    pub fn tally(&self) -> &SimulationTally {
         &self.tally
     }
 }

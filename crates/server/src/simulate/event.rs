@@ -1,6 +1,6 @@
 //! A request of the past: what was asked, and when.
 
-use crate::wire::question::Question;
+use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 use tidegate::Timestamp;
 
@@ -10,7 +10,7 @@ pub struct Event<'a> {
     /// When it came in.
     pub at: Timestamp,
     /// What is known of it.
-    pub question: Question<'a>,
+    pub question: JsonQuestion<'a>,
     /// What `X-Forwarded-For` said. It counts only if the client is a trusted proxy.
     pub forwarded: Option<Cow<'a, str>>,
 }

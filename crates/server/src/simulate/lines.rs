@@ -15,7 +15,7 @@ const CHUNK: usize = 256 << 10;
 /// Take [`next_line`](Self::next_line) until it has none, then [`fill`](Self::fill), until that has none
 /// either.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct InputLines<R> {
     input: R,
     /// What was read and not yet taken is `buffer[start..end]`.
     buffer: Box<[u8]>,
@@ -31,14 +31,14 @@ pub struct Lines<R> {
 
 /// A line, without what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum InputLine<'a> {
     /// Its bytes.
     Whole(&'a [u8]),
     /// It has more than [`LINE_MAX`].
     TooLong,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> InputLines<R> {
     /// The lines of `input`, of which nothing is read yet.
     pub fn new(input: R) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<R: Read> Lines<R> {
 
     /// The next line that has been read, if one has been read to its end.
     #[inline]
-    pub fn next_line(&mut self) -> Option<Line<'_>> {
+    pub fn next_line(&mut self) -> Option<InputLine<'_>> {
         let rest = self.buffer.get(self.start..self.end).unwrap_or_default();
         let (line, len) = match memchr(b'\n', rest) {
             Some(len) => (rest.get(..len).unwrap_or_default(), len + 1),
@@ -65,14 +65,14 @@ impl<R: Read> Lines<R> {
         self.start += len;
         self.taken += 1;
         if std::mem::take(&mut self.is_cut) || line.len() > LINE_MAX {
-            return Some(Line::TooLong);
+            return Some(InputLine::TooLong);
         }
         let line = match self.taken {
             // Some editors begin a file with a byte order mark.
             1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
             _ => line,
         };
-        Some(Line::Whole(line.strip_suffix(b"\r").unwrap_or(line)))
+        Some(InputLine::Whole(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
     /// Reads on, and says whether there may be more lines now. Waits where the input does.
@@ -147,13 +147,13 @@ mod tests {
     }
 
     fn run(text: &[u8], step: usize) -> Vec<Option<Vec<u8>>> {
-        let mut lines = Lines::new(Trickle { text, step });
+        let mut lines = InputLines::new(Trickle { text, step });
         let mut all = Vec::new();
         loop {
             while let Some(line) = lines.next_line() {
                 all.push(match line {
-                    Line::Whole(line) => Some(line.to_vec()),
-                    Line::TooLong => None,
+                    InputLine::Whole(line) => Some(line.to_vec()),
+                    InputLine::TooLong => None,
                 });
             }
             if !lines.fill().expect("reading from memory") {
@@ -206,13 +206,13 @@ mod tests {
 
     #[test]
     fn peeking_takes_nothing() {
-        let mut lines = Lines::new(Trickle {
+        let mut lines = InputLines::new(Trickle {
             text: b"first\nsecond",
             step: 2,
         });
         assert_eq!(lines.peek().expect("memory"), b"first\n");
-        assert_eq!(lines.next_line(), Some(Line::Whole(b"first")));
-        let mut lines = Lines::new(&b""[..]);
+        assert_eq!(lines.next_line(), Some(InputLine::Whole(b"first")));
+        let mut lines = InputLines::new(&b""[..]);
         assert_eq!(lines.peek().expect("memory"), b"");
     }
 }

@@ -24,7 +24,7 @@ pub enum Audience {
 
 /// Tells how far a simulation has come. Real time is used for this and for nothing else.
 #[derive(Debug)]
-pub struct Progress {
+pub struct SimulationProgress {
     audience: Audience,
     clock: SystemClock,
     started: Timestamp,
@@ -33,7 +33,7 @@ pub struct Progress {
     total_bytes: Option<u64>,
 }
 
-impl Progress {
+impl SimulationProgress {
     /// Starts now.
     pub fn start(audience: Audience, total_bytes: Option<u64>) -> Self {
         let clock = SystemClock::new();
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn nobody_is_told_nothing() {
         let mut told = Vec::new();
-        let mut progress = Progress::start(Audience::Nobody, None);
+        let mut progress = SimulationProgress::start(Audience::Nobody, None);
         progress.tell(1, 1, &mut told).expect("memory");
         progress.clear(&mut told).expect("memory");
         assert!(told.is_empty());

@@ -2,11 +2,11 @@
 
 use super::engine::Engine;
 use super::event::Event;
-use super::formats::Format;
+use super::formats::InputFormat;
 use super::formats::detect::{Detected, detect};
-use super::lines::{LINE_MAX, Line, Lines};
-use super::progress::{Audience, Progress};
-use super::skipped::{BadLine, Skipped};
+use super::lines::{InputLine, InputLines, LINE_MAX};
+use super::progress::{Audience, SimulationProgress};
+use super::skipped::{BadLine, SkippedLines};
 use super::table::grouped;
 use crate::failure::Failure;
 use crate::wire::answer;
@@ -23,18 +23,18 @@ pub struct Job {
     /// How long it is, if that is known.
     pub total_bytes: Option<u64>,
     /// What its lines look like; going by the first of them where absent.
-    pub format: Option<Format>,
+    pub format: Option<InputFormat>,
     /// Whether decisions are written.
-    pub decisions: Decisions,
+    pub decisions: DecisionOutput,
     /// Whether anything but errors is told.
-    pub notes: Notes,
+    pub notes: NoteVerbosity,
     /// Who is told how far it has come.
     pub audience: Audience,
 }
 
 /// Whether decisions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decisions {
+pub enum DecisionOutput {
     /// One for each request.
     Written,
     /// None: they only count.
@@ -43,7 +43,7 @@ pub enum Decisions {
 
 /// Whether anything but errors is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notes {
+pub enum NoteVerbosity {
     /// Which format was found, the first lines that are passed over, the summary.
     Told,
     /// Nothing.
@@ -60,12 +60,12 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut lines = Lines::new(input);
-    let mut run = Run {
-        progress: Progress::start(job.audience, job.total_bytes),
+    let mut lines = InputLines::new(input);
+    let mut run = SimulationRun {
+        progress: SimulationProgress::start(job.audience, job.total_bytes),
         job,
         engine,
-        skipped: Skipped::default(),
+        skipped: SkippedLines::default(),
         pending: Vec::with_capacity(OUT_MAX + OUT_MAX / 4),
         out,
         err,
@@ -73,17 +73,17 @@ pub fn run(
     let ended = run.decide_all(&mut lines);
     let ended = ended.and_then(|()| run.summarise(lines.number()));
     match ended {
-        Ok(()) | Err(Stop::Unread) => Ok(()),
-        Err(Stop::Failed(failure)) => Err(failure),
+        Ok(()) | Err(RunStop::Unread) => Ok(()),
+        Err(RunStop::Failed(failure)) => Err(failure),
     }
 }
 
 /// A job under way.
-struct Run<'a> {
+struct SimulationRun<'a> {
     job: Job,
     engine: Engine,
-    skipped: Skipped,
-    progress: Progress,
+    skipped: SkippedLines,
+    progress: SimulationProgress,
     /// Decisions that are yet to be written.
     pending: Vec<u8>,
     out: &'a mut dyn Write,
@@ -91,21 +91,21 @@ struct Run<'a> {
 }
 
 /// Why it does not go on.
-enum Stop {
+enum RunStop {
     /// Nobody reads the decisions any more: how `head` says that it has enough.
     Unread,
     /// It failed.
     Failed(Failure),
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for RunStop {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl Run<'_> {
-    fn decide_all(&mut self, lines: &mut Lines<impl Read>) -> Result<(), Stop> {
+impl SimulationRun<'_> {
+    fn decide_all(&mut self, lines: &mut InputLines<impl Read>) -> Result<(), RunStop> {
         let Some(format) = self.format(lines)? else {
             return Ok(());
         };
@@ -133,7 +133,10 @@ impl Run<'_> {
     }
 
     /// The format that was asked for, or else the one that is found; none where there are no lines.
-    fn format(&mut self, lines: &mut Lines<impl Read>) -> Result<Option<Format>, Stop> {
+    fn format(
+        &mut self,
+        lines: &mut InputLines<impl Read>,
+    ) -> Result<Option<InputFormat>, RunStop> {
         if self.job.format.is_some() {
             return Ok(self.job.format);
         }
@@ -145,7 +148,7 @@ impl Run<'_> {
                 self.note(&format!("reading {name} as {format}"))?;
                 Ok(Some(format))
             }
-            Detected::Unknown => Err(Stop::Failed(Failure::input(format!(
+            Detected::Unknown => Err(RunStop::Failed(Failure::input(format!(
                 "cannot tell what {name} is: its first lines are neither questions with `at_ms`, nor \
                  of an access log\n   help: say it with --format trace, combined or json, and the \
                  lines that are wrong will be named"
@@ -155,8 +158,13 @@ impl Run<'_> {
 
     /// Decides one line.
     #[inline]
-    fn decide(&mut self, format: Format, line: Line<'_>, number: u64) -> Result<(), BadLine> {
-        let Line::Whole(text) = line else {
+    fn decide(
+        &mut self,
+        format: InputFormat,
+        line: InputLine<'_>,
+        number: u64,
+    ) -> Result<(), BadLine> {
+        let InputLine::Whole(text) = line else {
             let message = format!(
                 "this line is longer than {} bytes",
                 grouped(LINE_MAX as u64)
@@ -170,7 +178,7 @@ impl Run<'_> {
         let read = format.read(text, &mut event);
         read.map_err(|fault| BadLine::at(number, text, &fault))?;
         let decided = self.engine.decide(&event, |decision| {
-            if self.job.decisions == Decisions::Written {
+            if self.job.decisions == DecisionOutput::Written {
                 answer::write(decision, &mut self.pending);
                 self.pending.push(b'\n');
             }
@@ -179,11 +187,11 @@ impl Run<'_> {
     }
 
     #[cold]
-    fn refuse_or_skip(&mut self, format: Format, bad: &BadLine) -> Result<(), Stop> {
+    fn refuse_or_skip(&mut self, format: InputFormat, bad: &BadLine) -> Result<(), RunStop> {
         let message = format!("{}:{bad}", self.job.name);
         if !format.skips() {
             self.write()?;
-            return Err(Stop::Failed(Failure::input(message)));
+            return Err(RunStop::Failed(Failure::input(message)));
         }
         if self.skipped.add() {
             self.note(&format!("{message}; passed over"))?;
@@ -192,21 +200,21 @@ impl Run<'_> {
     }
 
     /// Writes what is pending.
-    fn write(&mut self) -> Result<(), Stop> {
+    fn write(&mut self) -> Result<(), RunStop> {
         let written = self
             .out
             .write_all(&self.pending)
             .and_then(|()| self.out.flush());
         self.pending.clear();
         written.map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => Stop::Unread,
-            _ => Stop::Failed(Failure::runtime(format!("cannot write decisions: {error}"))),
+            ErrorKind::BrokenPipe => RunStop::Unread,
+            _ => RunStop::Failed(Failure::runtime(format!("cannot write decisions: {error}"))),
         })
     }
 
     /// Tells something beside the decisions.
-    fn note(&mut self, text: &str) -> Result<(), Stop> {
-        if self.job.notes == Notes::Kept {
+    fn note(&mut self, text: &str) -> Result<(), RunStop> {
+        if self.job.notes == NoteVerbosity::Kept {
             return Ok(());
         }
         let told = self.progress.clear(self.err);
@@ -214,7 +222,7 @@ impl Run<'_> {
             .map_err(|error| untold(&error))
     }
 
-    fn summarise(&mut self, lines: u64) -> Result<(), Stop> {
+    fn summarise(&mut self, lines: u64) -> Result<(), RunStop> {
         let skipped = match self.skipped.count() {
             0 => String::new(),
             1 => "; 1 could not be read and was passed over".to_owned(),
@@ -231,14 +239,14 @@ impl Run<'_> {
         self.note(summary.trim_end())
     }
 
-    fn unreadable(&self, error: &io::Error) -> Stop {
+    fn unreadable(&self, error: &io::Error) -> RunStop {
         let message = format!("cannot read {}: {error}", self.job.name);
-        Stop::Failed(Failure::input(message))
+        RunStop::Failed(Failure::input(message))
     }
 }
 
-fn untold(error: &io::Error) -> Stop {
-    Stop::Failed(Failure::runtime(format!(
+fn untold(error: &io::Error) -> RunStop {
+    RunStop::Failed(Failure::runtime(format!(
         "cannot write to the error stream: {error}"
     )))
 }

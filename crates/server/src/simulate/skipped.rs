@@ -1,6 +1,6 @@
 //! Lines of an access log that cannot be read.
 
-use crate::wire::fault::Fault;
+use crate::wire::fault::WireFault;
 use std::fmt;
 
 /// How many of them are shown.
@@ -8,11 +8,11 @@ const SHOWN_MAX: u64 = 3;
 
 /// Counts lines that were passed over, and has something to say about the first few.
 #[derive(Debug, Default)]
-pub(super) struct Skipped {
+pub(super) struct SkippedLines {
     count: u64,
 }
 
-impl Skipped {
+impl SkippedLines {
     /// Counts one, and says whether it should be shown.
     pub(super) fn add(&mut self) -> bool {
         self.count += 1;
@@ -46,7 +46,7 @@ impl BadLine {
 
     /// Something is wrong at one place of the line.
     #[cold]
-    pub(super) fn at(line: u64, text: &[u8], fault: &Fault) -> Self {
+    pub(super) fn at(line: u64, text: &[u8], fault: &WireFault) -> Self {
         Self {
             line,
             column: Some(fault.column(text)),

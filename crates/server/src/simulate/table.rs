@@ -5,12 +5,12 @@ use std::fmt::Write;
 /// Rows of text in columns that line up: the ones before `numbers` to the left, the others, which
 /// hold numbers, to the right.
 #[derive(Debug)]
-pub(crate) struct Table<const COLUMNS: usize> {
+pub(crate) struct TextTable<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
     numbers: usize,
 }
 
-impl<const COLUMNS: usize> Table<COLUMNS> {
+impl<const COLUMNS: usize> TextTable<COLUMNS> {
     pub(crate) fn new(head: [&str; COLUMNS], numbers: usize) -> Self {
         Self {
             rows: vec![head.map(str::to_owned)],
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::new(["limit", "asked"], 1);
+        let mut table = TextTable::new(["limit", "asked"], 1);
         table.row(["per-ip".to_owned(), "7".to_owned()]);
         table.row(["ü".to_owned(), "1,000".to_owned()]);
         assert_eq!(

@@ -1,37 +1,37 @@
 //! What a shelf of plans holds, entry by entry: `plan/ID`, `group/ID` and `subject/ID`, each with a map in
 //! JSON or a rate.
 
-use crate::shelf::{Change, Shelved, Version};
+use crate::shelf::{DocumentChange, DocumentSnapshot, Revision};
 use crate::wire::fault::quote;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use tidegate::plan::{Document, Level, refers};
+use tidegate::plan::{PlanDocument, PlanLevel, refers};
 
 /// Plans, groups and subjects, each as it is written.
 #[derive(Clone, Debug)]
-pub(crate) struct Entries {
-    version: Version,
-    texts: BTreeMap<(Level, String), String>,
+pub(crate) struct PlanEntries {
+    version: Revision,
+    texts: BTreeMap<(PlanLevel, String), String>,
     /// The first words of keys that are none of ours, where they have several.
     strange: Vec<Option<String>>,
 }
 
 /// Who uses what.
 #[derive(Debug, Default)]
-pub(crate) struct Users(HashMap<String, Vec<(Level, String)>, RandomState>);
+pub(crate) struct Users(HashMap<String, Vec<(PlanLevel, String)>, RandomState>);
 
 impl Users {
     /// Who uses the entry `id`.
-    pub(crate) fn of(&self, id: &str) -> &[(Level, String)] {
+    pub(crate) fn of(&self, id: &str) -> &[(PlanLevel, String)] {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Entries {
+impl PlanEntries {
     /// What is on a shelf.
-    pub(crate) fn new(shelved: Shelved) -> Self {
+    pub(crate) fn new(shelved: DocumentSnapshot) -> Self {
         let mut entries = Self {
             version: shelved.version,
             texts: BTreeMap::new(),
@@ -53,23 +53,23 @@ impl Entries {
     }
 
     /// Which version of the shelf it is.
-    pub(crate) fn version(&self) -> &Version {
+    pub(crate) fn version(&self) -> &Revision {
         &self.version
     }
 
     /// An entry as it is written.
-    pub(crate) fn get(&self, level: Level, id: &str) -> Option<&str> {
+    pub(crate) fn get(&self, level: PlanLevel, id: &str) -> Option<&str> {
         self.texts.get(&(level, id.to_owned())).map(String::as_str)
     }
 
     /// The entries of a level, in the order of their ids.
-    pub(crate) fn of(&self, level: Level) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn of(&self, level: PlanLevel) -> impl Iterator<Item = (&str, &str)> {
         let of_level = self.texts.iter().filter(move |((it, _), _)| *it == level);
         of_level.map(|((_, id), text)| (id.as_str(), text.as_str()))
     }
 
     /// The same with another entry of that name, or without it.
-    pub(crate) fn with(&self, level: Level, id: &str, text: Option<&str>) -> Self {
+    pub(crate) fn with(&self, level: PlanLevel, id: &str, text: Option<&str>) -> Self {
         let mut entries = self.clone();
         let key = (level, id.to_owned());
         match text {
@@ -85,15 +85,15 @@ impl Entries {
     }
 
     /// Who goes by each plan, or belongs to each group. It takes as long as reading all of them does.
-    pub(crate) fn users(&self, level: Level) -> Users {
+    pub(crate) fn users(&self, level: PlanLevel) -> Users {
         let mut users = Users::default();
-        if level == Level::Subject {
+        if level == PlanLevel::Subject {
             return users;
         }
         for ((of, id), text) in self.texts.iter().filter(|((of, _), _)| *of > level) {
             let refers = refers(*of, text);
             let named = match level {
-                Level::Plan => refers.plan,
+                PlanLevel::Plan => refers.plan,
                 _ => refers.group,
             };
             if let Some(named) = named {
@@ -104,8 +104,8 @@ impl Entries {
     }
 
     /// All of it as one document. What is wrong with single entries is told by its table.
-    pub(crate) fn document(&self, hides_subjects: bool) -> Document {
-        let mut document = Document::default();
+    pub(crate) fn document(&self, hides_subjects: bool) -> PlanDocument {
+        let mut document = PlanDocument::default();
         if hides_subjects {
             document = document.hiding_subjects();
         }
@@ -140,17 +140,17 @@ pub(crate) fn settings(text: &str) -> Option<Map<String, Value>> {
 }
 
 /// What changes an entry, on its shelf.
-pub(crate) fn change(level: Level, id: &str, text: Option<&str>) -> Change {
-    Change {
+pub(crate) fn change(level: PlanLevel, id: &str, text: Option<&str>) -> DocumentChange {
+    DocumentChange {
         key: format!("{}/{id}", level.noun()),
         text: text.map(str::to_owned),
     }
 }
 
 /// What a key names, such as `subject/ann`.
-fn named(key: &str) -> Option<(Level, &str)> {
+fn named(key: &str) -> Option<(PlanLevel, &str)> {
     let (word, id) = key.split_once('/')?;
-    let level = Level::ALL.into_iter().find(|it| it.noun() == word)?;
+    let level = PlanLevel::ALL.into_iter().find(|it| it.noun() == word)?;
     Some((level, id))
 }
 
@@ -159,10 +159,10 @@ mod tests {
     use super::*;
     use tidegate::plan::Unset;
 
-    fn entries(texts: &[(&str, &str)]) -> Entries {
+    fn entries(texts: &[(&str, &str)]) -> PlanEntries {
         let own = |(key, text): &(&str, &str)| ((*key).to_owned(), (*text).to_owned());
-        Entries::new(Shelved {
-            version: Version("7".to_owned()),
+        PlanEntries::new(DocumentSnapshot {
+            version: Revision("7".to_owned()),
             texts: texts.iter().map(own).collect(),
         })
     }
@@ -177,7 +177,7 @@ mod tests {
         let table = there.document(false).table(Unset::Refuse).unwrap();
         assert_eq!((table.subjects(), table.groups()), (1, 1));
         assert_eq!(table.get("a/b").unwrap().group, Some("acme"));
-        let has = there.with(Level::Subject, "a/b", None).document(false);
+        let has = there.with(PlanLevel::Subject, "a/b", None).document(false);
         assert_eq!(has.table(Unset::Refuse).unwrap().subjects(), 0);
     }
 
@@ -210,17 +210,17 @@ mod tests {
             ("subject/bob", r#"{"plan": "pro"}"#),
             ("subject/pro", "1/s"),
         ]);
-        let own = |users: &[(Level, &str)]| -> Vec<(Level, String)> {
+        let own = |users: &[(PlanLevel, &str)]| -> Vec<(PlanLevel, String)> {
             users
                 .iter()
                 .map(|(it, id)| (*it, (*id).to_owned()))
                 .collect()
         };
-        let of_pro = own(&[(Level::Group, "acme"), (Level::Subject, "bob")]);
-        assert_eq!(there.users(Level::Plan).of("pro"), of_pro);
-        let of_acme = own(&[(Level::Subject, "ann")]);
-        assert_eq!(there.users(Level::Group).of("acme"), of_acme);
-        assert!(there.users(Level::Subject).of("ann").is_empty());
+        let of_pro = own(&[(PlanLevel::Group, "acme"), (PlanLevel::Subject, "bob")]);
+        assert_eq!(there.users(PlanLevel::Plan).of("pro"), of_pro);
+        let of_acme = own(&[(PlanLevel::Subject, "ann")]);
+        assert_eq!(there.users(PlanLevel::Group).of("acme"), of_acme);
+        assert!(there.users(PlanLevel::Subject).of("ann").is_empty());
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             ("subject/b", r#"{"plan": "a\"b"}"#),
             ("subject/c", r#"{"settings": {"plan": " 7 "}}"#),
         ]);
-        let users = there.users(Level::Plan);
+        let users = there.users(PlanLevel::Plan);
         assert_eq!(users.of("7").len(), 2, "{users:?}");
         assert_eq!(users.of("a\"b").len(), 1, "{users:?}");
     }

@@ -1,6 +1,6 @@
 //! A document at a URL, fetched only if it has changed.
 
-use crate::errand::{Answer, Errand};
+use crate::errand::{FetchedResponse, HttpFetch};
 use crate::tasks::blocking;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, ETAG, IF_NONE_MATCH};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::LoadedPlans;
-use tidegate::plan::{Document, PlanErrors};
+use tidegate::plan::{PlanDocument, PlanErrors};
 use tidegate_policy::config::Secret;
 use tidegate_policy::route::UpstreamTls;
 
@@ -23,14 +23,14 @@ const TAG_MAX: usize = 1_024;
 /// As many as the configurations so far name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetch {
-    errands: Arc<Mutex<Vec<Known>>>,
+    errands: Arc<Mutex<Vec<CachedClient>>>,
 }
 
 /// An errand, by where it goes and how long it may take.
-type Known = (String, Duration, Arc<Errand>);
+type CachedClient = (String, Duration, Arc<HttpFetch>);
 
 /// What is fetched.
-pub(super) struct Asked<'a> {
+pub(super) struct FetchTerms<'a> {
     pub(super) url: &'a str,
     pub(super) token: Option<&'a Secret>,
     pub(super) time_max: Duration,
@@ -41,7 +41,7 @@ impl Fetch {
     /// The document at a URL, unless `tag` says that it is still the same.
     pub(super) async fn load(
         &self,
-        asked: &Asked<'_>,
+        asked: &FetchTerms<'_>,
         tag: Option<String>,
     ) -> Result<LoadedPlans, String> {
         let errand = self.errand(asked)?;
@@ -55,16 +55,16 @@ impl Fetch {
         }
     }
 
-    fn errand(&self, asked: &Asked<'_>) -> Result<Arc<Errand>, String> {
+    fn errand(&self, asked: &FetchTerms<'_>) -> Result<Arc<HttpFetch>, String> {
         let mut errands = self.errands.lock();
-        let is_it = |(url, time, _): &&(String, Duration, Arc<Errand>)| {
+        let is_it = |(url, time, _): &&(String, Duration, Arc<HttpFetch>)| {
             url == asked.url && *time == asked.time_max
         };
         if let Some((.., errand)) = errands.iter().find(is_it) {
             return Ok(Arc::clone(errand));
         }
         let tls = UpstreamTls::default();
-        let errand = Errand::to(asked.url, &tls, asked.time_max, BYTES_MAX)?;
+        let errand = HttpFetch::to(asked.url, &tls, asked.time_max, BYTES_MAX)?;
         let errand = Arc::new(errand);
         let kept = (asked.url.to_owned(), asked.time_max, Arc::clone(&errand));
         errands.push(kept);
@@ -72,7 +72,7 @@ impl Fetch {
     }
 }
 
-fn headers(asked: &Asked<'_>, tag: Option<&str>) -> Result<HeaderMap, String> {
+fn headers(asked: &FetchTerms<'_>, tag: Option<&str>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     let accept = HeaderValue::from_static("application/json, application/yaml;q=0.9");
     headers.insert(ACCEPT, accept);
@@ -88,15 +88,15 @@ fn headers(asked: &Asked<'_>, tag: Option<&str>) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-async fn read(answer: Answer, hides_subjects: bool) -> Result<LoadedPlans, String> {
+async fn read(answer: FetchedResponse, hides_subjects: bool) -> Result<LoadedPlans, String> {
     let tag = answer.headers.get(ETAG).and_then(|it| it.to_str().ok());
     let tag = tag.filter(|tag| tag.len() <= TAG_MAX).map(str::to_owned);
     let body = answer.document()?;
     let document = blocking(move || {
         let text = std::str::from_utf8(&body);
         let text = text.map_err(|_| PlanErrors::one("it is not text in UTF-8"));
-        let document = text.and_then(|text| Document::read(text, hides_subjects));
-        document.unwrap_or_else(Document::from)
+        let document = text.and_then(|text| PlanDocument::read(text, hides_subjects));
+        document.unwrap_or_else(PlanDocument::from)
     });
     Ok(LoadedPlans::Changed {
         document: document.await.ok_or("it came to no end")?,
@@ -106,7 +106,7 @@ async fn read(answer: Answer, hides_subjects: bool) -> Result<LoadedPlans, Strin
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Fetch};
+    use super::{Fetch, FetchTerms};
     use std::time::Duration;
     use tidegate::LoadedPlans;
     use tidegate::plan::Unset;
@@ -142,7 +142,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it listens");
         let url = format!("http://{address}/plans");
-        let asked = Asked {
+        let asked = FetchTerms {
             url: &url,
             token: None,
             time_max: Duration::from_secs(5),
@@ -175,7 +175,7 @@ mod tests {
             listener.local_addr().expect("it listens")
         );
         let token = Secret::new("hush");
-        let asked = Asked {
+        let asked = FetchTerms {
             url: &url,
             token: Some(&token),
             time_max: Duration::from_secs(5),

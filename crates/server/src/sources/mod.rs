@@ -13,23 +13,23 @@ mod http;
 pub(crate) mod mongodb;
 mod shelved;
 
-use crate::shelf::Shelf;
+use crate::shelf::DocumentStore;
 use std::future::Future;
 use std::sync::Arc;
-use tidegate::plan::{Origin, PlanSource};
+use tidegate::plan::{PlanOrigin, PlanSource};
 use tidegate::{FilePlans, LoadPlans, LoadedPlans};
 use tidegate_policy::source::ShelfPlace;
 
 /// Loads plans from whatever a configuration names. Clones are cheap and share what is kept.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plans {
+pub(crate) struct PlanLoader {
     http: http::Fetch,
-    shelves: shelved::Shelves,
+    shelves: shelved::DocumentStores,
     #[cfg(feature = "mongodb")]
     mongodb: mongodb::Clients,
 }
 
-impl LoadPlans for Plans {
+impl LoadPlans for PlanLoader {
     fn load(
         &self,
         source: &PlanSource,
@@ -40,8 +40,8 @@ impl LoadPlans for Plans {
         let tag = tag.map(str::to_owned);
         async move {
             match &source.origin {
-                Origin::Http { url, token } => {
-                    let asked = http::Asked {
+                PlanOrigin::Http { url, token } => {
+                    let asked = http::FetchTerms {
                         url,
                         token: token.as_ref(),
                         time_max: source.timeout,
@@ -50,12 +50,12 @@ impl LoadPlans for Plans {
                     this.http.load(&asked, tag).await
                 }
                 #[cfg(feature = "mongodb")]
-                Origin::MongoDb {
+                PlanOrigin::MongoDb {
                     url,
                     database,
                     collections,
                 } => {
-                    let place = mongodb::Place {
+                    let place = mongodb::CollectionQuery {
                         url,
                         database,
                         collections,
@@ -64,12 +64,12 @@ impl LoadPlans for Plans {
                     this.mongodb.load(&place, hides_subjects).await
                 }
                 #[cfg(not(feature = "mongodb"))]
-                Origin::MongoDb { .. } => Err(WITHOUT_MONGODB.to_owned()),
-                Origin::Shelf(settings) => {
+                PlanOrigin::MongoDb { .. } => Err(WITHOUT_MONGODB.to_owned()),
+                PlanOrigin::Shelf(settings) => {
                     let place = this.shelves.get(settings, source.timeout)?;
                     shelved::load(&*place, tag, hides_subjects).await
                 }
-                Origin::File(_) | Origin::Inline(_) | Origin::Program => {
+                PlanOrigin::File(_) | PlanOrigin::Inline(_) | PlanOrigin::Program => {
                     FilePlans
                         .load(&source, tag.as_deref(), hides_subjects)
                         .await
@@ -79,9 +79,12 @@ impl LoadPlans for Plans {
     }
 }
 
-impl Plans {
+impl PlanLoader {
     /// The shelf that a source of plans is on, where it is on any.
-    pub(crate) fn shelf(&self, source: &PlanSource) -> Option<Result<Arc<dyn Shelf>, String>> {
+    pub(crate) fn shelf(
+        &self,
+        source: &PlanSource,
+    ) -> Option<Result<Arc<dyn DocumentStore>, String>> {
         let place = source.shelf()?;
         Some(self.shelves.get(place, source.timeout))
     }
@@ -90,8 +93,8 @@ impl Plans {
 /// What is said of a source that this program was built without; `None` where it can load it.
 pub(crate) fn missing(source: &PlanSource) -> Option<&'static str> {
     let is_mongodb = match &source.origin {
-        Origin::MongoDb { .. } => true,
-        Origin::Shelf(shelf) => matches!(shelf.place, ShelfPlace::MongoDb(_)),
+        PlanOrigin::MongoDb { .. } => true,
+        PlanOrigin::Shelf(shelf) => matches!(shelf.place, ShelfPlace::MongoDb(_)),
         _ => false,
     };
     (is_mongodb && cfg!(not(feature = "mongodb"))).then_some(WITHOUT_MONGODB)

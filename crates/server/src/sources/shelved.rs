@@ -1,7 +1,7 @@
 //! Plans, groups and subjects on a shelf, each by its name: `plan/ID`, `group/ID` and `subject/ID`.
 
-use super::entries::Entries;
-use crate::shelf::{self, Shelf, Version};
+use super::entries::PlanEntries;
+use crate::shelf::{self, DocumentStore, Revision};
 use crate::tasks::blocking;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -14,34 +14,34 @@ const SHELVES_MAX: usize = 64;
 
 /// The shelves that configurations so far have named, each with its connections.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shelves(Arc<Mutex<Vec<Kept>>>);
+pub(super) struct DocumentStores(Arc<Mutex<Vec<OpenStore>>>);
 
 /// A shelf, and what it was opened by.
 #[derive(Debug)]
-struct Kept {
-    settings: settings::Shelf,
+struct OpenStore {
+    settings: settings::DocumentStoreSettings,
     time_max: Duration,
-    shelf: Arc<dyn Shelf>,
+    shelf: Arc<dyn DocumentStore>,
 }
 
-impl Shelves {
+impl DocumentStores {
     /// The shelf that `settings` name: the same for all who ask.
     pub(super) fn get(
         &self,
-        settings: &settings::Shelf,
+        settings: &settings::DocumentStoreSettings,
         time_max: Duration,
-    ) -> Result<Arc<dyn Shelf>, String> {
+    ) -> Result<Arc<dyn DocumentStore>, String> {
         let mut kept = self.0.lock();
-        let is_it = |it: &&Kept| it.settings == *settings && it.time_max == time_max;
+        let is_it = |it: &&OpenStore| it.settings == *settings && it.time_max == time_max;
         if let Some(known) = kept.iter().find(is_it) {
             return Ok(Arc::clone(&known.shelf));
         }
-        let opened: Arc<dyn Shelf> = shelf::open(settings, time_max)?.into();
+        let opened: Arc<dyn DocumentStore> = shelf::open(settings, time_max)?.into();
         if kept.len() >= SHELVES_MAX {
             // The one that has been named for longest; whoever still uses it opens it again.
             kept.remove(0);
         }
-        kept.push(Kept {
+        kept.push(OpenStore {
             settings: settings.clone(),
             time_max,
             shelf: Arc::clone(&opened),
@@ -52,17 +52,17 @@ impl Shelves {
 
 /// What a shelf says now; `tag` is the version that it was at.
 pub(super) async fn load(
-    shelf: &dyn Shelf,
+    shelf: &dyn DocumentStore,
     tag: Option<String>,
     hides_subjects: bool,
 ) -> Result<LoadedPlans, String> {
-    let seen = tag.map(Version);
+    let seen = tag.map(Revision);
     let shelved = shelf.read(seen.as_ref()).await.map_err(|it| it.0)?;
     let Some(shelved) = shelved else {
         return Ok(LoadedPlans::Unchanged);
     };
     let tag = Some(shelved.version.0.clone());
-    let document = blocking(move || Entries::new(shelved).document(hides_subjects)).await;
+    let document = blocking(move || PlanEntries::new(shelved).document(hides_subjects)).await;
     Ok(LoadedPlans::Changed {
         document: document.ok_or("it came to no end")?,
         tag,

@@ -8,17 +8,17 @@ use tidegate_policy::Policy;
 /// Counters for policies, by name. Replaced whole by a reload; policies that stay keep theirs.
 #[derive(Debug)]
 pub(super) struct ByPolicy<C> {
-    policies: ArcSwap<Layout<C>>,
+    policies: ArcSwap<PolicyCounterSet<C>>,
     /// Which policies are counted at all.
     counts: fn(&Policy) -> bool,
 }
 
 /// In the order written; then the policies that only the configuration before had, as with other
-/// [decisions](super::decisions::Layout).
-pub(crate) type Layout<C> = Vec<PolicyCounts<C>>;
+/// [decisions](super::decisions::DecisionCounters).
+pub(crate) type PolicyCounterSet<C> = Vec<PolicyCounter<C>>;
 
 #[derive(Debug)]
-pub(crate) struct PolicyCounts<C> {
+pub(crate) struct PolicyCounter<C> {
     pub(super) name: Box<str>,
     is_current: bool,
     pub(super) counts: Arc<C>,
@@ -34,7 +34,7 @@ impl<C: Default> ByPolicy<C> {
     }
 
     /// Lays them out for `policies`, which are about to take effect, and tells how they were.
-    pub(super) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout<C>> {
+    pub(super) fn lay_out(&self, policies: &[Policy]) -> Arc<PolicyCounterSet<C>> {
         let before = self.all();
         let layout = laid_out(policies, self.counts, &before);
         self.policies.store(Arc::new(layout));
@@ -42,12 +42,12 @@ impl<C: Default> ByPolicy<C> {
     }
 
     /// Puts a layout back, because nothing came of those policies.
-    pub(super) fn put_back(&self, layout: Arc<Layout<C>>) {
+    pub(super) fn put_back(&self, layout: Arc<PolicyCounterSet<C>>) {
         self.policies.store(layout);
     }
 
     /// All of them, as they are now.
-    pub(super) fn all(&self) -> Arc<Layout<C>> {
+    pub(super) fn all(&self) -> Arc<PolicyCounterSet<C>> {
         self.policies.load_full()
     }
 
@@ -71,21 +71,21 @@ pub(super) fn add(words: &[&str], counters: &[AtomicU64], word: &str) {
 fn laid_out<C: Default>(
     policies: &[Policy],
     counts: fn(&Policy) -> bool,
-    before: &[PolicyCounts<C>],
-) -> Layout<C> {
+    before: &[PolicyCounter<C>],
+) -> PolicyCounterSet<C> {
     let counted = || policies.iter().filter(|policy| counts(policy));
     let current = counted().map(|policy| {
         let mut before = before.iter();
         let known = before.find(|it| *it.name == *policy.name);
-        PolicyCounts {
+        PolicyCounter {
             name: policy.name.as_str().into(),
             is_current: true,
             counts: known.map_or_else(Arc::default, |it| Arc::clone(&it.counts)),
         }
     });
     let is_gone =
-        |it: &&PolicyCounts<C>| it.is_current && !counted().any(|policy| *policy.name == *it.name);
-    let gone = before.iter().filter(is_gone).map(|it| PolicyCounts {
+        |it: &&PolicyCounter<C>| it.is_current && !counted().any(|policy| *policy.name == *it.name);
+    let gone = before.iter().filter(is_gone).map(|it| PolicyCounter {
         name: it.name.clone(),
         is_current: false,
         counts: Arc::clone(&it.counts),

@@ -1,7 +1,7 @@
 //! What the gRPC door counts.
 
 use super::durations::Durations;
-use super::metrics::Shared;
+use super::metrics::SharedMetric;
 use crate::wire::fault::quote;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::{Registry, Unit};
@@ -26,7 +26,7 @@ impl GrpcMetrics {
             "rls_duration",
             "From a call's head to its answer, at the gRPC door",
             Unit::Seconds,
-            Shared(Arc::clone(&self.durations)),
+            SharedMetric(Arc::clone(&self.durations)),
         );
         registry.register(
             "unknown_domain",

@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tidegate::{Decision, Limiter, ListStatus, Reason, Store};
+use tidegate::{AnswerReason, Decision, Limiter, ListStatus, Store};
 
 /// What guards do, counted by name: only guards of a configuration are here, and only those that have
 /// done something.
 #[derive(Debug, Default)]
 pub(crate) struct GuardMetrics {
-    guards: RwLock<BTreeMap<Box<str>, Arc<Counts>>>,
+    guards: RwLock<BTreeMap<Box<str>, Arc<GuardCounters>>>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct GuardCounters {
     blocked: AtomicU64,
     blacklisted: AtomicU64,
     exempt: AtomicU64,
@@ -34,8 +34,8 @@ impl GuardMetrics {
         if let Some(guard) = decision.guard() {
             let counts = self.of(&guard.name);
             let counter = match guard.reason {
-                Reason::Exempt => &counts.exempt,
-                Reason::Blacklisted => &counts.blacklisted,
+                AnswerReason::Exempt => &counts.exempt,
+                AnswerReason::Blacklisted => &counts.blacklisted,
                 _ => &counts.blocked,
             };
             counter.fetch_add(1, Relaxed);
@@ -48,7 +48,7 @@ impl GuardMetrics {
     }
 
     /// The counts of the guard of this name.
-    fn of(&self, guard: &str) -> Arc<Counts> {
+    fn of(&self, guard: &str) -> Arc<GuardCounters> {
         if let Some(counts) = self.guards.read().get(guard) {
             return Arc::clone(counts);
         }
@@ -68,8 +68,8 @@ impl Collector for GuardMetrics {
             encoder.encode_descriptor("guard_refusals", help, None, MetricType::Counter)?;
         for (guard, counts) in &guards {
             for (reason, counter) in [
-                (Reason::Blocked, &counts.blocked),
-                (Reason::Blacklisted, &counts.blacklisted),
+                (AnswerReason::Blocked, &counts.blocked),
+                (AnswerReason::Blacklisted, &counts.blacklisted),
             ] {
                 let count = counter.load(Relaxed);
                 // A guard has one reason; the other would be noise.
@@ -93,8 +93,8 @@ impl Collector for GuardMetrics {
 fn counters(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),
-    guards: &BTreeMap<Box<str>, Arc<Counts>>,
-    counter: fn(&Counts) -> &AtomicU64,
+    guards: &BTreeMap<Box<str>, Arc<GuardCounters>>,
+    counter: fn(&GuardCounters) -> &AtomicU64,
 ) -> fmt::Result {
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (guard, counts) in guards {

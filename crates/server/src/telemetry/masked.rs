@@ -4,12 +4,12 @@ use std::fmt;
 
 /// A key of which a log keeps the kind and the beginning of each value: enough to recognise one
 /// that is known, too little to learn one that is not.
-pub(crate) struct Masked<'a>(pub(crate) &'a str);
+pub(crate) struct MaskedKey<'a>(pub(crate) &'a str);
 
 /// The most characters of a value that are shown; and never more than half of it.
 const SHOWN_MAX: usize = 4;
 
-impl fmt::Display for Masked<'_> {
+impl fmt::Display for MaskedKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, part) in self.0.split(',').enumerate() {
             if nth > 0 {
@@ -30,7 +30,7 @@ impl fmt::Display for Masked<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Masked;
+    use super::MaskedKey;
 
     #[test]
     fn a_log_recognises_but_does_not_tell() {
@@ -42,7 +42,7 @@ mod tests {
             ("global", "global"),
             ("", ""),
         ] {
-            assert_eq!(Masked(key).to_string(), masked);
+            assert_eq!(MaskedKey(key).to_string(), masked);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::admin::AdminMetrics;
 use super::callers::Callers;
 use super::counting::CountingMetrics;
-use super::decisions::{self, Decisions};
+use super::decisions::{self, DecisionMetrics};
 use super::durations::Durations;
 use super::gateway::GatewayMetrics;
 use super::grpc::GrpcMetrics;
@@ -11,11 +11,11 @@ use super::guards::{GuardMetrics, Lists};
 use super::instances::InstanceMetrics;
 use super::plain;
 use super::plans::{self, PlanMetrics};
-use super::redis::{Nodes, Page};
+use super::redis::{Nodes, RedisCollector};
 use super::reloads::ReloadMetrics;
 use super::reservations::{self, Reservations};
 use super::resp::RespMetrics;
-use super::room::Room;
+use super::room::StoreRoom;
 use super::sources::SourceMetrics;
 use super::statsd::StatsdMetrics;
 use super::store::{StoreMetrics, StoreStats};
@@ -38,7 +38,7 @@ use tidegate_policy::Policy;
 /// The metrics of one server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    pub(crate) decisions: Arc<Decisions>,
+    pub(crate) decisions: Arc<DecisionMetrics>,
     pub(crate) without_store: Arc<WithoutStore>,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) durations: Arc<Durations>,
@@ -56,7 +56,7 @@ pub(crate) struct Metrics {
     pub(crate) statsd: StatsdMetrics,
     nodes: Option<Arc<Nodes>>,
     /// The room of the store, where that is in this process.
-    pub(crate) room: Option<Arc<dyn Room>>,
+    pub(crate) room: Option<Arc<dyn StoreRoom>>,
     pub(crate) admin: AdminMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
@@ -71,8 +71,8 @@ pub(crate) struct Metrics {
 
 /// What is counted by the names of a configuration.
 #[derive(Debug)]
-pub(crate) struct Counters {
-    decisions: Decisions,
+pub(crate) struct NamedCounters {
+    decisions: DecisionMetrics,
     without_store: WithoutStore,
     reservations: Reservations,
 }
@@ -105,20 +105,20 @@ pub(crate) struct DoorMetrics {
 /// How counters were laid out before others were, see [`Metrics::lay_out`].
 #[derive(Debug)]
 pub(crate) struct LaidOut {
-    decisions: Arc<decisions::Layout>,
-    without_store: Arc<without_store::Layout>,
-    reservations: Arc<reservations::Layout>,
+    decisions: Arc<decisions::DecisionCounters>,
+    without_store: Arc<without_store::FailureCounterSet>,
+    reservations: Arc<reservations::ReservationCounterSet>,
 }
 
 type DoorLabel = [(&'static str, &'static str); 1];
 type ClosedLabels = [(&'static str, &'static str); 2];
 type BadLabels = [(&'static str, String); 2];
 
-impl Counters {
+impl NamedCounters {
     /// Counters for the names of `policies`.
     pub(crate) fn new(policies: &[Policy]) -> Self {
         Self {
-            decisions: Decisions::new(policies),
+            decisions: DecisionMetrics::new(policies),
             without_store: WithoutStore::new(policies),
             reservations: Reservations::new(policies),
         }
@@ -126,7 +126,7 @@ impl Counters {
 }
 
 impl Metrics {
-    pub(crate) fn new<S: StoreStats>(counters: Counters, limiter: Limiter<S>) -> Self {
+    pub(crate) fn new<S: StoreStats>(counters: NamedCounters, limiter: Limiter<S>) -> Self {
         let metrics = Self {
             decisions: Arc::new(counters.decisions),
             without_store: Arc::new(counters.without_store),
@@ -187,7 +187,7 @@ impl Metrics {
             "request_duration",
             "From a request's head to its answer, at the HTTP door",
             Unit::Seconds,
-            Shared(Arc::clone(&self.durations)),
+            SharedMetric(Arc::clone(&self.durations)),
         );
         self.grpc.register(registry);
         self.register_connections();
@@ -201,7 +201,7 @@ impl Metrics {
         registry.register_collector(Box::new(Arc::clone(&self.guards)));
         registry.register_collector(Box::new(Lists::new(limiter.clone())));
         registry.register_collector(Box::new(Arc::clone(&self.plans)));
-        registry.register_collector(Box::new(plans::Sources::new(limiter.clone())));
+        registry.register_collector(Box::new(plans::PlanSourceCollector::new(limiter.clone())));
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter.clone())));
@@ -209,7 +209,7 @@ impl Metrics {
             registry.register_collector(Box::new(InstanceMetrics(limiter)));
         }
         if let Some(nodes) = &self.nodes {
-            registry.register_collector(Box::new(Page(Arc::clone(nodes))));
+            registry.register_collector(Box::new(RedisCollector(Arc::clone(nodes))));
         }
         self
     }
@@ -352,9 +352,9 @@ fn add(counter: &Counter, count: usize) {
 
 /// A metric that somebody else holds as well.
 #[derive(Debug)]
-pub(super) struct Shared<M>(pub(super) Arc<M>);
+pub(super) struct SharedMetric<M>(pub(super) Arc<M>);
 
-impl<M: EncodeMetric> EncodeMetric for Shared<M> {
+impl<M: EncodeMetric> EncodeMetric for SharedMetric<M> {
     fn encode(&self, encoder: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result {
         self.0.encode(encoder)
     }

@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{Decision, Limiter, PlanState, Store};
 
-/// What plans answer, in the words of [`Answer::as_str`](tidegate::plan::Answer::as_str).
+/// What plans answer, in the words of [`Answer::as_str`](tidegate::plan::PlanAnswer::as_str).
 const OUTCOMES: [&str; 4] = ["rate", "unlimited", "unset", "unknown"];
 
 /// What plans answer, counted by the names of their sources: only those of a configuration are here.
 #[derive(Debug, Default)]
 pub(crate) struct PlanMetrics {
-    sources: RwLock<BTreeMap<Box<str>, Arc<Counts>>>,
+    sources: RwLock<BTreeMap<Box<str>, Arc<PlanCounters>>>,
 }
 
 /// By the place of the outcome.
-type Counts = [AtomicU64; OUTCOMES.len()];
+type PlanCounters = [AtomicU64; OUTCOMES.len()];
 
 impl PlanMetrics {
     /// Counts what plans answered for a request.
@@ -39,7 +39,7 @@ impl PlanMetrics {
         }
     }
 
-    fn of(&self, source: &str) -> Arc<Counts> {
+    fn of(&self, source: &str) -> Arc<PlanCounters> {
         if let Some(counts) = self.sources.read().get(source) {
             return Arc::clone(counts);
         }
@@ -70,17 +70,17 @@ impl Collector for PlanMetrics {
 
 /// How it stands with the sources of plans, looked up when asked.
 #[derive(Debug)]
-pub(super) struct Sources<S> {
+pub(super) struct PlanSourceCollector<S> {
     limiter: Limiter<S>,
 }
 
-impl<S> Sources<S> {
+impl<S> PlanSourceCollector<S> {
     pub(super) fn new(limiter: Limiter<S>) -> Self {
         Self { limiter }
     }
 }
 
-impl<S: Store + Debug + 'static> Collector for Sources<S> {
+impl<S: Store + Debug + 'static> Collector for PlanSourceCollector<S> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let states = self.limiter.plans();
         // Where there are no plans, it would be noise.

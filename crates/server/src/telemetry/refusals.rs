@@ -1,10 +1,10 @@
 //! Refusals in the log (`logs.refusals`): of every frontend, with the id that the client was told, if any.
 
 use super::chance::chance;
-use super::masked::Masked;
+use super::masked::MaskedKey;
 use super::traces::Context;
 use http::HeaderMap;
-use tidegate::{Applied, Decision};
+use tidegate::{AppliedBand, Decision};
 use tidegate_http::answer::Correlation;
 use tidegate_policy::traces::Sample;
 use tracing::info;
@@ -51,14 +51,14 @@ fn tell(decision: &Decision, told: Option<(&Correlation, &HeaderMap)>) {
         correlation = told.map(|(correlation, _)| correlation.as_str()),
         trace = context.map(|context| format!("{:032x}", context.trace)),
         policy = decision.policy(),
-        limit = binding.map(Applied::limit),
-        band = binding.and_then(Applied::band),
+        limit = binding.map(AppliedBand::limit),
+        band = binding.and_then(AppliedBand::band),
         guard = decision.guard().map(|guard| guard.name.as_str()),
         reason = decision.reason().as_str(),
-        key = binding.map(|it| Masked(it.key()).to_string()),
+        key = binding.map(|it| MaskedKey(it.key()).to_string()),
         decided_by = decision.decided_by().as_str(),
         retry_after_ms = binding
-            .and_then(Applied::retry_after)
+            .and_then(AppliedBand::retry_after)
             .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         "refused a request"
     );

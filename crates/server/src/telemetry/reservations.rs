@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tidegate::{CheckError, Reservation, SettleError, Settled};
+use tidegate::{CheckError, Reservation, SettleError, SettledReservation};
 use tidegate_policy::Policy;
 
 /// What comes of reserving.
@@ -21,15 +21,15 @@ const STATES: [&str; 5] = ["settled", "already", "expired", "kept", "error"];
 /// Counters for every policy that takes reservations.
 #[derive(Debug)]
 pub(crate) struct Reservations {
-    policies: ByPolicy<Counts>,
+    policies: ByPolicy<ReservationCounters>,
     /// Ids that nobody has made, and which therefore belong to no policy.
     unknown: AtomicU64,
 }
 
-pub(crate) type Layout = by_policy::Layout<Counts>;
+pub(crate) type ReservationCounterSet = by_policy::PolicyCounterSet<ReservationCounters>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct ReservationCounters {
     /// In the order of [`OUTCOMES`].
     reserved: [AtomicU64; OUTCOMES.len()],
     /// In the order of [`STATES`].
@@ -45,12 +45,12 @@ impl Reservations {
     }
 
     /// Lays them out for `policies`, which are about to take effect, and tells how they were.
-    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<ReservationCounterSet> {
         self.policies.lay_out(policies)
     }
 
     /// Puts a layout back, because nothing came of those policies.
-    pub(crate) fn put_back(&self, layout: Arc<Layout>) {
+    pub(crate) fn put_back(&self, layout: Arc<ReservationCounterSet>) {
         self.policies.put_back(layout);
     }
 
@@ -67,7 +67,7 @@ impl Reservations {
     }
 
     /// Counts what came of settling.
-    pub(crate) fn count_settled(&self, settled: &Result<Settled, SettleError>) {
+    pub(crate) fn count_settled(&self, settled: &Result<SettledReservation, SettleError>) {
         let (policy, state) = match settled {
             Ok(settled) => (settled.policy(), settled.state().as_str()),
             Err(SettleError::Store { policy, .. }) => (policy.as_str(), "error"),
@@ -85,7 +85,7 @@ impl Reservations {
         &self,
         encoder: &mut MetricEncoder<'_>,
         (label, words): (&str, &[&str; N]),
-        counters: impl Fn(&Counts) -> &[AtomicU64; N],
+        counters: impl Fn(&ReservationCounters) -> &[AtomicU64; N],
     ) -> fmt::Result {
         for policy in &*self.policies.all() {
             for (word, counter) in words.iter().zip(counters(&policy.counts)) {

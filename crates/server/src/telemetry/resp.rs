@@ -1,6 +1,6 @@
 //! What is counted at the door that speaks the protocol of Redis.
 
-use crate::doors::resp::command::{ALL, Kind};
+use crate::doors::resp::command::{ALL, CommandKind};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -31,7 +31,7 @@ const SHADOW: usize = 7;
 
 /// What happened on one connection since it was last [added up](RespMetrics::add).
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RespTally {
     commands: [u32; COMMANDS],
     outcomes: [u32; OUTCOMES.len()],
 }
@@ -45,10 +45,10 @@ pub(crate) struct RespMetrics {
     outcomes: [AtomicU64; OUTCOMES.len()],
 }
 
-impl Tally {
+impl RespTally {
     /// A command; `None` for one that there is not.
     #[inline]
-    pub(crate) fn command(&mut self, kind: Option<Kind>) {
+    pub(crate) fn command(&mut self, kind: Option<CommandKind>) {
         let nth = kind.map_or(ALL.len(), |kind| kind as usize);
         if let Some(count) = self.commands.get_mut(nth) {
             *count = count.saturating_add(1);
@@ -85,7 +85,7 @@ impl RespMetrics {
     }
 
     /// Adds what was tallied.
-    pub(crate) fn add(&self, tally: &Tally) {
+    pub(crate) fn add(&self, tally: &RespTally) {
         add(&self.commands, &tally.commands);
         add(&self.outcomes, &tally.outcomes);
     }

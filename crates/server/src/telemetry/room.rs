@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const QUIET: Duration = Duration::from_mins(10);
 
 /// The room of a store in this process.
-pub(crate) trait Room: Debug + Send + Sync {
+pub(crate) trait StoreRoom: Debug + Send + Sync {
     /// A limit that shares overflow buckets now, or has within the last minute.
     fn overflowed(&self) -> Option<Overflowed>;
 
@@ -27,7 +27,7 @@ pub(crate) trait Room: Debug + Send + Sync {
     fn stats(&self) -> Option<MemoryStats>;
 }
 
-impl<S: StoreStats> Room for Limiter<S> {
+impl<S: StoreStats> StoreRoom for Limiter<S> {
     fn overflowed(&self) -> Option<Overflowed> {
         self.store().overflowed(LASTS)
     }
@@ -38,20 +38,20 @@ impl<S: StoreStats> Room for Limiter<S> {
 }
 
 /// How full the store is, read where it holds no request up.
-pub(crate) async fn stats(room: &Arc<dyn Room>) -> MemoryStats {
+pub(crate) async fn stats(room: &Arc<dyn StoreRoom>) -> MemoryStats {
     let room = Arc::clone(room);
     let stats = tasks::blocking(move || room.stats()).await;
     stats.flatten().unwrap_or_default()
 }
 
 /// Logs when the store begins and ceases to be full, until it is aborted.
-pub(crate) async fn watch(room: Arc<dyn Room>) {
+pub(crate) async fn watch(room: Arc<dyn StoreRoom>) {
     let mut seen = Seen::default();
     loop {
         sleep(EVERY).await;
         let overflowed = room.overflowed();
         match (seen.look(overflowed.is_some(), Instant::now()), overflowed) {
-            (Some(Line::Full), Some(Overflowed { limit, network })) => {
+            (Some(RoomLogLine::Full), Some(Overflowed { limit, network })) => {
                 let stats = stats(&room).await;
                 warn!(
                     limit = limit.trim_end_matches('/'),
@@ -64,7 +64,7 @@ pub(crate) async fn watch(room: Arc<dyn Room>) {
                     "memory store full; new keys without a place share a bucket with their network"
                 );
             }
-            (Some(Line::Room), _) => {
+            (Some(RoomLogLine::Room), _) => {
                 info!("memory store has room again; new keys get their own buckets");
             }
             _ => {}
@@ -74,7 +74,7 @@ pub(crate) async fn watch(room: Arc<dyn Room>) {
 
 /// A line to log.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum RoomLogLine {
     Full,
     Room,
 }
@@ -90,23 +90,23 @@ struct Seen {
 impl Seen {
     /// The line to log, if any: a store that is full now and then logs no more than one that is full for
     /// long.
-    fn look(&mut self, is_full: bool, now: Instant) -> Option<Line> {
+    fn look(&mut self, is_full: bool, now: Instant) -> Option<RoomLogLine> {
         let may_warn = self
             .warned
             .is_none_or(|warned| now.duration_since(warned) >= QUIET);
         if is_full && may_warn {
             (self.warned, self.is_open) = (Some(now), true);
-            return Some(Line::Full);
+            return Some(RoomLogLine::Full);
         }
         let is_over = !is_full && self.is_open;
         self.is_open &= is_full;
-        is_over.then_some(Line::Room)
+        is_over.then_some(RoomLogLine::Room)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Seen};
+    use super::{RoomLogLine, Seen};
     use std::time::Duration;
     use tokio::time::Instant;
 
@@ -115,17 +115,17 @@ mod tests {
         let (mut seen, start) = (Seen::default(), Instant::now());
         let mut look = |second, is_full| seen.look(is_full, start + Duration::from_secs(second));
         assert_eq!(look(0, false), None);
-        assert_eq!(look(1, true), Some(Line::Full));
+        assert_eq!(look(1, true), Some(RoomLogLine::Full));
         assert_eq!(look(2, true), None);
-        assert_eq!(look(62, false), Some(Line::Room));
+        assert_eq!(look(62, false), Some(RoomLogLine::Room));
         assert_eq!(look(63, false), None);
         // Again, within ten minutes: neither line.
         assert_eq!(look(100, true), None);
         assert_eq!(look(200, false), None);
         assert_eq!(look(300, true), None);
-        assert_eq!(look(601, true), Some(Line::Full));
+        assert_eq!(look(601, true), Some(RoomLogLine::Full));
         assert_eq!(look(602, true), None);
-        assert_eq!(look(1_201, true), Some(Line::Full));
-        assert_eq!(look(1_202, false), Some(Line::Room));
+        assert_eq!(look(1_201, true), Some(RoomLogLine::Full));
+        assert_eq!(look(1_202, false), Some(RoomLogLine::Room));
     }
 }

@@ -1,6 +1,6 @@
 //! What comes of asking sources of policy, and how it stands with them.
 
-use crate::live::{Board, Outcome, Standing};
+use crate::live::{Board, FetchOutcome, SourceView};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -33,12 +33,12 @@ impl Collector for SourceMetrics {
             for (outcome, count) in source.counts() {
                 let labels = [
                     ("source", source.name()),
-                    ("result", Outcome::word(outcome)),
+                    ("result", FetchOutcome::word(outcome)),
                 ];
                 ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
             }
         }
-        let standings: Vec<Standing> = sources.iter().map(|it| it.standing()).collect();
+        let standings: Vec<SourceView> = sources.iter().map(|it| it.standing()).collect();
         let age = encoder.encode_descriptor(
             "source_age",
             "Since a source of policy last answered.",
@@ -65,7 +65,7 @@ impl Collector for SourceMetrics {
 }
 
 /// One series for each source: an old version leaves when another comes.
-fn versions(encoder: &mut DescriptorEncoder<'_>, standings: &[Standing]) -> fmt::Result {
+fn versions(encoder: &mut DescriptorEncoder<'_>, standings: &[SourceView]) -> fmt::Result {
     let help = "Which version of a source of policy is served.";
     let mut family = encoder.encode_descriptor("source_version", help, None, MetricType::Info)?;
     for standing in standings {
@@ -86,8 +86,8 @@ fn versions(encoder: &mut DescriptorEncoder<'_>, standings: &[Standing]) -> fmt:
 
 fn gauges(
     mut family: MetricEncoder<'_>,
-    standings: &[Standing],
-    value: impl Fn(&Standing) -> Option<i64>,
+    standings: &[SourceView],
+    value: impl Fn(&SourceView) -> Option<i64>,
 ) -> fmt::Result {
     for standing in standings {
         if let Some(value) = value(standing) {

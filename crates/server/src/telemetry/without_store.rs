@@ -17,14 +17,14 @@ const OUTCOMES: [&str; 4] = ["local", "allow", "deny", "error"];
 /// Counters for every policy of a configuration.
 #[derive(Debug)]
 pub(crate) struct WithoutStore {
-    policies: ByPolicy<Counts>,
+    policies: ByPolicy<FailureCounters>,
 }
 
-pub(crate) type Layout = by_policy::Layout<Counts>;
+pub(crate) type FailureCounterSet = by_policy::PolicyCounterSet<FailureCounters>;
 
 /// In the order of [`OUTCOMES`].
 #[derive(Debug, Default)]
-pub(crate) struct Counts([AtomicU64; OUTCOMES.len()]);
+pub(crate) struct FailureCounters([AtomicU64; OUTCOMES.len()]);
 
 impl WithoutStore {
     pub(crate) fn new(policies: &[Policy]) -> Self {
@@ -34,12 +34,12 @@ impl WithoutStore {
     }
 
     /// Lays them out for `policies`, which are about to take effect, and tells how they were.
-    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<FailureCounterSet> {
         self.policies.lay_out(policies)
     }
 
     /// Puts a layout back, because nothing came of those policies.
-    pub(crate) fn put_back(&self, layout: Arc<Layout>) {
+    pub(crate) fn put_back(&self, layout: Arc<FailureCounterSet>) {
         self.policies.put_back(layout);
     }
 

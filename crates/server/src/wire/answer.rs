@@ -2,7 +2,7 @@
 
 use super::json::write_string;
 use std::time::Duration;
-use tidegate::{Applied, DecidedBy, Decision, Skipped};
+use tidegate::{AppliedBand, DecidedBy, Decision, SkippedBand};
 
 /// Writes a decision: `{"allowed","limit","band","remaining","retry_after_ms","reset_ms"}`.
 ///
@@ -43,7 +43,7 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
 
 /// Writes what the policy says of a limit that could not be asked and lets the request pass.
 #[cold]
-fn write_unasked(unasked: &Skipped<'_>, out: &mut Vec<u8>) {
+fn write_unasked(unasked: &SkippedBand<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"allowed\":true,\"limit\":");
     write_string(unasked.limit(), out);
     out.extend_from_slice(b",\"band\":");
@@ -114,7 +114,7 @@ fn write_descriptors(decision: &Decision, out: &mut Vec<u8>) {
 
 /// Writes all of an object but its end.
 #[inline]
-fn write_applied(is_allowed: bool, applied: Option<&Applied<'_>>, out: &mut Vec<u8>) {
+fn write_applied(is_allowed: bool, applied: Option<&AppliedBand<'_>>, out: &mut Vec<u8>) {
     let allowed: &[u8] = if is_allowed {
         b"{\"allowed\":true,\"limit\":"
     } else {
@@ -128,7 +128,7 @@ fn write_applied(is_allowed: bool, applied: Option<&Applied<'_>>, out: &mut Vec<
 }
 
 #[inline]
-fn write_binding(binding: &Applied<'_>, out: &mut Vec<u8>) {
+fn write_binding(binding: &AppliedBand<'_>, out: &mut Vec<u8>) {
     write_string(binding.limit(), out);
     out.extend_from_slice(b",\"band\":");
     match binding.band() {
@@ -223,7 +223,7 @@ policies:
             .expect("a limiter in memory");
         let user = |entries| tidegate::Descriptor {
             entries,
-            hits: tidegate::Hits::AsRequest,
+            hits: tidegate::DescriptorHits::AsRequest,
             limit: None,
         };
         let described = [

@@ -11,13 +11,13 @@ const QUOTED_MAX: usize = 64;
 /// It displays as `headers.X-Tier: expected a string, found a number`. Values are not repeated,
 /// for they may be secrets, but for those that never are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct WireFault {
     at: usize,
     field: String,
     message: Cow<'static, str>,
 }
 
-impl Fault {
+impl WireFault {
     /// `message` is wrong at byte `at`.
     pub fn new(at: usize, message: impl Into<Cow<'static, str>>) -> Box<Self> {
         Box::new(Self {
@@ -68,7 +68,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for WireFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.field.is_empty() {
             write!(f, "{}: ", self.field)?;
@@ -77,7 +77,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for WireFault {}
 
 /// A client's text for a message: in back quotes, shortened, without characters that a terminal
 /// would obey.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_field_reads_as_people_write_it() {
-        let fault = Fault::new(7, "expected a string");
+        let fault = WireFault::new(7, "expected a string");
         assert_eq!(fault.to_string(), "expected a string");
         let fault = fault.within_item(2).within("X-Tier").within("headers");
         assert_eq!(fault.to_string(), "headers.X-Tier[2]: expected a string");
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn columns_count_characters() {
         let text = "{\"ü\": 1";
-        let fault = Fault::new(text.len(), "not closed");
+        let fault = WireFault::new(text.len(), "not closed");
         assert_eq!(fault.column(text.as_bytes()), 8);
         assert_eq!(fault.column(b"{\xff\"a\": 1x"), 9);
         assert_eq!(fault.column(b""), 1);

@@ -1,6 +1,6 @@
 //! Why there is no decision, as a document of RFC 9457.
 
-use super::fault::Fault;
+use super::fault::WireFault;
 use super::json::write_string;
 use std::borrow::Cow;
 
@@ -24,14 +24,14 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Problem {
+pub struct ProblemDetails {
     status: u16,
     title: &'static str,
     detail: Option<Cow<'static, str>>,
     correlation: Option<String>,
 }
 
-impl Problem {
+impl ProblemDetails {
     /// A problem that is answered with this status, whose phrase is `title`.
     pub fn new(status: u16, title: &'static str) -> Self {
         Self {
@@ -84,8 +84,8 @@ impl Problem {
 }
 
 /// A question that cannot be read.
-impl From<&Fault> for Problem {
-    fn from(fault: &Fault) -> Self {
+impl From<&WireFault> for ProblemDetails {
+    fn from(fault: &WireFault) -> Self {
         Self::new(400, "Bad Request").detail(fault.to_string())
     }
 }
@@ -93,12 +93,12 @@ impl From<&Fault> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::question::Question;
+    use crate::wire::question::JsonQuestion;
 
     #[test]
     fn a_question_that_cannot_be_read_says_why() {
-        let fault = Question::read(br#"{"cost": "2"}"#).expect_err("a cost is a number");
-        let problem = Problem::from(&*fault);
+        let fault = JsonQuestion::read(br#"{"cost": "2"}"#).expect_err("a cost is a number");
+        let problem = ProblemDetails::from(&*fault);
         assert_eq!(problem.status(), 400);
         let json: serde_json::Value =
             serde_json::from_slice(&problem.to_json()).expect("a problem is JSON");

@@ -1,11 +1,11 @@
 //! What settles reservations, and what comes of it, as JSON.
 
-use super::fault::Fault;
-use super::json::{Reader, Result, write_string};
+use super::fault::WireFault;
+use super::json::{JsonReader, JsonResult, write_string};
 use super::question::LIST_MAX;
 use std::borrow::Cow;
 use std::fmt;
-use tidegate::{SettleError, Settled};
+use tidegate::{SettleError, SettledReservation};
 
 /// A reservation that is to be settled.
 pub struct Settlement<'a> {
@@ -26,7 +26,7 @@ pub enum ToSettle<'a> {
 
 /// What a body may say beside the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettleVerb {
     /// How much was used: `{"reservation","actual"}`.
     Commit,
     /// Nothing, because nothing was: `{"reservation"}`.
@@ -49,14 +49,14 @@ impl<'a> ToSettle<'a> {
     /// assert_eq!(fault.to_string(), "actual: expected a whole number, found none");
     /// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
     /// ```
-    pub fn read(text: &'a [u8], kind: Kind) -> Result<Self> {
-        let mut reader = Reader::new(text)?;
+    pub fn read(text: &'a [u8], kind: SettleVerb) -> JsonResult<Self> {
+        let mut reader = JsonReader::new(text)?;
         let read = if reader.peek() == Some(b'[') {
             let mut several = Vec::new();
             reader.list(|reader, nth| {
                 if nth == LIST_MAX {
                     let message = format!("more than {LIST_MAX} reservations in one list");
-                    return Err(Fault::new(reader.at(), message));
+                    return Err(WireFault::new(reader.at(), message));
                 }
                 several.push(one(reader, kind)?);
                 Ok(())
@@ -70,47 +70,47 @@ impl<'a> ToSettle<'a> {
     }
 }
 
-fn one<'a>(reader: &mut Reader<'a>, kind: Kind) -> Result<Settlement<'a>> {
+fn one<'a>(reader: &mut JsonReader<'a>, kind: SettleVerb) -> JsonResult<Settlement<'a>> {
     let start = reader.at();
     let (mut reservation, mut actual) = (None, None);
     reader.object(|reader, name| {
         let is_twice = match &**name {
             "reservation" => reservation.replace(reader.string()?).is_some(),
-            "actual" if kind == Kind::Commit => actual.replace(reader.whole()?).is_some(),
+            "actual" if kind == SettleVerb::Commit => actual.replace(reader.whole()?).is_some(),
             "actual" => {
                 let message = "nothing was used of what is refunded; else commit it";
-                return Err(Fault::new(reader.at(), message));
+                return Err(WireFault::new(reader.at(), message));
             }
-            _ => return Err(Fault::new(reader.at(), unknown(kind))),
+            _ => return Err(WireFault::new(reader.at(), unknown(kind))),
         };
         if is_twice {
-            return Err(Fault::new(reader.at(), "this field is there twice"));
+            return Err(WireFault::new(reader.at(), "this field is there twice"));
         }
         Ok(())
     })?;
     let missing = |name, what: &str| {
         let message = format!("expected {what}, found none");
-        Fault::new(start, message).within(name)
+        WireFault::new(start, message).within(name)
     };
     Ok(Settlement {
         reservation: reservation
             .ok_or_else(|| missing("reservation", "the id of a reservation"))?,
         actual: match kind {
-            Kind::Commit => actual.ok_or_else(|| missing("actual", "a whole number"))?,
-            Kind::Refund => 0,
+            SettleVerb::Commit => actual.ok_or_else(|| missing("actual", "a whole number"))?,
+            SettleVerb::Refund => 0,
         },
     })
 }
 
-fn unknown(kind: Kind) -> &'static str {
+fn unknown(kind: SettleVerb) -> &'static str {
     match kind {
-        Kind::Commit => "there is no such field; there are reservation, actual",
-        Kind::Refund => "there is no such field; there is reservation",
+        SettleVerb::Commit => "there is no such field; there are reservation, actual",
+        SettleVerb::Refund => "there is no such field; there is reservation",
     }
 }
 
 /// Writes what came of settling: `{"state","estimate","actual"}`.
-pub fn write(settled: &Settled, out: &mut Vec<u8>) {
+pub fn write(settled: &SettledReservation, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"state\":");
     write_string(settled.state().as_str(), out);
     for (name, number) in [
@@ -145,14 +145,14 @@ impl fmt::Debug for Settlement<'_> {
 mod tests {
     use super::*;
 
-    fn fault(text: &str, kind: Kind) -> String {
+    fn fault(text: &str, kind: SettleVerb) -> String {
         let read = ToSettle::read(text.as_bytes(), kind);
         read.expect_err("it is wrong").to_string()
     }
 
     #[test]
     fn what_is_wrong_is_said_where_it_is() {
-        use Kind::{Commit, Refund};
+        use SettleVerb::{Commit, Refund};
         for (text, kind, expected) in [
             (
                 "{}",
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn ids_are_not_shown() {
-        let read = ToSettle::read(br#"{"reservation": "r1secret"}"#, Kind::Refund);
+        let read = ToSettle::read(br#"{"reservation": "r1secret"}"#, SettleVerb::Refund);
         let shown = format!("{:?}", read.expect("it is right"));
         assert!(!shown.contains("secret"), "{shown}");
     }

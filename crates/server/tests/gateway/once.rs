@@ -13,7 +13,7 @@ use futures_util::SinkExt;
 use std::net::SocketAddr;
 use tidegate_policy::Config;
 use tidegate_policy::config::NoEnvironment;
-use tidegate_policy::work::Work;
+use tidegate_policy::work::WorkCounts;
 use tidegate_server::bounds::Bounds;
 use tidegate_server::server;
 use tidegate_server::serving::Serving;
@@ -102,9 +102,9 @@ policies:
 
     /// Asserts that a request with `tokens` tokens to `policies` policies was decided without doing
     /// anything twice.
-    fn assert_once(&self, done: Work, (tokens, policies): (u64, u64), what: &str) {
+    fn assert_once(&self, done: WorkCounts, (tokens, policies): (u64, u64), what: &str) {
         let asked = if self.refuses { 0 } else { policies };
-        let expected = Work {
+        let expected = WorkCounts {
             tokens,
             matchings: asked,
             store_calls: asked,
@@ -153,11 +153,11 @@ policies:
 }
 
 /// What this thread does meanwhile.
-async fn work(doing: impl Future<Output = ()>) -> Work {
-    let before = Work::of_this_thread();
+async fn work(doing: impl Future<Output = ()>) -> WorkCounts {
+    let before = WorkCounts::of_this_thread();
     doing.await;
-    let after = Work::of_this_thread();
-    Work {
+    let after = WorkCounts::of_this_thread();
+    WorkCounts {
         tokens: after.tokens - before.tokens,
         matchings: after.matchings - before.matchings,
         store_calls: after.store_calls - before.store_calls,
@@ -239,7 +239,7 @@ async fn a_websocket_is_verified_once_and_matched_once_however_many_messages_it_
             }
         });
         // The handshake meets one policy, and its messages another; the store decides each of them.
-        let expected = Work {
+        let expected = WorkCounts {
             tokens: 1,
             matchings: 2,
             store_calls: 21,

@@ -12,9 +12,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use prost::Message;
-use tidegate_policy::{Hits, ToldLimit};
-use tidegate_server::wire::rls::read::Call;
-use tidegate_server::wire::rls::write::{self, Code, CurrentLimit, Status};
+use tidegate_policy::{DescriptorHits, ToldLimit};
+use tidegate_server::wire::rls::read::RlsCall;
+use tidegate_server::wire::rls::write::{self, CurrentLimit, DescriptorStatus, RlsCode};
 
 const DAY: u64 = 86_400;
 const UNIT_SECONDS: [u64; 8] = [0, 1, 60, 3_600, DAY, 30 * DAY, 365 * DAY, 7 * DAY];
@@ -54,12 +54,15 @@ fn requests() -> impl Strategy<Value = RateLimitRequest> {
 }
 
 /// What a descriptor means, by what prost has read; of its limit, `Err` where its unit is none.
-fn meant(descriptor: &RateLimitDescriptor, cost: u64) -> (Hits, Result<Option<ToldLimit>, ()>) {
+fn meant(
+    descriptor: &RateLimitDescriptor,
+    cost: u64,
+) -> (DescriptorHits, Result<Option<ToldLimit>, ()>) {
     let own = descriptor.hits_addend.as_ref().map(|hits| hits.value);
     let hits = match (own, descriptor.is_negative_hits) {
-        (own, true) => Hits::GiveBack(own.unwrap_or(cost)),
-        (Some(own), false) => Hits::Take(own),
-        (None, false) => Hits::AsRequest,
+        (own, true) => DescriptorHits::GiveBack(own.unwrap_or(cost)),
+        (Some(own), false) => DescriptorHits::Take(own),
+        (None, false) => DescriptorHits::AsRequest,
     };
     let limit = descriptor.limit.as_ref().map(|limit| {
         let unit = usize::try_from(limit.unit).map_err(drop)?;
@@ -76,7 +79,7 @@ fn meant(descriptor: &RateLimitDescriptor, cost: u64) -> (Hits, Result<Option<To
 
 /// Whether what we read of `bytes` is what prost read.
 fn check(bytes: &[u8], request: &RateLimitRequest) -> Result<(), TestCaseError> {
-    let call = Call::read(bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let call = RlsCall::read(bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(call.domain, &request.domain);
     prop_assert_eq!(call.hits, request.hits_addend);
     let cost = u64::from(request.hits_addend.max(1));
@@ -138,7 +141,7 @@ proptest! {
         }
         match RateLimitRequest::decode(&*bytes) {
             Ok(read) => check(&bytes, &read)?,
-            Err(_) => prop_assert!(Call::read(&bytes).is_err()),
+            Err(_) => prop_assert!(RlsCall::read(&bytes).is_err()),
         }
     }
 
@@ -149,7 +152,7 @@ proptest! {
         headers in vec(("[a-z-]{1,20}", vec(any::<u8>(), 0..30)), 0..4),
         body in vec(any::<u8>(), 0..300),
     ) {
-        let code = |is_over| if is_over { Code::OverLimit } else { Code::Ok };
+        let code = |is_over| if is_over { RlsCode::OverLimit } else { RlsCode::Ok };
         let mut bytes = Vec::new();
         write::code(&mut bytes, code(is_over));
         for (is_over, limit, remaining) in &statuses {
@@ -159,7 +162,7 @@ proptest! {
                 name,
                 reset_s: (*reset_s).into(),
             });
-            let status = Status { code: code(*is_over), limit, remaining: *remaining };
+            let status = DescriptorStatus { code: code(*is_over), limit, remaining: *remaining };
             write::status(&mut bytes, &status);
         }
         for (name, value) in &headers {

@@ -11,7 +11,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use std::convert::Infallible;
 use std::time::Duration;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 use tidegate_server::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -140,7 +140,7 @@ async fn what_has_begun_is_answered_when_the_server_stops_and_then_it_ends() {
         .await
         .unwrap();
     assert_eq!(body.trailers().unwrap()["grpc-status"], "0");
-    assert_eq!(end, End::Drained);
+    assert_eq!(end, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn idle_connections_are_no_reason_to_wait() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     ask(&mut client, about(&[&[("user", "ann")]])).await;
-    assert_eq!(server.stop().ended().await, End::Drained);
+    assert_eq!(server.stop().ended().await, ServeEnd::Drained);
     assert!(in_time(client.should_rate_limit(about(&[]))).await.is_err());
 }
 

@@ -3,7 +3,7 @@
 use crate::kit::{EDGE, Server, in_time};
 use std::time::Duration;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -58,7 +58,7 @@ async fn whoever_watches_is_told_at_first_and_when_the_server_stops() {
         "and that is the end"
     );
     assert_eq!(in_time(nobody.message()).await.unwrap(), None);
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -107,5 +107,5 @@ async fn whoever_watches_is_told_once_of_a_server_that_is_about_to_stop() {
         .expect("an answer");
     assert_eq!(in_time(watch.message()).await.unwrap(), None);
     assert_eq!(in_time(nobody.message()).await.unwrap(), None);
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 use tidegate_server::tasks::Tasks;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -18,7 +18,7 @@ const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\nexpect: 100-continu
 #[tokio::test]
 async fn a_server_without_connections_stops_at_once() {
     let server = Server::start(PLENTY).await;
-    assert_eq!(server.stop().ended().await, End::Drained);
+    assert_eq!(server.stop().ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_request_that_has_begun_is_finished_and_is_the_last() {
     assert!(reply.is_allowed());
     assert_eq!(reply.header("connection"), Some("close"));
     assert!(client.is_closed().await);
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn idle_connections_are_closed() {
     let stopping = server.stop();
     assert!(used.is_closed().await);
     assert!(fresh.is_closed().await);
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn what_does_not_finish_is_cut() {
     let mut stuck = Client::connect(server.http).await;
     assert!(stuck.post("{}").await.is_allowed());
     assert_eq!(stuck.ask(HEAD).await.status, 100);
-    assert_eq!(server.stop().ended().await, End::Cut(1));
+    assert_eq!(server.stop().ended().await, ServeEnd::Cut(1));
     assert!(stuck.is_closed().await);
 }
 
@@ -109,7 +109,7 @@ async fn under_load_no_request_is_lost() {
     let stopping = server.stop();
     clients.finished().await;
     assert_eq!(content.load(SeqCst), CLIENTS);
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 /// Connections that the kernel has accepted when the server stops, and the server has not, with
@@ -128,7 +128,7 @@ async fn who_waits_in_the_queue_is_answered() {
     for client in &mut clients {
         assert!(client.post("{}").await.is_allowed());
     }
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 async fn wait_until_draining(admin: SocketAddr) {

@@ -6,7 +6,7 @@ use crate::kit::simulation;
 use std::io::{self, Read};
 use std::process::Stdio;
 use tidegate_server::failure::Failure;
-use tidegate_server::simulate::formats::Format;
+use tidegate_server::simulate::formats::InputFormat;
 use tidegate_server::simulate::lines::LINE_MAX;
 use tokio::io::AsyncWriteExt;
 
@@ -161,7 +161,7 @@ fn what_cannot_be_told_has_to_be_said() {
     let simulated = simulation::run(CONFIG, &b"hello\nworld\n"[..]);
     let message = refused(simulated.ended);
     assert!(message.contains("say it with --format"), "{message}");
-    let simulated = simulation::run_as(Some(Format::Trace), CONFIG, &b"hello\n"[..]);
+    let simulated = simulation::run_as(Some(InputFormat::Trace), CONFIG, &b"hello\n"[..]);
     assert!(refused(simulated.ended).starts_with("input:1:1: "));
 }
 

@@ -3,7 +3,7 @@
 use crate::kit::{CONFIG, Client, Server, line};
 use std::time::Duration;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 
 #[tokio::test]
 async fn a_server_that_stops_closes_idle_connections() {
@@ -16,7 +16,7 @@ async fn a_server_that_stops_closes_idle_connections() {
         (used.rest().await, fresh.rest().await),
         (String::new(), String::new())
     );
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn commands_that_are_on_their_way_are_answered() {
     }
     client.send(&line("quit")).await;
     assert_eq!(client.rest().await, "+OK\r\n");
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
@@ -51,5 +51,5 @@ async fn half_a_command_does_not_hold_up_the_end() {
     client.send(b"*2\r\n$4\r\nec").await;
     let stopping = server.stop();
     assert_eq!(client.rest().await, "");
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }

@@ -229,11 +229,11 @@ pub fn law_16_blocks_as_the_model_does_but_for(
 ) {
     let mut dice = Dice(11);
     for round in 0..40 {
-        let limits: Vec<Limit> = (0..=dice.roll(2))
-            .map(|nth| Limit::new(&mut dice, (round, nth), &but_for))
+        let limits: Vec<RandomLimit> = (0..=dice.roll(2))
+            .map(|nth| RandomLimit::new(&mut dice, (round, nth), &but_for))
             .collect();
         let mut models: Vec<Vec<Model>> = (0..2)
-            .map(|_| limits.iter().map(Limit::model).collect())
+            .map(|_| limits.iter().map(RandomLimit::model).collect())
             .collect();
         for _ in 0..50 {
             subject.advance_micros(match dice.roll(4) {
@@ -264,7 +264,7 @@ pub fn law_16_blocks_as_the_model_does_but_for(
 }
 
 /// A limit at random, in core's words and in the model's.
-struct Limit {
+struct RandomLimit {
     name: String,
     bands: Vec<(Quota, ModelQuota)>,
     block: Option<Quota>,
@@ -276,7 +276,7 @@ struct Model {
     block: Option<ModelBucket>,
 }
 
-impl Limit {
+impl RandomLimit {
     fn new(dice: &mut Dice, (round, nth): (u64, u64), but_for: impl Fn(&Quota) -> bool) -> Self {
         let bands = (0..=dice.roll(2))
             .map(|_| quota(dice))

@@ -18,14 +18,14 @@ const KINDS: [(&str, Algorithm, bool); 7] = [
 
 /// One of them, of so many a minute.
 #[derive(Clone, Copy)]
-struct Kind {
+struct ChangedQuota {
     label: &'static str,
     algorithm: Algorithm,
     refundable: bool,
     on_change: OnChange,
 }
 
-impl Kind {
+impl ChangedQuota {
     fn all(on_change: OnChange) -> impl Iterator<Item = Self> {
         KINDS
             .into_iter()
@@ -76,7 +76,7 @@ fn left(subject: &impl Subject, bucket: &[u8], quota: &Quota) -> u64 {
 /// A token bucket owes the same time, a window has counted the same units; and from a smaller quota
 /// nobody waits for longer than an empty bucket takes.
 pub fn law_17_what_was_used_stays_used(subject: &impl Subject) {
-    for kind in Kind::all(OnChange::Keep) {
+    for kind in ChangedQuota::all(OnChange::Keep) {
         let quota = |amount| kind.quota(amount);
         let (bucket, is_tokens) = (
             kind.label.as_bytes(),
@@ -115,7 +115,7 @@ pub fn law_17_a_cut_costs_a_full_drain_at_most(subject: &impl Subject) {
 
 /// Half used is half used, of more and of less, for those that scale.
 pub fn law_17_what_was_used_stays_its_share(subject: &impl Subject) {
-    for kind in Kind::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
+    for kind in ChangedQuota::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
         let quota = |amount| kind.quota(amount);
         let (bucket, name) = (kind.label.as_bytes(), kind.label);
         take(subject, bucket, &quota(100), 50);
@@ -133,8 +133,8 @@ pub fn law_17_what_was_used_stays_its_share(subject: &impl Subject) {
 /// To begin or to cease to scale is no change of numbers. (Where a store has another form for those
 /// that scale, it cannot be so.)
 pub fn law_17_to_scale_is_no_number(subject: &impl Subject) {
-    for kind in Kind::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
-        let kept = Kind {
+    for kind in ChangedQuota::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
+        let kept = ChangedQuota {
             on_change: OnChange::Keep,
             ..kind
         };
@@ -148,7 +148,7 @@ pub fn law_17_to_scale_is_no_number(subject: &impl Subject) {
 
 /// Other numbers begin with a new bucket, and the old ones find what they left.
 pub fn law_17_other_numbers_begin_anew_where_they_are_to(subject: &impl Subject) {
-    for kind in Kind::all(OnChange::Reset) {
+    for kind in ChangedQuota::all(OnChange::Reset) {
         let quota = |amount| kind.quota(amount);
         let (bucket, name) = (kind.label.as_bytes(), kind.label);
         take(subject, bucket, &quota(100), 60);
@@ -203,7 +203,7 @@ pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl Subjec
 pub fn law_17_two_versions_are_never_over(subject: &impl Subject) {
     const MINUTES: u64 = 2;
     for on_change in [OnChange::Keep, OnChange::Scale] {
-        for kind in Kind::all(on_change) {
+        for kind in ChangedQuota::all(on_change) {
             if on_change == OnChange::Scale && kind.is_log() {
                 continue;
             }

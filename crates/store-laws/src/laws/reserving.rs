@@ -19,7 +19,7 @@ fn mark() -> Quota {
 }
 
 /// A bucket that something was taken from, and a mark beside it.
-struct Reserved<'a, S> {
+struct ReservedBucket<'a, S> {
     subject: &'a S,
     bucket: Vec<u8>,
     mark: Vec<u8>,
@@ -27,7 +27,7 @@ struct Reserved<'a, S> {
     receipt: Receipt,
 }
 
-impl<'a, S: Subject> Reserved<'a, S> {
+impl<'a, S: Subject> ReservedBucket<'a, S> {
     fn new(subject: &'a S, name: &str, quota: Quota, cost: u64) -> Self {
         let bucket = format!("law/{name}/x").into_bytes();
         let reply = subject.decide(&[Ask::take(&bucket, &quota, cost)]);
@@ -68,7 +68,7 @@ fn long_after(at: Timestamp) -> Timestamp {
 pub fn law_13_a_mark_is_taken_once(subject: &impl Subject) {
     let mark = mark();
     for (name, quota) in every_kind() {
-        let reserved = Reserved::new(subject, &format!("once {name}"), quota, 3);
+        let reserved = ReservedBucket::new(subject, &format!("once {name}"), quota, 3);
         let asks = [
             Ask::take(&reserved.mark, &mark, 1),
             reserved.returned(2, long_after(reserved.receipt.at)),
@@ -98,7 +98,7 @@ pub fn law_14_returning_waits_for_its_turn(subject: &impl Subject) {
     let none = Quota::new(0, MINUTE_US).label("none").build();
     let none = none.expect("it can be represented");
     for (name, quota) in every_kind() {
-        let reserved = Reserved::new(subject, &format!("turn {name}"), quota, 3);
+        let reserved = ReservedBucket::new(subject, &format!("turn {name}"), quota, 3);
         let kept = reserved.kept();
         let by = reserved.receipt.at;
         let beside = |op, mode| Ask {
@@ -186,7 +186,7 @@ pub fn law_10_loans_come_back(subject: &impl Subject) {
     let quota = Quota::new(100, 1_000_000).label("loans").build();
     let quota = quota.expect("it can be represented").with_lending(true);
     for (name, others, expected) in [("busy", 10, 40), ("idle", 1, 0)] {
-        let reserved = Reserved::new(subject, &format!("loan {name}"), quota, 50);
+        let reserved = ReservedBucket::new(subject, &format!("loan {name}"), quota, 50);
         for _ in 0..49 {
             subject.advance_micros(100_000);
             let take = Ask::take(&reserved.bucket, &quota, others);

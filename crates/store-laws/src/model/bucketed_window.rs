@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use super::{Algorithm, ModelQuota};
+use super::{AlgorithmModel, ModelQuota};
 
 /// A sliding window counted by parts: `parts` sub-windows to a period, each of the same length in
 /// whole microseconds, rounded up, the first starting at the epoch.
@@ -47,7 +47,7 @@ impl BucketedWindow {
     }
 }
 
-impl Algorithm for BucketedWindow {
+impl AlgorithmModel for BucketedWindow {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.count(now_us))
     }

@@ -1,4 +1,4 @@
-use super::{Algorithm, ModelQuota};
+use super::{AlgorithmModel, ModelQuota};
 
 /// A fixed window: at most the amount is charged between its start and a period later.
 ///
@@ -9,11 +9,11 @@ use super::{Algorithm, ModelQuota};
 pub(super) struct FixedWindow {
     quota: ModelQuota,
     aligned: bool,
-    window: Option<Window>,
+    window: Option<ModelWindow>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct ModelWindow {
     start_us: u64,
     count: u64,
 }
@@ -34,7 +34,7 @@ impl FixedWindow {
         }
     }
 
-    fn open(&self, now_us: u64) -> Option<Window> {
+    fn open(&self, now_us: u64) -> Option<ModelWindow> {
         self.window
             .filter(|window| window.count > 0 && now_us < window.start_us + self.quota.period_us)
     }
@@ -52,7 +52,7 @@ impl FixedWindow {
     }
 }
 
-impl Algorithm for FixedWindow {
+impl AlgorithmModel for FixedWindow {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.count(now_us))
     }
@@ -73,7 +73,7 @@ impl Algorithm for FixedWindow {
     }
 
     fn charge(&mut self, now_us: u64, cost: u64) {
-        let mut window = self.open(now_us).unwrap_or(Window {
+        let mut window = self.open(now_us).unwrap_or(ModelWindow {
             start_us: self.start_of_a_window_opened_at(now_us),
             count: 0,
         });

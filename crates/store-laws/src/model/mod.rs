@@ -98,7 +98,7 @@ pub struct ModelBucket {
 pub struct ModelRequest;
 
 /// What an algorithm must say. Instants never run backwards from one call to the next.
-trait Algorithm {
+trait AlgorithmModel {
     /// The largest cost that passes at `now_us`.
     fn remaining(&self, now_us: u64) -> u64;
 
@@ -341,7 +341,7 @@ impl ModelRequest {
 // === impl State ===
 
 impl State {
-    fn algorithm_mut(&mut self) -> &mut dyn Algorithm {
+    fn algorithm_mut(&mut self) -> &mut dyn AlgorithmModel {
         match self {
             Self::TokenBucket(state) => state,
             Self::FixedWindow(state) => state,

@@ -1,4 +1,4 @@
-use super::{Algorithm, ModelQuota};
+use super::{AlgorithmModel, ModelQuota};
 
 /// A sliding log: the instant of every admission, one entry for each unit of cost.
 ///
@@ -35,7 +35,7 @@ impl SlidingLog {
     }
 }
 
-impl Algorithm for SlidingLog {
+impl AlgorithmModel for SlidingLog {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.count(now_us))
     }

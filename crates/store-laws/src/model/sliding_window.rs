@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use num_rational::BigRational;
 
-use super::{Algorithm, ModelQuota, ceil, floor, whole};
+use super::{AlgorithmModel, ModelQuota, ceil, floor, whole};
 
 /// The two-counter estimate of a sliding window.
 ///
@@ -61,7 +61,7 @@ impl SlidingWindow {
     }
 }
 
-impl Algorithm for SlidingWindow {
+impl AlgorithmModel for SlidingWindow {
     fn remaining(&self, now_us: u64) -> u64 {
         floor(&(whole(self.quota.amount) - self.estimate(now_us)))
     }

@@ -1,7 +1,7 @@
 use num_rational::BigRational;
 use num_traits::Zero;
 
-use super::{Algorithm, ModelQuota, at_least_zero, ceil, floor, whole};
+use super::{AlgorithmModel, ModelQuota, at_least_zero, ceil, floor, whole};
 
 /// A token bucket, seen from below: the *debt* is the number of tokens, whole or not, that are
 /// missing from a full bucket.
@@ -17,12 +17,12 @@ use super::{Algorithm, ModelQuota, at_least_zero, ceil, floor, whole};
 #[derive(Clone, Debug)]
 pub(super) struct TokenBucket {
     quota: ModelQuota,
-    history: Vec<Step>,
+    history: Vec<ModelStep>,
 }
 
 /// A charge (above zero) or a refund (below), and the debt just after it.
 #[derive(Clone, Debug)]
-struct Step {
+struct ModelStep {
     at_us: u64,
     change: BigRational,
     debt: BigRational,
@@ -50,7 +50,7 @@ impl TokenBucket {
 
     fn step(&mut self, at_us: u64, change: BigRational) {
         let debt = at_least_zero(self.debt(at_us) + &change);
-        self.history.push(Step {
+        self.history.push(ModelStep {
             at_us,
             change,
             debt,
@@ -58,7 +58,7 @@ impl TokenBucket {
     }
 }
 
-impl Algorithm for TokenBucket {
+impl AlgorithmModel for TokenBucket {
     fn remaining(&self, now_us: u64) -> u64 {
         floor(&(whole(self.quota.burst) - self.debt(now_us)))
     }

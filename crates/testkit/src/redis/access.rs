@@ -121,10 +121,10 @@ impl Acl {
 /// An authority made on the spot, and certificates that it signed: one for servers, one for
 /// clients. The files are there for as long as a clone of this is.
 #[derive(Debug, Clone)]
-pub struct Certificates(Arc<Made>);
+pub struct Certificates(Arc<TestCertificates>);
 
 #[derive(Debug)]
-struct Made {
+struct TestCertificates {
     folder: PathBuf,
     client: Arc<ClientConfig>,
 }
@@ -149,7 +149,7 @@ impl Certificates {
             write(&folder, &format!("{whose}.key"), &key.serialize_pem());
         }
         let client = Arc::new(client_config(&folder));
-        Self(Arc::new(Made { folder, client }))
+        Self(Arc::new(TestCertificates { folder, client }))
     }
 
     /// The authority's certificate, in PEM.
@@ -183,7 +183,7 @@ impl Certificates {
     }
 }
 
-impl Drop for Made {
+impl Drop for TestCertificates {
     fn drop(&mut self) {
         remove(&self.folder);
     }

@@ -15,7 +15,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// A connection to one server. It blocks, and knows nothing of clusters.
 #[derive(Debug)]
-pub struct Client(BufReader<Stream>);
+pub struct Client(BufReader<ClientStream>);
 
 impl Client {
     /// Connects to a port on loopback, with TLS and a login if `access` has them.
@@ -28,8 +28,8 @@ impl Client {
         tcp.set_read_timeout(Some(ANSWER_MAX))?;
         tcp.set_write_timeout(Some(ANSWER_MAX))?;
         let stream = match access.tls_config() {
-            None => Stream::Plain(tcp),
-            Some(config) => Stream::tls(tcp, config)?,
+            None => ClientStream::Plain(tcp),
+            Some(config) => ClientStream::tls(tcp, config)?,
         };
         let mut client = Self(BufReader::new(stream));
         if let Some(login) = access.login() {
@@ -83,12 +83,12 @@ impl Client {
 }
 
 #[derive(Debug)]
-enum Stream {
+enum ClientStream {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-impl Stream {
+impl ClientStream {
     fn tls(tcp: TcpStream, config: Arc<ClientConfig>) -> io::Result<Self> {
         let name = ServerName::try_from("127.0.0.1").map_err(io::Error::other)?;
         let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
@@ -103,7 +103,7 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for ClientStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(tcp) => tcp.read(buffer),
@@ -112,7 +112,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for ClientStream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(tcp) => tcp.write(buffer),

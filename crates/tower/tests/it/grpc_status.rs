@@ -4,13 +4,13 @@ use ::tonic::{Code as TonicCode, Status as TonicStatus};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response};
 use std::time::Duration;
-use tidegate_http::grpc::{Code, Flavour, Status};
+use tidegate_http::grpc::{Code, GrpcContentType, Status};
 use tonic_types::StatusExt as _;
 
 fn told(told: &Status) -> (Response<()>, TonicStatus) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    let flavour = Flavour::of(&headers).expect("gRPC");
+    let flavour = GrpcContentType::of(&headers).expect("gRPC");
     let http = Response::builder()
         .status(429)
         .header("x-ratelimit-limit", "5");

@@ -2,7 +2,7 @@
 
 use crate::world::{Hello, call, config, get_with};
 use tidegate::Limiter;
-use tidegate_policy::work::Work;
+use tidegate_policy::work::WorkCounts;
 use tidegate_testkit::redis::Server;
 use tidegate_tower::RateLimitLayer;
 use tower::Layer as _;
@@ -28,12 +28,12 @@ policies: [{{ name: api, limits: [{{ name: all, key: user, rate: 1000/s{waiting}
             let limiter = Limiter::builder().config(config).start().await;
             let layer = RateLimitLayer::new(limiter.expect("a limiter"));
             let service = layer.layer(Hello::default());
-            let before = Work::of_this_thread();
+            let before = WorkCounts::of_this_thread();
             let bearer = format!("Bearer {TOKEN}");
             let answer = call(&service, get_with(&[("authorization", &bearer)])).await;
             assert_eq!(answer.status(), 200);
-            let after = Work::of_this_thread();
-            let expected = Work {
+            let after = WorkCounts::of_this_thread();
+            let expected = WorkCounts {
                 tokens: before.tokens + 1,
                 matchings: before.matchings + 1,
                 store_calls: before.store_calls + 1,

@@ -44,13 +44,13 @@ fn direct_to<T>(
     let limiter = limiter();
     let rules = limiter.rules().expect("it is open");
     let uri: Uri = target.parse().expect("a target");
-    let head = Head {
+    let head = RequestHeadRef {
         method: &Method::GET,
         uri: &uri,
         headers,
         peer: "192.0.2.7".parse().ok(),
     };
-    let question = Question::direct(&rules, policy, head);
+    let question = HttpQuestion::direct(&rules, policy, head);
     let pairs = question.pairs();
     show(&question.request(&pairs))
 }
@@ -63,13 +63,13 @@ fn forwarded<T>(
 ) -> Result<T, ForwardedError> {
     let limiter = limiter();
     let rules = limiter.rules().expect("it is open");
-    let head = Head {
+    let head = RequestHeadRef {
         method: &Method::GET,
         uri: &Uri::from_static("http://tidegate.internal/v1/auth?x=1"),
         headers,
         peer: "127.0.0.1".parse().ok(),
     };
-    let question = Question::forwarded(&rules, policy, head)?;
+    let question = HttpQuestion::forwarded(&rules, policy, head)?;
     let pairs = question.pairs();
     Ok(show(&question.request(&pairs)))
 }
@@ -204,13 +204,13 @@ fn what_a_caller_knows_better_wins() {
     let limiter = limiter();
     let rules = limiter.rules().expect("it is open");
     let headers = headers(&[("x-api-key", b"k1"), ("x-cost", b"5")]);
-    let head = Head {
+    let head = RequestHeadRef {
         method: &Method::GET,
         uri: &Uri::from_static("/a/apollo"),
         headers: &headers,
         peer: None,
     };
-    let mut question = Question::direct(&rules, Some("who"), head);
+    let mut question = HttpQuestion::direct(&rules, Some("who"), head);
     question
         .user("ann")
         .attribute("project", "zeus".to_owned())

@@ -1,11 +1,11 @@
-use super::super::Told;
+use super::super::ForwardedRequest;
 use super::headers;
 use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 
 fn told(pairs: &[(&'static str, &[u8])]) -> Result<[Option<String>; 3], String> {
     let headers = headers(pairs);
-    let told = Told::by(&headers).map_err(|error| error.to_string())?;
+    let told = ForwardedRequest::by(&headers).map_err(|error| error.to_string())?;
     let owned = |text: Option<&str>| text.map(str::to_owned);
     Ok([told.method, told.host, told.uri].map(owned))
 }
@@ -153,9 +153,9 @@ fn the_query_of_what_is_asked_about() {
         ("/a?b?c", Some("b?c")),
         ("http://h?x", Some("x")),
     ] {
-        let told = Told {
+        let told = ForwardedRequest {
             uri: Some(uri),
-            ..Told::default()
+            ..ForwardedRequest::default()
         };
         assert_eq!(told.query(), query, "{uri}");
     }
@@ -195,7 +195,7 @@ proptest! {
             let value = HeaderValue::from_str(value).expect("visible characters");
             headers.append(HeaderName::from_static(name), value);
         }
-        if let Ok(told) = Told::by(&headers) {
+        if let Ok(told) = ForwardedRequest::by(&headers) {
             prop_assert_eq!(told.uri, Some("/a?b"));
             prop_assert_eq!(told.query(), Some("b"));
         }

@@ -1,5 +1,5 @@
 use super::{ACME, ANN, Local, TENANT, USER, ask, hits, limiter, of, policy, remaining};
-use tidegate::{Decision, Descriptor, Hits, Request};
+use tidegate::{Decision, Descriptor, DescriptorHits, Request};
 use tidegate_testkit::laws::block_on;
 
 const POOL_A: &str = "name: a, match: { descriptor: [pool: a] }, rate: 2/h, mode: quota";
@@ -29,11 +29,11 @@ fn a_limit_counts_though_another_refuses() {
 fn steps_are_in_order_also_on_one_bucket() {
     let (limiter, _) = limiter(&policy("each", &[USER]));
     let described = [
-        hits(ANN, Hits::Take(4)),
-        hits(ANN, Hits::Take(4)),
+        hits(ANN, DescriptorHits::Take(4)),
+        hits(ANN, DescriptorHits::Take(4)),
         ANN,
-        hits(ANN, Hits::GiveBack(3)),
-        hits(ANN, Hits::Take(3)),
+        hits(ANN, DescriptorHits::GiveBack(3)),
+        hits(ANN, DescriptorHits::Take(3)),
     ];
     let decision = ask(&limiter, &described);
     assert!(!decision.is_allowed());
@@ -62,7 +62,13 @@ fn of_quotas_one_that_allows_is_enough() {
 #[test]
 fn of_quotas_that_all_refuse_the_one_is_reported_that_allows_first() {
     let (limiter, _) = limiter(&policy("each", &[POOL_A, POOL_B]));
-    ask(&limiter, &[hits(A, Hits::Take(2)), hits(B, Hits::Take(4))]);
+    ask(
+        &limiter,
+        &[
+            hits(A, DescriptorHits::Take(2)),
+            hits(B, DescriptorHits::Take(4)),
+        ],
+    );
     let refused = ask(&limiter, &[B, A]);
     assert!(!refused.is_allowed());
     assert_eq!(
@@ -73,7 +79,7 @@ fn of_quotas_that_all_refuse_the_one_is_reported_that_allows_first() {
     // Beside one that must allow and takes longer, that is what it takes.
     let day = "name: day, match: { descriptor: [user] }, rate: 1/d";
     let (limiter, _) = super::limiter(&policy("each", &[POOL_A, day]));
-    ask(&limiter, &[hits(A, Hits::Take(2)), ANN]);
+    ask(&limiter, &[hits(A, DescriptorHits::Take(2)), ANN]);
     assert_eq!(ask(&limiter, &[A, ANN]).limit(), Some("day"));
 }
 
@@ -88,7 +94,7 @@ fn what_an_allowed_call_charged_can_be_given_back_and_no_more() {
     let (limiter, _) = limiter(&policy("each", &limits));
     let watched = of(&[("watch", "x")]);
     let all = [ANN, A, B, watched];
-    ask(&limiter, &[hits(A, Hits::Take(2)), watched]);
+    ask(&limiter, &[hits(A, DescriptorHits::Take(2)), watched]);
     let allowed = ask(&limiter, &all);
     assert!(allowed.is_allowed());
     let left = |limiter: &Local| remaining(limiter, &[ANN, A, B]);
@@ -99,7 +105,7 @@ fn what_an_allowed_call_charged_can_be_given_back_and_no_more() {
         [Some(5), Some(0), Some(4)],
         "only what it took"
     );
-    let looked = ask(&limiter, &[hits(watched, Hits::Take(0))]);
+    let looked = ask(&limiter, &[hits(watched, DescriptorHits::Take(0))]);
     let watched_left: Vec<u64> = looked.applied().map(|band| band.remaining()).collect();
     assert_eq!(watched_left, [0], "the shadow that refused was not charged");
 }

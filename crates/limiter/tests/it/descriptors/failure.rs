@@ -1,6 +1,6 @@
 use super::{ACME, ANN, BOB, TENANT, USER, bringing, hits, of, policy};
 use crate::failure::Instance;
-use tidegate::{CheckError, DecidedBy, Decision, Descriptor, Hits, Request};
+use tidegate::{CheckError, DecidedBy, Decision, Descriptor, DescriptorHits, Request};
 use tidegate_testkit::laws::block_on;
 
 fn put(instance: &Instance, descriptors: &[Descriptor<'_>]) -> Result<Decision, CheckError> {
@@ -81,7 +81,7 @@ fn local_decides_here_at_a_share_and_each_limit_by_itself_where_that_is_said() {
         let expected = u64::from(evaluate != "each");
         assert_eq!(left, Some(expected), "{evaluate}: what another refuses");
         // What does not fit the share may fit the limit.
-        let large = ask(&instance, &[hits(BOB, Hits::Take(4))]);
+        let large = ask(&instance, &[hits(BOB, DescriptorHits::Take(4))]);
         let wait = large.descriptor(0).and_then(|band| band.retry_after());
         assert!(wait.is_some() && !large.is_allowed());
     }
@@ -91,7 +91,7 @@ fn local_decides_here_at_a_share_and_each_limit_by_itself_where_that_is_said() {
 fn a_limit_that_is_known_to_refuse_decides_before_any_error() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["error", "local"]);
-        ask(&instance, &[hits(ACME, Hits::Take(2))]);
+        ask(&instance, &[hits(ACME, DescriptorHits::Take(2))]);
         instance.store.lose("/user/");
         let refused = ask(&instance, &[ANN, ACME]);
         assert!(!refused.is_allowed(), "{evaluate}");
@@ -153,7 +153,7 @@ fn nobody_is_refused_what_they_give_back() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["deny", "local"]);
         instance.store.cut();
-        let decision = ask(&instance, &[hits(ANN, Hits::GiveBack(1))]);
+        let decision = ask(&instance, &[hits(ANN, DescriptorHits::GiveBack(1))]);
         assert!(
             decision.is_allowed() && decision.descriptor_allowed(0),
             "{evaluate}"

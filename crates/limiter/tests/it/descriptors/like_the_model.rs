@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::time::Duration;
-use tidegate::{Decision, Descriptor, Hits, Limiter, ManualClock, Request, Store};
+use tidegate::{Decision, Descriptor, DescriptorHits, Limiter, ManualClock, Request, Store};
 use tidegate::{Timestamp, ToldLimit};
 use tidegate_redis::{Address, Mode, Options, RedisStore, Settings, Tag};
 use tidegate_testkit::laws::block_on;
@@ -60,9 +60,9 @@ async fn put<S: Store>(limiter: &Limiter<S>, call: &Call) -> Decision {
     let described = call.said.iter().map(|said| Descriptor {
         entries: &said.entries,
         hits: match said.want {
-            Want::Whole => Hits::AsRequest,
-            Want::Take(units) => Hits::Take(units),
-            Want::Back(units) => Hits::GiveBack(units),
+            Want::Whole => DescriptorHits::AsRequest,
+            Want::Take(units) => DescriptorHits::Take(units),
+            Want::Back(units) => DescriptorHits::GiveBack(units),
         },
         limit: said.brings.map(|amount| ToldLimit {
             amount,

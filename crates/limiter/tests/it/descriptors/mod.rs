@@ -14,7 +14,9 @@ mod test_and_report;
 /// What each word means by itself.
 mod words;
 
-use tidegate::{Config, Decision, Descriptor, Hits, Limiter, ManualClock, MemoryStore, Request};
+use tidegate::{
+    Config, Decision, Descriptor, DescriptorHits, Limiter, ManualClock, MemoryStore, Request,
+};
 use tidegate::{Timestamp, ToldLimit};
 
 /// The beginning of a day, so that no window ends by itself.
@@ -48,7 +50,7 @@ pub(super) const TENANT: &str =
 pub(super) const fn of<'a>(entries: &'a [(&'a str, &'a str)]) -> Descriptor<'a> {
     Descriptor {
         entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     }
 }
@@ -57,7 +59,7 @@ pub(super) const ANN: Descriptor<'_> = of(&[("user", "ann")]);
 pub(super) const BOB: Descriptor<'_> = of(&[("user", "bob")]);
 pub(super) const ACME: Descriptor<'_> = of(&[("tenant", "acme")]);
 
-pub(super) const fn hits(descriptor: Descriptor<'_>, hits: Hits) -> Descriptor<'_> {
+pub(super) const fn hits(descriptor: Descriptor<'_>, hits: DescriptorHits) -> Descriptor<'_> {
     Descriptor { hits, ..descriptor }
 }
 

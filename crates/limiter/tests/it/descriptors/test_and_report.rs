@@ -1,5 +1,5 @@
 use super::{ACME, ANN, BOB, TENANT, USER, ask, hits, limiter, policy, remaining};
-use tidegate::{Attempt, Decision, Hits, Purpose, Request};
+use tidegate::{AskPurpose, Attempt, Decision, DescriptorHits, Request};
 use tidegate_testkit::laws::block_on;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_test_tells_whether_it_would_pass_and_takes_nothing() {
             assert!(!refused.descriptor_allowed(1));
         }
         assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(5), Some(2)]);
-        ask(&limiter, &[hits(ACME, Hits::Take(2))]);
+        ask(&limiter, &[hits(ACME, DescriptorHits::Take(2))]);
         assert!(!test(0).is_allowed(), "nothing is as good as one");
     }
 }
@@ -26,8 +26,11 @@ fn a_test_tells_whether_it_would_pass_and_takes_nothing() {
 #[test]
 fn a_test_goes_by_each_descriptors_hits_and_gives_nothing_back() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
-    ask(&limiter, &[hits(ANN, Hits::Take(5))]);
-    let described = [hits(ANN, Hits::GiveBack(3)), hits(BOB, Hits::Take(6))];
+    ask(&limiter, &[hits(ANN, DescriptorHits::Take(5))]);
+    let described = [
+        hits(ANN, DescriptorHits::GiveBack(3)),
+        hits(BOB, DescriptorHits::Take(6)),
+    ];
     let request = Request::new().descriptors(&described);
     let tested = block_on(limiter.test(&request)).expect("memory answers");
     assert!(tested.descriptor_allowed(0) && !tested.descriptor_allowed(1));
@@ -61,7 +64,7 @@ fn what_was_used_is_charged_whether_it_fits_or_not() {
 fn both_work_without_descriptors() {
     let (limiter, _) = limiter(&policy("all", &["name: everybody, rate: 3/h"]));
     let rules = limiter.rules().expect("it is open");
-    let is_allowed = |cost: u64, purpose: Purpose| match limiter.attempt(
+    let is_allowed = |cost: u64, purpose: AskPurpose| match limiter.attempt(
         &rules,
         &Request::new().cost(cost),
         purpose,
@@ -69,10 +72,10 @@ fn both_work_without_descriptors() {
         Ok(Attempt::Done(decision)) => decision.is_allowed(),
         other => panic!("{other:?}"),
     };
-    assert!(is_allowed(3, Purpose::Test));
-    assert!(!is_allowed(4, Purpose::Test));
-    assert!(is_allowed(9, Purpose::Report));
-    assert!(!is_allowed(0, Purpose::Test));
+    assert!(is_allowed(3, AskPurpose::Test));
+    assert!(!is_allowed(4, AskPurpose::Test));
+    assert!(is_allowed(9, AskPurpose::Report));
+    assert!(!is_allowed(0, AskPurpose::Test));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::{ACME, ANN, BOB, TENANT, USER, ask, bringing, hits, limiter, of, policy, remaining};
 use std::time::Duration;
-use tidegate::{CheckError, Hits, Request, ToldLimit};
+use tidegate::{CheckError, DescriptorHits, Request, ToldLimit};
 
 #[test]
 fn a_call_is_one_step_and_refused_it_changes_nothing() {
@@ -29,7 +29,7 @@ fn the_same_descriptor_twice_counts_twice() {
     assert_eq!(allowed, [true, true, true, false]);
     assert_eq!(remaining(&limiter, &[ANN]), [Some(3)]);
     // What fits by itself does not fit behind what does not.
-    let refused = ask(&limiter, &[hits(ANN, Hits::Take(4)), ANN]);
+    let refused = ask(&limiter, &[hits(ANN, DescriptorHits::Take(4)), ANN]);
     assert!(!refused.descriptor_allowed(0) && !refused.descriptor_allowed(1));
 }
 
@@ -37,7 +37,7 @@ fn the_same_descriptor_twice_counts_twice() {
 fn hits_are_each_descriptors_own() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
     let request = Request::new().cost(2);
-    let described = [ANN, hits(BOB, Hits::Take(4))];
+    let described = [ANN, hits(BOB, DescriptorHits::Take(4))];
     let decision = limiter.check_now(&request.descriptors(&described));
     assert!(decision.expect("memory answers").is_allowed());
     assert_eq!(remaining(&limiter, &[ANN, BOB]), [Some(3), Some(1)]);
@@ -46,12 +46,12 @@ fn hits_are_each_descriptors_own() {
 #[test]
 fn no_hits_take_nothing_and_are_refused_where_nothing_is_left() {
     let (limiter, _) = limiter(&policy("all", &[USER, TENANT]));
-    let none = [hits(ANN, Hits::Take(0))];
+    let none = [hits(ANN, DescriptorHits::Take(0))];
     for _ in 0..3 {
         assert!(ask(&limiter, &none).is_allowed());
     }
     assert_eq!(remaining(&limiter, &[ANN]), [Some(5)]);
-    assert!(ask(&limiter, &[hits(ANN, Hits::Take(5))]).is_allowed());
+    assert!(ask(&limiter, &[hits(ANN, DescriptorHits::Take(5))]).is_allowed());
     let refused = ask(&limiter, &[none[0], ACME]);
     assert!(!refused.is_allowed() && !refused.descriptor_allowed(0));
     assert_eq!(remaining(&limiter, &[ACME]), [Some(2)], "all or nothing");
@@ -67,13 +67,16 @@ fn what_is_given_back_is_given_back_even_if_the_call_is_refused() {
     let (limiter, _) = limiter(&policy("all", &[USER, TENANT]));
     ask(
         &limiter,
-        &[hits(ANN, Hits::Take(5)), hits(ACME, Hits::Take(2))],
+        &[
+            hits(ANN, DescriptorHits::Take(5)),
+            hits(ACME, DescriptorHits::Take(2)),
+        ],
     );
-    let refused = ask(&limiter, &[hits(ANN, Hits::GiveBack(3)), ACME]);
+    let refused = ask(&limiter, &[hits(ANN, DescriptorHits::GiveBack(3)), ACME]);
     assert!(!refused.is_allowed() && refused.descriptor_allowed(0));
     assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(3), Some(0)]);
     // No more than is owed, and never refused.
-    assert!(ask(&limiter, &[hits(ANN, Hits::GiveBack(u64::MAX))]).is_allowed());
+    assert!(ask(&limiter, &[hits(ANN, DescriptorHits::GiveBack(u64::MAX))]).is_allowed());
     assert_eq!(remaining(&limiter, &[ANN]), [Some(5)]);
 }
 

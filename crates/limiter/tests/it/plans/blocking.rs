@@ -1,6 +1,6 @@
 use super::{ask, document, limiter, passes};
 use std::time::Duration;
-use tidegate::plan::{Document, Unset};
+use tidegate::plan::{PlanDocument, Unset};
 
 /// The first limit blocks and has its rate from a plan; the second is plain.
 const BLOCKS: &str = "
@@ -124,7 +124,7 @@ fn what_is_no_time_to_block_is_said_of_whom() {
         ),
     ] {
         let text = format!("subjects: {{ a: {{ N: 1, T: 1, {wrong} }} }}");
-        let errors = Document::read(&text, false).and_then(|read| read.table(Unset::Refuse));
+        let errors = PlanDocument::read(&text, false).and_then(|read| read.table(Unset::Refuse));
         let errors = errors.expect_err(wrong).to_string();
         assert!(errors.contains(said) && errors.contains("`a`"), "{errors}");
     }

@@ -1,7 +1,7 @@
 use super::{EVENTS, PLANS, ask, limiter, passes};
 use std::time::Duration;
-use tidegate::plan::Answer;
-use tidegate::{KeyPart, Reason, Request};
+use tidegate::plan::PlanAnswer;
+use tidegate::{AnswerReason, KeyPart, Request};
 
 #[test]
 fn each_subject_has_what_its_plan_says_in_a_window_of_its_own() {
@@ -30,21 +30,26 @@ fn a_decision_tells_the_band_of_the_plan_and_what_the_plan_answered() {
         assert_eq!(source, "events");
         (applied.band().map(str::to_owned), answer)
     };
-    let rate = |is_unset| Answer::Unlimited { is_unset };
+    let rate = |is_unset| PlanAnswer::Unlimited { is_unset };
     let (band, told) = answer("two");
     assert_eq!(band.as_deref(), Some("5/h"));
     assert_eq!(told.as_str(), Some("rate"));
     assert_eq!(answer("all"), (None, rate(false)));
     assert_eq!(answer("odd"), (None, rate(true)));
     let (band, told) = answer("stranger");
-    assert_eq!((band.as_deref(), told), (Some("2/h"), Answer::UnknownBand));
+    assert_eq!(
+        (band.as_deref(), told),
+        (Some("2/h"), PlanAnswer::UnknownBand)
+    );
 
     let decision = ask(&limiter, "one");
     let binding = decision.binding().expect("it is limited");
     assert_eq!(binding.capacity(), 5);
     assert_eq!(binding.period(), Duration::from_mins(1));
     assert_eq!(
-        binding.spoken().map(tidegate::respond::Spoken::draft_11),
+        binding
+            .spoken()
+            .map(tidegate::respond::HeaderNames::draft_11),
         Some("\"per-project\";q=5;w=60")
     );
     assert_eq!(binding.key(), "attr.project:one");
@@ -58,7 +63,7 @@ fn whoever_the_plan_does_not_know_is_refused_where_it_says_so_and_not_for_want_o
     assert!(ask(&limiter, "one").is_allowed());
     let refused = ask(&limiter, "stranger");
     assert!(!refused.is_allowed());
-    assert_eq!(refused.reason(), Reason::NoPlan);
+    assert_eq!(refused.reason(), AnswerReason::NoPlan);
     assert_eq!(
         refused.binding().map(|it| it.limit().to_owned()).as_deref(),
         Some("per-project")
@@ -68,7 +73,7 @@ fn whoever_the_plan_does_not_know_is_refused_where_it_says_so_and_not_for_want_o
     assert!(!without.is_allowed());
     assert_eq!(
         without.reason(),
-        Reason::NoIdentity,
+        AnswerReason::NoIdentity,
         "nobody was asked about"
     );
 }

@@ -7,7 +7,7 @@ mod replacing;
 mod skipping;
 mod warning;
 
-use tidegate::plan::Document;
+use tidegate::plan::PlanDocument;
 use tidegate::{Config, Decision, Limiter, ManualClock, MemoryStore, Request, Timestamp};
 
 pub(crate) const EVENTS: &str = "
@@ -36,8 +36,8 @@ pub(crate) fn config(text: &str) -> Config {
     Config::from_yaml(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-pub(crate) fn document(text: &str) -> Document {
-    Document::read(text, false).unwrap_or_else(|errors| panic!("{errors}"))
+pub(crate) fn document(text: &str) -> PlanDocument {
+    PlanDocument::read(text, false).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// A limiter whose clock stands still, and the clock.

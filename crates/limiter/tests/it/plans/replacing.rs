@@ -1,6 +1,6 @@
 use super::{EVENTS, PLANS, ask, config, document, limiter, passes};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use tidegate::plan::Document;
+use tidegate::plan::PlanDocument;
 use tidegate::{BuildError, PlansError, Request};
 
 #[test]
@@ -34,7 +34,7 @@ fn what_is_wrong_leaves_what_was_told_last_in_force() {
         reason.contains("subject `p`, for limit `per-project` of policy `events`"),
         "{reason}"
     );
-    let unknown = limiter.replace_plans("evnts", Document::default());
+    let unknown = limiter.replace_plans("evnts", PlanDocument::default());
     assert!(
         matches!(unknown, Err(PlansError::Unknown { .. })),
         "{unknown:?}"
@@ -159,7 +159,7 @@ fn requests_that_are_decided_while_plans_change_have_one_of_them_whole() {
 
 #[test]
 fn a_hundred_thousand_subjects_are_each_known() {
-    let mut plans = Document::default();
+    let mut plans = PlanDocument::default();
     for subject in 0..100_000_u32 {
         let amount = (subject % 7 + 1).to_string();
         plans.subject(

@@ -3,7 +3,7 @@
 use super::everywhere;
 use super::kit::{EXEMPT, Instance, Place, THRESHOLD, WATCHED};
 use std::time::Duration;
-use tidegate::Reason;
+use tidegate::AnswerReason;
 use tidegate_testkit::redis::until;
 
 everywhere! {
@@ -32,7 +32,7 @@ fn who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is
     until("it is in the set", || place.is_in_set("192.0.2.1"));
     until("it is kept out", || instance.is_kept_out("192.0.2.1"));
     let refused = instance.ask("192.0.2.1");
-    assert_eq!(refused.reason(), Reason::Blacklisted);
+    assert_eq!(refused.reason(), AnswerReason::Blacklisted);
     assert!(!refused.is_allowed());
     until("it is over and done with", || instance.status().closed > 0);
     assert!(!place.is_in_set("192.0.2.2") && !place.is_in_set(EXEMPT));

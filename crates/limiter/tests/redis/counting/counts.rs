@@ -3,7 +3,7 @@
 use super::everywhere;
 use super::kit::{EXEMPT, Instance, Place};
 use crate::runtime;
-use tidegate::{Reason, Request};
+use tidegate::{AnswerReason, Request};
 use tidegate_testkit::redis::until;
 
 everywhere! {
@@ -25,7 +25,7 @@ fn every_request_counts_once_whatever_comes_of_it_and_looks_do_not(place: &Place
     // Of one network, which is one client.
     instance.ask("2001:db8::1");
     instance.ask("2001:db8::ffff:1");
-    assert_eq!(instance.ask(EXEMPT).reason(), Reason::Exempt);
+    assert_eq!(instance.ask(EXEMPT).reason(), AnswerReason::Exempt);
     // IPv4 in the clothes of IPv6.
     instance.ask("::ffff:192.0.2.1");
     let looked = Request::new().ip("192.0.2.1".parse().expect("an address"));
@@ -87,7 +87,10 @@ fn who_is_kept_out_counts_only_where_that_is_wanted(place: &Place) {
     for (wanted, count) in [("false", 0), ("true", 3)] {
         let instance = Instance::start(&place.config(&format!("count_banned: {wanted}")));
         for _ in 0..3 {
-            assert_eq!(instance.ask("192.0.2.9").reason(), Reason::Blacklisted);
+            assert_eq!(
+                instance.ask("192.0.2.9").reason(),
+                AnswerReason::Blacklisted
+            );
         }
         instance.send();
         assert_eq!(place.sum("AllIPsMap"), count, "count_banned: {wanted}");

@@ -5,7 +5,9 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use tidegate::{AnyStore, Banned, Config, CountingStatus, Decision, Limiter, Reason, Request};
+use tidegate::{
+    AnswerReason, AnyStore, Banned, Config, CountingStatus, Decision, Limiter, Request,
+};
 use tidegate_testkit::redis::{Cluster, Reply, Server};
 use tokio::task::JoinHandle;
 
@@ -184,7 +186,7 @@ impl Instance {
     pub(super) fn is_kept_out(&self, address: &str) -> bool {
         let asked = Request::new().ip(address.parse().expect("an address"));
         let decided = self.limiter.check_guards(&asked);
-        decided.expect("it is open").reason() == Reason::Blacklisted
+        decided.expect("it is open").reason() == AnswerReason::Blacklisted
     }
 
     pub(super) fn send(&self) {

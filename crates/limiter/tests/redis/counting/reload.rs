@@ -3,7 +3,7 @@
 use super::everywhere;
 use super::kit::{Instance, Place};
 use crate::runtime;
-use tidegate::{Attempt, Purpose, Request};
+use tidegate::{AskPurpose, Attempt, Request};
 use tidegate_testkit::redis::{FaultProxy, Faults, until};
 
 everywhere! {
@@ -29,7 +29,7 @@ fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
     instance.ask_often("192.0.2.1", 5);
     until("the old counts have come", || place.sum("AllIPsMap") == 7);
     let late = Request::new().ip("192.0.2.2".parse().expect("an address"));
-    match instance.limiter.attempt(&rules, &late, Purpose::Pass) {
+    match instance.limiter.attempt(&rules, &late, AskPurpose::Pass) {
         Ok(Attempt::Pending(pending)) => drop(runtime().block_on(pending.decision())),
         other => unreachable!("{other:?}"),
     }

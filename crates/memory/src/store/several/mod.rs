@@ -18,11 +18,11 @@
 mod shared;
 
 use super::MemoryStore;
-use super::moving::{Found, can_move};
+use super::moving::{BucketLocation, can_move};
 use crate::overflow::Overflow;
 use crate::records::{Entrance, Shard};
 use crate::sync::MutexGuard;
-use crate::table::Place;
+use crate::table::SlotIndex;
 use crate::word;
 use smallvec::SmallVec;
 use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Quota, Reply, Timestamp, step};
@@ -39,19 +39,19 @@ type Stripe<'a> = (usize, MutexGuard<'a, u64>);
 type Shards<'a> = Few<(usize, MutexGuard<'a, Shard>)>;
 
 /// One of the buckets that a request means.
-struct Target<'a> {
+struct BucketTarget<'a> {
     fingerprint: u64,
     quota: &'a Quota,
     /// The first ask that means it.
     ask: Ask<'a>,
-    home: Home,
+    home: TargetState,
 }
 
 /// Where a target's state is.
 #[derive(Clone, Copy, PartialEq)]
-enum Home {
+enum TargetState {
     /// In the table: the slot, if it has one, and the word seen there.
-    Word { place: Option<Place>, seen: u64 },
+    Word { place: Option<SlotIndex>, seen: u64 },
     /// In the records.
     Record,
     /// Nowhere: there is no room, and the overflow bucket decides.
@@ -61,7 +61,7 @@ enum Home {
     Unkept,
 }
 
-impl Home {
+impl TargetState {
     /// Where a bucket is for which there is no room.
     fn without_room(ask: &Ask<'_>) -> Self {
         if ask.op == Op::Block {
@@ -73,19 +73,19 @@ impl Home {
 }
 
 /// A request's targets, and which of them each ask means.
-struct Plan<'a> {
-    targets: Few<Target<'a>>,
+struct RequestTargets<'a> {
+    targets: Few<BucketTarget<'a>>,
     places: Few<usize>,
 }
 
 /// What was decided on copies, and the copies as they then are.
-struct Draft {
+struct DecidedCopies {
     reply: Reply,
     buckets: Few<Bucket>,
 }
 
 /// What is locked while a request is decided.
-struct Held<'a> {
+struct LockedBuckets<'a> {
     shards: Shards<'a>,
     /// If a target is there.
     overflow: Option<MutexGuard<'a, Overflow>>,
@@ -94,7 +94,7 @@ struct Held<'a> {
 }
 
 /// A slot was taken over by another key.
-struct Moved;
+struct TargetMoved;
 
 impl<C: Clock> MemoryStore<C> {
     pub(super) fn decide_several(&self, asks: &[Ask<'_>], now: Timestamp) -> Reply {
@@ -107,7 +107,7 @@ impl<C: Clock> MemoryStore<C> {
         loop {
             match self.decide_locked(asks, &mut plan, (hold_all, draft.take()), now) {
                 Ok(reply) => return reply,
-                Err(Moved) => {
+                Err(TargetMoved) => {
                     hold_all = true;
                     plan = self.plan(asks, now);
                 }
@@ -116,28 +116,28 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// Step 1.
-    fn plan<'a>(&self, asks: &[Ask<'a>], now: Timestamp) -> Plan<'a> {
-        let mut plan = Plan {
+    fn plan<'a>(&self, asks: &[Ask<'a>], now: Timestamp) -> RequestTargets<'a> {
+        let mut plan = RequestTargets {
             targets: Few::new(),
             places: Few::new(),
         };
         for ask in asks {
             let fingerprint = self.fingerprint(ask.bucket, ask.quota);
-            let known = |target: &Target<'_>| target.fingerprint == fingerprint;
+            let known = |target: &BucketTarget<'_>| target.fingerprint == fingerprint;
             let place = plan.targets.iter().position(known);
             plan.places.push(place.unwrap_or(plan.targets.len()));
             if place.is_none() {
-                plan.targets.push(Target {
+                plan.targets.push(BucketTarget {
                     fingerprint,
                     quota: ask.quota,
                     ask: *ask,
                     home: if self.is_word(ask.quota, now) {
-                        Home::Word {
+                        TargetState::Word {
                             place: None,
                             seen: 0,
                         }
                     } else {
-                        Home::Record
+                        TargetState::Record
                     },
                 });
             }
@@ -147,10 +147,15 @@ impl<C: Clock> MemoryStore<C> {
 
     /// Step 2; `None` where there are records, new keys while an overflow bucket is in use, or states
     /// to settle.
-    fn draft(&self, asks: &[Ask<'_>], plan: &mut Plan<'_>, now: Timestamp) -> Option<Draft> {
+    fn draft(
+        &self,
+        asks: &[Ask<'_>],
+        plan: &mut RequestTargets<'_>,
+        now: Timestamp,
+    ) -> Option<DecidedCopies> {
         let mut buckets = Few::new();
         for target in &mut plan.targets {
-            let Home::Word { place, seen } = &mut target.home else {
+            let TargetState::Word { place, seen } = &mut target.home else {
                 return None;
             };
             if let Some(found) = self.table.find(target.fingerprint)
@@ -166,16 +171,16 @@ impl<C: Clock> MemoryStore<C> {
             }
             buckets.push(bucket);
         }
-        Some(Draft::of(asks, plan, buckets, now))
+        Some(DecidedCopies::of(asks, plan, buckets, now))
     }
 
-    fn changes_nothing(&self, plan: &Plan<'_>, draft: &Draft) -> bool {
+    fn changes_nothing(&self, plan: &RequestTargets<'_>, draft: &DecidedCopies) -> bool {
         plan.targets
             .iter()
             .zip(&draft.buckets)
             .all(|(target, bucket)| match target.home {
-                Home::Word { seen, .. } => self.unpack(seen, target.quota) == *bucket,
-                Home::Record | Home::Overflow | Home::Unkept => false,
+                TargetState::Word { seen, .. } => self.unpack(seen, target.quota) == *bucket,
+                TargetState::Record | TargetState::Overflow | TargetState::Unkept => false,
             })
     }
 
@@ -183,24 +188,23 @@ impl<C: Clock> MemoryStore<C> {
     fn decide_locked(
         &self,
         asks: &[Ask<'_>],
-        plan: &mut Plan<'_>,
-        hold: (bool, Option<Draft>),
+        plan: &mut RequestTargets<'_>,
+        hold: (bool, Option<DecidedCopies>),
         now: Timestamp,
-    ) -> Result<Reply, Moved> {
+    ) -> Result<Reply, TargetMoved> {
         let (hold_all, draft) = hold;
         let (mut stripes, late) = self.claim_slots(plan, hold_all, now);
         let (shards, overflow, late) = self.lock_shards(plan, &mut stripes, (late, now));
         let words = self.lock_words(plan)?;
-        let mut locked = Held {
+        let mut locked = LockedBuckets {
             shards,
             overflow,
             words,
         };
 
-        let as_drafted =
-            plan.targets.iter().zip(&locked.words).all(
-                |(target, word)| matches!(target.home, Home::Word { seen, .. } if seen == *word),
-            );
+        let as_drafted = plan.targets.iter().zip(&locked.words).all(
+            |(target, word)| matches!(target.home, TargetState::Word { seen, .. } if seen == *word),
+        );
         let done = match draft {
             Some(draft) if as_drafted && !late => draft,
             _ if late => self.decide_held(asks, plan, &mut locked, self.clock.now()),
@@ -212,25 +216,25 @@ impl<C: Clock> MemoryStore<C> {
         let (now, reply) = (done.reply.at, done.reply);
         for ((target, word), bucket) in plan.targets.iter().zip(&locked.words).zip(done.buckets) {
             match target.home {
-                Home::Word { place, .. } => {
+                TargetState::Word { place, .. } => {
                     if let Some(place) = place {
                         let next = self.next_word(*word, &bucket, target.quota, now);
                         self.table.unlock(place, next);
                     }
                 }
-                Home::Record => {
+                TargetState::Record => {
                     let shard = self.records.shard_of(target.fingerprint);
                     if let Some(shard) = shard_in(&mut locked.shards, shard) {
                         shard.put(target.fingerprint, bucket, target.quota, now);
                     }
                 }
-                Home::Overflow => {
+                TargetState::Overflow => {
                     if let Some(overflow) = &mut locked.overflow {
                         let name = self.overflow_of(&target.ask, target.fingerprint);
                         self.put_overflow(overflow, (name, &target.ask), bucket, now);
                     }
                 }
-                Home::Unkept => {}
+                TargetState::Unkept => {}
             }
         }
         Ok(reply)
@@ -252,10 +256,10 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// Whether `now` is not now any more: a record that is not there may have come and gone since.
-    fn is_late(&self, plan: &Plan<'_>, shards: &mut Shards<'_>, now: Timestamp) -> bool {
+    fn is_late(&self, plan: &RequestTargets<'_>, shards: &mut Shards<'_>, now: Timestamp) -> bool {
         plan.targets.iter().any(|target| {
             let shard = self.records.shard_of(target.fingerprint);
-            target.home == Home::Record
+            target.home == TargetState::Record
                 && shard_in(shards, shard)
                     .is_some_and(|shard| shard.may_have_dropped(target.fingerprint, now))
         })
@@ -265,16 +269,16 @@ impl<C: Clock> MemoryStore<C> {
     /// or of all. Tells whether `now` is not now any more for one of them.
     fn claim_slots(
         &self,
-        plan: &mut Plan<'_>,
+        plan: &mut RequestTargets<'_>,
         hold_all: bool,
         now: Timestamp,
     ) -> (Few<Stripe<'_>>, bool) {
-        let needs = |target: &Target<'_>| match target.home {
-            Home::Word { place, .. } => hold_all || place.is_none(),
-            Home::Record => can_move(target.quota),
-            Home::Overflow | Home::Unkept => false,
+        let needs = |target: &BucketTarget<'_>| match target.home {
+            TargetState::Word { place, .. } => hold_all || place.is_none(),
+            TargetState::Record => can_move(target.quota),
+            TargetState::Overflow | TargetState::Unkept => false,
         };
-        let stripe_of = |target: &Target<'_>| self.table.stripe_of(target.fingerprint);
+        let stripe_of = |target: &BucketTarget<'_>| self.table.stripe_of(target.fingerprint);
         let stripes = sorted(plan.targets.iter().filter(|t| needs(t)).map(stripe_of));
         let mut guards: Few<Stripe<'_>> = stripes
             .into_iter()
@@ -284,7 +288,7 @@ impl<C: Clock> MemoryStore<C> {
         let mut late = guards.iter().any(|(_, taken_over)| instant < **taken_over);
         for target in &mut plan.targets {
             let stripe = self.table.stripe_of(target.fingerprint);
-            let Home::Word { place, seen } = &mut target.home else {
+            let TargetState::Word { place, seen } = &mut target.home else {
                 continue;
             };
             let Some((_, guard)) = guards.iter_mut().find(|(held, _)| *held == stripe) else {
@@ -292,15 +296,15 @@ impl<C: Clock> MemoryStore<C> {
             };
             if self.has_movable() && self.table.find(target.fingerprint).is_none() {
                 match self.fetch_record(guard, (target.fingerprint, target.quota)) {
-                    Found::Word(found) => {
+                    BucketLocation::Word(found) => {
                         *place = Some(found);
                         continue;
                     }
-                    Found::Record => {
-                        target.home = Home::Record;
+                    BucketLocation::Record => {
+                        target.home = TargetState::Record;
                         continue;
                     }
-                    Found::Nowhere => {}
+                    BucketLocation::Nowhere => {}
                 }
             }
             let (at, word) = self.first_word(&target.ask, target.fingerprint, now);
@@ -313,7 +317,7 @@ impl<C: Clock> MemoryStore<C> {
                         *seen = word;
                     }
                 }
-                Err(_) => target.home = Home::without_room(&target.ask),
+                Err(_) => target.home = TargetState::without_room(&target.ask),
             }
         }
         (guards, late)
@@ -324,13 +328,13 @@ impl<C: Clock> MemoryStore<C> {
     /// not now any more.
     fn lock_shards(
         &self,
-        plan: &mut Plan<'_>,
+        plan: &mut RequestTargets<'_>,
         stripes: &mut Few<Stripe<'_>>,
         (late, now): (bool, Timestamp),
     ) -> (Shards<'_>, Option<MutexGuard<'_, Overflow>>, bool) {
         let records = plan.targets.iter().filter_map(|target| match target.home {
-            Home::Record => Some(self.records.shard_of(target.fingerprint)),
-            Home::Word { .. } | Home::Overflow | Home::Unkept => None,
+            TargetState::Record => Some(self.records.shard_of(target.fingerprint)),
+            TargetState::Word { .. } | TargetState::Overflow | TargetState::Unkept => None,
         });
         let mut shards: Shards<'_> = sorted(records)
             .into_iter()
@@ -338,7 +342,7 @@ impl<C: Clock> MemoryStore<C> {
             .collect();
         for target in &mut plan.targets {
             let Some(shard) = shard_in(&mut shards, self.records.shard_of(target.fingerprint))
-                .filter(|_| target.home == Home::Record)
+                .filter(|_| target.home == TargetState::Record)
             else {
                 continue;
             };
@@ -349,10 +353,10 @@ impl<C: Clock> MemoryStore<C> {
                 self.fetch_word(held, shard, (target.fingerprint, target.quota));
             }
             if !shard.has_room(target.fingerprint, Entrance::IfRoom, now) {
-                target.home = Home::without_room(&target.ask);
+                target.home = TargetState::without_room(&target.ask);
             }
         }
-        let turned_away = |target: &Target<'_>| target.home == Home::Overflow;
+        let turned_away = |target: &BucketTarget<'_>| target.home == TargetState::Overflow;
         let is_needed = plan.targets.iter().any(turned_away)
             || (!shards.is_empty() && self.is_overflowing(now));
         let overflow = is_needed.then(|| self.records.lock_overflow());
@@ -366,10 +370,10 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// Locks all words; gives them back in the order of the targets, 0 for records.
-    fn lock_words(&self, plan: &Plan<'_>) -> Result<Few<u64>, Moved> {
-        let mut order: Few<(Place, usize)> = Few::new();
+    fn lock_words(&self, plan: &RequestTargets<'_>) -> Result<Few<u64>, TargetMoved> {
+        let mut order: Few<(SlotIndex, usize)> = Few::new();
         for (i, target) in plan.targets.iter().enumerate() {
-            if let Home::Word {
+            if let TargetState::Word {
                 place: Some(place), ..
             } = target.home
             {
@@ -387,7 +391,7 @@ impl<C: Clock> MemoryStore<C> {
                         self.table
                             .unlock(*place, words.get(*i).copied().unwrap_or(0));
                     }
-                    return Err(Moved);
+                    return Err(TargetMoved);
                 }
             }
         }
@@ -398,26 +402,26 @@ impl<C: Clock> MemoryStore<C> {
     fn decide_held(
         &self,
         asks: &[Ask<'_>],
-        plan: &Plan<'_>,
-        held: &mut Held<'_>,
+        plan: &RequestTargets<'_>,
+        held: &mut LockedBuckets<'_>,
         now: Timestamp,
-    ) -> Draft {
+    ) -> DecidedCopies {
         let mut buckets: Few<Bucket> = plan
             .targets
             .iter()
             .zip(&held.words)
             .map(|(target, word)| match target.home {
-                Home::Word { .. } => self.unpack(*word, target.quota),
-                Home::Record => {
+                TargetState::Word { .. } => self.unpack(*word, target.quota),
+                TargetState::Record => {
                     let overflow = held.overflow.as_deref();
                     self.take_record(target, (&mut held.shards, overflow), now)
                 }
-                Home::Overflow | Home::Unkept => Bucket::new(target.quota),
+                TargetState::Overflow | TargetState::Unkept => Bucket::new(target.quota),
             })
             .collect();
         // Last, because new records begin with copies of these.
         for (target, bucket) in plan.targets.iter().zip(&mut buckets) {
-            if target.home == Home::Overflow
+            if target.home == TargetState::Overflow
                 && let Some(overflow) = &mut held.overflow
             {
                 let name = self.overflow_of(&target.ask, target.fingerprint);
@@ -426,17 +430,18 @@ impl<C: Clock> MemoryStore<C> {
         }
         let quotas = plan.targets.iter().map(|target| target.quota);
         let now = self.settle(buckets.iter_mut().zip(quotas), now);
-        let has_no_place = |it: &Target<'_>| matches!(it.home, Home::Overflow | Home::Unkept);
+        let has_no_place =
+            |it: &BucketTarget<'_>| matches!(it.home, TargetState::Overflow | TargetState::Unkept);
         if plan.targets.iter().any(has_no_place) {
-            Draft::without_places(asks, plan, buckets, now)
+            DecidedCopies::without_places(asks, plan, buckets, now)
         } else {
-            Draft::of(asks, plan, buckets, now)
+            DecidedCopies::of(asks, plan, buckets, now)
         }
     }
 
     fn take_record(
         &self,
-        target: &Target<'_>,
+        target: &BucketTarget<'_>,
         (shards, overflow): (&mut Shards<'_>, Option<&Overflow>),
         now: Timestamp,
     ) -> Bucket {
@@ -453,9 +458,14 @@ impl<C: Clock> MemoryStore<C> {
     }
 }
 
-impl Draft {
+impl DecidedCopies {
     /// Decides on `buckets`.
-    fn of(asks: &[Ask<'_>], plan: &Plan<'_>, mut buckets: Few<Bucket>, now: Timestamp) -> Self {
+    fn of(
+        asks: &[Ask<'_>],
+        plan: &RequestTargets<'_>,
+        mut buckets: Few<Bucket>,
+        now: Timestamp,
+    ) -> Self {
         let reply = step::decide(asks, &plan.places, &mut buckets, now);
         Self { reply, buckets }
     }

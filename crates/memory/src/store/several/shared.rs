@@ -1,6 +1,6 @@
 //! A request of which some keys have no place: what is different where overflow buckets decide.
 
-use super::{Draft, Few, Home, Plan, Target};
+use super::{BucketTarget, DecidedCopies, Few, RequestTargets, TargetState};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
 use crate::store::overflow::{count, without_credit};
@@ -13,8 +13,8 @@ impl<C: Clock> MemoryStore<C> {
         &self,
         overflow: &mut Overflow,
         asks: &[Ask<'_>],
-        plan: &Plan<'_>,
-        done: &Draft,
+        plan: &RequestTargets<'_>,
+        done: &DecidedCopies,
     ) {
         let reply = &done.reply;
         let outcomes = reply.outcomes.iter();
@@ -35,12 +35,12 @@ impl<C: Clock> MemoryStore<C> {
     }
 }
 
-impl Draft {
+impl DecidedCopies {
     /// Decides on `buckets`. Nothing is credited to overflow buckets or charged to blocks that are not
     /// kept.
     pub(super) fn without_places(
         asks: &[Ask<'_>],
-        plan: &Plan<'_>,
+        plan: &RequestTargets<'_>,
         buckets: Few<Bucket>,
         now: Timestamp,
     ) -> Self {
@@ -49,9 +49,9 @@ impl Draft {
             .zip(&plan.places)
             .map(|(ask, place)| Ask {
                 op: match (plan.targets.get(*place).map(|it| it.home), ask.op) {
-                    (Some(Home::Overflow), op) => without_credit(op),
+                    (Some(TargetState::Overflow), op) => without_credit(op),
                     // It would answer that the subject is blocked, and the next request would pass.
-                    (Some(Home::Unkept), Op::Block) => Op::Look,
+                    (Some(TargetState::Unkept), Op::Block) => Op::Look,
                     (_, op) => op,
                 },
                 ..*ask
@@ -68,18 +68,19 @@ impl Draft {
     }
 }
 
-impl Plan<'_> {
+impl RequestTargets<'_> {
     /// Two new keys that were both turned away to one overflow bucket mean that bucket now: the asks for
     /// the second mean the first.
-    pub(super) fn share_overflow(&mut self, overflow_of: impl Fn(&Target<'_>) -> u64) {
+    pub(super) fn share_overflow(&mut self, overflow_of: impl Fn(&BucketTarget<'_>) -> u64) {
         for i in (0..self.targets.len()).rev() {
             let Some((earlier, [target, ..])) = self.targets.split_at_checked(i) else {
                 continue;
             };
             let name = overflow_of(target);
-            let same =
-                |other: &Target<'_>| other.home == Home::Overflow && overflow_of(other) == name;
-            if target.home == Home::Overflow
+            let same = |other: &BucketTarget<'_>| {
+                other.home == TargetState::Overflow && overflow_of(other) == name
+            };
+            if target.home == TargetState::Overflow
                 && let Some(first) = earlier.iter().position(same)
             {
                 for place in &mut self.places {
@@ -92,8 +93,8 @@ impl Plan<'_> {
     }
 
     /// The target at `place`, if it is an overflow bucket.
-    fn shared(&self, place: usize) -> Option<&Target<'_>> {
+    fn shared(&self, place: usize) -> Option<&BucketTarget<'_>> {
         let target = self.targets.get(place)?;
-        (target.home == Home::Overflow).then_some(target)
+        (target.home == TargetState::Overflow).then_some(target)
     }
 }

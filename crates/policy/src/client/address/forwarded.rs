@@ -29,10 +29,10 @@ pub(super) fn node_of(element: &[u8]) -> Option<IpAddr> {
 }
 
 /// What is worth keeping of a value: the longest address with its port fits.
-type Value = SmallVec<[u8; 64]>;
+type ForwardedValue = SmallVec<[u8; 64]>;
 
 /// A value, with its quotes taken away, and what follows it.
-fn value(text: &[u8]) -> Option<(Value, &[u8])> {
+fn value(text: &[u8]) -> Option<(ForwardedValue, &[u8])> {
     if let Some(quoted) = text.strip_prefix(b"\"") {
         return unquoted(quoted);
     }
@@ -40,12 +40,12 @@ fn value(text: &[u8]) -> Option<(Value, &[u8])> {
     let (value, after) = text.split_at_checked(end.unwrap_or(text.len()))?;
     let value = value.trim_ascii_end();
     let is_sound = !value.is_empty() && !value.contains(&b'"');
-    is_sound.then(|| (Value::from_slice(value), after))
+    is_sound.then(|| (ForwardedValue::from_slice(value), after))
 }
 
 /// What stands before the closing quote, and what follows it.
-fn unquoted(text: &[u8]) -> Option<(Value, &[u8])> {
-    let mut value = Value::new();
+fn unquoted(text: &[u8]) -> Option<(ForwardedValue, &[u8])> {
+    let mut value = ForwardedValue::new();
     let mut bytes = text.iter();
     loop {
         match bytes.next()? {

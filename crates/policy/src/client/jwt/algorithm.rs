@@ -4,7 +4,7 @@ use std::fmt;
 
 /// How a token is signed (RFC 7518, 3.1 and RFC 8037). There is no `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Algorithm {
+pub(crate) enum SignatureAlgorithm {
     Hs256,
     Hs384,
     Hs512,
@@ -19,7 +19,7 @@ pub(crate) enum Algorithm {
     EdDsa,
 }
 
-impl Algorithm {
+impl SignatureAlgorithm {
     pub(crate) const ALL: [Self; 12] = [
         Self::Hs256,
         Self::Hs384,
@@ -62,7 +62,7 @@ impl Algorithm {
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for SignatureAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

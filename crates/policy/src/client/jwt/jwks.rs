@@ -1,7 +1,7 @@
 //! A set of public keys in JSON (RFC 7517).
 
-use super::algorithm::Algorithm;
-use super::key::{Key, Material, rsa};
+use super::algorithm::SignatureAlgorithm;
+use super::key::{Material, VerificationKey, rsa};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const KEYS_MAX: usize = 64;
 
 /// The keys of a set that are for verifying. What is of another kind is passed over, as RFC 7517, 5
 /// asks; a set in which nothing is left is an error.
-pub(super) fn read(text: &str) -> Result<Vec<Key>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<VerificationKey>, String> {
     let set: Value =
         serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
     let keys = set.get("keys").and_then(Value::as_array);
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Key>, String> {
 }
 
 enum Usable {
-    Yes(Key),
+    Yes(VerificationKey),
     No(&'static str),
 }
 
@@ -47,7 +47,7 @@ fn one(jwk: &Value) -> Result<Usable, String> {
     if text("use").is_some_and(|it| it != "sig") {
         return Ok(Usable::No("is not for signatures"));
     }
-    let only = match text("alg").map(Algorithm::named) {
+    let only = match text("alg").map(SignatureAlgorithm::named) {
         Some(None) => return Ok(Usable::No("is for an algorithm that is not known here")),
         alg => alg.flatten(),
     };
@@ -63,7 +63,7 @@ fn one(jwk: &Value) -> Result<Usable, String> {
         (Some(_), _) => return Ok(Usable::No("is of a kind that is not known here")),
         (None, _) => return Err("`kty` is missing".to_owned()),
     };
-    let key = Key {
+    let key = VerificationKey {
         id: text("kid").map(str::to_owned),
         only,
         material,

@@ -1,6 +1,6 @@
 //! What signatures are verified with.
 
-use super::algorithm::Algorithm;
+use super::algorithm::SignatureAlgorithm;
 use super::{jwks, pem};
 use crate::config::Secret;
 use ring::signature::{
@@ -14,11 +14,11 @@ use std::fmt;
 
 /// A key, of one kind: what it is decides which algorithms it serves, never the token.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct VerificationKey {
     /// Its name, `kid`, if it has one.
     pub(super) id: Option<String>,
     /// The only algorithm that it serves, if it says so itself.
-    pub(super) only: Option<Algorithm>,
+    pub(super) only: Option<SignatureAlgorithm>,
     pub(super) material: Material,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Material {
     Ed25519(Vec<u8>),
 }
 
-impl Key {
+impl VerificationKey {
     /// A key that is a shared secret.
     pub(crate) fn secret(secret: Secret) -> Self {
         Self::of(Material::Hmac(secret))
@@ -62,7 +62,7 @@ impl Key {
     }
 
     /// Whether it can verify tokens that are signed so.
-    pub(crate) fn fits(&self, algorithm: Algorithm) -> bool {
+    pub(crate) fn fits(&self, algorithm: SignatureAlgorithm) -> bool {
         self.only.is_none_or(|only| only == algorithm)
             && self.material.algorithms().contains(&algorithm)
     }
@@ -84,8 +84,8 @@ impl Material {
         }
     }
 
-    const fn algorithms(&self) -> &'static [Algorithm] {
-        use Algorithm::{
+    const fn algorithms(&self) -> &'static [SignatureAlgorithm] {
+        use SignatureAlgorithm::{
             EdDsa, Es256, Es384, Hs256, Hs384, Hs512, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512,
         };
         match self {
@@ -106,8 +106,8 @@ impl fmt::Debug for Material {
 
 /// Whether `key` made `signature` over `message`, by `algorithm`.
 pub(super) fn signature_holds(
-    key: &Key,
-    algorithm: Algorithm,
+    key: &VerificationKey,
+    algorithm: SignatureAlgorithm,
     message: &[u8],
     signature: &[u8],
 ) -> bool {
@@ -152,23 +152,23 @@ fn public_key(
     UnparsedPublicKey::new(algorithm, key).verify(message, signature)
 }
 
-fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
+fn hmac_algorithm(algorithm: SignatureAlgorithm) -> Option<hmac::Algorithm> {
     Some(match algorithm {
-        Algorithm::Hs256 => hmac::HMAC_SHA256,
-        Algorithm::Hs384 => hmac::HMAC_SHA384,
-        Algorithm::Hs512 => hmac::HMAC_SHA512,
+        SignatureAlgorithm::Hs256 => hmac::HMAC_SHA256,
+        SignatureAlgorithm::Hs384 => hmac::HMAC_SHA384,
+        SignatureAlgorithm::Hs512 => hmac::HMAC_SHA512,
         _ => return None,
     })
 }
 
-fn rsa_parameters(algorithm: Algorithm) -> Option<&'static RsaParameters> {
+fn rsa_parameters(algorithm: SignatureAlgorithm) -> Option<&'static RsaParameters> {
     Some(match algorithm {
-        Algorithm::Rs256 => &RSA_PKCS1_2048_8192_SHA256,
-        Algorithm::Rs384 => &RSA_PKCS1_2048_8192_SHA384,
-        Algorithm::Rs512 => &RSA_PKCS1_2048_8192_SHA512,
-        Algorithm::Ps256 => &RSA_PSS_2048_8192_SHA256,
-        Algorithm::Ps384 => &RSA_PSS_2048_8192_SHA384,
-        Algorithm::Ps512 => &RSA_PSS_2048_8192_SHA512,
+        SignatureAlgorithm::Rs256 => &RSA_PKCS1_2048_8192_SHA256,
+        SignatureAlgorithm::Rs384 => &RSA_PKCS1_2048_8192_SHA384,
+        SignatureAlgorithm::Rs512 => &RSA_PKCS1_2048_8192_SHA512,
+        SignatureAlgorithm::Ps256 => &RSA_PSS_2048_8192_SHA256,
+        SignatureAlgorithm::Ps384 => &RSA_PSS_2048_8192_SHA384,
+        SignatureAlgorithm::Ps512 => &RSA_PSS_2048_8192_SHA512,
         _ => return None,
     })
 }

@@ -20,16 +20,16 @@ mod tests;
 mod token;
 mod validity;
 
-pub(crate) use algorithm::Algorithm;
+pub(crate) use algorithm::SignatureAlgorithm;
 pub(super) use claims::Claims;
-pub(crate) use key::Key;
+pub(crate) use key::VerificationKey;
 pub(super) use token::bearer;
 pub(crate) use validity::Validity;
 
 use super::text::only;
 use super::{Headers, cookie};
 use key::signature_holds;
-use token::Token;
+use token::SplitToken;
 
 /// Longer tokens are not looked at.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
@@ -59,8 +59,8 @@ pub(crate) enum TokenPlace {
 pub(crate) enum Proof {
     /// One of these keys signed it, by one of these algorithms.
     Keys {
-        keys: Vec<Key>,
-        algorithms: Vec<Algorithm>,
+        keys: Vec<VerificationKey>,
+        algorithms: Vec<SignatureAlgorithm>,
     },
     /// The proxy that sent it has verified it.
     Proxy,
@@ -68,7 +68,7 @@ pub(crate) enum Proof {
 
 /// Why a token is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum TokenError {
     TooLong,
     Malformed,
     Algorithm,
@@ -82,7 +82,7 @@ pub(crate) enum Refused {
     NotFromProxy,
 }
 
-impl Refused {
+impl TokenError {
     /// In one word, for a metric.
     pub(crate) const fn word(self) -> &'static str {
         match self {
@@ -144,19 +144,19 @@ impl Jwt {
         token: &[u8],
         trusted: bool,
         now: &dyn Fn() -> u64,
-    ) -> Result<Claims, Refused> {
+    ) -> Result<Claims, TokenError> {
         #[cfg(debug_assertions)]
         crate::work::count_token();
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(Refused::TooLong);
+            return Err(TokenError::TooLong);
         }
-        let token = Token::split(token).ok_or(Refused::Malformed)?;
+        let token = SplitToken::split(token).ok_or(TokenError::Malformed)?;
         match &self.proof {
             Proof::Keys { keys, algorithms } => verify(&token, keys, algorithms)?,
             Proof::Proxy if trusted => {}
-            Proof::Proxy => return Err(Refused::NotFromProxy),
+            Proof::Proxy => return Err(TokenError::NotFromProxy),
         }
-        let claims = Claims::read(token.payload).ok_or(Refused::Malformed)?;
+        let claims = Claims::read(token.payload).ok_or(TokenError::Malformed)?;
         self.validity.check(&claims, now)?;
         Ok(claims)
     }
@@ -164,18 +164,22 @@ impl Jwt {
 
 /// Whether one of the keys signed it, by an algorithm that is allowed and that fits the key: what
 /// the token says of its algorithm only ever narrows the choice.
-fn verify(token: &Token<'_>, keys: &[Key], allowed: &[Algorithm]) -> Result<(), Refused> {
-    let head = token.head().ok_or(Refused::Malformed)?;
-    let algorithm = head.algorithm.ok_or(Refused::Algorithm)?;
+fn verify(
+    token: &SplitToken<'_>,
+    keys: &[VerificationKey],
+    allowed: &[SignatureAlgorithm],
+) -> Result<(), TokenError> {
+    let head = token.head().ok_or(TokenError::Malformed)?;
+    let algorithm = head.algorithm.ok_or(TokenError::Algorithm)?;
     if !allowed.contains(&algorithm) {
-        return Err(Refused::Algorithm);
+        return Err(TokenError::Algorithm);
     }
     let fitting = || keys.iter().filter(|key| key.fits(algorithm));
     if fitting().next().is_none() {
-        return Err(Refused::Algorithm);
+        return Err(TokenError::Algorithm);
     }
-    let named = |key: &&Key| key.id.as_ref() == head.key_id.as_ref();
-    let unnamed = |key: &&Key| key.id.is_none();
+    let named = |key: &&VerificationKey| key.id.as_ref() == head.key_id.as_ref();
+    let unnamed = |key: &&VerificationKey| key.id.is_none();
     let key = match &head.key_id {
         Some(_) => fitting()
             .find(named)
@@ -183,11 +187,11 @@ fn verify(token: &Token<'_>, keys: &[Key], allowed: &[Algorithm]) -> Result<(), 
         // Trying them all would be work that anybody can ask for.
         None => only(fitting()),
     };
-    let key = key.ok_or(Refused::UnknownKey)?;
-    let signature = token.signature().ok_or(Refused::Malformed)?;
+    let key = key.ok_or(TokenError::UnknownKey)?;
+    let signature = token.signature().ok_or(TokenError::Malformed)?;
     if signature_holds(key, algorithm, token.signed, &signature) {
         Ok(())
     } else {
-        Err(Refused::Signature)
+        Err(TokenError::Signature)
     }
 }

@@ -1,12 +1,12 @@
 //! A token in its parts: `header.payload.signature`, each in base64url (RFC 7515, 7.1).
 
-use super::algorithm::Algorithm;
+use super::algorithm::SignatureAlgorithm;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 
 /// A token, split.
-pub(super) struct Token<'a> {
+pub(super) struct SplitToken<'a> {
     /// What the signature is over.
     pub(super) signed: &'a [u8],
     header: &'a [u8],
@@ -15,13 +15,13 @@ pub(super) struct Token<'a> {
 }
 
 /// What the header of a token says.
-pub(super) struct Head {
+pub(super) struct TokenHeader {
     /// Absent where it is none that is known here, such as `none`.
-    pub(super) algorithm: Option<Algorithm>,
+    pub(super) algorithm: Option<SignatureAlgorithm>,
     pub(super) key_id: Option<String>,
 }
 
-impl<'a> Token<'a> {
+impl<'a> SplitToken<'a> {
     pub(super) fn split(text: &'a [u8]) -> Option<Self> {
         let is_dot = |byte: &u8| *byte == b'.';
         let last = text.iter().rposition(is_dot)?;
@@ -42,7 +42,7 @@ impl<'a> Token<'a> {
 
     /// What the header says; `None` where it is malformed, or asks for something that nobody here
     /// understands and that it says must be understood.
-    pub(super) fn head(&self) -> Option<Head> {
+    pub(super) fn head(&self) -> Option<TokenHeader> {
         let head = object(self.header)?;
         if head.contains_key("crit") {
             return None;
@@ -52,8 +52,8 @@ impl<'a> Token<'a> {
             Some(id) => Some(id.as_str()?.to_owned()),
         };
         let algorithm = head.get("alg")?.as_str()?;
-        Some(Head {
-            algorithm: Algorithm::named(algorithm),
+        Some(TokenHeader {
+            algorithm: SignatureAlgorithm::named(algorithm),
             key_id,
         })
     }

@@ -1,6 +1,6 @@
 //! Whether a token holds now, and here.
 
-use super::Refused;
+use super::TokenError;
 use super::claims::Claims;
 use serde_json::Value;
 
@@ -26,15 +26,15 @@ impl Default for Validity {
 }
 
 impl Validity {
-    pub(super) fn check(&self, claims: &Claims, now: &dyn Fn() -> u64) -> Result<(), Refused> {
+    pub(super) fn check(&self, claims: &Claims, now: &dyn Fn() -> u64) -> Result<(), TokenError> {
         let (expires, starts) = (seconds(claims, "exp")?, seconds(claims, "nbf")?);
         if expires.is_some() || starts.is_some() {
             let now = now();
             if expires.is_some_and(|at| now >= at.saturating_add(self.leeway)) {
-                return Err(Refused::Expired);
+                return Err(TokenError::Expired);
             }
             if starts.is_some_and(|at| at > now.saturating_add(self.leeway)) {
-                return Err(Refused::NotYetValid);
+                return Err(TokenError::NotYetValid);
             }
         }
         let named = |allowed: &[String], name: &Value| {
@@ -43,7 +43,7 @@ impl Validity {
         };
         let issuer = claims.get("iss");
         if !self.issuers.is_empty() && !issuer.is_some_and(|it| named(&self.issuers, it)) {
-            return Err(Refused::Issuer);
+            return Err(TokenError::Issuer);
         }
         let is_for_us = match claims.get("aud") {
             Some(Value::Array(several)) => several.iter().any(|it| named(&self.audiences, it)),
@@ -53,20 +53,20 @@ impl Validity {
         if self.audiences.is_empty() || is_for_us {
             Ok(())
         } else {
-            Err(Refused::Audience)
+            Err(TokenError::Audience)
         }
     }
 }
 
 /// A time in whole seconds since the epoch (RFC 7519, 2), a fraction dropped. Before the epoch is at
 /// the epoch.
-fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, Refused> {
+fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
     let Some(value) = claims.get(name) else {
         return Ok(None);
     };
     let number = match value {
         Value::Number(number) => number.to_string(),
-        _ => return Err(Refused::Malformed),
+        _ => return Err(TokenError::Malformed),
     };
     if number.starts_with('-') {
         return Ok(Some(0));
@@ -75,5 +75,5 @@ fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, Refused> {
     // What is written with an exponent is no time that anybody could mean.
     let is_plain = !number.contains(['e', 'E']);
     let parsed = whole.parse().ok().filter(|_| is_plain);
-    parsed.map(Some).ok_or(Refused::Malformed)
+    parsed.map(Some).ok_or(TokenError::Malformed)
 }

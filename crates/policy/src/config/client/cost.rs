@@ -2,13 +2,13 @@
 
 use super::table::{COST, COST_MAX};
 use crate::client::CostRule;
-use crate::config::fault::Fault;
-use crate::config::reader::Reader;
+use crate::config::fault::ConfigFault;
+use crate::config::reader::ConfigReader;
 use crate::config::scalar::{header_name, whole};
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 
 /// Reads `cost`.
-pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>) -> Option<CostRule> {
+pub(super) fn read(reader: &mut ConfigReader<'_>, client: &FieldReader<'_>) -> Option<CostRule> {
     let value = client.get("cost")?;
     let fields = reader.fields(&value, &COST)?;
     let header = reader.setting(&fields, "header", header_name);
@@ -17,7 +17,7 @@ pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>) -> Option<CostR
     if let (Some(max), Some(default), Some(value)) = (max, default, fields.get("default"))
         && default > max
     {
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "the default of {default} is more than `max`, {max}"
         ));
         reader.error(

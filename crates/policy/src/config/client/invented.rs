@@ -1,9 +1,9 @@
 //! Default rates of plans for identities that clients can invent.
 
 use super::unsourced::{children, field};
-use crate::client::{Client, Source, Trust};
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::client::{Client, IdentitySource, Trust};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::group::part_as_written;
 use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::plan::Unknown;
@@ -12,8 +12,8 @@ use tidegate_core::Mode;
 /// Warns where a limit gives a default rate to subjects that its plan does not know, clients can invent
 /// such subjects, and no limit counts them by address: each invented subject has a full bucket.
 pub(in crate::config) fn warn_about_invented(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     policies: &[Policy],
     client: &Client,
 ) {
@@ -57,12 +57,12 @@ fn is_enforced(limit: &Limit) -> bool {
     limit.enabled && limit.mode == Mode::Enforce
 }
 
-fn warn(reader: &mut Reader<'_>, limit: &Value<'_>, part: &KeyPart, is_first: bool) {
+fn warn(reader: &mut ConfigReader<'_>, limit: &ConfigValue<'_>, part: &KeyPart, is_first: bool) {
     let rate = field(limit, "rate");
     let Some(value) = rate.and_then(|rate| field(&rate, "default")) else {
         return;
     };
-    let fault = Fault::new(format!(
+    let fault = ConfigFault::new(format!(
         "clients can invent values of `{}`, and each value that the plan does not know has a bucket \
          of its own at this rate",
         part_as_written(part)
@@ -91,9 +91,11 @@ impl Client {
             _ => return false,
         };
         sources.iter().any(|source| match source {
-            Source::Header { trust, .. } => *trust == Trust::Anyone,
-            Source::Cookie(_) | Source::Query(_) | Source::Segment(_) => true,
-            Source::Claim(_) => false,
+            IdentitySource::Header { trust, .. } => *trust == Trust::Anyone,
+            IdentitySource::Cookie(_) | IdentitySource::Query(_) | IdentitySource::Segment(_) => {
+                true
+            }
+            IdentitySource::Claim(_) => false,
         })
     }
 }

@@ -1,14 +1,14 @@
 //! `client.jwt`: where claims come from, and when they are believed.
 
-use super::source::{Sources, cookie_name};
+use super::source::{IdentitySources, cookie_name};
 use super::table::JWT;
-use crate::client::jwt::{Algorithm, Jwt, Key, Proof, TokenPlace, Validity};
+use crate::client::jwt::{Jwt, Proof, SignatureAlgorithm, TokenPlace, Validity, VerificationKey};
 use crate::config::duration;
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::scalar::header_name;
 use crate::config::secret_setting::secret;
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 use crate::config::words::{JWT_ALGORITHM, VERIFIED_BY};
 
 /// The longest leeway, in microseconds: an hour. Beyond that, clocks are wrong and not inexact.
@@ -18,10 +18,14 @@ const LEEWAY_MAX_US: u64 = 3_600_000_000;
 const SECRET_BYTES: usize = 32;
 
 /// Reads `jwt`. `sources` are those that may need it.
-pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>, sources: &Sources) -> Option<Jwt> {
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    client: &FieldReader<'_>,
+    sources: &IdentitySources,
+) -> Option<Jwt> {
     let Some(value) = client.get("jwt") else {
         for spot in &sources.claims {
-            let fault = Fault::new("a claim needs a token, and `client.jwt` is not there");
+            let fault = ConfigFault::new("a claim needs a token, and `client.jwt` is not there");
             let help = "say where tokens are and how they are verified, for example \
                         `jwt: { jwks_file: /etc/tidegate/jwks.json }`";
             reader.error(spot.clone(), fault.help(help));
@@ -30,7 +34,7 @@ pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>, sources: &Sourc
     };
     let fields = reader.fields(&value, &JWT)?;
     if sources.claims.is_empty() {
-        let fault = Fault::new("nothing is taken from the claims of tokens");
+        let fault = ConfigFault::new("nothing is taken from the claims of tokens");
         let help = "use one, for example `user: { claim: sub }`, or remove `jwt`";
         reader.warn(value.key_spot(), fault.help(help));
     }
@@ -44,9 +48,9 @@ pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>, sources: &Sourc
     })
 }
 
-fn place(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<TokenPlace> {
+fn place(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<TokenPlace> {
     if let (Some(_), Some(cookie)) = (fields.get("header"), fields.get("cookie")) {
-        let fault = Fault::new("the token is in a header or in a cookie, not in both");
+        let fault = ConfigFault::new("the token is in a header or in a cookie, not in both");
         reader.error(cookie.key_spot(), fault.help("write one of the two"));
         return None;
     }
@@ -60,12 +64,14 @@ fn place(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<TokenPlace> {
     }
 }
 
-fn validity(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Validity {
+fn validity(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Validity {
     let default = Validity::default();
     let leeway = reader.setting(fields, "leeway", |text| match duration::parse(text)? {
         micros if micros <= LEEWAY_MAX_US => Ok(micros.div_ceil(1_000_000)),
-        _ => Err(Fault::new(format!("{} is too long", Fault::quote(text)))
-            .help("clocks that differ by more than an hour need setting; the default is 60s")),
+        _ => Err(
+            ConfigFault::new(format!("{} is too long", ConfigFault::quote(text)))
+                .help("clocks that differ by more than an hour need setting; the default is 60s"),
+        ),
     });
     Validity {
         issuers: texts(reader, fields, "issuer"),
@@ -75,12 +81,12 @@ fn validity(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Validity {
 }
 
 /// One text or a list of them, none of them empty.
-fn texts(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Vec<String> {
+fn texts(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, name: &str) -> Vec<String> {
     let Some(value) = fields.get(name) else {
         return Vec::new();
     };
     let not_empty = |text: &str| match text {
-        "" => Err(Fault::new(format!("`{name}` is empty")).help("leave it out to allow any")),
+        "" => Err(ConfigFault::new(format!("`{name}` is empty")).help("leave it out to allow any")),
         text => Ok(text.to_owned()),
     };
     let items = reader.one_or_many(&value);
@@ -90,60 +96,71 @@ fn texts(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Vec<String
         .collect()
 }
 
-fn proof(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Proof> {
+fn proof(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<Proof> {
     let verified_by = reader.setting(fields, "verified_by", |word| VERIFIED_BY.parse(word));
     let secret = secret(reader, fields, "secret", "secret_file");
     if let (Some(secret), Some(value)) =
         (&secret, fields.get("secret").or(fields.get("secret_file")))
         && secret.expose().len() < SECRET_BYTES
     {
-        let fault = Fault::new(format!("the secret has fewer than {SECRET_BYTES} bytes"));
+        let fault = ConfigFault::new(format!("the secret has fewer than {SECRET_BYTES} bytes"));
         let help = "whoever has a token can try to guess it; make one with `openssl rand -hex 32`";
         reader.warn(value.key_spot(), fault.help(help));
     }
-    let from_pem = |text: &str| Key::from_pem(text).map(|key| vec![key]);
+    let from_pem = |text: &str| VerificationKey::from_pem(text).map(|key| vec![key]);
     let key_file = file(reader, fields.get("key_file"), from_pem);
-    let jwks_file = file(reader, fields.get("jwks_file"), Key::set_from_json);
+    let jwks_file = file(
+        reader,
+        fields.get("jwks_file"),
+        VerificationKey::set_from_json,
+    );
     let written = fields.get("algorithms");
     let algorithms = written.as_ref().map(|value| algorithms(reader, value));
     if verified_by.is_some() {
         if let Some(value) = written {
-            let fault = Fault::new("the proxy has verified the token, by whichever algorithm");
+            let fault =
+                ConfigFault::new("the proxy has verified the token, by whichever algorithm");
             reader.error(value.key_spot(), fault.help("remove `algorithms`"));
         }
         return Some(Proof::Proxy);
     }
-    let secret = secret.map(|secret| vec![Key::secret(secret)]);
+    let secret = secret.map(|secret| vec![VerificationKey::secret(secret)]);
     let keys = secret.or(key_file).or(jwks_file)?;
     let algorithms = match algorithms {
         Some(named) => fitting(reader, &named, &keys),
-        None => Algorithm::ALL.to_vec(),
+        None => SignatureAlgorithm::ALL.to_vec(),
     };
     Some(Proof::Keys { keys, algorithms })
 }
 
 /// Reads the keys in a file.
 fn file(
-    reader: &mut Reader<'_>,
-    value: Option<Value<'_>>,
-    parse: impl FnOnce(&str) -> Result<Vec<Key>, String>,
-) -> Option<Vec<Key>> {
+    reader: &mut ConfigReader<'_>,
+    value: Option<ConfigValue<'_>>,
+    parse: impl FnOnce(&str) -> Result<Vec<VerificationKey>, String>,
+) -> Option<Vec<VerificationKey>> {
     let value = value?;
     let path = reader.text(&value)?;
-    let text = reader
-        .environment()
-        .file(&path)
-        .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
+    let text = reader.environment().file(&path).map_err(|why| {
+        ConfigFault::new(format!(
+            "{} cannot be read: {why}",
+            ConfigFault::quote(&path)
+        ))
+    });
     let keys = text.and_then(|text| {
-        parse(&text).map_err(|why| Fault::new(format!("{}: {why}", Fault::quote(&path))))
+        parse(&text)
+            .map_err(|why| ConfigFault::new(format!("{}: {why}", ConfigFault::quote(&path))))
     });
     reader.accept(&value, keys)
 }
 
 /// Reads the names of algorithms.
-fn algorithms<'v>(reader: &mut Reader<'_>, value: &Value<'v>) -> Vec<(Value<'v>, Algorithm)> {
+fn algorithms<'v>(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'v>,
+) -> Vec<(ConfigValue<'v>, SignatureAlgorithm)> {
     let parse = |text: &str| match text {
-        "none" => Err(Fault::new("a token without a signature is anybody's")
+        "none" => Err(ConfigFault::new("a token without a signature is anybody's")
             .help("remove `none`; if a proxy has verified it, say `verified_by: proxy`")),
         text => JWT_ALGORITHM.parse(text),
     };
@@ -160,23 +177,23 @@ fn algorithms<'v>(reader: &mut Reader<'_>, value: &Value<'v>) -> Vec<(Value<'v>,
 /// Those that a key fits. To name another would be to ask for a token that is signed with a public
 /// key as if it were a secret.
 fn fitting(
-    reader: &mut Reader<'_>,
-    named: &[(Value<'_>, Algorithm)],
-    keys: &[Key],
-) -> Vec<Algorithm> {
+    reader: &mut ConfigReader<'_>,
+    named: &[(ConfigValue<'_>, SignatureAlgorithm)],
+    keys: &[VerificationKey],
+) -> Vec<SignatureAlgorithm> {
     let mut fitting = Vec::new();
     for (value, algorithm) in named {
         if keys.iter().any(|key| key.fits(*algorithm)) {
             fitting.push(*algorithm);
             continue;
         }
-        let mut kinds: Vec<&str> = keys.iter().map(Key::kind).collect();
+        let mut kinds: Vec<&str> = keys.iter().map(VerificationKey::kind).collect();
         kinds.dedup();
-        let fits = Algorithm::ALL
+        let fits = SignatureAlgorithm::ALL
             .iter()
             .filter(|one| keys.iter().any(|key| key.fits(**one)));
         let fits: Vec<String> = fits.map(ToString::to_string).collect();
-        let fault = Fault::new(format!("`{algorithm}` does not fit {}", kinds.join(" or ")));
+        let fault = ConfigFault::new(format!("`{algorithm}` does not fit {}", kinds.join(" or ")));
         reader.error(
             value.spot(),
             fault.help(format!("expected {}", fits.join(", "))),

@@ -8,20 +8,20 @@ mod table;
 mod unsourced;
 
 use super::environment::Environment;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::key::attribute_name;
 use super::problem::ConfigErrors;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::{network, whole};
-use super::syntax::{self, Kind};
-use super::table::Fields;
+use super::syntax::{self, NodeKind};
+use super::table::FieldReader;
 use super::words::ADDRESS;
-use crate::client::{AddressHeader, Client, Source, Trust};
+use crate::client::{AddressHeader, Client, IdentitySource, Trust};
 use crate::limit::Policy;
 use crate::source::PolicySource;
 use invented::warn_about_invented;
 use ipnet::IpNet;
-use source::Sources;
+use source::IdentitySources;
 use std::sync::Arc;
 use table::ATTRIBUTES_MAX;
 pub(super) use table::CLIENT;
@@ -30,10 +30,10 @@ use unsourced::warn_about_unsourced;
 /// Warns where limits count by identities that nothing tells, or that clients can invent. `around` is
 /// `guards`, and the sources of policy.
 pub(super) fn warn(
-    reader: &mut Reader<'_>,
-    (value, policies): (&Value<'_>, &[Policy]),
+    reader: &mut ConfigReader<'_>,
+    (value, policies): (&ConfigValue<'_>, &[Policy]),
     client: &Client,
-    around: &(Option<Value<'_>>, &[PolicySource]),
+    around: &(Option<ConfigValue<'_>>, &[PolicySource]),
 ) {
     let (guards, sources) = around;
     let has_fluxgate = sources.iter().any(PolicySource::is_fluxgate);
@@ -47,20 +47,20 @@ pub(crate) fn parse_alone(
     name: &str,
     environment: &dyn Environment,
 ) -> Result<Client, ConfigErrors> {
-    let mut reader = Reader::new(name, text, environment);
-    let nothing = Fault::new("it does not say who asks");
+    let mut reader = ConfigReader::new(name, text, environment);
+    let nothing = ConfigFault::new("it does not say who asks");
     let nothing = nothing.help("write at least one setting, for example `ipv6_prefix: 64`");
     let (tree, faults) = syntax::read(text, nothing);
     for (place, fault) in faults {
         reader.error((place, String::new()), fault);
     }
-    let client = read(&mut reader, tree.as_ref().map(Value::root).as_ref());
+    let client = read(&mut reader, tree.as_ref().map(ConfigValue::root).as_ref());
     reader.finish()?;
     Ok(client)
 }
 
 /// Reads `client`.
-pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client {
+pub(super) fn read(reader: &mut ConfigReader<'_>, value: Option<&ConfigValue<'_>>) -> Client {
     let default = Client::default();
     let Some(fields) = value.and_then(|value| reader.fields(value, &CLIENT)) else {
         return default;
@@ -69,7 +69,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client
         .get("trusted_proxies")
         .map(|value| match &value.node.kind {
             // An empty list is the way to trust nobody.
-            Kind::List(items) if items.is_empty() => Vec::new(),
+            NodeKind::List(items) if items.is_empty() => Vec::new(),
             _ => {
                 let networks = networks(reader, &value);
                 warn_if_everybody_is_trusted(reader, &value, &networks);
@@ -79,11 +79,11 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client
     let ipv6_prefix = reader.setting(&fields, "ipv6_prefix", |text| whole(text, &(1..=128)));
     let ipv6_prefix = ipv6_prefix.and_then(|bits| u8::try_from(bits).ok());
     let address = fields.get("address").map(|value| address(reader, &value));
-    let mut sources = Sources::default();
+    let mut sources = IdentitySources::default();
     let user = sources.of(reader, &fields, "user", Trust::Proxies);
     let api_key = match fields.get("api_key") {
         // An empty list is the way to have none.
-        Some(value) if matches!(&value.node.kind, Kind::List(items) if items.is_empty()) => {
+        Some(value) if matches!(&value.node.kind, NodeKind::List(items) if items.is_empty()) => {
             Vec::new()
         }
         Some(_) => sources.of(reader, &fields, "api_key", Trust::Anyone),
@@ -103,16 +103,21 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client
     }
 }
 
-fn warn_if_everybody_is_trusted(reader: &mut Reader<'_>, value: &Value<'_>, networks: &[IpNet]) {
+fn warn_if_everybody_is_trusted(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    networks: &[IpNet],
+) {
     if networks.iter().any(|network| network.prefix_len() == 0) {
-        let fault = Fault::new("everybody is trusted, so every client chooses its own address")
-            .help("name the addresses of your proxies and no others");
+        let fault =
+            ConfigFault::new("everybody is trusted, so every client chooses its own address")
+                .help("name the addresses of your proxies and no others");
         reader.warn(value.spot(), fault);
     }
 }
 
 /// Reads one address or network, or a list of them.
-pub(super) fn networks(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<IpNet> {
+pub(super) fn networks(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<IpNet> {
     let items = reader.one_or_many(value);
     items
         .iter()
@@ -121,13 +126,13 @@ pub(super) fn networks(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<IpNet>
 }
 
 /// Reads the headers that tell the address, each once.
-fn address(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<AddressHeader> {
+fn address(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<AddressHeader> {
     let mut headers = Vec::new();
     for item in reader.one_or_many(value) {
         let header = reader.parse(&item, |text| ADDRESS.parse(&text.to_ascii_lowercase()));
         match header {
             Some(header) if headers.contains(&header) => {
-                let fault = Fault::new("this header is there already");
+                let fault = ConfigFault::new("this header is there already");
                 reader.error(item.spot(), fault.help("remove it"));
             }
             header => headers.extend(header),
@@ -138,11 +143,11 @@ fn address(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<AddressHeader> {
 
 /// Reads `consumer`, `token` and `attributes`: all of them are attributes in the end.
 fn attributes(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    sources: &mut Sources,
-) -> Vec<(String, Vec<Source>)> {
-    let mut attributes: Vec<(String, Vec<Source>)> = Vec::new();
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    sources: &mut IdentitySources,
+) -> Vec<(String, Vec<IdentitySource>)> {
+    let mut attributes: Vec<(String, Vec<IdentitySource>)> = Vec::new();
     for (name, trust) in [("consumer", Trust::Proxies), ("token", Trust::Anyone)] {
         if fields.get(name).is_some() {
             let found = sources.of(reader, fields, name, trust);
@@ -152,13 +157,13 @@ fn attributes(
     let Some(value) = fields.get("attributes") else {
         return attributes;
     };
-    let Kind::Map(entries) = &value.node.kind else {
+    let NodeKind::Map(entries) = &value.node.kind else {
         let expected = "a map of names to sources, for example { project: { segment: 2 } }";
         reader.refuse_kind(&value, expected);
         return attributes;
     };
     if entries.len() > ATTRIBUTES_MAX {
-        let fault = Fault::new(format!("there are at most {ATTRIBUTES_MAX} attributes"));
+        let fault = ConfigFault::new(format!("there are at most {ATTRIBUTES_MAX} attributes"));
         reader.error(value.key_spot(), fault);
         return attributes;
     }
@@ -167,7 +172,7 @@ fn attributes(
         let found = sources.all(reader, &child, &entry.key.text, Trust::Anyone);
         match attribute_name(&entry.key.text) {
             Ok(name) if attributes.iter().any(|(other, _)| *other == name) => {
-                let fault = Fault::new(format!("the attribute `{name}` is there already"));
+                let fault = ConfigFault::new(format!("the attribute `{name}` is there already"));
                 let help = format!("`client.{name}` fills it; write one of the two");
                 reader.error(child.key_spot(), fault.help(help));
             }

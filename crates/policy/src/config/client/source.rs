@@ -1,12 +1,12 @@
 //! Where an identity comes from: a source, or a list of them.
 
 use super::table::{SEGMENTS_MAX, SOURCE, SOURCES_MAX};
-use crate::client::{Source, Trust};
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::client::{IdentitySource, Trust};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::scalar::{header_name, token, whole};
-use crate::config::syntax::{Kind, Place};
-use crate::config::table::Fields;
+use crate::config::syntax::{NodeKind, TextSpan};
+use crate::config::table::FieldReader;
 use crate::config::words::TRUST;
 use crate::matching::is_secret_name;
 
@@ -18,21 +18,21 @@ const CREDENTIALS: [&str; 8] = [
 
 /// Reads sources, and remembers which of them need a token.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(super) struct IdentitySources {
     /// Where claims are asked for.
-    pub(super) claims: Vec<(Place, String)>,
+    pub(super) claims: Vec<(TextSpan, String)>,
 }
 
-impl Sources {
+impl IdentitySources {
     /// Reads the sources of the field `name`. `trust` is whose word a header is unless it says so
     /// itself.
     pub(super) fn of(
         &mut self,
-        reader: &mut Reader<'_>,
-        fields: &Fields<'_>,
+        reader: &mut ConfigReader<'_>,
+        fields: &FieldReader<'_>,
         name: &str,
         trust: Trust,
-    ) -> Vec<Source> {
+    ) -> Vec<IdentitySource> {
         match fields.get(name) {
             Some(value) => self.all(reader, &value, name, trust),
             None => Vec::new(),
@@ -42,14 +42,15 @@ impl Sources {
     /// Reads one source or a list of them, for what is called `name`.
     pub(super) fn all(
         &mut self,
-        reader: &mut Reader<'_>,
-        value: &Value<'_>,
+        reader: &mut ConfigReader<'_>,
+        value: &ConfigValue<'_>,
         name: &str,
         trust: Trust,
-    ) -> Vec<Source> {
+    ) -> Vec<IdentitySource> {
         let items = reader.one_or_many(value);
         if items.len() > SOURCES_MAX {
-            let fault = Fault::new(format!("there are at most {SOURCES_MAX} sources in a list"));
+            let fault =
+                ConfigFault::new(format!("there are at most {SOURCES_MAX} sources in a list"));
             reader.error(value.key_spot(), fault);
             return Vec::new();
         }
@@ -58,7 +59,7 @@ impl Sources {
             let Some(source) = one(reader, item, trust) else {
                 continue;
             };
-            if let Source::Claim(_) = source {
+            if let IdentitySource::Claim(_) = source {
                 self.claims.push(item.spot());
             }
             warn_if_seen(reader, item, name, &source);
@@ -69,9 +70,16 @@ impl Sources {
 }
 
 /// Reads one source.
-fn one(reader: &mut Reader<'_>, value: &Value<'_>, trust: Trust) -> Option<Source> {
-    if let Kind::Text(text) = &value.node.kind {
-        let fault = Fault::new(format!("{} does not say where to look", Fault::quote(text)));
+fn one(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    trust: Trust,
+) -> Option<IdentitySource> {
+    if let NodeKind::Text(text) = &value.node.kind {
+        let fault = ConfigFault::new(format!(
+            "{} does not say where to look",
+            ConfigFault::quote(text)
+        ));
         let help = format!(
             "write {{ header: {text} }}, or cookie, query, segment or claim in place of header"
         );
@@ -81,7 +89,7 @@ fn one(reader: &mut Reader<'_>, value: &Value<'_>, trust: Trust) -> Option<Sourc
     let fields = reader.fields(value, &SOURCE)?;
     let written = reader.setting(&fields, "trust", |word| TRUST.parse(word));
     if let (Some(value), None) = (fields.get("trust"), fields.get("header")) {
-        let fault = Fault::new("`trust` says whose word a header is, and this is no header");
+        let fault = ConfigFault::new("`trust` says whose word a header is, and this is no header");
         reader.error(value.key_spot(), fault.help("remove it"));
     }
     let header = reader.setting(&fields, "header", header_name);
@@ -90,40 +98,50 @@ fn one(reader: &mut Reader<'_>, value: &Value<'_>, trust: Trust) -> Option<Sourc
     let claim = reader.setting(&fields, "claim", |text| named("a claim", text));
     let segment = reader.setting(&fields, "segment", |text| whole(text, &(1..=SEGMENTS_MAX)));
     let segment = segment.and_then(|nth| usize::try_from(nth).ok());
-    let header = header.map(|name| Source::Header {
+    let header = header.map(|name| IdentitySource::Header {
         name,
         trust: written.unwrap_or(trust),
     });
     header
-        .or(cookie.map(Source::Cookie))
-        .or(query.map(Source::Query))
-        .or(segment.map(Source::Segment))
-        .or(claim.map(Source::Claim))
+        .or(cookie.map(IdentitySource::Cookie))
+        .or(query.map(IdentitySource::Query))
+        .or(segment.map(IdentitySource::Segment))
+        .or(claim.map(IdentitySource::Claim))
 }
 
 /// Reads the name of a cookie, which has a case.
-pub(super) fn cookie_name(text: &str) -> Result<String, Fault> {
+pub(super) fn cookie_name(text: &str) -> Result<String, ConfigFault> {
     token(text).ok_or_else(|| {
-        let message = format!("{} cannot be the name of a cookie", Fault::quote(text));
-        Fault::new(message).help("for example `sid`")
+        let message = format!(
+            "{} cannot be the name of a cookie",
+            ConfigFault::quote(text)
+        );
+        ConfigFault::new(message).help("for example `sid`")
     })
 }
 
 /// Reads a name that may be almost anything.
-fn named(what: &str, text: &str) -> Result<String, Fault> {
+fn named(what: &str, text: &str) -> Result<String, ConfigFault> {
     let is_name = !text.is_empty() && text.len() <= 256 && !text.chars().any(char::is_control);
     if is_name {
         Ok(text.to_owned())
     } else {
-        let message = format!("{} cannot be the name of {what}", Fault::quote(text));
-        Err(Fault::new(message).help("use 1 to 256 visible characters"))
+        let message = format!("{} cannot be the name of {what}", ConfigFault::quote(text));
+        Err(ConfigFault::new(message).help("use 1 to 256 visible characters"))
     }
 }
 
 /// Warns where a credential would be shown: what is called by a name that does not tell stands in
 /// keys and logs as it is.
-fn warn_if_seen(reader: &mut Reader<'_>, value: &Value<'_>, name: &str, source: &Source) {
-    let (Source::Header { name: from, .. } | Source::Cookie(from) | Source::Query(from)) = source
+fn warn_if_seen(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    name: &str,
+    source: &IdentitySource,
+) {
+    let (IdentitySource::Header { name: from, .. }
+    | IdentitySource::Cookie(from)
+    | IdentitySource::Query(from)) = source
     else {
         return;
     };
@@ -135,9 +153,9 @@ fn warn_if_seen(reader: &mut Reader<'_>, value: &Value<'_>, name: &str, source: 
     if !is_credential || is_secret_name(name) {
         return;
     }
-    let fault = Fault::new(format!(
+    let fault = ConfigFault::new(format!(
         "{source} carries a secret, and {} would show it in keys and logs",
-        Fault::quote(name)
+        ConfigFault::quote(name)
     ));
     let help = "take it as `api_key`, as `token`, or as an attribute with `token` in its name: \
                 those are kept as a hash";

@@ -1,12 +1,12 @@
 //! Every field of `client`.
 
 use crate::config::fields::{TEXTS, optional, required};
+use crate::config::table::FieldTable;
 use crate::config::table::Shape::{self, Either, List, Map, Named, Text, Whole, Word};
-use crate::config::table::Table;
 use crate::config::words::{ADDRESS, JWT_ALGORITHM, TRUST, VERIFIED_BY};
 
 /// `client`.
-pub(in crate::config) static CLIENT: Table = Table {
+pub(in crate::config) static CLIENT: FieldTable = FieldTable {
     what: "`client`",
     fields: &[
         optional(
@@ -71,7 +71,7 @@ pub(in crate::config) const COST_MAX: u64 = 1_000_000_000;
 const SOURCES: Shape = Either(&[Map(&SOURCE), List(&Map(&SOURCE))]);
 
 /// Where an identity comes from.
-pub(in crate::config) static SOURCE: Table = Table {
+pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     what: "source",
     fields: &[
         optional("header", Text("X-User-Id"), "A header."),
@@ -97,7 +97,7 @@ pub(in crate::config) static SOURCE: Table = Table {
 };
 
 /// `client.cost`.
-pub(in crate::config) static COST: Table = Table {
+pub(in crate::config) static COST: FieldTable = FieldTable {
     what: "`cost`",
     fields: &[
         required("header", Text("X-Cost"), "The header that says it."),
@@ -116,7 +116,7 @@ pub(in crate::config) static COST: Table = Table {
 };
 
 /// `client.jwt`.
-pub(in crate::config) static JWT: Table = Table {
+pub(in crate::config) static JWT: FieldTable = FieldTable {
     what: "`jwt`",
     fields: &[
         optional(

@@ -1,19 +1,19 @@
 //! Identities that limits ask for and that nothing in `client` tells.
 
 use crate::client::Client;
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::key;
-use crate::config::reader::{Reader, Value};
-use crate::config::syntax::Kind;
+use crate::config::reader::{ConfigReader, ConfigValue};
+use crate::config::syntax::NodeKind;
 use crate::limit::KeyPart;
 
 /// Warns where a limit counts by an identity that `client` has no source for, though it has some for
 /// others. Where it has none at all, the identities come with the questions: then all is well. But where
 /// limits are rules of `FluxGate`, whoever wrote them counts on headers that are read there.
 pub(in crate::config) fn warn_about_unsourced(
-    reader: &mut Reader<'_>,
-    policies: &Value<'_>,
-    guards: Option<&Value<'_>>,
+    reader: &mut ConfigReader<'_>,
+    policies: &ConfigValue<'_>,
+    guards: Option<&ConfigValue<'_>>,
     client: &Client,
     has_fluxgate: bool,
 ) {
@@ -36,7 +36,10 @@ pub(in crate::config) fn warn_about_unsourced(
 }
 
 /// What guards look up, and what limits count by.
-fn looked_at<'v>(policies: &Value<'v>, guards: Option<&Value<'v>>) -> Vec<Value<'v>> {
+fn looked_at<'v>(
+    policies: &ConfigValue<'v>,
+    guards: Option<&ConfigValue<'v>>,
+) -> Vec<ConfigValue<'v>> {
     let mut parts = Vec::new();
     for guard in guards.into_iter().flat_map(children) {
         parts.extend(field(&guard, "refuse").or_else(|| field(&guard, "exempt")));
@@ -44,7 +47,7 @@ fn looked_at<'v>(policies: &Value<'v>, guards: Option<&Value<'v>>) -> Vec<Value<
     for policy in children(policies) {
         for limit in field(&policy, "limits").iter().flat_map(children) {
             match field(&limit, "key") {
-                Some(value) if matches!(value.node.kind, Kind::List(_)) => {
+                Some(value) if matches!(value.node.kind, NodeKind::List(_)) => {
                     parts.extend(children(&value));
                 }
                 value => parts.extend(value),
@@ -54,7 +57,7 @@ fn looked_at<'v>(policies: &Value<'v>, guards: Option<&Value<'v>>) -> Vec<Value<
     parts
 }
 
-fn warn(reader: &mut Reader<'_>, value: &Value<'_>, part: &KeyPart) {
+fn warn(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, part: &KeyPart) {
     let (what, setting) = match part {
         KeyPart::Attr(name) if name == "consumer" || name == "token" => {
             (name.as_str(), name.clone())
@@ -63,7 +66,7 @@ fn warn(reader: &mut Reader<'_>, value: &Value<'_>, part: &KeyPart) {
         KeyPart::ApiKey => ("API key", "api_key".to_owned()),
         _ => ("user", "user".to_owned()),
     };
-    let fault = Fault::new(format!(
+    let fault = ConfigFault::new(format!(
         "nothing in `client` tells the {what} of a request: only a question to /v1/check can"
     ));
     let help = format!("say where it comes from, for example `client.{setting}: {{ header: … }}`");
@@ -71,8 +74,8 @@ fn warn(reader: &mut Reader<'_>, value: &Value<'_>, part: &KeyPart) {
 }
 
 /// The value under a key of this map.
-pub(super) fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
-    let Kind::Map(entries) = &value.node.kind else {
+pub(super) fn field<'v>(value: &ConfigValue<'v>, name: &str) -> Option<ConfigValue<'v>> {
+    let NodeKind::Map(entries) = &value.node.kind else {
         return None;
     };
     let entry = entries.iter().find(|entry| entry.key.text == name)?;
@@ -80,9 +83,9 @@ pub(super) fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
 }
 
 /// The items of this list.
-pub(super) fn children<'v>(value: &Value<'v>) -> Vec<Value<'v>> {
+pub(super) fn children<'v>(value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
     match &value.node.kind {
-        Kind::List(items) => value.items(items),
+        NodeKind::List(items) => value.items(items),
         _ => Vec::new(),
     }
 }

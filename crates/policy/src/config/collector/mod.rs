@@ -13,60 +13,66 @@ mod redis;
 mod whose;
 
 use super::environment::{Environment, expand};
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::overrides::at;
-use super::reader::Reader;
-use super::syntax::{Kind, Node, Place};
-use whose::{Found, Whose, find};
+use super::reader::ConfigReader;
+use super::syntax::{NodeKind, TextSpan, YamlNode};
+use whose::{CollectorSection, SettingOwner, find};
 
 /// The profile at the top that makes these variables count.
 const PROFILE: &str = "collector";
 
 /// A variable, and all that it says.
-struct Variable {
+struct CollectorVariable {
     name: &'static str,
-    says: &'static [(Whose, &'static [&'static str])],
+    says: &'static [(CollectorSection, &'static [&'static str])],
 }
 
-const VARIABLES: [Variable; 7] = [
+const VARIABLES: [CollectorVariable; 7] = [
     variable(
         "REDIS_DISABLED_PROJECT_SET",
-        &[(Whose::Projects, &["redis", "set"])],
+        &[(CollectorSection::Projects, &["redis", "set"])],
     ),
     variable(
         "BLOCKED_PROJECTS_UPDATE_PERIOD",
-        &[(Whose::Projects, &["refresh"])],
+        &[(CollectorSection::Projects, &["refresh"])],
     ),
     variable(
         "REDIS_BLACKLIST_IP_SET",
-        &[(Whose::Blacklist, &["redis", "set"])],
+        &[(CollectorSection::Blacklist, &["redis", "set"])],
     ),
     // There, who is banned is found out and read in the same step.
     variable(
         "BLACKLIST_UPDATE_PERIOD",
         &[
-            (Whose::Blacklist, &["refresh"]),
-            (Whose::Counts, &["period"]),
+            (CollectorSection::Blacklist, &["refresh"]),
+            (CollectorSection::Counts, &["period"]),
         ],
     ),
-    variable("BLACKLIST_THRESHOLD", &[(Whose::Counts, &["threshold"])]),
-    variable("REDIS_ALL_IPS_MAP", &[(Whose::Counts, &["maps", "total"])]),
+    variable(
+        "BLACKLIST_THRESHOLD",
+        &[(CollectorSection::Counts, &["threshold"])],
+    ),
+    variable(
+        "REDIS_ALL_IPS_MAP",
+        &[(CollectorSection::Counts, &["maps", "total"])],
+    ),
     variable(
         "REDIS_CURRENT_PERIOD_MAP",
-        &[(Whose::Counts, &["maps", "period"])],
+        &[(CollectorSection::Counts, &["maps", "period"])],
     ),
 ];
 
 const fn variable(
     name: &'static str,
-    says: &'static [(Whose, &'static [&'static str])],
-) -> Variable {
-    Variable { name, says }
+    says: &'static [(CollectorSection, &'static [&'static str])],
+) -> CollectorVariable {
+    CollectorVariable { name, says }
 }
 
 /// Puts what these variables say into the tree, where it is the collector's. What a variable of our
 /// own has said stays, so it is to be put there before.
-pub(super) fn apply(reader: &mut Reader<'_>, root: &mut Node) {
+pub(super) fn apply(reader: &mut ConfigReader<'_>, root: &mut YamlNode) {
     let environment = reader.environment();
     let profile = root.get("respond").and_then(|it| it.get("profile"));
     let profile = profile.map(|it| text(it, environment));
@@ -80,18 +86,20 @@ pub(super) fn apply(reader: &mut Reader<'_>, root: &mut Node) {
         let mut heard = false;
         for (whose, path) in variable.says {
             match find(root, *whose, variable.name, environment) {
-                Found::One(node) => put(node, path, &said, Place::Variable(variable.name)),
-                Found::Named => {}
-                Found::None => continue,
-                Found::Several(names) => {
-                    let spot = (Place::Variable(variable.name), "guards".to_owned());
+                SettingOwner::One(node) => {
+                    put(node, path, &said, TextSpan::Variable(variable.name))
+                }
+                SettingOwner::Named => {}
+                SettingOwner::None => continue,
+                SettingOwner::Several(names) => {
+                    let spot = (TextSpan::Variable(variable.name), "guards".to_owned());
                     reader.error(spot, several(variable.name, path, &names));
                 }
             }
             heard = true;
         }
         if !heard {
-            let spot = (Place::Variable(variable.name), String::new());
+            let spot = (TextSpan::Variable(variable.name), String::new());
             reader.warn(spot, unheard(variable.says));
         }
     }
@@ -99,15 +107,15 @@ pub(super) fn apply(reader: &mut Reader<'_>, root: &mut Node) {
 }
 
 /// Puts a value below a node, and what is missing on the way there.
-fn put(node: &mut Node, path: &[&'static str], said: &str, place: Place) {
+fn put(node: &mut YamlNode, path: &[&'static str], said: &str, place: TextSpan) {
     let Some((first, rest)) = path.split_first() else {
         *node = scalar(said, place);
         return;
     };
     // What is of another kind is reported when it is read.
-    if let Kind::Map(fields) = &mut node.kind {
+    if let NodeKind::Map(fields) = &mut node.kind {
         put(
-            at(fields, first, place, Kind::Map(Vec::new())),
+            at(fields, first, place, NodeKind::Map(Vec::new())),
             rest,
             said,
             place,
@@ -115,10 +123,10 @@ fn put(node: &mut Node, path: &[&'static str], said: &str, place: Place) {
     }
 }
 
-fn scalar(text: &str, place: Place) -> Node {
-    Node {
+fn scalar(text: &str, place: TextSpan) -> YamlNode {
+    YamlNode {
         place,
-        kind: Kind::Text(text.to_owned()),
+        kind: NodeKind::Text(text.to_owned()),
     }
 }
 
@@ -131,30 +139,30 @@ fn said(name: &str, environment: &dyn Environment) -> Option<String> {
 
 /// A text with its variables replaced as far as that can be done: whoever reads it says what is
 /// wrong with it.
-fn text(node: &Node, environment: &dyn Environment) -> String {
+fn text(node: &YamlNode, environment: &dyn Environment) -> String {
     let text = node.as_text().unwrap_or_default();
     match node.place {
-        Place::Variable(_) => text.to_owned(),
-        Place::File { .. } => expand(text, environment).unwrap_or_else(|_| text.to_owned()),
+        TextSpan::Variable(_) => text.to_owned(),
+        TextSpan::File { .. } => expand(text, environment).unwrap_or_else(|_| text.to_owned()),
     }
 }
 
-fn several(variable: &str, path: &[&str], names: &[String]) -> Fault {
-    let names: Vec<String> = names.iter().map(|name| Fault::quote(name)).collect();
+fn several(variable: &str, path: &[&str], names: &[String]) -> ConfigFault {
+    let names: Vec<String> = names.iter().map(|name| ConfigFault::quote(name)).collect();
     let message = format!("it could be for any of the guards {}", names.join(", "));
     let setting = path.last().copied().unwrap_or_default();
-    Fault::new(message).help(format!(
+    ConfigFault::new(message).help(format!(
         "write `{setting}: ${{{variable}}}` at the one that is meant"
     ))
 }
 
-fn unheard(says: &[(Whose, &[&str])]) -> Fault {
+fn unheard(says: &[(CollectorSection, &[&str])]) -> ConfigFault {
     let (why, help) = match says.first() {
-        Some((Whose::Projects, _)) => (
+        Some((CollectorSection::Projects, _)) => (
             "no guard blocks anybody by a set in Redis",
             "add one: `{ name: projects, refuse: attr:project, redis: { set: DisabledProjectsSet } }`",
         ),
-        Some((Whose::Blacklist, _)) => (
+        Some((CollectorSection::Blacklist, _)) => (
             "no guard refuses addresses by a set in Redis",
             "add one: `{ name: blacklist, refuse: ip, redis: { set: BlacklistIPsSet } }`",
         ),
@@ -163,5 +171,5 @@ fn unheard(says: &[(Whose, &[&str])]) -> Fault {
             "add `addresses`, or unset it",
         ),
     };
-    Fault::new(format!("this has no effect: {why}")).help(help)
+    ConfigFault::new(format!("this has no effect: {why}")).help(help)
 }

@@ -2,11 +2,11 @@
 
 use super::text;
 use crate::config::environment::Environment;
-use crate::config::syntax::{Kind, Node};
+use crate::config::syntax::{NodeKind, YamlNode};
 
 /// What has a setting.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum CollectorSection {
     /// The guard that keeps blocked projects out.
     Projects,
     /// The guard that keeps addresses out.
@@ -16,8 +16,8 @@ pub(super) enum Whose {
 }
 
 /// What was found to have a setting.
-pub(super) enum Found<'a> {
-    One(&'a mut Node),
+pub(super) enum SettingOwner<'a> {
+    One(&'a mut YamlNode),
     None,
     /// The file names the variable itself, and so has said whose it is.
     Named,
@@ -26,62 +26,63 @@ pub(super) enum Found<'a> {
 }
 
 pub(super) fn find<'a>(
-    root: &'a mut Node,
-    whose: Whose,
+    root: &'a mut YamlNode,
+    whose: CollectorSection,
     variable: &str,
     environment: &dyn Environment,
-) -> Found<'a> {
-    if whose == Whose::Counts {
-        let is_map = |node: &&mut Node| matches!(node.kind, Kind::Map(_));
+) -> SettingOwner<'a> {
+    if whose == CollectorSection::Counts {
+        let is_map = |node: &&mut YamlNode| matches!(node.kind, NodeKind::Map(_));
         let counts = section(root, "addresses").filter(is_map);
-        return counts.map_or(Found::None, Found::One);
+        return counts.map_or(SettingOwner::None, SettingOwner::One);
     }
     let banning = root.get("addresses").and_then(|it| it.get("ban"));
     let banning = banning.and_then(|it| it.get("guard"));
     let banning = banning.map(|it| text(it, environment));
-    let name = |guard: &Node| guard.get("name").map(|it| text(it, environment));
-    let is_meant = |guard: &Node| match (whose, &banning) {
-        (Whose::Blacklist, Some(banning)) => name(guard).as_deref() == Some(banning),
+    let name = |guard: &YamlNode| guard.get("name").map(|it| text(it, environment));
+    let is_meant = |guard: &YamlNode| match (whose, &banning) {
+        (CollectorSection::Blacklist, Some(banning)) => name(guard).as_deref() == Some(banning),
         _ => is_candidate(guard, whose, environment),
     };
-    let meant: Vec<&Node> = guards(root).iter().filter(|it| is_meant(it)).collect();
+    let meant: Vec<&YamlNode> = guards(root).iter().filter(|it| is_meant(it)).collect();
     let mention = format!("${{{variable}");
     if meant.iter().any(|guard| mentions(guard, &mention)) {
-        return Found::Named;
+        return SettingOwner::Named;
     }
     if meant.len() > 1 {
-        return Found::Several(meant.into_iter().filter_map(name).collect());
+        return SettingOwner::Several(meant.into_iter().filter_map(name).collect());
     }
-    let Some(Kind::List(guards)) = section(root, "guards").map(|it| &mut it.kind) else {
-        return Found::None;
+    let Some(NodeKind::List(guards)) = section(root, "guards").map(|it| &mut it.kind) else {
+        return SettingOwner::None;
     };
     let found = guards.iter_mut().find(|it| is_meant(it));
-    found.map_or(Found::None, Found::One)
+    found.map_or(SettingOwner::None, SettingOwner::One)
 }
 
 /// Whether a guard refuses by a set in Redis: addresses, or whoever else is blocked.
-fn is_candidate(guard: &Node, whose: Whose, environment: &dyn Environment) -> bool {
+fn is_candidate(guard: &YamlNode, whose: CollectorSection, environment: &dyn Environment) -> bool {
     let (Some(subject), Some(_)) = (guard.get("refuse"), guard.get("redis")) else {
         return false;
     };
     let reason = guard.get("reason").map(|it| text(it, environment));
     match (text(subject, environment).trim(), whose) {
-        ("ip", whose) => whose == Whose::Blacklist,
+        ("ip", whose) => whose == CollectorSection::Blacklist,
         (_, whose) => {
-            whose == Whose::Projects && reason.is_none_or(|reason| reason.trim() == "blocked")
+            whose == CollectorSection::Projects
+                && reason.is_none_or(|reason| reason.trim() == "blocked")
         }
     }
 }
 
-pub(super) fn guards(root: &Node) -> &[Node] {
+pub(super) fn guards(root: &YamlNode) -> &[YamlNode] {
     match root.get("guards").map(|it| &it.kind) {
-        Some(Kind::List(guards)) => guards,
+        Some(NodeKind::List(guards)) => guards,
         _ => &[],
     }
 }
 
-fn section<'a>(root: &'a mut Node, name: &str) -> Option<&'a mut Node> {
-    let Kind::Map(sections) = &mut root.kind else {
+fn section<'a>(root: &'a mut YamlNode, name: &str) -> Option<&'a mut YamlNode> {
+    let NodeKind::Map(sections) = &mut root.kind else {
         return None;
     };
     let mut sections = sections.iter_mut();
@@ -90,11 +91,11 @@ fn section<'a>(root: &'a mut Node, name: &str) -> Option<&'a mut Node> {
 }
 
 /// Whether any text in here has this in it.
-fn mentions(node: &Node, what: &str) -> bool {
+fn mentions(node: &YamlNode, what: &str) -> bool {
     match &node.kind {
-        Kind::Text(text) => text.contains(what),
-        Kind::List(items) => items.iter().any(|item| mentions(item, what)),
-        Kind::Map(entries) => entries.iter().any(|entry| mentions(&entry.value, what)),
-        Kind::Null | Kind::Broken => false,
+        NodeKind::Text(text) => text.contains(what),
+        NodeKind::List(items) => items.iter().any(|item| mentions(item, what)),
+        NodeKind::Map(entries) => entries.iter().any(|entry| mentions(&entry.value, what)),
+        NodeKind::Null | NodeKind::Broken => false,
     }
 }

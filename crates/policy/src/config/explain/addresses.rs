@@ -1,13 +1,13 @@
 //! Counting addresses, and alerts, in plain words.
 
 use super::words::{list, time};
-use crate::addresses::{Addresses, Ban};
+use crate::addresses::{AddressLimits, BanRule};
 use crate::alerts::Alerts;
 use crate::guard::Guards;
 
 /// What is counted, and who is banned.
-pub(super) fn counting(counted: &Addresses, guards: &Guards, ipv6_prefix: u8) -> String {
-    let Addresses {
+pub(super) fn counting(counted: &AddressLimits, guards: &Guards, ipv6_prefix: u8) -> String {
+    let AddressLimits {
         period_map,
         total_map,
         max_addresses,
@@ -29,7 +29,7 @@ pub(super) fn counting(counted: &Addresses, guards: &Guards, ipv6_prefix: u8) ->
     lines.push(format!(
         "Each counts up to {max_addresses} addresses by themselves, and all others as one."
     ));
-    let is_off = |ban: &Ban| guards.iter().any(|it| it.name == ban.guard && !it.enabled);
+    let is_off = |ban: &BanRule| guards.iter().any(|it| it.name == ban.guard && !it.enabled);
     lines.push(match &counted.ban {
         Some(ban) if is_off(ban) => format!(
             "Nobody is kept out, however often they ask: guard `{}` is disabled.",

@@ -1,14 +1,14 @@
 //! How much a band lets through, on average, at once, and at worst.
 
 use super::words::{any, per, period};
-use crate::limit::{Band, Charge};
+use crate::limit::{Band, ChargeTime};
 use crate::plan::LABEL;
 use tidegate_core::quota::WINDOW_PARTS;
 use tidegate_core::{Algorithm, Align, Quota};
 
 /// One sentence for a band. What is charged always may be over by any cost, so that there is no
 /// worst case to tell.
-pub(super) fn explain(band: &Band, charge: Charge) -> String {
+pub(super) fn explain(band: &Band, charge: ChargeTime) -> String {
     let quota = &band.quota;
     let label = match band.label.as_ref().filter(|label| *label != LABEL) {
         Some(label) => format!("Band `{label}`: "),
@@ -17,7 +17,7 @@ pub(super) fn explain(band: &Band, charge: Charge) -> String {
     if quota.amount() == 0 {
         return format!("{label}Nothing passes at all.");
     }
-    if charge == Charge::Always {
+    if charge == ChargeTime::Always {
         return format!("{label}{}.", how_much(quota));
     }
     format!("{label}{}; {}.", how_much(quota), at_worst(quota))

@@ -3,7 +3,7 @@
 use super::subject;
 use super::words::list;
 use crate::client::jwt::{Jwt, Proof, TokenPlace};
-use crate::client::{AddressHeader, Client, Source, Trust};
+use crate::client::{AddressHeader, Client, IdentitySource, Trust};
 use crate::limit::KeyPart;
 
 /// Who asks, in plain words.
@@ -51,14 +51,14 @@ fn address(client: &Client) -> String {
 }
 
 /// "The user is …", if it comes from anywhere.
-fn identity(what: &str, sources: &[Source]) -> Option<String> {
+fn identity(what: &str, sources: &[IdentitySource]) -> Option<String> {
     let sources: Vec<String> = sources.iter().map(source).collect();
     (!sources.is_empty()).then(|| format!("The {what} is {}.", sources.join(", else ")))
 }
 
-fn source(source: &Source) -> String {
+fn source(source: &IdentitySource) -> String {
     match source {
-        Source::Header {
+        IdentitySource::Header {
             trust: Trust::Proxies,
             ..
         } => format!("{source} (from trusted proxies only)"),

@@ -2,24 +2,24 @@
 
 use super::subject::noun;
 use super::words::time;
-use crate::guard::{Effect, Guard, Origin};
+use crate::guard::{Guard, GuardEffect, ListOrigin};
 use tidegate_core::Mode;
 
 /// What a guard does, in plain words.
 pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
     let subject = noun(&guard.subject, ipv6_prefix);
     let does = match (guard.effect, guard.mode) {
-        (Effect::Refuse, Mode::Enforce) => format!(
+        (GuardEffect::Refuse, Mode::Enforce) => format!(
             "refuses every request whose {subject} is listed, before any limit is asked, as `{}`",
             guard.reason.as_str()
         ),
-        (Effect::Refuse, Mode::Shadow) => {
+        (GuardEffect::Refuse, Mode::Shadow) => {
             format!("counts requests whose {subject} is listed, and refuses none")
         }
-        (Effect::Exempt, Mode::Enforce) => {
+        (GuardEffect::Exempt, Mode::Enforce) => {
             format!("lets every request pass whose {subject} is listed; nothing else is asked")
         }
-        (Effect::Exempt, Mode::Shadow) => {
+        (GuardEffect::Exempt, Mode::Shadow) => {
             format!("counts requests whose {subject} is listed, and exempts none")
         }
     };
@@ -41,13 +41,13 @@ pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
 /// "The list is …"
 fn list(guard: &Guard) -> String {
     let from = match &guard.origin {
-        Origin::List(members) => {
+        ListOrigin::List(members) => {
             let plural = if members.len() == 1 { "" } else { "s" };
             return format!("The list is written here: {} value{plural}.", members.len());
         }
-        Origin::File(path) => format!("the file {path}"),
-        Origin::Redis { set, at: None } => format!("the set `{set}` in the store's Redis"),
-        Origin::Redis { set, at: Some(at) } => format!("the set `{set}` in {at}"),
+        ListOrigin::File(path) => format!("the file {path}"),
+        ListOrigin::Redis { set, at: None } => format!("the set `{set}` in the store's Redis"),
+        ListOrigin::Redis { set, at: Some(at) } => format!("the set `{set}` in {at}"),
     };
     if !guard.enabled {
         return format!("The list is {from}, which is not read meanwhile.");

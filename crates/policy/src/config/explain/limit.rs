@@ -2,7 +2,7 @@
 
 use super::{band, client, plan, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
-use crate::limit::{Charge, Limit, OnFailure, Policy};
+use crate::limit::{ChargeTime, Limit, OnFailure, Policy};
 use tidegate_core::{Algorithm, Mode, OnChange};
 
 /// One limit in plain words.
@@ -69,15 +69,15 @@ fn charge(limit: &Limit) -> Option<String> {
     let overdraft = limit.bands.iter().map(|band| band.quota.overdraft()).max();
     let overdraft = overdraft.unwrap_or(0);
     let what = match limit.charge {
-        Charge::IfFits => {
+        ChargeTime::IfFits => {
             return (overdraft > 0).then(|| {
                 format!(
                     "What is used over a reservation is charged, down to {overdraft} below empty."
                 )
             });
         }
-        Charge::Always => "A cost that does not fit is charged all the same",
-        Charge::EvenIfRefused => {
+        ChargeTime::Always => "A cost that does not fit is charged all the same",
+        ChargeTime::EvenIfRefused => {
             "A request that states its cost and does not fit is refused and charged all the same"
         }
     };

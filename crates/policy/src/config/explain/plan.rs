@@ -3,15 +3,15 @@
 use super::{band, subject, words};
 use crate::config::Config;
 use crate::limit::Limit;
-use crate::plan::{Of, Origin, PlanSource, Unknown, Unset};
+use crate::plan::{PlanOrigin, PlanSource, RateOwner, Unknown, Unset};
 use crate::source::ShelfPlace;
 
 /// Where plans come from, and what those have of whom they say nothing.
 pub(super) fn source(source: &PlanSource) -> String {
     let origin = match &source.origin {
-        Origin::File(path) => format!("the file `{path}`"),
-        Origin::Http { url, .. } => format!("`{url}`"),
-        Origin::MongoDb {
+        PlanOrigin::File(path) => format!("the file `{path}`"),
+        PlanOrigin::Http { url, .. } => format!("`{url}`"),
+        PlanOrigin::MongoDb {
             database,
             collections,
             ..
@@ -19,7 +19,7 @@ pub(super) fn source(source: &PlanSource) -> String {
             "the collections `{}`, `{}` and `{}` of the database `{database}` in MongoDB",
             collections.plans, collections.groups, collections.subjects
         ),
-        Origin::Shelf(shelf) => match &shelf.place {
+        PlanOrigin::Shelf(shelf) => match &shelf.place {
             ShelfPlace::Redis { key, .. } => format!("the hash `{key}` of Redis"),
             ShelfPlace::Etcd(etcd) => format!("the keys below `{}` of etcd", etcd.prefix),
             ShelfPlace::MongoDb(there) => format!(
@@ -27,8 +27,8 @@ pub(super) fn source(source: &PlanSource) -> String {
                 there.collection, there.database
             ),
         },
-        Origin::Inline(_) => "the configuration itself".to_owned(),
-        Origin::Program => "the program itself".to_owned(),
+        PlanOrigin::Inline(_) => "the configuration itself".to_owned(),
+        PlanOrigin::Program => "the program itself".to_owned(),
     };
     let unset = match source.unset {
         Unset::Unlimited => "is not limited".to_owned(),
@@ -58,8 +58,8 @@ pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
     let name = source.map_or("", |source| source.name.as_str());
     let whose = subject::noun(&plan.subject, config.client.ipv6_prefix);
     let what = match plan.of {
-        Of::Subject => format!("How much: as the plans `{name}` say for the {whose}."),
-        Of::Group => {
+        RateOwner::Subject => format!("How much: as the plans `{name}` say for the {whose}."),
+        RateOwner::Group => {
             format!(
                 "How much: the quota, as the plans `{name}` say it, of the group that the {whose} belongs to."
             )

@@ -1,8 +1,8 @@
 //! What a Redis store means: where keys are, what they are called, what a request costs.
 
 use super::words::{self, list};
-use crate::config::{Config, Layout, RedisMode, RedisSettings};
-use crate::group::{Group, Tag, subject_of};
+use crate::config::{Config, LayoutWord, RedisMode, RedisSettings};
+use crate::group::{SlotGroup, SlotTag, subject_of};
 use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::template::{KeyOf, band_name, push_key};
 use std::time::Duration;
@@ -72,10 +72,10 @@ pub(super) fn store(config: &Config, redis: &RedisSettings) -> String {
 fn layout(redis: &RedisSettings) -> String {
     let prefix = &redis.prefix;
     match redis.layout {
-        Layout::Packed => {
+        LayoutWord::Packed => {
             format!("Keys begin with `{prefix}`; one holds all bands of a limit for one subject.")
         }
-        Layout::Open => format!(
+        LayoutWord::Open => format!(
             "Keys are named by templates, one for each band; what has no open form is packed under `{prefix}`."
         ),
     }
@@ -119,7 +119,7 @@ pub(super) fn cost(redis: &RedisSettings, policy: &Policy) -> String {
     )
 }
 
-fn names(policy: &Policy, group: &Group) -> String {
+fn names(policy: &Policy, group: &SlotGroup) -> String {
     let limits = group.limits.iter();
     let names: Vec<String> = limits
         .filter_map(|index| Some(format!("`{}`", policy.limits.get(*index)?.name)))
@@ -128,8 +128,8 @@ fn names(policy: &Policy, group: &Group) -> String {
 }
 
 /// What would make one group of several.
-fn advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
-    let is_open = |group: &Group| {
+fn advice(tag: SlotTag, policy: &Policy, groups: &[SlotGroup]) -> String {
+    let is_open = |group: &SlotGroup| {
         let mut limits = group
             .limits
             .iter()
@@ -156,22 +156,22 @@ fn advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
 }
 
 /// The same where each descriptor may lie in a group of its own.
-fn described_advice(tag: Tag) -> &'static str {
+fn described_advice(tag: SlotTag) -> &'static str {
     match tag {
-        Tag::Subject => {
+        SlotTag::Subject => {
             "To save all but one, write `tag: policy` in `store`: it keeps each policy in one slot, and so on one node."
         }
-        Tag::Policy => "To save a group, use `layout: packed`.",
+        SlotTag::Policy => "To save a group, use `layout: packed`.",
     }
 }
 
 /// The same for policies that are joined, each of which has its own slot where policies do.
-fn joined_advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
-    if tag == Tag::Policy {
+fn joined_advice(tag: SlotTag, policy: &Policy, groups: &[SlotGroup]) -> String {
+    if tag == SlotTag::Policy {
         return "To save all but one, write these limits into one policy: each policy has a slot of its own."
             .to_owned();
     }
-    let by_policy = match policy.groups(Tag::Policy).len() {
+    let by_policy = match policy.groups(SlotTag::Policy).len() {
         fewer if fewer < groups.len() => {
             "; or write `tag: policy` in `store`: it keeps each of these policies in one slot, and so on one node"
         }
@@ -196,8 +196,8 @@ pub(super) fn keys(
     let (policy, name) = (&policy.name, &limit.name);
     let prefix = &redis.prefix;
     let packed = match redis.tag {
-        Tag::Subject => format!("`{prefix}{{{hashed}}}{policy}/{name}`"),
-        Tag::Policy => format!("`{prefix}{{{policy}}}{name}/{hashed}`"),
+        SlotTag::Subject => format!("`{prefix}{{{hashed}}}{policy}/{name}`"),
+        SlotTag::Policy => format!("`{prefix}{{{policy}}}{name}/{hashed}`"),
     };
     let Some(template) = &limit.template else {
         return format!("Key in Redis: {packed}.");

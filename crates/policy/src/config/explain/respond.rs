@@ -2,7 +2,9 @@
 
 use super::words::list;
 use crate::limit::{Limit, Policy};
-use crate::respond::{Dialect, LimitCounts, Names, Reset, Respond, RlsHeaders, XField, XRateLimit};
+use crate::respond::{
+    Dialect, LimitHeaderValue, NameVisibility, ResetFormat, Respond, RlsHeaders, XField, XRateLimit,
+};
 
 /// How a policy answers.
 pub(super) fn answers(policy: &Policy) -> String {
@@ -14,8 +16,8 @@ pub(super) fn answers(policy: &Policy) -> String {
         ", without Retry-After"
     };
     let names = match respond.names {
-        Names::Shown => "",
-        Names::Hidden => " Policies and limits are numbered, not named.",
+        NameVisibility::Shown => "",
+        NameVisibility::Hidden => " Policies and limits are numbered, not named.",
     };
     format!(
         "{} A refusal is {} with {}{retry_after}.{names}",
@@ -68,12 +70,12 @@ fn x_ratelimit(how: &XRateLimit) -> String {
         .fields
         .iter()
         .map(|field| match (field, how.limit, how.reset) {
-            (XField::Limit, LimitCounts::Capacity, _) => "X-RateLimit-Limit (capacity)",
-            (XField::Limit, LimitCounts::PerSecond, _) => "X-RateLimit-Limit (units a second)",
+            (XField::Limit, LimitHeaderValue::Capacity, _) => "X-RateLimit-Limit (capacity)",
+            (XField::Limit, LimitHeaderValue::PerSecond, _) => "X-RateLimit-Limit (units a second)",
             (XField::Remaining, ..) => "X-RateLimit-Remaining",
-            (XField::Reset, _, Reset::Epoch) => "X-RateLimit-Reset (Unix seconds)",
-            (XField::Reset, _, Reset::Delta) => "X-RateLimit-Reset (seconds from now)",
-            (XField::Reset, _, Reset::Rfc3339) => "X-RateLimit-Reset (RFC 3339)",
+            (XField::Reset, _, ResetFormat::Epoch) => "X-RateLimit-Reset (Unix seconds)",
+            (XField::Reset, _, ResetFormat::Delta) => "X-RateLimit-Reset (seconds from now)",
+            (XField::Reset, _, ResetFormat::Rfc3339) => "X-RateLimit-Reset (RFC 3339)",
             (XField::Type, ..) => "X-RateLimit-Type",
         })
         .collect();

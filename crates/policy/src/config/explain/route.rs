@@ -2,7 +2,10 @@
 
 use super::subject;
 use super::words::{self, list};
-use crate::route::{Balance, Carried, HostHeader, Http2, Refund, Rewrite, Route, Scheme, Upstream};
+use crate::route::{
+    Balance, HostHeader, Http2Use, RefundRule, Rewrite, Route, RoutePolicy, Upstream,
+    UpstreamScheme,
+};
 use std::time::Duration;
 
 /// One route in plain words.
@@ -53,11 +56,13 @@ fn upstream(upstream: &Upstream) -> String {
         notes.push(format!("weight {}", upstream.weight));
     }
     match (upstream.scheme, upstream.http2) {
-        (Scheme::Http, _) => {}
-        (Scheme::H2c, _) => notes.push("HTTP/2 without TLS".to_owned()),
-        (Scheme::Https, Http2::Auto) => notes.push("HTTP/2 or HTTP/1.1, as it chooses".to_owned()),
-        (Scheme::Https, Http2::Always) => notes.push("HTTP/2".to_owned()),
-        (Scheme::Https, Http2::Never) => notes.push("HTTP/1.1".to_owned()),
+        (UpstreamScheme::Http, _) => {}
+        (UpstreamScheme::H2c, _) => notes.push("HTTP/2 without TLS".to_owned()),
+        (UpstreamScheme::Https, Http2Use::Auto) => {
+            notes.push("HTTP/2 or HTTP/1.1, as it chooses".to_owned())
+        }
+        (UpstreamScheme::Https, Http2Use::Always) => notes.push("HTTP/2".to_owned()),
+        (UpstreamScheme::Https, Http2Use::Never) => notes.push("HTTP/1.1".to_owned()),
     }
     match notes.as_slice() {
         [] => upstream.to_string(),
@@ -66,7 +71,11 @@ fn upstream(upstream: &Upstream) -> String {
 }
 
 fn tls(route: &Route) -> Option<String> {
-    if route.upstreams.iter().all(|it| it.scheme != Scheme::Https) {
+    if route
+        .upstreams
+        .iter()
+        .all(|it| it.scheme != UpstreamScheme::Https)
+    {
         return None;
     }
     let signed = match route.tls.ca {
@@ -91,13 +100,15 @@ fn limits(route: &Route) -> String {
         return "Is not limited.".to_owned();
     };
     let refund = match route.refund {
-        Refund::Never => "",
-        Refund::Unreached => " A request that never reaches an upstream is given its cost back.",
+        RefundRule::Never => "",
+        RefundRule::Unreached => {
+            " A request that never reaches an upstream is given its cost back."
+        }
     };
     format!("Must pass policy {}.{refund}", name(policy))
 }
 
-fn name(policy: &Carried) -> String {
+fn name(policy: &RoutePolicy) -> String {
     format!("`{}`", policy.name)
 }
 

@@ -1,7 +1,7 @@
 //! Traces, statistics and logs, in plain words.
 
 use super::words::time;
-use crate::statsd::{Format, Protocol, Statsd};
+use crate::statsd::{Format, Statsd, StatsdProtocol};
 use crate::traces::{Logs, Traces};
 
 /// Where spans go. Not what their posts say in their heads: that may be a secret.
@@ -25,8 +25,8 @@ pub(super) fn statsd(statsd: &Statsd) -> String {
         return "Statsd: off.".to_owned();
     }
     let protocol = match statsd.protocol {
-        Protocol::Udp => "UDP",
-        Protocol::Tcp => "TCP",
+        StatsdProtocol::Udp => "UDP",
+        StatsdProtocol::Tcp => "TCP",
     };
     let format = match statsd.format {
         Format::Statsd => "statsd",

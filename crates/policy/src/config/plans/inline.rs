@@ -1,29 +1,29 @@
 //! Plans in the configuration itself.
 
 use super::table::INLINE;
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
-use crate::config::syntax::{Entry, Kind, Node};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
+use crate::config::syntax::{MapEntry, NodeKind, YamlNode};
 use crate::limit::Limit;
-use crate::plan::{Document, InlinePlans, PlanErrors, PlanSource, Table, Unset};
+use crate::plan::{InlinePlans, PlanDocument, PlanErrors, PlanSource, PlanTable, Unset};
 
 /// Reads plans, with the variables in them replaced.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     unset: Unset,
 ) -> Option<InlinePlans> {
     let fields = reader.fields(value, &INLINE)?;
     for field in INLINE.fields {
         let section = fields.get(field.name);
-        if let Some(section) = section.filter(|it| !matches!(it.node.kind, Kind::Map(_))) {
+        if let Some(section) = section.filter(|it| !matches!(it.node.kind, NodeKind::Map(_))) {
             reader.refuse_kind(&section, "a map from ids to rates or settings");
             return None;
         }
     }
     let tree = resolved(reader, value);
     // Subjects may be API keys. Errors name the line, so they need not name the subject.
-    let document = Document::of_tree(&tree, true);
+    let document = PlanDocument::of_tree(&tree, true);
     match document.and_then(|document| document.table(unset)) {
         Ok(table) => Some(InlinePlans::new(table)),
         Err(errors) => {
@@ -35,8 +35,8 @@ pub(super) fn read(
 
 /// Reports each rate of an inline plan that `limit`, which is `value`, cannot count.
 pub(in crate::config) fn check(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     limit: &Limit,
     sources: &[PlanSource],
 ) {
@@ -46,39 +46,39 @@ pub(in crate::config) fn check(
     for (nth, rate) in rates.iter().enumerate() {
         let fits = limit.planned_band(*rate).map(drop);
         if let Err(why) = fits.and_then(|()| limit.planned_block(*rate).map(drop)) {
-            let whose = table.map_or("", |table| Table::whose(table, nth));
-            reader.error(value.spot(), Fault::new(format!("{whose}: {why}")));
+            let whose = table.map_or("", |table| PlanTable::whose(table, nth));
+            reader.error(value.spot(), ConfigFault::new(format!("{whose}: {why}")));
         }
     }
 }
 
 /// The same tree with its variables replaced. A value whose variable is missing has been reported and
 /// counts as absent.
-fn resolved(reader: &mut Reader<'_>, value: &Value<'_>) -> Node {
+fn resolved(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> YamlNode {
     let kind = match &value.node.kind {
-        Kind::Text(_) => reader.text(value).map_or(Kind::Null, Kind::Text),
-        Kind::Map(entries) => {
-            let entries = entries.iter().map(|entry| Entry {
+        NodeKind::Text(_) => reader.text(value).map_or(NodeKind::Null, NodeKind::Text),
+        NodeKind::Map(entries) => {
+            let entries = entries.iter().map(|entry| MapEntry {
                 key: entry.key.clone(),
                 value: resolved(reader, &value.child(&entry.key, &entry.value)),
             });
-            Kind::Map(entries.collect())
+            NodeKind::Map(entries.collect())
         }
         other => other.clone(),
     };
-    Node {
+    YamlNode {
         place: value.node.place,
         kind,
     }
 }
 
-fn refuse(reader: &mut Reader<'_>, value: &Value<'_>, errors: &PlanErrors) {
+fn refuse(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, errors: &PlanErrors) {
     for message in errors.messages() {
-        reader.error(value.spot(), Fault::new(message.clone()));
+        reader.error(value.spot(), ConfigFault::new(message.clone()));
     }
     if let Some(more) = errors.count().checked_sub(errors.messages().len())
         && more > 0
     {
-        reader.error(value.spot(), Fault::new(format!("and {more} more")));
+        reader.error(value.spot(), ConfigFault::new(format!("and {more} more")));
     }
 }

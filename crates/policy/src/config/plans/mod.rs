@@ -14,18 +14,18 @@ pub(super) use table::PLANS;
 
 use self::table::{ETCD, FROM, HTTP, MONGODB, REDIS};
 use super::duration;
-use super::fault::Fault;
-use super::policy::{Names, refuse_too_many};
+use super::fault::ConfigFault;
+use super::policy::{DistinctNames, refuse_too_many};
 use super::rate;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::sources::shelf::{self, DOCUMENTS};
 use super::store::StoreSettings;
-use super::syntax::Kind;
-use super::table::Fields;
+use super::syntax::NodeKind;
+use super::table::FieldReader;
 use crate::limit::{KeyPart, Limit, Policy};
-use crate::plan::{Collections, Origin, PlanSource, Rate, Unknown, Unset};
+use crate::plan::{Collections, PlanOrigin, PlanRate, PlanSource, Unknown, Unset};
 use crate::route::Routes;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -41,13 +41,13 @@ const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::
 
 /// Reads `plans`. `store` is the Redis of those that name none of their own.
 pub(super) fn read_all(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     store: &StoreSettings,
 ) -> Vec<PlanSource> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), SOURCES_MAX);
-    let mut names = Names::new("sources of plans");
+    let mut names = DistinctNames::new("sources of plans");
     let items = items.iter().take(SOURCES_MAX);
     items
         .filter_map(|item| source(reader, item, store, &mut names))
@@ -55,10 +55,10 @@ pub(super) fn read_all(
 }
 
 fn source(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     store: &StoreSettings,
-    names: &mut Names,
+    names: &mut DistinctNames,
 ) -> Option<PlanSource> {
     let fields = reader.fields(value, &PLANS)?;
     let name = fields
@@ -72,13 +72,13 @@ fn source(
         .get("from")
         .and_then(|value| origin(reader, &value, store, unset));
     let usual = match from {
-        Some(Origin::Shelf(_)) => PlanSource::REFRESH_SHELF,
+        Some(PlanOrigin::Shelf(_)) => PlanSource::REFRESH_SHELF,
         _ => PlanSource::REFRESH,
     };
     Some(PlanSource {
         name: name?,
         // What is wrong with it has been said; whoever asks for it by name is to find it.
-        origin: from.unwrap_or(Origin::Program),
+        origin: from.unwrap_or(PlanOrigin::Program),
         refresh: refresh.unwrap_or(usual),
         timeout: timeout.unwrap_or(PlanSource::TIMEOUT),
         unset,
@@ -86,20 +86,20 @@ fn source(
 }
 
 fn origin(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     store: &StoreSettings,
     unset: Unset,
-) -> Option<Origin> {
+) -> Option<PlanOrigin> {
     let fields = reader.fields(value, &FROM)?;
     if let Some(value) = fields.get("inline") {
-        return inline::read(reader, &value, unset).map(Origin::Inline);
+        return inline::read(reader, &value, unset).map(PlanOrigin::Inline);
     }
     if let Some(value) = fields.get("file") {
         let path = reader.parse(&value, |text| {
             not_empty(text, "a path, for example `plans.yaml`")
         });
-        return path.map(Origin::File);
+        return path.map(PlanOrigin::File);
     }
     if let Some(value) = fields.get("http") {
         return http(reader, &value);
@@ -107,31 +107,31 @@ fn origin(
     if let Some(value) = fields.get("redis") {
         let fields = reader.fields(&value, &REDIS)?;
         let shelf = shelf::redis(reader, &fields, store, "tidegate:plans");
-        return shelf.map(Origin::Shelf);
+        return shelf.map(PlanOrigin::Shelf);
     }
     if let Some(value) = fields.get("etcd") {
         let fields = reader.fields(&value, &ETCD)?;
         let shelf = shelf::etcd(reader, &fields, "/tidegate-plans/");
-        return shelf.map(Origin::Shelf);
+        return shelf.map(PlanOrigin::Shelf);
     }
     fields
         .get("mongodb")
         .and_then(|value| mongodb(reader, &value))
 }
 
-fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
-    if let Kind::Text(_) = value.node.kind {
+fn http(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<PlanOrigin> {
+    if let NodeKind::Text(_) = value.node.kind {
         let url = reader.parse(value, http_url)?;
-        return Some(Origin::Http { url, token: None });
+        return Some(PlanOrigin::Http { url, token: None });
     }
     let fields = reader.fields(value, &HTTP)?;
     let url = reader.setting(&fields, "url", http_url);
     let token = secret(reader, &fields, "token", "token_file");
-    Some(Origin::Http { url: url?, token })
+    Some(PlanOrigin::Http { url: url?, token })
 }
 
 /// A URL that plans are fetched from.
-pub(crate) fn http_url(text: &str) -> Result<String, Fault> {
+pub(crate) fn http_url(text: &str) -> Result<String, ConfigFault> {
     let rest = ["https://", "http://"]
         .iter()
         .find_map(|it| text.strip_prefix(it));
@@ -139,15 +139,17 @@ pub(crate) fn http_url(text: &str) -> Result<String, Fault> {
     let help = "for example `https://plans.internal/v1/plans`";
     match host {
         Some(host) if host.contains('@') => {
-            let fault =
-                Fault::new("the URL holds a password, which would be shown wherever the URL is");
+            let fault = ConfigFault::new(
+                "the URL holds a password, which would be shown wherever the URL is",
+            );
             Err(fault.help("use `token` or `token_file`"))
         }
         Some(host) if !host.is_empty() && text.chars().all(|c| c.is_ascii_graphic()) => {
             Ok(text.to_owned())
         }
         _ => {
-            let fault = Fault::new(format!("{} is not a URL of HTTP", Fault::quote(text)));
+            let fault =
+                ConfigFault::new(format!("{} is not a URL of HTTP", ConfigFault::quote(text)));
             Err(fault.help(help))
         }
     }
@@ -167,24 +169,24 @@ const OF_COLLECTIONS: [&str; 10] = [
     "subject_id",
 ];
 
-fn mongodb(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
+fn mongodb(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<PlanOrigin> {
     let fields = reader.fields(value, &MONGODB)?;
     if let Some(said) = fields.get(DOCUMENTS) {
         shelf::nothing_else(reader, &fields, OF_COLLECTIONS);
         let shelf = shelf::mongodb(reader, &fields, &said, "tidegate_plans");
-        return shelf.map(Origin::Shelf);
+        return shelf.map(PlanOrigin::Shelf);
     }
     shelf::nothing_written(reader, &fields);
     let (url, database) = shelf::mongodb_database(reader, &fields);
     let collections = collections(reader, &fields);
-    Some(Origin::MongoDb {
+    Some(PlanOrigin::MongoDb {
         url: url?,
         database: database?,
         collections: Box::new(collections),
     })
 }
 
-fn collections(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Collections {
+fn collections(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Collections {
     let usual = Collections::default();
     let mut name = |field: &str, usual: String| {
         let told = reader.setting(fields, field, |text| not_empty(text, "a name"));
@@ -204,7 +206,7 @@ fn collections(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Collections {
     }
 }
 
-pub(super) fn mongodb_url(url: &Secret) -> Result<(), Fault> {
+pub(super) fn mongodb_url(url: &Secret) -> Result<(), ConfigFault> {
     let schemes = ["mongodb://", "mongodb+srv://"];
     if schemes
         .iter()
@@ -212,36 +214,42 @@ pub(super) fn mongodb_url(url: &Secret) -> Result<(), Fault> {
     {
         return Ok(());
     }
-    let fault = Fault::new("this is not the URL of a MongoDB");
+    let fault = ConfigFault::new("this is not the URL of a MongoDB");
     Err(fault.help("for example `mongodb://127.0.0.1:27017`"))
 }
 
-pub(super) fn not_empty(text: &str, expected: &str) -> Result<String, Fault> {
+pub(super) fn not_empty(text: &str, expected: &str) -> Result<String, ConfigFault> {
     match text {
-        "" => Err(Fault::new(format!(
+        "" => Err(ConfigFault::new(format!(
             "there is nothing here; expected {expected}"
         ))),
         text => Ok(text.to_owned()),
     }
 }
 
-pub(super) fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<Duration, Fault> {
+pub(super) fn within(
+    text: &str,
+    range: &RangeInclusive<Duration>,
+) -> Result<Duration, ConfigFault> {
     let length = Duration::from_micros(duration::parse(text)?);
     if range.contains(&length) {
         return Ok(length);
     }
     let (from, to) = (range.start(), range.end());
-    let fault = Fault::new(format!("{} is too short or too long", Fault::quote(text)));
+    let fault = ConfigFault::new(format!(
+        "{} is too short or too long",
+        ConfigFault::quote(text)
+    ));
     Err(fault.help(format!("expected {from:?} to {}s", to.as_secs())))
 }
 
-fn unset(text: &str) -> Result<Unset, Fault> {
+fn unset(text: &str) -> Result<Unset, ConfigFault> {
     match text {
         "unlimited" => Ok(Unset::Unlimited),
         "refuse" => Ok(Unset::Refuse),
         text => {
             let (amount, period_us, burst) = rate::numbers(text)?;
-            Ok(Unset::Rate(Rate {
+            Ok(Unset::Rate(PlanRate {
                 amount,
                 period_us,
                 burst,
@@ -253,8 +261,8 @@ fn unset(text: &str) -> Result<Unset, Fault> {
 
 /// Warns of sources that no limit asks.
 pub(super) fn warn_about_unused(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     sources: &[PlanSource],
     policies: &[Policy],
 ) {
@@ -270,21 +278,21 @@ pub(super) fn warn_about_unused(
         if !asked.contains(&number) {
             let message = format!(
                 "no limit asks the source of plans {}",
-                Fault::quote(&source.name)
+                ConfigFault::quote(&source.name)
             );
             let help = format!(
                 "write `rate: {{ plan: {}, … }}` in a limit, or remove it",
                 source.name
             );
-            reader.warn(item.spot(), Fault::new(message).help(help));
+            reader.warn(item.spot(), ConfigFault::new(message).help(help));
         }
     }
 }
 
 /// Warns of routes that an inline plan by route does not name, if the limit has no rate for those.
 pub(super) fn warn_about_routes(
-    reader: &mut Reader<'_>,
-    (value, routes): (&Value<'_>, &Routes),
+    reader: &mut ConfigReader<'_>,
+    (value, routes): (&ConfigValue<'_>, &Routes),
     sources: &[PlanSource],
     policies: &[Policy],
 ) {
@@ -300,10 +308,10 @@ pub(super) fn warn_about_routes(
         for (limit, source, then) in asked.filter_map(|it| without_rate(it, &route.id, sources)) {
             let message = format!(
                 "the plans `{source}` do not name route {}, and limit `{limit}` {then}",
-                Fault::quote(&route.id)
+                ConfigFault::quote(&route.id)
             );
             let help = format!("add the route to `subjects` of the plans `{source}`");
-            reader.warn(item.spot(), Fault::new(message).help(help));
+            reader.warn(item.spot(), ConfigFault::new(message).help(help));
         }
     }
 }

@@ -6,11 +6,11 @@ use crate::config::sources::{
     ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, TLS, TOKEN, TOKEN_FILE, USER,
     WRITABLE,
 };
+use crate::config::table::FieldTable;
 use crate::config::table::Shape::{self, Either, Map, Named, Pairs, Text};
-use crate::config::table::Table;
 
 /// A source of plans.
-pub(in crate::config) static PLANS: Table = Table {
+pub(in crate::config) static PLANS: FieldTable = FieldTable {
     what: "source of plans",
     fields: &[
         required(
@@ -43,7 +43,7 @@ pub(in crate::config) static PLANS: Table = Table {
 };
 
 /// Where a source is.
-pub(super) static FROM: Table = Table {
+pub(super) static FROM: FieldTable = FieldTable {
     what: "`from`",
     fields: &[
         optional("file", Text("plans.yaml"), "A file in YAML or JSON."),
@@ -77,7 +77,7 @@ pub(super) static FROM: Table = Table {
 };
 
 /// Plans in the configuration itself.
-pub(super) static INLINE: Table = Table {
+pub(super) static INLINE: FieldTable = FieldTable {
     what: "`inline`",
     fields: &[
         optional("plans", ENTRIES, "Plans, by their names."),
@@ -91,7 +91,7 @@ pub(super) static INLINE: Table = Table {
 const ENTRIES: Shape = Named(&Either(&[Text("100/min"), Pairs]));
 
 /// A source at a URL.
-pub(super) static HTTP: Table = Table {
+pub(super) static HTTP: FieldTable = FieldTable {
     what: "`http`",
     fields: &[
         required(
@@ -106,7 +106,7 @@ pub(super) static HTTP: Table = Table {
 };
 
 /// A source in `MongoDB`.
-pub(super) static MONGODB: Table = Table {
+pub(super) static MONGODB: FieldTable = FieldTable {
     what: "`mongodb`",
     fields: &[
         optional(
@@ -181,7 +181,7 @@ pub(super) static MONGODB: Table = Table {
 };
 
 /// A hash of Redis.
-pub(super) static REDIS: Table = Table {
+pub(super) static REDIS: FieldTable = FieldTable {
     what: "`plans.redis`",
     fields: &[
         REDIS_URL,
@@ -197,7 +197,7 @@ pub(super) static REDIS: Table = Table {
 };
 
 /// Keys of etcd.
-pub(super) static ETCD: Table = Table {
+pub(super) static ETCD: FieldTable = FieldTable {
     what: "`plans.etcd`",
     fields: &[
         ENDPOINTS,

@@ -14,35 +14,39 @@ mod wording;
 
 pub(super) use table::{REFUSAL, RESPOND};
 
-use super::fault::Fault;
-use super::reader::{Reader, Value};
+use super::fault::ConfigFault;
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::header_name;
-use super::syntax::{self, Kind};
-use super::table::Fields;
+use super::syntax::{self, NodeKind};
+use super::table::FieldReader;
 use super::words::{DIALECT, FLAG, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, Words, X_FIELD};
 use super::{ConfigErrors, NoEnvironment};
-use crate::guard::Reason;
-use crate::respond::{Dialect, Layer, Refusal, RefusalLayer, Respond, XField};
-use refusal::Whose;
+use crate::guard::AnswerReason;
+use crate::respond::{Dialect, Layer, RefusalLayer, RefusalStyle, Respond, XField};
+use refusal::RefusalOwner;
 use std::sync::Arc;
 
 /// Reads what would stand under `respond`, on its own.
 pub(crate) fn parse_alone(text: &str, name: &str) -> Result<Respond, ConfigErrors> {
-    let mut reader = Reader::new(name, text, &NoEnvironment);
-    let nothing = Fault::new("it does not say what to answer");
+    let mut reader = ConfigReader::new(name, text, &NoEnvironment);
+    let nothing = ConfigFault::new("it does not say what to answer");
     let nothing = nothing.help("write at least one setting, for example `profile: gateway`");
     let (tree, faults) = syntax::read(text, nothing);
     for (place, fault) in faults {
         reader.error((place, String::new()), fault);
     }
-    let value = tree.as_ref().map(Value::root);
+    let value = tree.as_ref().map(ConfigValue::root);
     let layer = read(&mut reader, value.as_ref(), &Layer::bottom());
     reader.finish()?;
     Ok(layer.respond())
 }
 
 /// Reads a `respond` and lays it over what was said before.
-pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>, below: &Layer) -> Layer {
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    value: Option<&ConfigValue<'_>>,
+    below: &Layer,
+) -> Layer {
     let Some(fields) = value.and_then(|value| reader.fields(value, &RESPOND)) else {
         return below.clone();
     };
@@ -64,60 +68,65 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>, below: &L
         rls: reader.setting(&fields, "rls", |word| RLS.parse(word)),
         ..Layer::default()
     };
-    let refusal = refusal::read(reader, &fields, &below.refusal, Whose::Policy);
+    let refusal = refusal::read(reader, &fields, &below.refusal, RefusalOwner::Policy);
     let mut layer = Layer {
         refusal,
         ..below.with(&written)
     };
-    layer.blocked = guarded(reader, &fields, &layer, Reason::Blocked);
-    layer.blacklisted = guarded(reader, &fields, &layer, Reason::Blacklisted);
+    layer.blocked = guarded(reader, &fields, &layer, AnswerReason::Blocked);
+    layer.blacklisted = guarded(reader, &fields, &layer, AnswerReason::Blacklisted);
     warn_without_effect(reader, &fields, &layer);
     layer
 }
 
 /// Reads the `respond` of a limit and lays it over what its policy says.
 pub(super) fn read_refusal(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     below: &RefusalLayer,
-) -> Option<Arc<Refusal>> {
+) -> Option<Arc<RefusalStyle>> {
     let fields = reader.fields(value, &REFUSAL)?;
-    let layer = refusal::read(reader, &fields, below, Whose::Limit);
+    let layer = refusal::read(reader, &fields, below, RefusalOwner::Limit);
     Some(Arc::new(layer.refusal()))
 }
 
 /// Reads what is said otherwise where a guard refuses for `reason`.
 fn guarded(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     layer: &Layer,
-    reason: Reason,
+    reason: AnswerReason,
 ) -> Option<RefusalLayer> {
     let below = match reason {
-        Reason::Blacklisted => &layer.blacklisted,
+        AnswerReason::Blacklisted => &layer.blacklisted,
         _ => &layer.blocked,
     };
     let Some(value) = fields.get(reason.as_str()) else {
         return below.clone();
     };
     let fields = reader.fields(&value, &REFUSAL)?;
-    let written = refusal::read_own(reader, &fields, &layer.refusal_for(reason), Whose::Limit);
+    let written = refusal::read_own(
+        reader,
+        &fields,
+        &layer.refusal_for(reason),
+        RefusalOwner::Limit,
+    );
     Some(below.clone().unwrap_or_default().with(&written))
 }
 
-fn headers(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<Dialect>> {
+fn headers(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<Vec<Dialect>> {
     let value = fields.get("headers")?;
     Some(match &value.node.kind {
         // An empty list is the way to tell clients nothing.
-        Kind::List(items) if items.is_empty() => Vec::new(),
+        NodeKind::List(items) if items.is_empty() => Vec::new(),
         _ => several(reader, &value, &DIALECT),
     })
 }
 
 /// Reads one word or several, each at most once.
 fn several<T: Clone + PartialEq + Sync>(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     words: &Words<T>,
 ) -> Vec<T> {
     let mut read = Vec::new();
@@ -126,7 +135,7 @@ fn several<T: Clone + PartialEq + Sync>(
             continue;
         };
         if read.contains(&meaning) {
-            let fault = Fault::new(format!("this is in {} twice", value.name()));
+            let fault = ConfigFault::new(format!("this is in {} twice", value.name()));
             reader.error(item.spot(), fault.help("write it once"));
         } else {
             read.push(meaning);
@@ -161,18 +170,20 @@ const NOT_FOR_CORRELATION: [&str; 22] = [
     "x-denied-status",
 ];
 
-fn correlation(text: &str) -> Result<String, Fault> {
+fn correlation(text: &str) -> Result<String, ConfigFault> {
     let name = header_name(text)?;
     let is_taken = |name: &str| NOT_FOR_CORRELATION.contains(&name) || name.contains("ratelimit");
     if is_taken(&name) {
-        let message = format!("{} means something else", Fault::quote(text));
-        return Err(Fault::new(message).help("for example `X-Correlation-ID` or `X-Request-ID`"));
+        let message = format!("{} means something else", ConfigFault::quote(text));
+        return Err(
+            ConfigFault::new(message).help("for example `X-Correlation-ID` or `X-Request-ID`")
+        );
     }
     Ok(name)
 }
 
 /// Says which settings change nothing.
-fn warn_without_effect(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &Layer) {
+fn warn_without_effect(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, layer: &Layer) {
     let respond = layer.respond();
     let speaks = respond.headers.contains(&Dialect::XRateLimit);
     let has = |field: XField| respond.x_ratelimit.fields.contains(&field);
@@ -191,7 +202,7 @@ fn warn_without_effect(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &Lay
         } else {
             continue;
         };
-        let fault = Fault::new(format!("`{name}` has no effect: {why}"));
+        let fault = ConfigFault::new(format!("`{name}` has no effect: {why}"));
         reader.warn(
             value.key_spot(),
             fault.help(format!("{help}, or remove `{name}`")),

@@ -1,12 +1,12 @@
 //! The settings of a refusal.
 
 use super::wording;
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::scalar::whole;
-use crate::config::syntax::Kind;
-use crate::config::table::Fields;
-use crate::respond::{Escaping, Placeholder, RefusalLayer, Said, Wording};
+use crate::config::syntax::NodeKind;
+use crate::config::table::FieldReader;
+use crate::respond::{Escaping, Layered, Placeholder, RefusalLayer, Wording};
 
 /// Longer bodies are refused: they are written anew for every refusal.
 const BODY_MAX: usize = 16 << 10;
@@ -19,17 +19,17 @@ const TEXT_MAX: usize = 512;
 
 /// The one whose refusals these are, for messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum RefusalOwner {
     Policy,
     Limit,
 }
 
 /// Reads what is written of a refusal and lays it over what was said before.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     below: &RefusalLayer,
-    whose: Whose,
+    whose: RefusalOwner,
 ) -> RefusalLayer {
     let written = read_own(reader, fields, below, whose);
     below.clone().with(&written)
@@ -37,10 +37,10 @@ pub(super) fn read(
 
 /// The same, but what was said before is only looked at.
 pub(super) fn read_own(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     below: &RefusalLayer,
-    whose: Whose,
+    whose: RefusalOwner,
 ) -> RefusalLayer {
     let status = reader.setting(fields, "status", status);
     let type_uri = reader.setting(fields, "type", type_uri);
@@ -50,37 +50,41 @@ pub(super) fn read_own(
     let body = text(reader, fields, "body", BODY_MAX);
     let written = RefusalLayer {
         status,
-        type_uri: Said::written(type_uri),
-        message: Said::written(message),
+        type_uri: Layered::written(type_uri),
+        message: Layered::written(message),
         content_type,
         body,
     };
     let layer = below.clone().with(&written);
     check_json(reader, fields, &layer);
     // What a policy says of all may have an effect on what a limit says of itself.
-    if whose == Whose::Limit {
+    if whose == RefusalOwner::Limit {
         warn_without_effect(reader, fields, &layer);
     }
     written
 }
 
-fn status(text: &str) -> Result<u16, Fault> {
+fn status(text: &str) -> Result<u16, ConfigFault> {
     let status = whole(text, &(400..=599)).map_err(|fault| {
         fault.help("a refusal is an error of the client (4xx) or of the server (5xx)")
     })?;
     Ok(u16::try_from(status).unwrap_or(429))
 }
 
-fn type_uri(text: &str) -> Result<String, Fault> {
+fn type_uri(text: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
     if (1..=TEXT_MAX).contains(&text.len()) && text.bytes().all(belongs) {
         return Ok(text.to_owned());
     }
-    let message = format!("{} cannot be the type of a problem", Fault::quote(text));
-    Err(Fault::new(message).help("expected a URI, for example `https://example.com/errors/limit`"))
+    let message = format!(
+        "{} cannot be the type of a problem",
+        ConfigFault::quote(text)
+    );
+    Err(ConfigFault::new(message)
+        .help("expected a URI, for example `https://example.com/errors/limit`"))
 }
 
-fn content_type(text: &str) -> Result<String, Fault> {
+fn content_type(text: &str) -> Result<String, ConfigFault> {
     let is_token = |text: &str| {
         let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
         !text.is_empty() && text.bytes().all(belongs)
@@ -95,15 +99,21 @@ fn content_type(text: &str) -> Result<String, Fault> {
     if is_media && is_shown && text.len() <= TEXT_MAX {
         return Ok(text.to_owned());
     }
-    let message = format!("{} is not a content type", Fault::quote(text));
-    Err(Fault::new(message).help("for example `application/json` or `text/plain; charset=utf-8`"))
+    let message = format!("{} is not a content type", ConfigFault::quote(text));
+    Err(ConfigFault::new(message)
+        .help("for example `application/json` or `text/plain; charset=utf-8`"))
 }
 
 /// Reads text with placeholders, as it stands.
-fn text(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, most: usize) -> Option<Wording> {
+fn text(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    name: &str,
+    most: usize,
+) -> Option<Wording> {
     let value = fields.get(name)?;
-    if matches!(value.node.kind, Kind::Map(_)) {
-        let fault = Fault::new(format!("`{name}` is a map; expected text")).help(
+    if matches!(value.node.kind, NodeKind::Map(_)) {
+        let fault = ConfigFault::new(format!("`{name}` is a map; expected text")).help(
             "put it into single quotes, for YAML takes a brace for a map: '{\"error\":\"{title}\"}'",
         );
         reader.error(value.spot(), fault);
@@ -111,7 +121,7 @@ fn text(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, most: usize) -
     }
     let text = reader.text(&value)?;
     let read = if text.len() > most {
-        Err(Fault::new(format!(
+        Err(ConfigFault::new(format!(
             "`{name}` has {} bytes; at most {most} are supported",
             text.len()
         )))
@@ -122,10 +132,14 @@ fn text(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, most: usize) -
 }
 
 /// A message that contains itself, or the sentence that it takes the place of, would have no end.
-fn is_no_circle(reader: &mut Reader<'_>, fields: &Fields<'_>, message: &Wording) -> bool {
+fn is_no_circle(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    message: &Wording,
+) -> bool {
     let is_circle = message.has(&[Placeholder::Message, Placeholder::Detail]);
     if let (true, Some(value)) = (is_circle, fields.get("message")) {
-        let fault = Fault::new("`message` contains itself")
+        let fault = ConfigFault::new("`message` contains itself")
             .help("it is what {message} and {detail} say; leave them out of it");
         reader.error(value.spot(), fault);
     }
@@ -133,8 +147,9 @@ fn is_no_circle(reader: &mut Reader<'_>, fields: &Fields<'_>, message: &Wording)
 }
 
 /// A body that is to be JSON must be, whatever the values are.
-fn check_json(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &RefusalLayer) {
-    let written: Option<Value<'_>> = fields.get("body").or_else(|| fields.get("content_type"));
+fn check_json(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, layer: &RefusalLayer) {
+    let written: Option<ConfigValue<'_>> =
+        fields.get("body").or_else(|| fields.get("content_type"));
     let refusal = layer.refusal();
     if let (Some(value), Escaping::Json) = (written, refusal.escaping()) {
         let read = wording::check_json(&refusal.body, &refusal.content_type);
@@ -142,7 +157,11 @@ fn check_json(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &RefusalLayer
     }
 }
 
-fn warn_without_effect(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &RefusalLayer) {
+fn warn_without_effect(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    layer: &RefusalLayer,
+) {
     use Placeholder::{Detail, Message, Type};
     let body = layer.refusal().body;
     for (name, shown, by) in [
@@ -150,8 +169,9 @@ fn warn_without_effect(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &Ref
         ("message", "{message}", &[Message, Detail]),
     ] {
         if let (Some(value), false) = (fields.get(name), body.has(by)) {
-            let fault = Fault::new(format!("`{name}` has no effect: the body has no {shown}"))
-                .help(format!("add {shown} to the body, or remove `{name}`"));
+            let fault =
+                ConfigFault::new(format!("`{name}` has no effect: the body has no {shown}"))
+                    .help(format!("add {shown} to the body, or remove `{name}`"));
             reader.warn(value.key_spot(), fault);
         }
     }

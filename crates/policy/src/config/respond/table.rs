@@ -2,11 +2,11 @@
 
 use crate::config::fields::optional;
 use crate::config::table::Shape::{Either, Flag, List, Map, Text, Whole, Word};
-use crate::config::table::{Field, Table};
+use crate::config::table::{FieldRow, FieldTable};
 use crate::config::words::{DIALECT, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, X_FIELD};
 
 /// `respond`, for all policies or for one.
-pub(in crate::config) static RESPOND: Table = Table {
+pub(in crate::config) static RESPOND: FieldTable = FieldTable {
     what: "`respond`",
     fields: &[
         optional(
@@ -74,37 +74,37 @@ pub(in crate::config) static RESPOND: Table = Table {
 };
 
 /// The `respond` of a limit.
-pub(in crate::config) static REFUSAL: Table = Table {
+pub(in crate::config) static REFUSAL: FieldTable = FieldTable {
     what: "refusal",
     fields: &[STATUS, TYPE, MESSAGE, CONTENT_TYPE, BODY],
     exactly_one: &[],
 };
 
-const STATUS: Field = optional(
+const STATUS: FieldRow = optional(
     "status",
     Whole(400, 599),
     "The status of a refusal; 429 unless told.",
 );
 
-const TYPE: Field = optional(
+const TYPE: FieldRow = optional(
     "type",
     Text("https://example.com/errors/rate-limit"),
     "What {type} says: a URI that tells what kind of problem it is.",
 );
 
-const MESSAGE: Field = optional(
+const MESSAGE: FieldRow = optional(
     "message",
     Text("Slow down"),
     "What {message} and {detail} say where a limit is exceeded; may have placeholders itself.",
 );
 
-const CONTENT_TYPE: Field = optional(
+const CONTENT_TYPE: FieldRow = optional(
     "content_type",
     Text("application/json"),
     "The content type of a refusal, for which values are escaped; `application/problem+json` unless told.",
 );
 
-const BODY: Field = optional(
+const BODY: FieldRow = optional(
     "body",
     Text(r#"{"error":"{title}","retry":{retry_after}}"#),
     "The body of a refusal: text with placeholders.",

@@ -1,18 +1,18 @@
 //! Text with placeholders, and whether it is JSON where it must be.
 
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::suggest::closest;
-use crate::respond::{Piece, Placeholder, Wording};
+use crate::respond::{Placeholder, Wording, WordingPiece};
 
 /// Reads text with placeholders.
-pub(super) fn parse(text: &str) -> Result<Wording, Fault> {
+pub(super) fn parse(text: &str) -> Result<Wording, ConfigFault> {
     Wording::parse(text).map_err(|name| {
         let names = || Placeholder::ALL.iter().map(|(name, _)| *name);
         let message = format!(
             "{} is not a placeholder",
-            Fault::quote(&format!("{{{name}}}"))
+            ConfigFault::quote(&format!("{{{name}}}"))
         );
-        Fault::new(message).help(match closest(name, names()) {
+        ConfigFault::new(message).help(match closest(name, names()) {
             Some(meant) => format!("did you mean {{{meant}}}?"),
             None => {
                 let all: Vec<String> = names().map(|name| format!("{{{name}}}")).collect();
@@ -27,15 +27,15 @@ pub(super) fn parse(text: &str) -> Result<Wording, Fault> {
 /// Text is escaped as within a string, so it must stand within one: a letter, which is JSON nowhere
 /// else, finds out. A number may be absent, which JSON writes as `null`: it must be good with either.
 /// A list must stand where a value may.
-pub(super) fn check_json(body: &Wording, content_type: &str) -> Result<(), Fault> {
+pub(super) fn check_json(body: &Wording, content_type: &str) -> Result<(), ConfigFault> {
     for number in ["7", "null"] {
         let sample = sample(body, number);
         let Err(error) = serde_json::from_str::<serde_json::Value>(&sample) else {
             continue;
         };
-        let shown = Fault::quote(sample.trim());
+        let shown = ConfigFault::quote(sample.trim());
         let message = format!("the body is not JSON, which `{content_type}` promises");
-        return Err(Fault::new(message).help(format!(
+        return Err(ConfigFault::new(message).help(format!(
             "with values in their places it could be {shown}: {error}; text stands in quotes, \"{{title}}\", numbers and lists without, {{retry_after}}"
         )));
     }
@@ -47,11 +47,11 @@ fn sample(body: &Wording, number: &str) -> String {
     let pieces = body.pieces().iter();
     pieces
         .map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Value(Placeholder::Status) => "429",
-            Piece::Value(Placeholder::ViolatedPolicies) => "[\"x\"]",
-            Piece::Value(value) if value.is_number() => number,
-            Piece::Value(_) => "x",
+            WordingPiece::Text(text) => text.as_str(),
+            WordingPiece::Value(Placeholder::Status) => "429",
+            WordingPiece::Value(Placeholder::ViolatedPolicies) => "[\"x\"]",
+            WordingPiece::Value(value) if value.is_number() => number,
+            WordingPiece::Value(_) => "x",
         })
         .collect()
 }

@@ -5,12 +5,12 @@ use super::table::{
     ANSWERS_MAX, CONNECTIONS, CONNECTIONS_MAX, EJECTION, FAILURES_MAX, HEALTH, TIMEOUTS,
 };
 use crate::config::duration;
-use crate::config::fault::Fault;
-use crate::config::reader::Reader;
-use crate::config::syntax::Kind;
-use crate::config::table::Fields;
+use crate::config::fault::ConfigFault;
+use crate::config::reader::ConfigReader;
+use crate::config::syntax::NodeKind;
+use crate::config::table::FieldReader;
 use crate::config::words::EJECT;
-use crate::route::{Connections, Eject, Health, Timeouts};
+use crate::route::{Connections, Eject, HealthCheck, Timeouts};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -35,15 +35,20 @@ const fn within(from: u64, to: u64, words: &'static str) -> Within {
 }
 
 impl Within {
-    fn read(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Option<Duration> {
+    fn read(
+        &self,
+        reader: &mut ConfigReader<'_>,
+        fields: &FieldReader<'_>,
+        name: &str,
+    ) -> Option<Duration> {
         reader.setting(fields, name, |text| {
             let micros = duration::parse(text)?;
             if self.micros.contains(&micros) {
                 return Ok(Duration::from_micros(micros));
             }
-            Err(Fault::new(format!(
+            Err(ConfigFault::new(format!(
                 "{} is not {}",
-                Fault::quote(text),
+                ConfigFault::quote(text),
                 self.words
             )))
         })
@@ -51,7 +56,7 @@ impl Within {
 }
 
 /// Reads `timeouts`.
-pub(super) fn timeouts(reader: &mut Reader<'_>, route: &Fields<'_>) -> Timeouts {
+pub(super) fn timeouts(reader: &mut ConfigReader<'_>, route: &FieldReader<'_>) -> Timeouts {
     let default = Timeouts::default();
     let value = route.get("timeouts");
     let Some(fields) = value.and_then(|value| reader.fields(&value, &TIMEOUTS)) else {
@@ -70,7 +75,7 @@ pub(super) fn timeouts(reader: &mut Reader<'_>, route: &Fields<'_>) -> Timeouts 
 }
 
 /// Reads `connections`.
-pub(super) fn connections(reader: &mut Reader<'_>, route: &Fields<'_>) -> Connections {
+pub(super) fn connections(reader: &mut ConfigReader<'_>, route: &FieldReader<'_>) -> Connections {
     let default = Connections::default();
     let value = route.get("connections");
     let Some(fields) = value.and_then(|value| reader.fields(&value, &CONNECTIONS)) else {
@@ -85,23 +90,26 @@ pub(super) fn connections(reader: &mut Reader<'_>, route: &Fields<'_>) -> Connec
 }
 
 /// Reads `health`.
-pub(super) fn health(reader: &mut Reader<'_>, route: &Fields<'_>) -> Option<Health> {
+pub(super) fn health(
+    reader: &mut ConfigReader<'_>,
+    route: &FieldReader<'_>,
+) -> Option<HealthCheck> {
     let fields = reader.fields(&route.get("health")?, &HEALTH)?;
     let path = reader.setting(&fields, "path", path);
     let interval = INTERVAL.read(reader, &fields, "interval");
     let timeout = HOUR.read(reader, &fields, "timeout");
     let healthy = number(reader, &fields, "healthy", 1..=ANSWERS_MAX);
     let unhealthy = number(reader, &fields, "unhealthy", 1..=ANSWERS_MAX);
-    let default = Health::new(path?);
+    let default = HealthCheck::new(path?);
     let interval = interval.unwrap_or(default.interval);
     // An interval below the usual timeout shortens that too.
     let timeout = timeout.unwrap_or(default.timeout.min(interval));
     if let (Some(value), true) = (fields.get("timeout"), timeout > interval) {
-        let fault = Fault::new("`timeout` is longer than `interval`");
+        let fault = ConfigFault::new("`timeout` is longer than `interval`");
         let help = "one question must end before the next one begins";
         reader.error(value.spot(), fault.help(help));
     }
-    Some(Health {
+    Some(HealthCheck {
         interval,
         timeout,
         healthy: healthy.unwrap_or(default.healthy),
@@ -110,22 +118,22 @@ pub(super) fn health(reader: &mut Reader<'_>, route: &Fields<'_>) -> Option<Heal
     })
 }
 
-fn path(text: &str) -> Result<String, Fault> {
+fn path(text: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
     if text.starts_with('/') && text.bytes().all(belongs) && text.len() <= 1_024 {
         return Ok(text.to_owned());
     }
-    let message = format!("{} cannot be asked for", Fault::quote(text));
-    Err(Fault::new(message).help("for example `/healthz`: a path, and a query if need be"))
+    let message = format!("{} cannot be asked for", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help("for example `/healthz`: a path, and a query if need be"))
 }
 
 /// Reads `eject`.
-pub(super) fn eject(reader: &mut Reader<'_>, route: &Fields<'_>) -> Option<Eject> {
+pub(super) fn eject(reader: &mut ConfigReader<'_>, route: &FieldReader<'_>) -> Option<Eject> {
     let default = Eject::default();
     let Some(value) = route.get("eject") else {
         return Some(default);
     };
-    if let Kind::Text(_) = value.node.kind {
+    if let NodeKind::Text(_) = value.node.kind {
         reader.parse(&value, |word| EJECT.parse(word));
         return None;
     }

@@ -5,15 +5,15 @@
 
 use super::table::CARRIED_MAX;
 use crate::config::environment::expand;
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::fields::{LIMITS_MAX, POLICIES_MAX};
-use crate::config::reader::{Reader, Value};
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::suggest::closest;
-use crate::config::syntax::{Kind, Node};
-use crate::config::table::Fields;
+use crate::config::syntax::{NodeKind, YamlNode};
+use crate::config::table::FieldReader;
 use crate::config::words::one_of;
 use crate::limit::Policy;
-use crate::route::{Carried, Refund};
+use crate::route::{RefundRule, RoutePolicy};
 use std::collections::BTreeSet;
 
 /// Says that a route has no limits.
@@ -21,10 +21,10 @@ const NONE: &str = "none";
 
 /// The policies that routes can carry, and what becomes of them because they do.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CarriedPolicies {
     /// As written, whether they are sound or not: a mistake in one is no reason to say that it does
     /// not exist.
-    known: Vec<Known>,
+    known: Vec<PolicyOutline>,
     /// Lists of several, each once.
     joined: Vec<Vec<usize>>,
     /// Those whose charges must be such as can be given back.
@@ -33,23 +33,23 @@ pub(super) struct Plan {
 
 /// A policy as written.
 #[derive(Debug)]
-struct Known {
+struct PolicyOutline {
     name: String,
     /// The word for how its limits come together, unless they must all allow in one step.
     evaluate: Option<String>,
     limits: Vec<String>,
 }
 
-impl Plan {
+impl CarriedPolicies {
     /// With the policies of the section `policies`.
-    pub(super) fn new(reader: &Reader<'_>, policies: Option<&Value<'_>>) -> Self {
-        let text = |node: Option<&Node>| {
+    pub(super) fn new(reader: &ConfigReader<'_>, policies: Option<&ConfigValue<'_>>) -> Self {
+        let text = |node: Option<&YamlNode>| {
             let node = node?;
             let text = expand(node.as_text()?, reader.environment_at(node.place)).ok()?;
             Some(text.trim().to_owned())
         };
         let known = policies.iter().flat_map(|value| items(value.node));
-        let known = known.map(|policy| Known {
+        let known = known.map(|policy| PolicyOutline {
             name: text(policy.get("name")).unwrap_or_default(),
             evaluate: text(policy.get("evaluate")).filter(|word| word != "all"),
             limits: policy
@@ -69,16 +69,16 @@ impl Plan {
     /// Reads `policy`: a name, a list of names, `none`, or nothing for the first one.
     pub(super) fn policy(
         &mut self,
-        reader: &mut Reader<'_>,
-        route: &Fields<'_>,
-        refund: Refund,
-    ) -> Option<Carried> {
+        reader: &mut ConfigReader<'_>,
+        route: &FieldReader<'_>,
+        refund: RefundRule,
+    ) -> Option<RoutePolicy> {
         let carried = match route.get("policy") {
             Some(value) => self.listed(reader, &value)?,
             None if self.known.is_empty() => return None,
             None => vec![0],
         };
-        if refund == Refund::Unreached {
+        if refund == RefundRule::Unreached {
             self.refunding.extend(&carried);
         }
         self.carried(carried)
@@ -87,22 +87,22 @@ impl Plan {
     /// Reads the name of one policy.
     pub(super) fn one_alone(
         &mut self,
-        reader: &mut Reader<'_>,
-        value: &Value<'_>,
-    ) -> Option<Carried> {
+        reader: &mut ConfigReader<'_>,
+        value: &ConfigValue<'_>,
+    ) -> Option<RoutePolicy> {
         let index = self.one(reader, value)?;
         self.carried(vec![index])
     }
 
     /// The policies that a route lists; none where it has no limits, or where a mistake was noted.
-    fn listed(&self, reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Vec<usize>> {
+    fn listed(&self, reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Vec<usize>> {
         if value.node.as_text() == Some(NONE) {
             self.check_none(reader, value);
             return None;
         }
         let items = reader.one_or_many(value);
         if items.len() > CARRIED_MAX {
-            let fault = Fault::new(format!("a route carries at most {CARRIED_MAX} policies"));
+            let fault = ConfigFault::new(format!("a route carries at most {CARRIED_MAX} policies"));
             reader.error(value.key_spot(), fault);
         }
         let mut listed: Vec<usize> = Vec::new();
@@ -111,7 +111,7 @@ impl Plan {
                 continue;
             };
             if listed.contains(&index) {
-                let fault = Fault::new("this policy is there already").help("remove it");
+                let fault = ConfigFault::new("this policy is there already").help("remove it");
                 reader.error(item.spot(), fault);
             } else {
                 listed.push(index);
@@ -124,11 +124,12 @@ impl Plan {
     }
 
     /// The policy of this name.
-    fn one(&self, reader: &mut Reader<'_>, value: &Value<'_>) -> Option<usize> {
+    fn one(&self, reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<usize> {
         let names = || self.known.iter().map(|known| known.name.as_str());
         reader.parse(value, |name| {
             names().position(|known| known == name).ok_or_else(|| {
-                let fault = Fault::new(format!("there is no policy {}", Fault::quote(name)));
+                let fault =
+                    ConfigFault::new(format!("there is no policy {}", ConfigFault::quote(name)));
                 let known: Vec<&str> = names().filter(|name| !name.is_empty()).take(8).collect();
                 match closest(name, names()) {
                     Some(meant) => fault.help(format!("did you mean `{meant}`?")),
@@ -139,21 +140,27 @@ impl Plan {
         })
     }
 
-    fn check_none(&self, reader: &mut Reader<'_>, value: &Value<'_>) {
+    fn check_none(&self, reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) {
         if self.known.iter().any(|known| known.name == NONE) {
-            let fault = Fault::new("`none` means no limit, and there is a policy of that name");
+            let fault =
+                ConfigFault::new("`none` means no limit, and there is a policy of that name");
             reader.error(value.spot(), fault.help("give the policy another name"));
             return;
         }
-        let fault = Fault::new("requests that take this route are not limited");
+        let fault = ConfigFault::new("requests that take this route are not limited");
         let help = "name a policy, unless that is what you want";
         reader.warn(value.spot(), fault.help(help));
     }
 
     /// Several policies are one policy in the end, and must be able to be.
-    fn check_together(&self, reader: &mut Reader<'_>, value: &Value<'_>, listed: &[usize]) {
+    fn check_together(
+        &self,
+        reader: &mut ConfigReader<'_>,
+        value: &ConfigValue<'_>,
+        listed: &[usize],
+    ) {
         let listed = listed.iter().filter_map(|index| self.known.get(*index));
-        let listed: Vec<&Known> = listed.collect();
+        let listed: Vec<&PolicyOutline> = listed.collect();
         let other = listed
             .iter()
             .find_map(|it| Some((&it.name, it.evaluate.as_ref()?)));
@@ -162,7 +169,7 @@ impl Plan {
                 "`{name}` is `evaluate: {evaluate}`, and cannot be decided together with others"
             );
             let help = "only policies whose limits must all allow can be; carry it alone";
-            reader.error(value.spot(), Fault::new(message).help(help));
+            reader.error(value.spot(), ConfigFault::new(message).help(help));
             return;
         }
         let limits: usize = listed.iter().map(|known| known.limits.len()).sum();
@@ -170,7 +177,7 @@ impl Plan {
             let message = format!("these policies have {limits} limits; at most {LIMITS_MAX}");
             reader.error(
                 value.spot(),
-                Fault::new(message + " can be decided together"),
+                ConfigFault::new(message + " can be decided together"),
             );
         }
         let mut seen = BTreeSet::new();
@@ -181,17 +188,17 @@ impl Plan {
             let owners: Vec<String> = owners.map(|it| format!("`{}`", it.name)).collect();
             let message = format!("the limit `{name}` is in {}", owners.join(" and in "));
             let help = "answers and metrics could not tell them apart; rename one of them";
-            reader.error(value.spot(), Fault::new(message).help(help));
+            reader.error(value.spot(), ConfigFault::new(message).help(help));
         }
     }
 
     /// What a list of policies is called, and where it will stand.
-    fn carried(&mut self, listed: Vec<usize>) -> Option<Carried> {
+    fn carried(&mut self, listed: Vec<usize>) -> Option<RoutePolicy> {
         let names = listed.iter().filter_map(|index| self.known.get(*index));
         let names: Vec<&str> = names.map(|known| known.name.as_str()).collect();
         let name = names.join("+");
         if let [index] = *listed {
-            return Some(Carried { name, index });
+            return Some(RoutePolicy { name, index });
         }
         let at = self.joined.iter().position(|other| *other == listed);
         let at = at.unwrap_or_else(|| {
@@ -199,14 +206,14 @@ impl Plan {
             self.joined.len().saturating_sub(1)
         });
         let index = self.known.len().checked_add(at)?;
-        Some(Carried { name, index })
+        Some(RoutePolicy { name, index })
     }
 
     /// Does with the policies what the routes want of them.
     pub(super) fn carry_out(
         self,
-        reader: &mut Reader<'_>,
-        at: &Value<'_>,
+        reader: &mut ConfigReader<'_>,
+        at: &ConfigValue<'_>,
         policies: &mut Vec<Policy>,
     ) {
         let count = self.joined.len().saturating_add(self.known.len());
@@ -214,7 +221,7 @@ impl Plan {
             let message = format!(
                 "with the lists of policies that routes carry there are {count}; at most {POLICIES_MAX} are supported"
             );
-            reader.error(at.key_spot(), Fault::new(message));
+            reader.error(at.key_spot(), ConfigFault::new(message));
         }
         // Where anything is wrong, policies are missing, and nothing will be used.
         if reader.has_errors() {
@@ -259,9 +266,9 @@ impl Plan {
 }
 
 /// The items of a list.
-fn items(node: &Node) -> &[Node] {
+fn items(node: &YamlNode) -> &[YamlNode] {
     match &node.kind {
-        Kind::List(items) => items,
+        NodeKind::List(items) => items,
         _ => &[],
     }
 }

@@ -1,26 +1,26 @@
 //! `messages`: what clients may send on a WebSocket.
 
-use super::Plan;
+use super::CarriedPolicies;
 use super::table::MESSAGES;
-use crate::config::fault::Fault;
-use crate::config::rate::{self, Rate};
-use crate::config::reader::Reader;
+use crate::config::fault::ConfigFault;
+use crate::config::rate::{self, RateText};
+use crate::config::reader::ConfigReader;
 use crate::config::size;
-use crate::config::syntax::Kind;
-use crate::config::table::Fields;
+use crate::config::syntax::NodeKind;
+use crate::config::table::FieldReader;
 use crate::config::words::UNLIMITED;
-use crate::route::{MessageBounds, Messages, Route};
+use crate::route::{MessageBounds, MessageLimits, Route};
 use tidegate_core::Quota;
 
 /// Frames that begin no message, where nothing is written.
-const FRAMES: Rate = Rate {
+const FRAMES: RateText = RateText {
     amount: 1_000,
     period_us: 1_000_000,
     burst: Some(10_000),
 };
 
 /// Bytes, where nothing is written.
-const BYTES: Rate = Rate {
+const BYTES: RateText = RateText {
     amount: 10 << 20,
     period_us: 1_000_000,
     burst: Some(100 << 20),
@@ -34,13 +34,13 @@ const FRAME_HEAD_BYTES: u64 = 14;
 
 /// Reads `messages`: the name of a policy, or a map of that and of bounds.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    route: &Fields<'_>,
-    plan: &mut Plan,
-) -> Option<Messages> {
+    reader: &mut ConfigReader<'_>,
+    route: &FieldReader<'_>,
+    plan: &mut CarriedPolicies,
+) -> Option<MessageLimits> {
     let value = route.get("messages")?;
     let (policy, fields) = match &value.node.kind {
-        Kind::Map(_) => {
+        NodeKind::Map(_) => {
             let fields = reader.fields(&value, &MESSAGES)?;
             (fields.get("policy"), Some(fields))
         }
@@ -48,15 +48,15 @@ pub(super) fn read(
     };
     let policy = policy.and_then(|value| plan.one_alone(reader, &value));
     let bounds = bounds(reader, fields.as_ref());
-    Some(Messages { policy, bounds })
+    Some(MessageLimits { policy, bounds })
 }
 
-fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds {
+fn bounds(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> MessageBounds {
     let default = Some(Route::BODY_BYTES);
     let message_bytes = limited(reader, fields, ("message_bytes", default), |text| {
         let bytes = size::parse(text)?;
         if bytes > MESSAGE_BYTES_MAX {
-            let fault = Fault::new(format!("{} is too large", Fault::quote(text)));
+            let fault = ConfigFault::new(format!("{} is too large", ConfigFault::quote(text)));
             return Err(fault.help("at most 1GiB, or `unlimited`"));
         }
         Ok(bytes)
@@ -68,7 +68,7 @@ fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds
         let rate = rate::parse_bytes(text)?;
         let burst = rate.burst.zip(message_bytes);
         if burst.is_some_and(|(burst, message_bytes)| burst < message_bytes) {
-            let fault = Fault::new("the burst is smaller than `message_bytes`");
+            let fault = ConfigFault::new("the burst is smaller than `message_bytes`");
             let help = "a message of that size in one frame could never pass: raise the burst, or lower `message_bytes`";
             return Err(fault.help(help));
         }
@@ -87,10 +87,10 @@ fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds
 
 /// A bound; the default where none is written, and `None` for `unlimited`.
 fn limited<T>(
-    reader: &mut Reader<'_>,
-    fields: Option<&Fields<'_>>,
+    reader: &mut ConfigReader<'_>,
+    fields: Option<&FieldReader<'_>>,
     (name, default): (&str, Option<T>),
-    parse: impl Fn(&str) -> Result<T, Fault>,
+    parse: impl Fn(&str) -> Result<T, ConfigFault>,
 ) -> Option<T> {
     let written = fields.and_then(|fields| {
         reader.setting(fields, name, |text| match UNLIMITED.get(text) {
@@ -102,9 +102,10 @@ fn limited<T>(
 }
 
 /// The quota of a rate, which lets at least `once` pass at once.
-fn quota(rate: Rate, once: u64) -> Result<Quota, Fault> {
+fn quota(rate: RateText, once: u64) -> Result<Quota, ConfigFault> {
     let burst = rate.burst.unwrap_or(rate.amount).max(once);
     let quota = Quota::new(rate.amount, rate.period_us).burst(burst).build();
-    quota
-        .map_err(|_| Fault::new("this rate cannot be counted exactly").help("choose a smaller one"))
+    quota.map_err(|_| {
+        ConfigFault::new("this rate cannot be counted exactly").help("choose a smaller one")
+    })
 }

@@ -25,19 +25,19 @@ pub(super) use table::ROUTE;
 pub(super) use url::parse as upstream_url;
 
 use super::condition::{each, read_places};
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::fields::ROUTES_MAX;
-use super::policy::{Names, refuse_too_many};
-use super::reader::{Reader, Value};
+use super::policy::{DistinctNames, refuse_too_many};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::{self, whole};
 use super::size;
-use super::syntax::Kind;
-use super::table::Fields;
+use super::syntax::NodeKind;
+use super::table::FieldReader;
 use super::words::{BALANCE, FLAG, HOST_HEADER, REFUND, UNLIMITED};
 use crate::limit::{Condition, Policy};
-use crate::route::{Refund, Route, Routes};
-use carried::Plan;
-use reach::Reach;
+use crate::route::{RefundRule, Route, Routes};
+use carried::CarriedPolicies;
+use reach::RouteOverlap;
 use std::ops::RangeInclusive;
 use table::{RETRIES_MAX, UPGRADES_MAX};
 
@@ -47,16 +47,16 @@ const WEBSOCKET: &str = "websocket";
 /// Reads `routes`, which stands beside `written`, the section `policies`. What they want of policies
 /// is done to those that were read.
 pub(super) fn read_all(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    written: Option<&Value<'_>>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    written: Option<&ConfigValue<'_>>,
     policies: &mut Vec<Policy>,
 ) -> Routes {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), ROUTES_MAX);
-    let mut plan = Plan::new(reader, written);
-    let mut names = Names::new("routes");
-    let mut reach = Reach::default();
+    let mut plan = CarriedPolicies::new(reader, written);
+    let mut names = DistinctNames::new("routes");
+    let mut reach = RouteOverlap::default();
     let mut routes = Vec::new();
     for item in items.iter().take(ROUTES_MAX) {
         let Some(route) = route(reader, item, &mut names, &mut plan) else {
@@ -73,10 +73,10 @@ pub(super) fn read_all(
 }
 
 fn route(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    names: &mut Names,
-    plan: &mut Plan,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    names: &mut DistinctNames,
+    plan: &mut CarriedPolicies,
 ) -> Option<Route> {
     let fields = reader.fields(value, &ROUTE)?;
     let id = fields
@@ -141,7 +141,7 @@ fn patterns(conditions: &[Condition]) -> Vec<String> {
     }
 }
 
-fn body_bytes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u64> {
+fn body_bytes(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<u64> {
     let written = reader.setting(fields, "body_bytes", |text| match UNLIMITED.get(text) {
         Some(()) => Ok(None),
         None => size::parse(text).map(Some),
@@ -149,20 +149,21 @@ fn body_bytes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u64> {
     written.unwrap_or(Some(Route::BODY_BYTES))
 }
 
-fn min_upload_rate(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u64> {
+fn min_upload_rate(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<u64> {
     let written = reader.setting(fields, "min_upload_rate", size::parse);
     let rate = written.unwrap_or(Route::MIN_UPLOAD_RATE);
     Some(rate).filter(|rate| *rate > 0)
 }
 
 fn strip_prefix(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     conditions: &[Condition],
 ) -> Option<String> {
     let value = fields.get("strip_prefix")?;
     let prefix = reader.parse(&value, |text| {
-        let refused = || Fault::new(format!("{} cannot be stripped", Fault::quote(text)));
+        let refused =
+            || ConfigFault::new(format!("{} cannot be stripped", ConfigFault::quote(text)));
         if !text.starts_with('/') || text.contains(['*', '$', '?', '#']) {
             let help = "for example `/api`: whole segments, as they stand in the path";
             return Err(refused().help(help));
@@ -170,7 +171,7 @@ fn strip_prefix(
         url::prefix(text).map_err(|help| refused().help(help))
     })?;
     if prefix.is_empty() {
-        let fault = Fault::new("`strip_prefix: /` strips nothing").help("remove it");
+        let fault = ConfigFault::new("`strip_prefix: /` strips nothing").help("remove it");
         reader.warn(value.spot(), fault);
         return None;
     }
@@ -181,26 +182,26 @@ fn strip_prefix(
     if !conditions.is_empty() && !conditions.iter().any(can_have) {
         let message = format!(
             "no path of this route begins with {}",
-            Fault::quote(&prefix)
+            ConfigFault::quote(&prefix)
         );
         let help = "such paths are passed on as they are; strip what a `path` begins with";
-        reader.warn(value.spot(), Fault::new(message).help(help));
+        reader.warn(value.spot(), ConfigFault::new(message).help(help));
     }
     Some(prefix)
 }
 
-fn upgrades(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
+fn upgrades(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Vec<String> {
     let Some(value) = fields.get("upgrades") else {
         return vec![WEBSOCKET.to_owned()];
     };
     // An empty list is the way to have none.
-    if matches!(&value.node.kind, Kind::List(items) if items.is_empty()) {
+    if matches!(&value.node.kind, NodeKind::List(items) if items.is_empty()) {
         return Vec::new();
     }
     let upgrades = each(reader, fields, "upgrades", |text| {
         let refused = |help: &str| {
-            let message = format!("{} cannot be upgraded to", Fault::quote(text));
-            Err(Fault::new(message).help(help))
+            let message = format!("{} cannot be upgraded to", ConfigFault::quote(text));
+            Err(ConfigFault::new(message).help(help))
         };
         match scalar::token(&text.to_ascii_lowercase()) {
             Some(token) if token == "h2c" => refused(
@@ -211,23 +212,27 @@ fn upgrades(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
         }
     });
     if upgrades.len() > UPGRADES_MAX {
-        let fault = Fault::new(format!("a route has at most {UPGRADES_MAX} upgrades"));
+        let fault = ConfigFault::new(format!("a route has at most {UPGRADES_MAX} upgrades"));
         reader.error(value.key_spot(), fault);
     }
     upgrades
 }
 
-fn warn_about_settings_in_vain(reader: &mut Reader<'_>, fields: &Fields<'_>, route: &Route) {
+fn warn_about_settings_in_vain(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    route: &Route,
+) {
     let says_none = fields.get("policy").is_some() && route.policy.is_none();
     if let (Some(value), true) = (fields.get("refund"), says_none && !reader.has_errors())
-        && route.refund == Refund::Unreached
+        && route.refund == RefundRule::Unreached
     {
-        let fault = Fault::new("`refund` has no effect: nothing is charged on this route");
+        let fault = ConfigFault::new("`refund` has no effect: nothing is charged on this route");
         reader.warn(value.key_spot(), fault.help("name a policy, or remove it"));
     }
     let has_websocket = route.upgrades.iter().any(|it| it == WEBSOCKET);
     if let (Some(value), false) = (fields.get("messages"), has_websocket) {
-        let fault = Fault::new("`messages` has no effect: no connection becomes a WebSocket");
+        let fault = ConfigFault::new("`messages` has no effect: no connection becomes a WebSocket");
         reader.warn(
             value.key_spot(),
             fault.help("add `websocket` to `upgrades`, or remove it"),
@@ -237,8 +242,8 @@ fn warn_about_settings_in_vain(reader: &mut Reader<'_>, fields: &Fields<'_>, rou
 
 /// A whole number within a range.
 fn number<T: TryFrom<u64>>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     name: &str,
     range: RangeInclusive<u64>,
 ) -> Option<T> {

@@ -1,7 +1,7 @@
 //! Routes that no request takes, because an earlier one takes them all.
 
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::limit::Condition;
 use crate::route::Route;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,23 +11,28 @@ use std::collections::{BTreeMap, BTreeSet};
 const COMBINATIONS_MAX: usize = 10_000;
 
 /// A host, a path and a method; empty where any will do.
-type Way = (String, String, String);
+type RoutePattern = (String, String, String);
 
 /// The ways that earlier routes take, and whose each is.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
-    taken: BTreeMap<Way, String>,
+pub(super) struct RouteOverlap {
+    taken: BTreeMap<RoutePattern, String>,
 }
 
-impl Reach {
+impl RouteOverlap {
     /// Warns if no request can take `route`, and remembers which it takes.
-    pub(super) fn add(&mut self, reader: &mut Reader<'_>, value: &Value<'_>, route: &Route) {
+    pub(super) fn add(
+        &mut self,
+        reader: &mut ConfigReader<'_>,
+        value: &ConfigValue<'_>,
+        route: &Route,
+    ) {
         let everything = [Condition::default()];
         let conditions = match route.conditions.as_slice() {
             [] => &everything,
             conditions => conditions,
         };
-        let ways: Option<Vec<Vec<Way>>> = conditions.iter().map(ways).collect();
+        let ways: Option<Vec<Vec<RoutePattern>>> = conditions.iter().map(ways).collect();
         let Some(ways) = ways.map(|ways| ways.concat()) else {
             return;
         };
@@ -41,7 +46,7 @@ impl Reach {
     }
 
     /// The route that takes all that goes this way: it names the same, or nothing.
-    fn owner(&self, (host, path, method): &Way) -> Option<&String> {
+    fn owner(&self, (host, path, method): &RoutePattern) -> Option<&String> {
         let or_any = |text: &str| [text.to_owned(), String::new()];
         for host in or_any(host) {
             for path in or_any(path) {
@@ -57,7 +62,12 @@ impl Reach {
     }
 }
 
-fn warn(reader: &mut Reader<'_>, value: &Value<'_>, route: &Route, owners: &BTreeSet<&String>) {
+fn warn(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    route: &Route,
+    owners: &BTreeSet<&String>,
+) {
     let names: Vec<String> = owners.iter().map(|owner| format!("`{owner}`")).collect();
     let names = names.join(" and ");
     let take = if owners.len() == 1 { "takes" } else { "take" };
@@ -66,11 +76,11 @@ fn warn(reader: &mut Reader<'_>, value: &Value<'_>, route: &Route, owners: &BTre
         route.id
     );
     let help = format!("write it before {names}, or match something else");
-    reader.warn(value.spot(), Fault::new(message).help(help));
+    reader.warn(value.spot(), ConfigFault::new(message).help(help));
 }
 
 /// All ways of a condition, unless they are too many.
-fn ways(condition: &Condition) -> Option<Vec<Way>> {
+fn ways(condition: &Condition) -> Option<Vec<RoutePattern>> {
     let any = || vec![String::new()];
     let path = condition.path.as_ref();
     let path = path.map_or_else(String::new, |path| match path.spelt().as_str() {

@@ -2,10 +2,10 @@
 
 use super::table::{HEADERS_MAX, REWRITE};
 use crate::config::condition::{each, pairs};
-use crate::config::fault::Fault;
-use crate::config::reader::Reader;
+use crate::config::fault::ConfigFault;
+use crate::config::reader::ConfigReader;
 use crate::config::scalar;
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 use crate::config::words::one_of;
 use crate::route::{CLIENT_CLAIMS, Rewrite};
 
@@ -31,7 +31,7 @@ const OURS: [&str; 13] = [
 const VALUE_MAX: usize = 8 << 10;
 
 /// Reads what is changed in one head.
-pub(super) fn read(reader: &mut Reader<'_>, route: &Fields<'_>, name: &str) -> Rewrite {
+pub(super) fn read(reader: &mut ConfigReader<'_>, route: &FieldReader<'_>, name: &str) -> Rewrite {
     let Some(value) = route.get(name) else {
         return Rewrite::default();
     };
@@ -45,7 +45,7 @@ pub(super) fn read(reader: &mut Reader<'_>, route: &Fields<'_>, name: &str) -> R
     };
     let most = [rewrite.set.len(), rewrite.add.len(), rewrite.remove.len()];
     if most.into_iter().any(|count| count > HEADERS_MAX) {
-        let fault = Fault::new(format!("there are at most {HEADERS_MAX} headers of a kind"));
+        let fault = ConfigFault::new(format!("there are at most {HEADERS_MAX} headers of a kind"));
         reader.error(value.key_spot(), fault);
     }
     let is_kept = |name: &&String| {
@@ -53,7 +53,7 @@ pub(super) fn read(reader: &mut Reader<'_>, route: &Fields<'_>, name: &str) -> R
         named(&rewrite.set) || named(&rewrite.add)
     };
     if let (Some(name), Some(value)) = (rewrite.remove.iter().find(is_kept), fields.get("remove")) {
-        let fault = Fault::new(format!("`{name}` is removed, and set or added as well"));
+        let fault = ConfigFault::new(format!("`{name}` is removed, and set or added as well"));
         let help = "`set` takes the place of what was sent; write one of them";
         reader.error(value.spot(), fault.help(help));
     }
@@ -61,18 +61,18 @@ pub(super) fn read(reader: &mut Reader<'_>, route: &Fields<'_>, name: &str) -> R
 }
 
 /// Reads the headers that the gateway would otherwise remove from requests of untrusted clients.
-pub(super) fn pass_headers(reader: &mut Reader<'_>, route: &Fields<'_>) -> Vec<String> {
+pub(super) fn pass_headers(reader: &mut ConfigReader<'_>, route: &FieldReader<'_>) -> Vec<String> {
     each(reader, route, "pass_headers", |text| {
         let name = scalar::header_name(text)?;
         if CLIENT_CLAIMS.contains(&name.as_str()) {
             return Ok(name);
         }
-        let fault = Fault::new(format!("`{name}` is not a header that the gateway removes"));
+        let fault = ConfigFault::new(format!("`{name}` is not a header that the gateway removes"));
         Err(fault.help(format!("expected {}", one_of(&CLIENT_CLAIMS))))
     })
 }
 
-fn header_name(text: &str) -> Result<String, Fault> {
+fn header_name(text: &str) -> Result<String, ConfigFault> {
     let name = scalar::header_name(text)?;
     let help = match name.as_str() {
         "host" => "say which one the upstream is told with `host: keep` or `host: upstream`",
@@ -81,17 +81,17 @@ fn header_name(text: &str) -> Result<String, Fault> {
         }
         _ => return Ok(name),
     };
-    Err(Fault::new(format!("`{name}` cannot be changed here")).help(help))
+    Err(ConfigFault::new(format!("`{name}` cannot be changed here")).help(help))
 }
 
 /// What it says is nobody's business but the upstream's: no message shows it.
-fn header_value(name: &str, text: &str) -> Result<String, Fault> {
+fn header_value(name: &str, text: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic();
     if text.len() <= VALUE_MAX && text.bytes().all(belongs) && text.trim() == text {
         return Ok(text.to_owned());
     }
     let message = format!("what `{name}` is to say cannot be the value of a header");
-    Err(Fault::new(message).help(
+    Err(ConfigFault::new(message).help(
         "use up to 8 KiB of visible ASCII characters, with spaces between them and none around them",
     ))
 }

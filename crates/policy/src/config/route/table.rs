@@ -1,13 +1,13 @@
 //! Every field of `routes`.
 
 use crate::config::fields::{PLACE, TEXTS, optional, required};
+use crate::config::table::FieldTable;
 use crate::config::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
-use crate::config::table::Table;
 use crate::config::words::{BALANCE, EJECT, HOST_HEADER, HTTP2, REFUND, UNLIMITED};
 use crate::route::Route;
 
 /// A route.
-pub(in crate::config) static ROUTE: Table = Table {
+pub(in crate::config) static ROUTE: FieldTable = FieldTable {
     what: "route",
     fields: &[
         required("id", Text("orders"), "Its name, unique among routes."),
@@ -117,7 +117,7 @@ pub(in crate::config) static ROUTE: Table = Table {
 };
 
 /// What clients may send on a WebSocket.
-pub(in crate::config) static MESSAGES: Table = Table {
+pub(in crate::config) static MESSAGES: FieldTable = FieldTable {
     what: "`messages`",
     fields: &[
         optional(
@@ -147,7 +147,7 @@ pub(in crate::config) static MESSAGES: Table = Table {
 const UPSTREAM_SHAPE: Shape = Either(&[Text("http://127.0.0.1:9001"), Map(&UPSTREAM)]);
 
 /// An upstream with more than a URL.
-pub(in crate::config) static UPSTREAM: Table = Table {
+pub(in crate::config) static UPSTREAM: FieldTable = FieldTable {
     what: "`upstreams`",
     fields: &[
         required(
@@ -170,7 +170,7 @@ pub(in crate::config) static UPSTREAM: Table = Table {
 };
 
 /// The TLS of a route's upstreams.
-pub(in crate::config) static UPSTREAM_TLS: Table = Table {
+pub(in crate::config) static UPSTREAM_TLS: FieldTable = FieldTable {
     what: "`routes.tls`",
     fields: &[
         optional(
@@ -198,7 +198,7 @@ pub(in crate::config) static UPSTREAM_TLS: Table = Table {
 };
 
 /// How upstreams are looked after.
-pub(in crate::config) static HEALTH: Table = Table {
+pub(in crate::config) static HEALTH: FieldTable = FieldTable {
     what: "`health`",
     fields: &[
         required(
@@ -231,7 +231,7 @@ pub(in crate::config) static HEALTH: Table = Table {
 };
 
 /// When an upstream is left alone.
-pub(in crate::config) static EJECTION: Table = Table {
+pub(in crate::config) static EJECTION: FieldTable = FieldTable {
     what: "`eject`",
     fields: &[
         optional(
@@ -245,7 +245,7 @@ pub(in crate::config) static EJECTION: Table = Table {
 };
 
 /// How long to wait for what.
-pub(in crate::config) static TIMEOUTS: Table = Table {
+pub(in crate::config) static TIMEOUTS: FieldTable = FieldTable {
     what: "`timeouts`",
     fields: &[
         optional(
@@ -273,7 +273,7 @@ pub(in crate::config) static TIMEOUTS: Table = Table {
 };
 
 /// How many connections an upstream may have.
-pub(in crate::config) static CONNECTIONS: Table = Table {
+pub(in crate::config) static CONNECTIONS: FieldTable = FieldTable {
     what: "`connections`",
     fields: &[
         optional(
@@ -291,7 +291,7 @@ pub(in crate::config) static CONNECTIONS: Table = Table {
 };
 
 /// What is changed in the head of a message.
-pub(in crate::config) static REWRITE: Table = Table {
+pub(in crate::config) static REWRITE: FieldTable = FieldTable {
     what: "change of headers",
     fields: &[
         optional(

@@ -2,23 +2,23 @@
 
 use super::table::{UPSTREAM, UPSTREAM_TLS, UPSTREAMS_MAX, WEIGHT_MAX};
 use super::{number, url};
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::host::host_and_port;
-use crate::config::reader::{Reader, Value};
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::secret_setting::secret_file;
-use crate::config::syntax::Kind;
-use crate::config::table::{Fields, Table};
+use crate::config::syntax::NodeKind;
+use crate::config::table::{FieldReader, FieldTable};
 use crate::config::words::HTTP2;
-use crate::route::{Http2, Identity, Scheme, Upstream, UpstreamTls};
+use crate::route::{ClientCertificate, Http2Use, Upstream, UpstreamScheme, UpstreamTls};
 
 /// Reads `upstreams`: one of them, or a list.
-pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstream> {
+pub(super) fn read_all(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<Upstream> {
     let items = match value.node.kind {
-        Kind::List(_) => reader.list(value),
+        NodeKind::List(_) => reader.list(value),
         _ => reader.one_or_many(value),
     };
     if items.len() > UPSTREAMS_MAX {
-        let fault = Fault::new(format!("a route has at most {UPSTREAMS_MAX} upstreams"));
+        let fault = ConfigFault::new(format!("a route has at most {UPSTREAMS_MAX} upstreams"));
         reader.error(value.key_spot(), fault);
     }
     let mut upstreams: Vec<Upstream> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstre
             same_place && other.scheme == upstream.scheme && other.prefix == upstream.prefix
         };
         if upstreams.iter().any(is_same) {
-            let fault = Fault::new(format!("the upstream `{upstream}` is there already"));
+            let fault = ConfigFault::new(format!("the upstream `{upstream}` is there already"));
             let help =
                 format!("for a larger part of the traffic write {{ url: {upstream}, weight: 2 }}");
             reader.error(item.spot(), fault.help(help));
@@ -41,8 +41,8 @@ pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstre
     upstreams
 }
 
-fn upstream(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Upstream> {
-    if !matches!(value.node.kind, Kind::Map(_)) {
+fn upstream(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Upstream> {
+    if !matches!(value.node.kind, NodeKind::Map(_)) {
         return reader.parse(value, url::parse);
     }
     let fields = reader.fields(value, &UPSTREAM)?;
@@ -60,28 +60,39 @@ fn upstream(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Upstream> {
 }
 
 /// Without TLS, the scheme alone says what is spoken.
-fn refuse_without_tls(reader: &mut Reader<'_>, value: &Value<'_>, http2: Http2, scheme: Scheme) {
+fn refuse_without_tls(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    http2: Http2Use,
+    scheme: UpstreamScheme,
+) {
     let help = match (scheme, http2) {
-        (Scheme::Https, _) => return,
-        (Scheme::Http, Http2::Always) => "begin the URL with `h2c://`, and remove `http2`",
-        (Scheme::Http, _) => "remove it: `http://` is HTTP/1.1, and `h2c://` is HTTP/2",
-        (Scheme::H2c, _) => "remove it: `h2c://` is HTTP/2, and `http://` is HTTP/1.1",
+        (UpstreamScheme::Https, _) => return,
+        (UpstreamScheme::Http, Http2Use::Always) => {
+            "begin the URL with `h2c://`, and remove `http2`"
+        }
+        (UpstreamScheme::Http, _) => "remove it: `http://` is HTTP/1.1, and `h2c://` is HTTP/2",
+        (UpstreamScheme::H2c, _) => "remove it: `h2c://` is HTTP/2, and `http://` is HTTP/1.1",
     };
-    let fault = Fault::new("`http2` is for `https://`, where both sides agree on it");
+    let fault = ConfigFault::new("`http2` is for `https://`, where both sides agree on it");
     reader.error(value.key_spot(), fault.help(help));
 }
 
 /// Reads `tls`.
 pub(super) fn tls(
-    reader: &mut Reader<'_>,
-    route: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    route: &FieldReader<'_>,
     upstreams: &[Upstream],
 ) -> UpstreamTls {
     let Some(value) = route.get("tls") else {
         return UpstreamTls::default();
     };
-    if !upstreams.is_empty() && upstreams.iter().all(|it| it.scheme != Scheme::Https) {
-        let fault = Fault::new("`tls` has no effect: no upstream of the route speaks it");
+    if !upstreams.is_empty()
+        && upstreams
+            .iter()
+            .all(|it| it.scheme != UpstreamScheme::Https)
+    {
+        let fault = ConfigFault::new("`tls` has no effect: no upstream of the route speaks it");
         let help = "begin a URL with `https://`, or remove `tls`";
         reader.error(value.key_spot(), fault.help(help));
     }
@@ -90,9 +101,9 @@ pub(super) fn tls(
 
 /// Reads authorities and certificates, where `table` has them: to upstreams, and to whoever else is asked.
 pub(in crate::config) fn tls_in(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    table: &'static Table,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    table: &'static FieldTable,
 ) -> UpstreamTls {
     let Some(fields) = reader.fields(value, table) else {
         return UpstreamTls::default();
@@ -101,7 +112,7 @@ pub(in crate::config) fn tls_in(
     let (ca, cert, key) = (pem("ca"), pem("cert"), pem("key"));
     for (name, other) in [("cert", "key"), ("key", "cert")] {
         if let (Some(value), None) = (fields.get(name), fields.get(other)) {
-            let fault = Fault::new(format!("`{name}` needs `{other}`"));
+            let fault = ConfigFault::new(format!("`{name}` needs `{other}`"));
             let help = "a certificate and its private key come together";
             reader.error(value.key_spot(), fault.help(help));
         }
@@ -109,16 +120,18 @@ pub(in crate::config) fn tls_in(
     UpstreamTls {
         ca,
         server_name: reader.setting(&fields, "server_name", server_name),
-        identity: cert.zip(key).map(|(cert, key)| Identity { cert, key }),
+        identity: cert
+            .zip(key)
+            .map(|(cert, key)| ClientCertificate { cert, key }),
     }
 }
 
-fn server_name(text: &str) -> Result<String, Fault> {
+fn server_name(text: &str) -> Result<String, ConfigFault> {
     match host_and_port(text) {
         Ok((host, None)) if !text.contains('_') => Ok(host),
-        _ => Err(Fault::new(format!(
+        _ => Err(ConfigFault::new(format!(
             "{} cannot be the name of a server",
-            Fault::quote(text)
+            ConfigFault::quote(text)
         ))
         .help("for example `orders.internal`: a host, without scheme, port or path")),
     }

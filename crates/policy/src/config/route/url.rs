@@ -1,16 +1,16 @@
 //! The URLs of upstreams: `http://host[:port][/path]`, `https://…` and `h2c://…`.
 
 use crate::config::excerpt::hide_passwords;
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::host::{TOO_MANY_COLONS, host_and_port};
 use crate::config::suggest::closest;
 use crate::matching::normalise;
-use crate::route::{Http2, Scheme, Upstream};
+use crate::route::{Http2Use, Upstream, UpstreamScheme};
 
-const SCHEMES: [(&str, Scheme); 3] = [
-    ("http", Scheme::Http),
-    ("https", Scheme::Https),
-    ("h2c", Scheme::H2c),
+const SCHEMES: [(&str, UpstreamScheme); 3] = [
+    ("http", UpstreamScheme::Http),
+    ("https", UpstreamScheme::Https),
+    ("h2c", UpstreamScheme::H2c),
 ];
 
 const EXAMPLE: &str = "expected a URL, for example `http://127.0.0.1:9001`";
@@ -19,12 +19,12 @@ const EXAMPLE: &str = "expected a URL, for example `http://127.0.0.1:9001`";
 const PREFIX_MAX: usize = 1_024;
 
 /// Reads a URL, as an upstream of weight 1.
-pub(in crate::config) fn parse(text: &str) -> Result<Upstream, Fault> {
-    let shown = Fault::quote(&hide_passwords(text));
-    let wrong = |what: &str, help: &str| Fault::new(format!("{shown} {what}")).help(help);
+pub(in crate::config) fn parse(text: &str) -> Result<Upstream, ConfigFault> {
+    let shown = ConfigFault::quote(&hide_passwords(text));
+    let wrong = |what: &str, help: &str| ConfigFault::new(format!("{shown} {what}")).help(help);
     let Some((scheme, rest)) = text.split_once("://") else {
         // It may be anything, a password included.
-        return Err(Fault::new("this is not the URL of an upstream").help(EXAMPLE));
+        return Err(ConfigFault::new("this is not the URL of an upstream").help(EXAMPLE));
     };
     let scheme = scheme_of(scheme).map_err(|help| wrong("is not the URL of an upstream", &help))?;
     if rest.contains('@') {
@@ -50,12 +50,12 @@ pub(in crate::config) fn parse(text: &str) -> Result<Upstream, Fault> {
         port: port.unwrap_or(scheme.port()),
         prefix: prefix(path).map_err(|help| wrong("has a path that cannot be one", &help))?,
         weight: 1,
-        http2: Http2::Auto,
+        http2: Http2Use::Auto,
     })
 }
 
 /// The scheme, or what to write instead.
-fn scheme_of(name: &str) -> Result<Scheme, String> {
+fn scheme_of(name: &str) -> Result<UpstreamScheme, String> {
     let found = SCHEMES
         .iter()
         .find(|(known, _)| name.eq_ignore_ascii_case(known));

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::fields::CONFIG;
-use super::table::{Field, Shape, Table};
+use super::table::{FieldRow, FieldTable, Shape};
 use serde_json::{Map, Value, json};
 
 /// The language as a JSON Schema (draft 2020-12).
@@ -33,7 +33,7 @@ fn variable() -> Value {
     })
 }
 
-fn table(table: &Table, definitions: &mut Map<String, Value>) -> Value {
+fn table(table: &FieldTable, definitions: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
     for field in table.fields {
         properties.insert(field.name.to_owned(), property(field, definitions));
@@ -56,7 +56,7 @@ fn table(table: &Table, definitions: &mut Map<String, Value>) -> Value {
     schema
 }
 
-fn property(field: &Field, definitions: &mut Map<String, Value>) -> Value {
+fn property(field: &FieldRow, definitions: &mut Map<String, Value>) -> Value {
     let mut schema = shape(&field.shape, definitions);
     insert(&mut schema, "description", field.about.into());
     schema

@@ -1,10 +1,10 @@
 //! The schema and the reader know the same fields, and real configurations conform.
 
 use super::json_schema;
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::fields::CONFIG;
-use crate::config::syntax::{Kind, Node, read};
-use crate::config::table::{Shape, Table};
+use crate::config::syntax::{NodeKind, YamlNode, read};
+use crate::config::table::{FieldTable, Shape};
 use crate::config::{Config, NoEnvironment};
 use serde_json::{Value, json};
 use std::fs;
@@ -19,7 +19,7 @@ fn every_field_of_the_tables_is_read() {
 }
 
 /// Puts nonsense into each field in turn: only a field that is read can complain about it.
-fn check_table(table: &'static Table, at: &str, wrap: Wrap<'_>) {
+fn check_table(table: &'static FieldTable, at: &str, wrap: Wrap<'_>) {
     for field in table.fields {
         let dot = if at.is_empty() { "" } else { "." };
         let path = format!("{at}{dot}{}", field.name);
@@ -70,7 +70,7 @@ fn every_property_has_a_description() {
 
 #[test]
 fn two_tables_of_one_name_shared_one_definition() {
-    let mut known: Vec<&'static Table> = Vec::new();
+    let mut known: Vec<&'static FieldTable> = Vec::new();
     let mut left: Vec<&'static Shape> = CONFIG.fields.iter().map(|it| &it.shape).collect();
     while let Some(shape) = left.pop() {
         match shape {
@@ -78,7 +78,8 @@ fn two_tables_of_one_name_shared_one_definition() {
             Shape::Either(shapes) => left.extend(shapes.iter()),
             Shape::Map(table) if !known.iter().any(|it| std::ptr::eq(*it, *table)) => {
                 let other = known.iter().find(|it| it.what == table.what);
-                let fields = |it: &Table| it.fields.iter().map(|it| it.name).collect::<Vec<_>>();
+                let fields =
+                    |it: &FieldTable| it.fields.iter().map(|it| it.name).collect::<Vec<_>>();
                 let is_same = other.is_none_or(|it| fields(it) == fields(table));
                 assert!(is_same, "two different tables are called {}", table.what);
                 left.extend(table.fields.iter().map(|it| &it.shape));
@@ -104,7 +105,7 @@ fn real_configurations_conform() {
     assert!(files.len() > 10);
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let (tree, faults) = read(&text, Fault::new("nothing"));
+        let (tree, faults) = read(&text, ConfigFault::new("nothing"));
         assert!(faults.is_empty());
         let value = to_json(&tree.unwrap());
         assert_eq!(check(&value), Ok(()), "{}", file.display());
@@ -129,12 +130,12 @@ fn mistakes_do_not_conform() {
 }
 
 /// As an editor would see it: plain scalars have types.
-fn to_json(node: &Node) -> Value {
+fn to_json(node: &YamlNode) -> Value {
     match &node.kind {
-        Kind::Text(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
-        Kind::Null | Kind::Broken => Value::Null,
-        Kind::List(items) => items.iter().map(to_json).collect(),
-        Kind::Map(entries) => entries
+        NodeKind::Text(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        NodeKind::Null | NodeKind::Broken => Value::Null,
+        NodeKind::List(items) => items.iter().map(to_json).collect(),
+        NodeKind::Map(entries) => entries
             .iter()
             .map(|entry| (entry.key.text.clone(), to_json(&entry.value)))
             .collect(),

@@ -19,14 +19,14 @@ pub(super) use table::{
 };
 
 use super::environment::Environment;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::overrides;
 use super::policy::refuse_too_many;
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar;
 use super::store::{self, StoreSettings};
-use super::syntax::Node;
-use super::table::Fields;
+use super::syntax::YamlNode;
+use super::table::FieldReader;
 use super::words::FLAG;
 use crate::source::PolicySource;
 use std::collections::BTreeSet;
@@ -39,8 +39,8 @@ const FILE: &str = "file";
 
 /// Reads `sources`. `store` is the Redis of those that name none of their own.
 pub(super) fn read_all(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     store: &StoreSettings,
 ) -> Vec<PolicySource> {
     let items = reader.list(value);
@@ -54,13 +54,13 @@ pub(super) fn read_all(
 
 /// Reads `sources` and nothing else of a configuration that is not yet whole.
 pub(crate) fn read_from(
-    reader: &mut Reader<'_>,
-    mut tree: Node,
+    reader: &mut ConfigReader<'_>,
+    mut tree: YamlNode,
     environment: &dyn Environment,
 ) -> Vec<PolicySource> {
     overrides::apply(&mut tree, environment);
-    let root = Value::root(&tree);
-    let super::syntax::Kind::Map(entries) = &tree.kind else {
+    let root = ConfigValue::root(&tree);
+    let super::syntax::NodeKind::Map(entries) = &tree.kind else {
         // What it is instead is told when all of it is read.
         return Vec::new();
     };
@@ -76,8 +76,8 @@ pub(crate) fn read_from(
 }
 
 fn source(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
     store: &StoreSettings,
     names: &mut BTreeSet<String>,
 ) -> Option<PolicySource> {
@@ -100,11 +100,16 @@ fn source(
     Some(PolicySource { name, ..source })
 }
 
-fn refuse_name(reader: &mut Reader<'_>, value: &Value<'_>, fields: &Fields<'_>, name: &str) {
-    let quoted = Fault::quote(name);
+fn refuse_name(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    fields: &FieldReader<'_>,
+    name: &str,
+) {
+    let quoted = ConfigFault::quote(name);
     let fault = match name {
-        FILE => Fault::new(format!("{quoted} is what the file itself is called")),
-        _ => Fault::new(format!("there are two sources with the name {quoted}")),
+        FILE => ConfigFault::new(format!("{quoted} is what the file itself is called")),
+        _ => ConfigFault::new(format!("there are two sources with the name {quoted}")),
     };
     let spot = fields
         .get("name")

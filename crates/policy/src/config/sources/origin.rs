@@ -3,15 +3,15 @@
 use super::rules;
 use super::shelf::{self, sound, tls};
 use super::table::{ETCD, HTTP, KEEPER, REDIS};
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::plans::{http_url, not_empty, within};
-use crate::config::reader::{Reader, Value};
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::scalar;
 use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 use crate::config::words::FORMAT;
-use crate::source::{Format, Keeper, PolicyOrigin, PolicySource};
+use crate::source::{DocumentFormat, Keeper, PolicyOrigin, PolicySource};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duratio
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
 /// Where a source is, and how it is asked.
-pub(super) struct Asked {
+pub(super) struct SourceEndpoint {
     pub(super) origin: PolicyOrigin,
     pub(super) refresh: Duration,
     pub(super) timeout: Duration,
@@ -30,10 +30,10 @@ pub(super) struct Asked {
 
 /// Reads where a source is. `store` is the Redis of those that name none of their own.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     store: &StoreSettings,
-) -> Option<Asked> {
+) -> Option<SourceEndpoint> {
     if let Some(value) = fields.get("keeper") {
         return keeper(reader, &value);
     }
@@ -52,23 +52,23 @@ pub(super) fn read(
 
 /// How a source is asked that is asked so unless told otherwise.
 pub(super) fn asked(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     (refresh, timeout): (Duration, Duration),
     origin: Option<PolicyOrigin>,
-) -> Option<Asked> {
+) -> Option<SourceEndpoint> {
     let told = reader.setting(fields, "refresh", |text| within(text, &REFRESHES));
     let refresh = told.unwrap_or(refresh);
     let told = reader.setting(fields, "timeout", |text| within(text, &TIMEOUTS));
     let timeout = told.unwrap_or(timeout);
-    Some(Asked {
+    Some(SourceEndpoint {
         origin: origin?,
         refresh,
         timeout,
     })
 }
 
-fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
+fn keeper(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<SourceEndpoint> {
     let fields = reader.fields(value, &KEEPER)?;
     let url = reader.setting(&fields, "url", http_url);
     let key = reader.setting(&fields, "key", |text| sound(text, "`ratelimits`"));
@@ -88,7 +88,7 @@ fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
         password,
         policy: or(policy, "traefik"),
         fallback,
-        format: format.unwrap_or(Format::TraefikPlugin),
+        format: format.unwrap_or(DocumentFormat::TraefikPlugin),
         tls,
     });
     let usual = (PolicySource::REFRESH, PolicySource::KEEPER_TIMEOUT);
@@ -96,10 +96,10 @@ fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     asked(reader, &fields, usual, origin)
 }
 
-fn fallback(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+fn fallback(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<String> {
     if let Some(value) = fields.get("fallback") {
         if let Some(file) = fields.get("fallback_file") {
-            let fault = Fault::new("`fallback` and `fallback_file` are both there");
+            let fault = ConfigFault::new("`fallback` and `fallback_file` are both there");
             reader.error(file.key_spot(), fault.help("write one of the two"));
         }
         return reader.parse(&value, |text| not_empty(text, "a document"));
@@ -107,12 +107,16 @@ fn fallback(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let value = fields.get("fallback_file")?;
     let path = reader.text(&value)?;
     let read = reader.environment_at(value.node.place).file(&path);
-    let read =
-        read.map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
+    let read = read.map_err(|why| {
+        ConfigFault::new(format!(
+            "{} cannot be read: {why}",
+            ConfigFault::quote(&path)
+        ))
+    });
     reader.accept(&value, read)
 }
 
-fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
+fn http(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<SourceEndpoint> {
     let fields = reader.fields(value, &HTTP)?;
     let url = reader.setting(&fields, "url", http_url);
     let token = secret(reader, &fields, "token", "token_file");
@@ -128,7 +132,11 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     asked(reader, &fields, usual, origin)
 }
 
-fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Asked> {
+fn redis(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+    store: &StoreSettings,
+) -> Option<SourceEndpoint> {
     let fields = reader.fields(value, &REDIS)?;
     if let Some(said) = fields.get(rules::RULESETS.name) {
         let target = shelf::target(reader, &fields, store);
@@ -140,7 +148,7 @@ fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> O
     asked(reader, &fields, usual, shelf.map(PolicyOrigin::Shelf))
 }
 
-fn etcd(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
+fn etcd(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<SourceEndpoint> {
     let fields = reader.fields(value, &ETCD)?;
     let shelf = shelf::etcd(reader, &fields, "/tidegate/");
     let usual = (PolicySource::REFRESH, PolicySource::TIMEOUT);

@@ -1,34 +1,34 @@
 //! Where rules of `FluxGate` are: its rule sets in Redis, and its collection of rules in `MongoDB`, where
 //! documents of ours may be instead.
 
-use super::origin::{Asked, asked};
+use super::origin::{SourceEndpoint, asked};
 use super::shelf::{self, DOCUMENTS, sound};
 use super::table::{TIMEOUT, WRITABLE};
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::fields::{optional, required};
 use crate::config::plans::not_empty;
-use crate::config::reader::{Reader, Value};
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::store::StoreSettings;
 use crate::config::table::Shape::Text;
-use crate::config::table::{Field, Fields, Table};
+use crate::config::table::{FieldReader, FieldRow, FieldTable};
 use crate::source::{MongoRules, PolicyOrigin, PolicySource, RuleSets};
 
 /// What the keys of rule sets begin with.
-pub(super) const RULESETS: Field = optional(
+pub(super) const RULESETS: FieldRow = optional(
     "rulesets",
     Text("fluxgate"),
     "Reads rule sets of FluxGate in place of a hash of ours: what their keys begin with, before `:ruleset:`.",
 );
 
 /// Where changes of them are told.
-pub(super) const CHANNEL: Field = optional(
+pub(super) const CHANNEL: FieldRow = optional(
     "channel",
     Text("fluxgate:rule-reload"),
     "With `rulesets`: where changes are told; what keys begin with and `:rule-reload` unless told.",
 );
 
 /// A collection of rules, or one of documents of ours.
-pub(super) static MONGODB: Table = Table {
+pub(super) static MONGODB: FieldTable = FieldTable {
     what: "`sources.mongodb`",
     fields: &[
         optional(
@@ -67,9 +67,9 @@ pub(super) static MONGODB: Table = Table {
 const HASH_ONLY: [&str; 2] = ["key", "writable"];
 
 /// Says what is wrong with `fields` that speak of no rule sets.
-pub(super) fn no_rule_sets(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+pub(super) fn no_rule_sets(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     if let Some(channel) = fields.get(CHANNEL.name) {
-        let fault = Fault::new("`channel` is for rule sets, and these are documents of ours");
+        let fault = ConfigFault::new("`channel` is for rule sets, and these are documents of ours");
         let fault = fault.help("write `rulesets` as well, or leave it out");
         reader.error(channel.key_spot(), fault);
     }
@@ -77,14 +77,14 @@ pub(super) fn no_rule_sets(reader: &mut Reader<'_>, fields: &Fields<'_>) {
 
 /// Reads where rule sets are, of which `said` tells what their keys begin with.
 pub(super) fn rule_sets(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    said: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    said: &ConfigValue<'_>,
     target: Option<&StoreSettings>,
-) -> Option<Asked> {
+) -> Option<SourceEndpoint> {
     for name in HASH_ONLY {
         if let Some(value) = fields.get(name) {
-            let fault = Fault::new(format!("`{name}` is not for rule sets"));
+            let fault = ConfigFault::new(format!("`{name}` is not for rule sets"));
             let fault = fault.help("they are read where FluxGate keeps them, and never written");
             reader.error(value.key_spot(), fault);
         }
@@ -106,7 +106,10 @@ pub(super) fn rule_sets(
 }
 
 /// Reads where a collection of rules is, or one of documents of ours.
-pub(super) fn mongodb(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
+pub(super) fn mongodb(
+    reader: &mut ConfigReader<'_>,
+    value: &ConfigValue<'_>,
+) -> Option<SourceEndpoint> {
     let fields = reader.fields(value, &MONGODB)?;
     if let Some(said) = fields.get(DOCUMENTS) {
         shelf::nothing_else(reader, &fields, ["collection"]);

@@ -3,18 +3,18 @@
 //! The same for whatever is kept there, policies or plans.
 
 use super::table::{SOURCE_TLS, WRITABLE};
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::plans::{http_url, mongodb_url, not_empty};
 use crate::config::policy::refuse_too_many;
-use crate::config::reader::{Reader, Value};
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::route::tls_in;
 use crate::config::secret::Secret;
 use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 use crate::config::words::FLAG;
 use crate::route::UpstreamTls;
-use crate::source::{Etcd, MongoDocuments, Shelf, ShelfPlace};
+use crate::source::{DocumentStoreSettings, EtcdSource, MongoDocuments, ShelfPlace};
 
 /// The longest key, prefix or path.
 const KEY_MAX: usize = 512;
@@ -24,11 +24,11 @@ const ENDPOINTS_MAX: usize = 16;
 
 /// Reads which hash of which Redis. `store` is the Redis unless told, and `usual` the hash.
 pub(in crate::config) fn redis(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     store: &StoreSettings,
     usual: &str,
-) -> Option<Shelf> {
+) -> Option<DocumentStoreSettings> {
     let target = target(reader, fields, store);
     let key = reader.setting(fields, "key", |text| sound(text, &format!("`{usual}`")));
     let place = target.map(|target| ShelfPlace::Redis {
@@ -40,10 +40,10 @@ pub(in crate::config) fn redis(
 
 /// Reads which keys of which etcd; `usual` is what they begin with unless told.
 pub(in crate::config) fn etcd(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     usual: &str,
-) -> Option<Shelf> {
+) -> Option<DocumentStoreSettings> {
     let endpoints = fields.get("endpoints").map_or_else(Vec::new, |value| {
         let items = reader.one_or_many(&value);
         refuse_too_many(reader, &value, items.len(), ENDPOINTS_MAX);
@@ -56,7 +56,7 @@ pub(in crate::config) fn etcd(
     let tls = tls(reader, fields, &endpoints);
     let place = (!endpoints.is_empty()).then(|| {
         let trimmed = |it: &String| it.trim_end_matches('/').to_owned();
-        ShelfPlace::Etcd(Box::new(Etcd {
+        ShelfPlace::Etcd(Box::new(EtcdSource {
             endpoints: endpoints.iter().map(trimmed).collect(),
             prefix: prefix.unwrap_or_else(|| usual.to_owned()),
             user,
@@ -72,11 +72,11 @@ pub(in crate::config) const DOCUMENTS: &str = "documents";
 
 /// Reads which collection of which `MongoDB`, as `said` names it; `usual` is what one could be called.
 pub(in crate::config) fn mongodb(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    said: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    said: &ConfigValue<'_>,
     usual: &str,
-) -> Option<Shelf> {
+) -> Option<DocumentStoreSettings> {
     let (url, database) = mongodb_database(reader, fields);
     let collection = reader.parse(said, |text| {
         not_empty(text, &format!("a collection, for example `{usual}`"))
@@ -96,8 +96,8 @@ pub(in crate::config) fn mongodb(
 
 /// Reads which database of which `MongoDB`.
 pub(in crate::config) fn mongodb_database(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
 ) -> (Option<Secret>, Option<String>) {
     let url = secret(reader, fields, "url", "url_file");
     let url = url.and_then(|url| match mongodb_url(&url) {
@@ -114,13 +114,13 @@ pub(in crate::config) fn mongodb_database(
 
 /// Says what is wrong with `fields` of `MongoDB` that name `others` beside documents of ours.
 pub(in crate::config) fn nothing_else<'a>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     others: impl IntoIterator<Item = &'a str>,
 ) {
     for name in others {
         if let Some(value) = fields.get(name) {
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "`{name}` and `{DOCUMENTS}` are both there, and each says what is read"
             ));
             reader.error(value.key_spot(), fault.help("write one of the two"));
@@ -129,9 +129,9 @@ pub(in crate::config) fn nothing_else<'a>(
 }
 
 /// Says what is wrong with `fields` of `MongoDB` that would write to what is not ours.
-pub(in crate::config) fn nothing_written(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+pub(in crate::config) fn nothing_written(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     if let Some(value) = fields.get(WRITABLE.name) {
-        let fault = Fault::new(format!("`{}` is for documents of ours", WRITABLE.name));
+        let fault = ConfigFault::new(format!("`{}` is for documents of ours", WRITABLE.name));
         let fault = fault.help(format!(
             "collections of others are only ever read; write `{DOCUMENTS}` as well, or leave it out"
         ));
@@ -139,9 +139,13 @@ pub(in crate::config) fn nothing_written(reader: &mut Reader<'_>, fields: &Field
     }
 }
 
-fn shelf(reader: &mut Reader<'_>, fields: &Fields<'_>, place: Option<ShelfPlace>) -> Option<Shelf> {
+fn shelf(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    place: Option<ShelfPlace>,
+) -> Option<DocumentStoreSettings> {
     let writable = reader.setting(fields, WRITABLE.name, |word| FLAG.parse(word));
-    Some(Shelf {
+    Some(DocumentStoreSettings {
         place: place?,
         writable: writable.unwrap_or(true),
     })
@@ -149,15 +153,16 @@ fn shelf(reader: &mut Reader<'_>, fields: &Fields<'_>, place: Option<ShelfPlace>
 
 /// Which Redis.
 pub(super) fn target(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     store: &StoreSettings,
 ) -> Option<StoreSettings> {
     let Some(value) = fields.get("url").or_else(|| fields.get("url_file")) else {
         if store.target.redis().is_some() {
             return Some(store.clone());
         }
-        let fault = Fault::new("there is no Redis: the store is not one, and no `url` is given");
+        let fault =
+            ConfigFault::new("there is no Redis: the store is not one, and no `url` is given");
         let fault = fault.help("for example `url: redis://127.0.0.1:6379`");
         reader.error(fields.map().key_spot(), fault);
         return None;
@@ -167,7 +172,7 @@ pub(super) fn target(
     let target = StoreSettings::from_url(url.expose().trim()).ok();
     let target = target.filter(|it| it.target.redis().is_some());
     if target.is_none() {
-        let fault = Fault::new("this is not the URL of a Redis");
+        let fault = ConfigFault::new("this is not the URL of a Redis");
         let fault = fault.help("as in `store.url`, for example `redis://127.0.0.1:6379`");
         reader.error(value.spot(), fault);
     }
@@ -175,12 +180,16 @@ pub(super) fn target(
 }
 
 /// How TLS is spoken to who is at `urls`.
-pub(super) fn tls(reader: &mut Reader<'_>, fields: &Fields<'_>, urls: &[String]) -> UpstreamTls {
+pub(super) fn tls(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    urls: &[String],
+) -> UpstreamTls {
     let Some(value) = fields.get("tls") else {
         return UpstreamTls::default();
     };
     if !urls.is_empty() && !urls.iter().any(|url| url.starts_with("https://")) {
-        let fault = Fault::new("`tls` has no effect: it is not spoken there");
+        let fault = ConfigFault::new("`tls` has no effect: it is not spoken there");
         let help = "begin the URL with `https://`, or remove `tls`";
         reader.error(value.key_spot(), fault.help(help));
     }
@@ -188,11 +197,11 @@ pub(super) fn tls(reader: &mut Reader<'_>, fields: &Fields<'_>, urls: &[String])
 }
 
 /// A key, or a part of one: of no length that nobody means, and nothing that breaks a line.
-pub(super) fn sound(text: &str, example: &str) -> Result<String, Fault> {
+pub(super) fn sound(text: &str, example: &str) -> Result<String, ConfigFault> {
     let is_sound = (1..=KEY_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
     if is_sound {
         return Ok(text.to_owned());
     }
-    let fault = Fault::new(format!("{} cannot be a key", Fault::quote(text)));
+    let fault = ConfigFault::new(format!("{} cannot be a key", ConfigFault::quote(text)));
     Err(fault.help(format!("up to {KEY_MAX} bytes, for example {example}")))
 }

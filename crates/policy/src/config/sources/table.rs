@@ -3,11 +3,11 @@
 use super::rules::{CHANNEL, MONGODB, RULESETS};
 use crate::config::fields::{optional, required};
 use crate::config::table::Shape::{Flag, List, Map, Text, Word};
-use crate::config::table::{Field, Table};
+use crate::config::table::{FieldRow, FieldTable};
 use crate::config::words::FORMAT;
 
 /// A source of policy.
-pub(in crate::config) static SOURCE: Table = Table {
+pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     what: "source of policy",
     fields: &[
         optional(
@@ -42,7 +42,7 @@ pub(in crate::config) static SOURCE: Table = Table {
 };
 
 /// A keeper.
-pub(super) static KEEPER: Table = Table {
+pub(super) static KEEPER: FieldTable = FieldTable {
     what: "`sources.keeper`",
     fields: &[
         required(
@@ -99,7 +99,7 @@ pub(super) static KEEPER: Table = Table {
 };
 
 /// A document at a URL.
-pub(super) static HTTP: Table = Table {
+pub(super) static HTTP: FieldTable = FieldTable {
     what: "`sources.http`",
     fields: &[
         required(
@@ -122,7 +122,7 @@ pub(super) static HTTP: Table = Table {
 };
 
 /// A hash of Redis.
-pub(super) static REDIS: Table = Table {
+pub(super) static REDIS: FieldTable = FieldTable {
     what: "`sources.redis`",
     fields: &[
         REDIS_URL,
@@ -142,7 +142,7 @@ pub(super) static REDIS: Table = Table {
 };
 
 /// Keys of etcd.
-pub(super) static ETCD: Table = Table {
+pub(super) static ETCD: FieldTable = FieldTable {
     what: "`sources.etcd`",
     fields: &[
         ENDPOINTS,
@@ -163,7 +163,7 @@ pub(super) static ETCD: Table = Table {
 };
 
 /// The TLS of a source that is asked over HTTP.
-pub(super) static SOURCE_TLS: Table = Table {
+pub(super) static SOURCE_TLS: FieldTable = FieldTable {
     what: "`sources.tls`",
     fields: &[
         optional(
@@ -190,79 +190,79 @@ pub(super) static SOURCE_TLS: Table = Table {
     exactly_one: &[],
 };
 
-pub(in crate::config) const TLS: Field = optional(
+pub(in crate::config) const TLS: FieldRow = optional(
     "tls",
     Map(&SOURCE_TLS),
     "Own authorities and certificates, for `https://`.",
 );
 
-pub(super) const REFRESH: Field = optional(
+pub(super) const REFRESH: FieldRow = optional(
     "refresh",
     Text("30s"),
     "How often it is asked, 100ms to 24h; 30s unless told.",
 );
 
-const REFRESH_TOLD: Field = optional(
+const REFRESH_TOLD: FieldRow = optional(
     "refresh",
     Text("5s"),
     "How often it is asked even where nothing was said, 100ms to 24h; 5s unless told.",
 );
 
-pub(super) const TIMEOUT: Field = optional(
+pub(super) const TIMEOUT: FieldRow = optional(
     "timeout",
     Text("5s"),
     "How long an answer may take, 1ms to 10min; 5s unless told.",
 );
 
-pub(in crate::config) const WRITABLE: Field = optional(
+pub(in crate::config) const WRITABLE: FieldRow = optional(
     "writable",
     Flag,
     "`false` has it read only; it can be written to through this server unless told.",
 );
 
-pub(in crate::config) const REDIS_URL: Field = optional(
+pub(in crate::config) const REDIS_URL: FieldRow = optional(
     "url",
     Text("redis://127.0.0.1:6379"),
     "Which Redis, as in `store.url`; the store's unless told.",
 );
 
-pub(in crate::config) const REDIS_URL_FILE: Field = optional(
+pub(in crate::config) const REDIS_URL_FILE: FieldRow = optional(
     "url_file",
     Text("/run/secrets/redis"),
     "The file that holds the URL.",
 );
 
-pub(in crate::config) const ENDPOINTS: Field = required(
+pub(in crate::config) const ENDPOINTS: FieldRow = required(
     "endpoints",
     List(&Text("http://127.0.0.1:2379")),
     "Its members, `http://` or `https://`: they are asked in turn until one answers.",
 );
 
-pub(in crate::config) const USER: Field = optional(
+pub(in crate::config) const USER: FieldRow = optional(
     "user",
     Text("tidegate"),
     "Who asks, where it wants to know.",
 );
 
-pub(in crate::config) const PASSWORD: Field = optional(
+pub(in crate::config) const PASSWORD: FieldRow = optional(
     "password",
     Text("${ETCD_PASSWORD}"),
     "The password of who asks; better kept in `password_file` or a variable.",
 );
 
-pub(in crate::config) const PASSWORD_FILE: Field = optional(
+pub(in crate::config) const PASSWORD_FILE: FieldRow = optional(
     "password_file",
     Text("/run/secrets/etcd"),
     "The file that holds the password.",
 );
 
-pub(in crate::config) const TOKEN: Field = optional(
+pub(in crate::config) const TOKEN: FieldRow = optional(
     "token",
     Text("${TOKEN}"),
     "Presented as a bearer token; better kept in `token_file` or a variable.",
 );
 
-pub(in crate::config) const TOKEN_FILE: Field = optional(
+pub(in crate::config) const TOKEN_FILE: FieldRow = optional(
     "token_file",
     Text("/run/secrets/token"),
     "The file that holds the token.",

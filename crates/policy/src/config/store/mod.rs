@@ -17,17 +17,18 @@ mod url;
 
 pub(super) use options::ModeWord;
 pub use target::{
-    KeyNames, Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreTarget,
+    KeyNameStyle, LayoutWord, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls,
+    StoreTarget,
 };
 
 use super::duration;
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::local_share::{self, LocalShare};
-use super::reader::{Reader, Value};
+use super::reader::{ConfigReader, ConfigValue};
 use super::scalar::whole;
 use super::secret::Secret;
 use super::secret_setting::secret;
-use super::syntax::{Entry, Key, Kind, Node};
+use super::syntax::{MapEntry, MapKey, NodeKind, YamlNode};
 use super::words::{KEY_NAMES, ON_FAILURE};
 use crate::limit::OnFailure;
 use crate::template::Template;
@@ -51,7 +52,7 @@ pub struct StoreSettings {
     pub key_secret: Option<Secret>,
     /// How secrets stand in the names of keys, where that is written; see
     /// [`Config::has_literal_keys`](crate::Config::has_literal_keys).
-    pub key_names: Option<KeyNames>,
+    pub key_names: Option<KeyNameStyle>,
     /// How many buckets the store in this process may hold.
     pub max_keys: u64,
 }
@@ -71,24 +72,24 @@ impl Default for StoreSettings {
 }
 
 /// Replaces a store that is a URL alone by a map with this `url`.
-pub(super) fn spell_out(store: &mut Node) {
+pub(super) fn spell_out(store: &mut YamlNode) {
     let place = store.place;
-    if !matches!(store.kind, Kind::Text(_)) {
+    if !matches!(store.kind, NodeKind::Text(_)) {
         return;
     }
-    let key = Key {
+    let key = MapKey {
         text: "url".to_owned(),
         place,
     };
-    let kind = std::mem::replace(&mut store.kind, Kind::Null);
-    let value = Node { place, kind };
-    store.kind = Kind::Map(vec![Entry { key, value }]);
+    let kind = std::mem::replace(&mut store.kind, NodeKind::Null);
+    let value = YamlNode { place, kind };
+    store.kind = NodeKind::Map(vec![MapEntry { key, value }]);
 }
 
 /// Reads `store`, and how it wants keys to be named unless a limit says otherwise.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    value: Option<&Value<'_>>,
+    reader: &mut ConfigReader<'_>,
+    value: Option<&ConfigValue<'_>>,
 ) -> (StoreSettings, Option<Template>) {
     let default = StoreSettings::default();
     let Some(fields) = value.and_then(|value| reader.fields(value, &STORE)) else {
@@ -100,13 +101,14 @@ pub(super) fn read(
     let local_share = reader.setting(&fields, "local_share", local_share::parse);
     let max_keys = reader.setting(&fields, "max_keys", |text| whole(text, &(1..=MAX_KEYS)));
     let key_names = reader.setting(&fields, "key_names", |word| KEY_NAMES.parse(word));
-    let is_open = |redis: &RedisSettings| redis.layout == Layout::Open;
-    if let (Some(KeyNames::Literal), Some(value), false) = (
+    let is_open = |redis: &RedisSettings| redis.layout == LayoutWord::Open;
+    if let (Some(KeyNameStyle::Literal), Some(value), false) = (
         key_names,
         fields.get("key_names"),
         target.redis().is_some_and(is_open),
     ) {
-        let fault = Fault::new("`key_names` has no effect: only the open layout has such names");
+        let fault =
+            ConfigFault::new("`key_names` has no effect: only the open layout has such names");
         let help = "add `layout: open`, or remove it";
         reader.warn(value.key_spot(), fault.help(help));
     }
@@ -122,7 +124,7 @@ pub(super) fn read(
     (settings, template)
 }
 
-fn timeout(text: &str) -> Result<Duration, Fault> {
+fn timeout(text: &str) -> Result<Duration, ConfigFault> {
     duration_within(
         text,
         1,
@@ -132,12 +134,17 @@ fn timeout(text: &str) -> Result<Duration, Fault> {
 }
 
 /// A length of time up to a minute: longer, a request has given up by itself.
-fn duration_within(text: &str, least_us: u64, least: &str, help: &str) -> Result<Duration, Fault> {
+fn duration_within(
+    text: &str,
+    least_us: u64,
+    least: &str,
+    help: &str,
+) -> Result<Duration, ConfigFault> {
     const LONGEST_US: u64 = 60_000_000;
     let micros = duration::parse(text)?;
     if (least_us..=LONGEST_US).contains(&micros) {
         return Ok(Duration::from_micros(micros));
     }
-    let message = format!("{} is not from {least} to 1min", Fault::quote(text));
-    Err(Fault::new(message).help(help))
+    let message = format!("{} is not from {least} to 1min", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help(help))
 }

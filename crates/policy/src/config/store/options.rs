@@ -2,17 +2,17 @@
 
 use super::duration_within;
 use super::table::{CONNECTIONS_MAX, DENY_CACHE_MAX, RETRIES_MAX, STORE_TLS};
-use super::target::{Layout, RedisIdentity, RedisTls};
+use super::target::{LayoutWord, RedisIdentity, RedisTls};
 use super::url::is_master;
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::scalar::whole;
 use crate::config::secret::Secret;
 use crate::config::secret_setting::{secret, secret_file};
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 use crate::config::template;
 use crate::config::words::{FLAG, LAYOUT, STORE_MODE, TAG};
-use crate::group::Tag;
+use crate::group::SlotTag;
 use crate::template::Template;
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ const PREFIX_MAX: usize = 64;
 
 /// The settings, as far as they are written and sound.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct StoreOptions {
     pub(super) mode: ModeWord,
     pub(super) master: Option<String>,
     pub(super) user: Option<String>,
@@ -68,15 +68,15 @@ pub(super) struct Options {
     pub(super) retries: u8,
     pub(super) required_at_start: bool,
     pub(super) prefix: String,
-    pub(super) tag: Tag,
-    pub(super) layout: Layout,
+    pub(super) tag: SlotTag,
+    pub(super) layout: LayoutWord,
     pub(super) template: Option<Template>,
     pub(super) deny_cache: usize,
 }
 
-impl Options {
+impl StoreOptions {
     /// Reads them all, whichever store they stand beside: a mistake is one anywhere.
-    pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
+    pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Self {
         let mode = reader.setting(fields, "mode", |word| STORE_MODE.parse(word));
         let master = reader.setting(fields, "master", master);
         let user = reader.setting(fields, "user", |text| not_empty("user", text));
@@ -120,14 +120,14 @@ impl Options {
 }
 
 /// Says which settings are written in vain where buckets live in this process.
-pub(super) fn warn_beside_memory(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+pub(super) fn warn_beside_memory(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     let written = ONLY_REDIS.iter().filter_map(|name| fields.get(name));
-    let mut written: Vec<Value<'_>> = written.collect();
+    let mut written: Vec<ConfigValue<'_>> = written.collect();
     written.sort_by_key(|value| value.key_spot().0);
     let Some(first) = written.first() else {
         return;
     };
-    let names: Vec<String> = written.iter().map(Value::name).collect();
+    let names: Vec<String> = written.iter().map(ConfigValue::name).collect();
     let (names, have) = match names.as_slice() {
         [only] => (only.clone(), "has"),
         [before @ .., last] => (format!("{} and {last}", before.join(", ")), "have"),
@@ -135,13 +135,13 @@ pub(super) fn warn_beside_memory(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     };
     let message = format!("{names} {have} no effect: buckets live in this process");
     let fault =
-        Fault::new(message).help("name a server, for example `url: redis://127.0.0.1:6379`");
+        ConfigFault::new(message).help("name a server, for example `url: redis://127.0.0.1:6379`");
     reader.warn(first.key_spot(), fault);
 }
 
 fn number<T: TryFrom<u64>>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
     name: &str,
     range: std::ops::RangeInclusive<u64>,
 ) -> Option<T> {
@@ -149,22 +149,26 @@ fn number<T: TryFrom<u64>>(
     T::try_from(number).ok()
 }
 
-fn not_empty(name: &str, text: &str) -> Result<String, Fault> {
+fn not_empty(name: &str, text: &str) -> Result<String, ConfigFault> {
     match text {
-        "" => Err(Fault::new(format!("`{name}` is empty")).help("leave it out")),
+        "" => Err(ConfigFault::new(format!("`{name}` is empty")).help("leave it out")),
         text => Ok(text.to_owned()),
     }
 }
 
-fn master(text: &str) -> Result<String, Fault> {
+fn master(text: &str) -> Result<String, ConfigFault> {
     if is_master(text) {
         return Ok(text.to_owned());
     }
-    let message = format!("{} cannot be the name of a master", Fault::quote(text));
-    Err(Fault::new(message).help("use letters, digits, `-`, `_` and `.`, for example `mymaster`"))
+    let message = format!(
+        "{} cannot be the name of a master",
+        ConfigFault::quote(text)
+    );
+    Err(ConfigFault::new(message)
+        .help("use letters, digits, `-`, `_` and `.`, for example `mymaster`"))
 }
 
-fn connect_timeout(text: &str) -> Result<Duration, Fault> {
+fn connect_timeout(text: &str) -> Result<Duration, ConfigFault> {
     duration_within(
         text,
         1_000,
@@ -173,24 +177,24 @@ fn connect_timeout(text: &str) -> Result<Duration, Fault> {
     )
 }
 
-fn prefix(text: &str) -> Result<String, Fault> {
+fn prefix(text: &str) -> Result<String, ConfigFault> {
     let belongs = |c: char| c.is_ascii_graphic() && !matches!(c, '{' | '}');
     if !text.is_empty() && text.len() <= PREFIX_MAX && text.chars().all(belongs) {
         return Ok(text.to_owned());
     }
-    let message = format!("{} cannot be a prefix", Fault::quote(text));
-    Err(Fault::new(message).help(format!(
+    let message = format!("{} cannot be a prefix", ConfigFault::quote(text));
+    Err(ConfigFault::new(message).help(format!(
         "use up to {PREFIX_MAX} visible ASCII characters without braces, for example `tg:`"
     )))
 }
 
-fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<RedisTls> {
+fn tls(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<RedisTls> {
     let fields = reader.fields(value, &STORE_TLS)?;
     let mut pem = |name| secret_file(reader, &fields.get(name)?);
     let (ca, cert, key) = (pem("ca_file"), pem("cert_file"), pem("key_file"));
     for (name, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
         if let (Some(value), None) = (fields.get(name), fields.get(other)) {
-            let fault = Fault::new(format!("`{name}` needs `{other}`"));
+            let fault = ConfigFault::new(format!("`{name}` needs `{other}`"));
             let help = "a certificate and its private key come together";
             reader.error(value.key_spot(), fault.help(help));
         }

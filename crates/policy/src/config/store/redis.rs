@@ -1,39 +1,39 @@
 //! `store` as a whole: the URL and the settings beside it must agree.
 
-use super::options::{ModeWord, Options, warn_beside_memory};
-use super::target::{Layout, RedisAddress, RedisMode, RedisSettings, RedisTls, StoreTarget};
+use super::options::{ModeWord, StoreOptions, warn_beside_memory};
+use super::target::{LayoutWord, RedisAddress, RedisMode, RedisSettings, RedisTls, StoreTarget};
 use super::url::{self, Url};
-use crate::config::fault::Fault;
-use crate::config::reader::{Reader, Value};
+use crate::config::fault::ConfigFault;
+use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::secret::Secret;
-use crate::config::table::Fields;
+use crate::config::table::FieldReader;
 use crate::template::Template;
 
 const PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 /// Where the file says that buckets live.
-enum Said<'a> {
+enum StoreText<'a> {
     Memory,
     /// In Redis, as this value says.
-    Redis(Url, Value<'a>),
+    Redis(Url, ConfigValue<'a>),
     /// Nothing that can be understood; that has been reported.
     Broken,
 }
 
 /// Reads what `store` says of the place where buckets live.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
 ) -> (StoreTarget, Option<Template>) {
-    let mut options = Options::read(reader, fields);
+    let mut options = StoreOptions::read(reader, fields);
     match said(reader, fields) {
-        Said::Broken => (StoreTarget::Memory, None),
-        Said::Memory => {
+        StoreText::Broken => (StoreTarget::Memory, None),
+        StoreText::Memory => {
             warn_beside_memory(reader, fields);
             (StoreTarget::Memory, None)
         }
-        Said::Redis(url, value) => {
+        StoreText::Redis(url, value) => {
             let template = options.template.take();
             warn_about_template(reader, fields, options.layout);
             let settings = settings(reader, &Both { fields, value }, url, options);
@@ -45,15 +45,16 @@ pub(super) fn read(
     }
 }
 
-fn said<'a>(reader: &mut Reader<'_>, fields: &Fields<'a>) -> Said<'a> {
+fn said<'a>(reader: &mut ConfigReader<'_>, fields: &FieldReader<'a>) -> StoreText<'a> {
     let (one, several) = (fields.get("url"), fields.get("urls"));
     if let (Some(_), Some(several)) = (&one, &several) {
-        let fault = Fault::new("`url` and `urls` are both there").help("write one of the two");
+        let fault =
+            ConfigFault::new("`url` and `urls` are both there").help("write one of the two");
         reader.error(several.key_spot(), fault);
-        return Said::Broken;
+        return StoreText::Broken;
     }
     let Some(value) = one.or(several) else {
-        return Said::Memory;
+        return StoreText::Memory;
     };
     let items = match value.key {
         Some(key) if key.text == "url" => vec![value.clone()],
@@ -62,40 +63,44 @@ fn said<'a>(reader: &mut Reader<'_>, fields: &Fields<'a>) -> Said<'a> {
     let mut url = None;
     for item in &items {
         let Some(text) = reader.text(item) else {
-            return Said::Broken;
+            return StoreText::Broken;
         };
         if text.trim() == "memory" && items.len() == 1 {
-            return Said::Memory;
+            return StoreText::Memory;
         }
         if text.trim() == "memory" {
-            let fault = Fault::new("`memory` is no server").help("remove it, or the others");
+            let fault = ConfigFault::new("`memory` is no server").help("remove it, or the others");
             reader.error(item.spot(), fault);
-            return Said::Broken;
+            return StoreText::Broken;
         }
         match url::add(url, &text) {
             Ok(read) => url = read,
             Err(fault) => {
                 reader.error(item.spot(), fault);
-                return Said::Broken;
+                return StoreText::Broken;
             }
         }
     }
     match url {
-        Some(url) => Said::Redis(url, value),
+        Some(url) => StoreText::Redis(url, value),
         None => {
             if !items.is_empty() {
-                let fault = Fault::new("there is no URL here")
+                let fault = ConfigFault::new("there is no URL here")
                     .help("expected `memory` or a URL, for example `redis://127.0.0.1:6379`");
                 reader.error(value.spot(), fault);
             }
-            Said::Broken
+            StoreText::Broken
         }
     }
 }
 
-fn warn_about_template(reader: &mut Reader<'_>, fields: &Fields<'_>, layout: Layout) {
-    if let (Layout::Packed, Some(value)) = (layout, fields.get("template")) {
-        let fault = Fault::new("`template` has no effect: packed keys are named by `prefix`");
+fn warn_about_template(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    layout: LayoutWord,
+) {
+    if let (LayoutWord::Packed, Some(value)) = (layout, fields.get("template")) {
+        let fault = ConfigFault::new("`template` has no effect: packed keys are named by `prefix`");
         reader.warn(
             value.key_spot(),
             fault.help("add `layout: open`, or remove it"),
@@ -105,13 +110,13 @@ fn warn_about_template(reader: &mut Reader<'_>, fields: &Fields<'_>, layout: Lay
 
 /// Both places that speak of the store: the fields, and the one that holds the URL.
 struct Both<'a, 'f> {
-    fields: &'f Fields<'a>,
-    value: Value<'a>,
+    fields: &'f FieldReader<'a>,
+    value: ConfigValue<'a>,
 }
 
 impl Both<'_, '_> {
     /// Where to point at a setting: at its field if it is written, else at the URL.
-    fn refuse(&self, reader: &mut Reader<'_>, name: &str, fault: Fault) {
+    fn refuse(&self, reader: &mut ConfigReader<'_>, name: &str, fault: ConfigFault) {
         let spot = match self.fields.get(name) {
             Some(field) => field.key_spot(),
             None => self.value.spot(),
@@ -120,19 +125,19 @@ impl Both<'_, '_> {
     }
 
     /// Refuses a field that is written though it can have no meaning.
-    fn refuse_if_written(&self, reader: &mut Reader<'_>, name: &str, why: &str, help: &str) {
+    fn refuse_if_written(&self, reader: &mut ConfigReader<'_>, name: &str, why: &str, help: &str) {
         if let Some(field) = self.fields.get(name) {
-            let fault = Fault::new(format!("`{name}` {why}")).help(help);
+            let fault = ConfigFault::new(format!("`{name}` {why}")).help(help);
             reader.error(field.key_spot(), fault);
         }
     }
 }
 
 fn settings(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
     mut url: Url,
-    options: Options,
+    options: StoreOptions,
 ) -> Option<RedisSettings> {
     let word = mode_word(reader, both, &mut url, options.mode)?;
     let (user, password) = identity(reader, both, &url, &options);
@@ -171,7 +176,7 @@ fn settings(
 
 /// What stands at the addresses: never `auto`.
 fn mode_word(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
     url: &mut Url,
     written: ModeWord,
@@ -181,7 +186,7 @@ fn mode_word(
             Some(ModeWord::Sentinel)
         }
         (ModeWord::Standalone | ModeWord::Cluster, true) => {
-            let fault = Fault::new("the URL names sentinels, and `mode` says otherwise");
+            let fault = ConfigFault::new("the URL names sentinels, and `mode` says otherwise");
             let help = "remove `mode`, or begin the URL with `redis://`";
             both.refuse(reader, "mode", fault.help(help));
             None
@@ -195,12 +200,12 @@ fn mode_word(
     }
 }
 
-fn warn_about_others(reader: &mut Reader<'_>, both: &Both<'_, '_>, url: &mut Url) {
+fn warn_about_others(reader: &mut ConfigReader<'_>, both: &Both<'_, '_>, url: &mut Url) {
     let ignored = url.hosts.len().saturating_sub(1);
     if ignored > 0 {
         let only =
             "only the first of the addresses is used: `mode` says that the server stands alone";
-        let fault = Fault::new(only)
+        let fault = ConfigFault::new(only)
             .help("remove the others, or write `mode: cluster` if they are nodes of one");
         reader.warn(both.value.spot(), fault);
         url.hosts.truncate(1);
@@ -209,10 +214,10 @@ fn warn_about_others(reader: &mut Reader<'_>, both: &Both<'_, '_>, url: &mut Url
 
 /// Who asks: said in the URL or beside it.
 fn identity(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
     url: &Url,
-    options: &Options,
+    options: &StoreOptions,
 ) -> (Option<String>, Option<Secret>) {
     for (name, is_twice) in [
         ("user", url.user.is_some() && options.user.is_some()),
@@ -227,7 +232,7 @@ fn identity(
     ] {
         if is_twice {
             let what = name.trim_end_matches("_file");
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "the {what} is there twice: in the URL and as `{name}`"
             ));
             both.refuse(reader, name, fault.help("write one of the two"));
@@ -238,7 +243,7 @@ fn identity(
     let says_password =
         both.fields.get("password").is_some() || both.fields.get("password_file").is_some();
     if user.is_some() && password.is_none() && !says_password {
-        let fault = Fault::new("there is a user and no password").help(
+        let fault = ConfigFault::new("there is a user and no password").help(
             "add `password_file` or `password`; in a URL, a password without a user is written `redis://:PASSWORD@HOST`",
         );
         both.refuse(reader, "user", fault);
@@ -247,7 +252,7 @@ fn identity(
 }
 
 fn tls(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
     url: &Url,
     written: Option<RedisTls>,
@@ -266,11 +271,11 @@ fn tls(
 }
 
 fn mode(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
     word: ModeWord,
     url: &Url,
-    options: &Options,
+    options: &StoreOptions,
 ) -> Option<RedisMode> {
     if word == ModeWord::Sentinel {
         return sentinel(reader, both, url, options);
@@ -288,7 +293,7 @@ fn mode(
         return Some(RedisMode::Standalone);
     }
     if url.database.is_some_and(|database| database > 0) {
-        let fault = Fault::new("a Cluster has no databases").help(
+        let fault = ConfigFault::new("a Cluster has no databases").help(
             "remove the number from the URL; `prefix` keeps several users of one Cluster apart",
         );
         reader.error(both.value.spot(), fault);
@@ -298,29 +303,29 @@ fn mode(
 }
 
 fn sentinel(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
     url: &Url,
-    options: &Options,
+    options: &StoreOptions,
 ) -> Option<RedisMode> {
     if options.sentinel_user.is_some()
         && both.fields.get("sentinel_password").is_none()
         && both.fields.get("sentinel_password_file").is_none()
     {
-        let fault = Fault::new("`sentinel_user` needs a password")
+        let fault = ConfigFault::new("`sentinel_user` needs a password")
             .help("add `sentinel_password_file` or `sentinel_password`");
         both.refuse(reader, "sentinel_user", fault);
     }
     let master = match (&url.master, &options.master) {
         (Some(a), Some(b)) if a != b => {
-            let fault = Fault::new("the URL and `master` name different masters");
+            let fault = ConfigFault::new("the URL and `master` name different masters");
             both.refuse(reader, "master", fault.help("write it once"));
             return None;
         }
         (Some(master), _) | (None, Some(master)) => master.clone(),
         (None, None) => {
             if both.fields.get("master").is_none() {
-                let fault = Fault::new("sentinels need to be told the name of the master")
+                let fault = ConfigFault::new("sentinels need to be told the name of the master")
                     .help("write it after the hosts, `redis+sentinel://a:26379,b:26379/mymaster`, or as `master: mymaster`");
                 reader.error(both.value.spot(), fault);
             }

@@ -1,12 +1,12 @@
 //! Every field of `store`.
 
 use crate::config::fields::{TEMPLATE, optional};
+use crate::config::table::FieldTable;
 use crate::config::table::Shape::{Either, Flag, List, Map, Share, Text, Whole, Word};
-use crate::config::table::Table;
 use crate::config::words::{KEY_NAMES, LAYOUT, LOCAL_SHARE, ON_FAILURE, STORE_MODE, TAG};
 
 /// `store`.
-pub(in crate::config) static STORE: Table = Table {
+pub(in crate::config) static STORE: FieldTable = FieldTable {
     what: "`store`",
     fields: &[
         optional(
@@ -149,7 +149,7 @@ pub(in crate::config) static STORE: Table = Table {
 };
 
 /// The TLS of a store.
-pub(in crate::config) static STORE_TLS: Table = Table {
+pub(in crate::config) static STORE_TLS: FieldTable = FieldTable {
     what: "`store.tls`",
     fields: &[
         optional(

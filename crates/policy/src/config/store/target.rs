@@ -1,7 +1,7 @@
 //! Which store: in this process, or Redis; plain data, with nothing left to parse.
 
 use crate::config::secret::Secret;
-use crate::group::Tag;
+use crate::group::SlotTag;
 use std::fmt;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
@@ -44,16 +44,16 @@ pub struct RedisSettings {
     /// are named by that alone.
     pub prefix: String,
     /// Which part of a key is its hash tag.
-    pub tag: Tag,
+    pub tag: SlotTag,
     /// In what form buckets are kept.
-    pub layout: Layout,
+    pub layout: LayoutWord,
     /// How many refused keys to remember; 0 for none.
     pub deny_cache: usize,
 }
 
 /// How secrets, such as API keys, and long values stand in the names of keys (`store.key_names`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeyNames {
+pub enum KeyNameStyle {
     /// As a hash.
     #[default]
     Hashed,
@@ -110,7 +110,7 @@ pub struct RedisIdentity {
 
 /// In what form buckets are kept in Redis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
+pub enum LayoutWord {
     /// One short value for all bands of a subject.
     #[default]
     Packed,

@@ -5,7 +5,7 @@
 //! they quote the whole text, with everything that may be a password hidden.
 
 use crate::config::excerpt::hide_passwords;
-use crate::config::fault::Fault;
+use crate::config::fault::ConfigFault;
 use crate::config::host::{HOST_MAX, TOO_MANY_COLONS, host_and_port};
 use crate::config::secret::Secret;
 use crate::config::suggest::closest;
@@ -14,7 +14,7 @@ use crate::config::words::one_of;
 /// What a URL says, all of its places taken together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Url {
-    pub(super) scheme: Scheme,
+    pub(super) scheme: UrlScheme,
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     /// Each once, in the order written. Which port is meant where none is written, only the mode
@@ -27,12 +27,12 @@ pub(super) struct Url {
 
 /// How to speak, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scheme {
+pub(super) struct UrlScheme {
     pub(super) tls: bool,
     pub(super) sentinel: bool,
 }
 
-const SCHEMES: [(&str, Scheme); 8] = [
+const SCHEMES: [(&str, UrlScheme); 8] = [
     ("redis", scheme(false, false)),
     ("rediss", scheme(true, false)),
     ("redis+sentinel", scheme(false, true)),
@@ -47,13 +47,13 @@ const EXAMPLE: &str = "expected `memory` or a URL, for example `redis://127.0.0.
 
 const ESCAPES: &str = "in a user or password, write %2C for a comma, %2F for a slash, %3A for a colon, %40 for @, %25 for %";
 
-const fn scheme(tls: bool, sentinel: bool) -> Scheme {
-    Scheme { tls, sentinel }
+const fn scheme(tls: bool, sentinel: bool) -> UrlScheme {
+    UrlScheme { tls, sentinel }
 }
 
 /// One place of a list, as written.
-struct Place {
-    scheme: Option<Scheme>,
+struct UrlAuthority {
+    scheme: Option<UrlScheme>,
     user: Option<String>,
     password: Option<Secret>,
     host: (String, Option<u16>),
@@ -63,7 +63,7 @@ struct Place {
 
 /// Adds the places of `text` to `url`. What the first place says of scheme and identity holds for
 /// all; the path may stand after any of them.
-pub(super) fn add(url: Option<Url>, text: &str) -> Result<Option<Url>, Fault> {
+pub(super) fn add(url: Option<Url>, text: &str) -> Result<Option<Url>, ConfigFault> {
     let mut url = url;
     let places = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     for place in places {
@@ -80,13 +80,13 @@ pub(in crate::config) fn has_password(text: &str) -> bool {
     url.is_some_and(|url| url.password.is_some())
 }
 
-/// Why a text is not a URL; [`Wrong::about`] adds which text.
-struct Wrong {
+/// Why a text is not a URL; [`UrlError::about`] adds which text.
+struct UrlError {
     what: String,
     help: Option<String>,
 }
 
-impl Wrong {
+impl UrlError {
     fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -102,7 +102,7 @@ impl Wrong {
         }
     }
 
-    fn about(self, text: &str, place: &str) -> Fault {
+    fn about(self, text: &str, place: &str) -> ConfigFault {
         let help = self.help.unwrap_or_else(|| {
             let after_scheme = place.split_once("://").map_or(place, |(_, rest)| rest);
             let authority = after_scheme.split('/').next().unwrap_or_default();
@@ -112,17 +112,17 @@ impl Wrong {
             help.to_owned()
         });
         if !text.contains("://") {
-            return Fault::new("this is not the URL of a store").help(EXAMPLE);
+            return ConfigFault::new("this is not the URL of a store").help(EXAMPLE);
         }
-        let shown = Fault::quote(&hide_passwords(text));
-        Fault::new(format!("{shown} {}", self.what)).help(help)
+        let shown = ConfigFault::quote(&hide_passwords(text));
+        ConfigFault::new(format!("{shown} {}", self.what)).help(help)
     }
 }
 
-fn place_of(text: &str) -> Result<Place, Wrong> {
+fn place_of(text: &str) -> Result<UrlAuthority, UrlError> {
     if text == "memory" {
         let help = "remove it, or the others: a configuration has one store";
-        return Err(Wrong::new("has `memory` among servers", help));
+        return Err(UrlError::new("has `memory` among servers", help));
     }
     let (scheme, rest) = match text.split_once("://") {
         Some((name, rest)) => (Some(scheme_of(name)?), rest),
@@ -130,18 +130,18 @@ fn place_of(text: &str) -> Result<Place, Wrong> {
     };
     if rest.contains(['?', '#']) {
         let help = "settings stand beside it: `timeout`, `connections`, `tls` and so on; in a password, write %3F for ? and %23 for #";
-        return Err(Wrong::new("has a `?` or `#`", help));
+        return Err(UrlError::new("has a `?` or `#`", help));
     }
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     if path.contains('@') {
-        return Err(Wrong::shape("has a `/` before its `@`"));
+        return Err(UrlError::shape("has a `/` before its `@`"));
     }
     let (who, host) = match authority.rsplit_once('@') {
         Some((who, host)) => (Some(who), host),
         None => (None, authority),
     };
     let (user, password) = identity(who)?;
-    Ok(Place {
+    Ok(UrlAuthority {
         scheme,
         user,
         password,
@@ -150,7 +150,7 @@ fn place_of(text: &str) -> Result<Place, Wrong> {
     })
 }
 
-fn scheme_of(name: &str) -> Result<Scheme, Wrong> {
+fn scheme_of(name: &str) -> Result<UrlScheme, UrlError> {
     let found = SCHEMES.iter().find(|(known, _)| *known == name);
     found.map(|(_, scheme)| *scheme).ok_or_else(|| {
         let names: Vec<&str> = SCHEMES.iter().map(|(known, _)| *known).collect();
@@ -158,12 +158,12 @@ fn scheme_of(name: &str) -> Result<Scheme, Wrong> {
             Some(meant) => format!("did you mean `{meant}://`?"),
             None => format!("expected `memory`, or a URL with {}", one_of(&names)),
         };
-        Wrong::new("is not the URL of a store that is known here", help)
+        UrlError::new("is not the URL of a store that is known here", help)
     })
 }
 
 /// `user:password`, `:password` or `user`.
-fn identity(who: Option<&str>) -> Result<(Option<String>, Option<Secret>), Wrong> {
+fn identity(who: Option<&str>) -> Result<(Option<String>, Option<Secret>), UrlError> {
     let Some(who) = who else {
         return Ok((None, None));
     };
@@ -173,16 +173,16 @@ fn identity(who: Option<&str>) -> Result<(Option<String>, Option<Secret>), Wrong
     };
     let user = Some(decode(user)?).filter(|user| !user.is_empty());
     if user.is_some() && password.as_deref() == Some("") {
-        return Err(Wrong::shape("has an empty password"));
+        return Err(UrlError::shape("has an empty password"));
     }
     let password = password.filter(|it| !it.is_empty());
     Ok((user, password.map(Secret::new)))
 }
 
 /// Text in which `%` and two digits stand for a byte.
-fn decode(text: &str) -> Result<String, Wrong> {
+fn decode(text: &str) -> Result<String, UrlError> {
     let refused = || {
-        Wrong::new(
+        UrlError::new(
             "has a `%` in its user or password that two digits must follow",
             ESCAPES,
         )
@@ -208,24 +208,26 @@ fn decode(text: &str) -> Result<String, Wrong> {
         rest = after;
     }
     String::from_utf8(bytes)
-        .map_err(|_| Wrong::new("has a user or password that is not UTF-8", ESCAPES))
+        .map_err(|_| UrlError::new("has a user or password that is not UTF-8", ESCAPES))
 }
 
-fn host_of(text: &str) -> Result<(String, Option<u16>), Wrong> {
+fn host_of(text: &str) -> Result<(String, Option<u16>), UrlError> {
     host_and_port(text).map_err(|what| match what {
-        TOO_MANY_COLONS => Wrong::new(
+        TOO_MANY_COLONS => UrlError::new(
             what,
             "write an IPv6 address in brackets, for example `redis://[::1]:6379`",
         ),
-        what => Wrong::shape(what),
+        what => UrlError::shape(what),
     })
 }
 
 /// Takes one more place into a URL.
-fn join(url: Option<Url>, place: Place) -> Result<Url, Wrong> {
+fn join(url: Option<Url>, place: UrlAuthority) -> Result<Url, UrlError> {
     let mut url = match url {
         None => Url {
-            scheme: place.scheme.ok_or_else(|| Wrong::shape("has no scheme"))?,
+            scheme: place
+                .scheme
+                .ok_or_else(|| UrlError::shape("has no scheme"))?,
             user: place.user,
             password: place.password,
             hosts: Vec::new(),
@@ -235,12 +237,12 @@ fn join(url: Option<Url>, place: Place) -> Result<Url, Wrong> {
         Some(url) => {
             if place.scheme.is_some_and(|scheme| scheme != url.scheme) {
                 let help = "all of them speak the same; later ones may leave the scheme out";
-                return Err(Wrong::new("has places with different schemes", help));
+                return Err(UrlError::new("has places with different schemes", help));
             }
             let says_who = place.user.is_some() || place.password.is_some();
             if says_who && (place.user != url.user || place.password != url.password) {
                 let help = "what the first says holds for all: write the user and password there, and leave them out later. In a password, write %2C for a comma";
-                return Err(Wrong::new(
+                return Err(UrlError::new(
                     "has places with different users or passwords",
                     help,
                 ));
@@ -256,13 +258,13 @@ fn join(url: Option<Url>, place: Place) -> Result<Url, Wrong> {
 }
 
 /// The path: a database, or with sentinels the name of a master and a database.
-fn path(url: &mut Url, path: &str) -> Result<(), Wrong> {
+fn path(url: &mut Url, path: &str) -> Result<(), UrlError> {
     let mut segments = path.trim_end_matches('/').split('/').map(str::to_owned);
     if url.scheme.sentinel {
         let master = segments.next().filter(|it| !it.is_empty());
         if master.as_deref().is_some_and(|it| !is_master(it)) {
             let help = "use letters, digits, `-`, `_` and `.`, for example `redis+sentinel://a,b/mymaster`";
-            return Err(Wrong::new("has a master whose name cannot be one", help));
+            return Err(UrlError::new("has a master whose name cannot be one", help));
         }
         agree(&mut url.master, master, "masters")?;
     }
@@ -271,7 +273,7 @@ fn path(url: &mut Url, path: &str) -> Result<(), Wrong> {
     agree(&mut url.database, database.transpose()?, "databases")?;
     match segments.next() {
         None => Ok(()),
-        Some(_) => Err(Wrong::shape("has too many slashes")),
+        Some(_) => Err(UrlError::shape("has too many slashes")),
     }
 }
 
@@ -281,7 +283,7 @@ pub(super) fn is_master(name: &str) -> bool {
     !name.is_empty() && name.len() <= HOST_MAX && name.chars().all(belongs)
 }
 
-fn database_of(text: &str, scheme: Scheme) -> Result<u32, Wrong> {
+fn database_of(text: &str, scheme: UrlScheme) -> Result<u32, UrlError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number: Option<u32> = text.parse().ok().filter(|_| digits);
     number
@@ -292,18 +294,18 @@ fn database_of(text: &str, scheme: Scheme) -> Result<u32, Wrong> {
             } else {
                 "write a number such as /0 after the host; for a master's name, begin with `redis+sentinel://`"
             };
-            Wrong::new("has a database that is not a number", help)
+            UrlError::new("has a database that is not a number", help)
         })
 }
 
 /// Notes what one place says, unless another has said something else.
-fn agree<T: PartialEq>(known: &mut Option<T>, said: Option<T>, what: &str) -> Result<(), Wrong> {
+fn agree<T: PartialEq>(known: &mut Option<T>, said: Option<T>, what: &str) -> Result<(), UrlError> {
     match (&known, said) {
         (_, None) => {}
         (Some(known), Some(said)) if *known == said => {}
         (Some(_), Some(_)) => {
             let help = "write it once, after the last host";
-            return Err(Wrong::new(
+            return Err(UrlError::new(
                 format!("has places with different {what}"),
                 help,
             ));

@@ -4,8 +4,8 @@
 //! are kept for aliases and their copies are bounded in sum: a small file cannot stand for a large one.
 
 use super::tree::too_deep;
-use super::{Entry, Key, Kind, Node, Place};
-use crate::config::fault::Fault;
+use super::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
+use crate::config::fault::ConfigFault;
 use std::collections::BTreeMap;
 
 /// The most values that anchors and aliases may copy.
@@ -17,7 +17,7 @@ const BYTES_MAX: usize = 4 << 20;
 /// The values that have an anchor and are complete, by the number that the parser gives to anchors.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
-    values: BTreeMap<usize, Node>,
+    values: BTreeMap<usize, YamlNode>,
     copied: Copied,
 }
 
@@ -32,7 +32,7 @@ struct Copied {
 
 impl Anchors {
     /// Keeps the value of an anchor. Fails if too much has been copied.
-    pub(super) fn define(&mut self, anchor: usize, value: &Node) -> Result<(), Fault> {
+    pub(super) fn define(&mut self, anchor: usize, value: &YamlNode) -> Result<(), ConfigFault> {
         let value = self.copied.copy(value, None, usize::MAX)?;
         self.values.insert(anchor, value);
         Ok(())
@@ -44,9 +44,9 @@ impl Anchors {
     pub(super) fn repeat(
         &mut self,
         anchor: usize,
-        alias: Place,
+        alias: TextSpan,
         levels: usize,
-    ) -> Result<Option<Node>, Fault> {
+    ) -> Result<Option<YamlNode>, ConfigFault> {
         let value = self.values.get(&anchor);
         value
             .map(|value| self.copied.copy(value, Some(alias), levels))
@@ -58,43 +58,48 @@ impl Anchors {
 
 impl Copied {
     /// Copies a value. The recursion is as deep as the value, which is bounded.
-    fn copy(&mut self, from: &Node, alias: Option<Place>, levels: usize) -> Result<Node, Fault> {
+    fn copy(
+        &mut self,
+        from: &YamlNode,
+        alias: Option<TextSpan>,
+        levels: usize,
+    ) -> Result<YamlNode, ConfigFault> {
         self.add(from.as_text().unwrap_or_default())?;
-        let repeated = |place: Place| alias.map_or(place, |alias| place.repeated_at(alias));
+        let repeated = |place: TextSpan| alias.map_or(place, |alias| place.repeated_at(alias));
         let inside = || levels.checked_sub(1).ok_or_else(too_deep);
         let kind = match &from.kind {
-            Kind::List(items) => {
+            NodeKind::List(items) => {
                 let levels = inside()?;
                 let items = items.iter().map(|item| self.copy(item, alias, levels));
-                Kind::List(items.collect::<Result<_, _>>()?)
+                NodeKind::List(items.collect::<Result<_, _>>()?)
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let levels = inside()?;
                 let mut copies = Vec::new();
-                for Entry { key, value } in entries {
+                for MapEntry { key, value } in entries {
                     self.add(&key.text)?;
                     let text = key.text.clone();
                     let place = repeated(key.place);
-                    let key = Key { text, place };
+                    let key = MapKey { text, place };
                     let value = self.copy(value, alias, levels)?;
-                    copies.push(Entry { key, value });
+                    copies.push(MapEntry { key, value });
                 }
-                Kind::Map(copies)
+                NodeKind::Map(copies)
             }
-            Kind::Text(_) | Kind::Null | Kind::Broken => from.kind.clone(),
+            NodeKind::Text(_) | NodeKind::Null | NodeKind::Broken => from.kind.clone(),
         };
         let place = repeated(from.place);
-        Ok(Node { place, kind })
+        Ok(YamlNode { place, kind })
     }
 
-    fn add(&mut self, text: &str) -> Result<(), Fault> {
+    fn add(&mut self, text: &str) -> Result<(), ConfigFault> {
         self.values = self.values.saturating_add(1);
         self.bytes = self.bytes.saturating_add(text.len());
         if self.values <= VALUES_MAX && self.bytes <= BYTES_MAX {
             return Ok(());
         }
         let (values, size) = (VALUES_MAX, BYTES_MAX >> 20);
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "anchors and aliases copy more than {values} values or {size} MiB of text"
         ));
         Err(fault.help("repeat smaller values, or split the file"))

@@ -5,7 +5,7 @@ mod node;
 mod tree;
 mod yaml;
 
-pub(crate) use node::{Entry, Key, Kind, Node, Place};
+pub(crate) use node::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 pub(crate) use yaml::{read, read_up_to};
 
 #[cfg(test)]

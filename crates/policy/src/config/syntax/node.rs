@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 /// Where something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum TextSpan {
     /// In the file. Line and column count from 1, in characters.
     File {
         line: usize,
@@ -20,43 +20,43 @@ pub(crate) enum Place {
 
 /// A value.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) place: Place,
-    pub(crate) kind: Kind,
+pub(crate) struct YamlNode {
+    pub(crate) place: TextSpan,
+    pub(crate) kind: NodeKind,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// A scalar. All are text until someone wants a number.
     Text(String),
     /// A plain scalar that says nothing: `key:`, `key: ~`, `key: null`.
     Null,
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A map, in the order written; no key occurs twice.
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
     /// Something that has been reported already; whoever meets it says no more.
     Broken,
 }
 
 /// A key and its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: Key,
-    pub(crate) value: Node,
+pub(crate) struct MapEntry {
+    pub(crate) key: MapKey,
+    pub(crate) value: YamlNode,
 }
 
 /// A key of a map.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct MapKey {
     pub(crate) text: String,
-    pub(crate) place: Place,
+    pub(crate) place: TextSpan,
 }
 
 // === impl Place ===
 
-impl Place {
+impl TextSpan {
     /// Returns a place in the file.
     pub(crate) const fn at(line: usize, column: usize, width: usize) -> Self {
         Self::File {
@@ -121,21 +121,21 @@ impl Place {
 
 // === impl Node ===
 
-impl Node {
+impl YamlNode {
     /// What kind of value this is, in words.
     pub(crate) fn noun(&self) -> &'static str {
         match self.kind {
-            Kind::Text(_) | Kind::Broken => "a single value",
-            Kind::Null => "nothing",
-            Kind::List(_) => "a list",
-            Kind::Map(_) => "a map",
+            NodeKind::Text(_) | NodeKind::Broken => "a single value",
+            NodeKind::Null => "nothing",
+            NodeKind::List(_) => "a list",
+            NodeKind::Map(_) => "a map",
         }
     }
 
     /// The value under `key`, if this is a map that has it.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&YamlNode> {
         match &self.kind {
-            Kind::Map(entries) => entries
+            NodeKind::Map(entries) => entries
                 .iter()
                 .find(|entry| entry.key.text == key)
                 .map(|entry| &entry.value),
@@ -146,7 +146,7 @@ impl Node {
     /// The text, if this is a scalar.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
+            NodeKind::Text(text) => Some(text),
             _ => None,
         }
     }

@@ -1,21 +1,21 @@
 //! Anchors, aliases and merge keys: a text with them means what it means written out.
 
-use super::{Kind, Node, read};
-use crate::config::fault::Fault;
+use super::{NodeKind, YamlNode, read};
+use crate::config::fault::ConfigFault;
 use proptest::prelude::*;
 use std::fmt::Write;
 
 /// Shows a tree on one line, without places.
-fn show(node: &Node) -> String {
+fn show(node: &YamlNode) -> String {
     match &node.kind {
-        Kind::Text(text) => text.clone(),
-        Kind::Null => "~".to_owned(),
-        Kind::Broken => "!".to_owned(),
-        Kind::List(items) => {
+        NodeKind::Text(text) => text.clone(),
+        NodeKind::Null => "~".to_owned(),
+        NodeKind::Broken => "!".to_owned(),
+        NodeKind::List(items) => {
             let items: Vec<String> = items.iter().map(show).collect();
             format!("[{}]", items.join(", "))
         }
-        Kind::Map(entries) => {
+        NodeKind::Map(entries) => {
             let entries = entries.iter();
             let entries = entries.map(|it| format!("{}: {}", it.key.text, show(&it.value)));
             let entries: Vec<String> = entries.collect();
@@ -26,7 +26,7 @@ fn show(node: &Node) -> String {
 
 /// Reads a text, or says what is wrong with it first.
 fn shown(text: &str) -> Result<String, String> {
-    let (tree, faults) = read(text, Fault::new("nothing"));
+    let (tree, faults) = read(text, ConfigFault::new("nothing"));
     match (tree, faults.into_iter().next()) {
         (Some(tree), None) => Ok(show(&tree)),
         (_, fault) => Err(fault.map_or_else(String::new, |(_, fault)| fault.message)),
@@ -140,9 +140,9 @@ fn a_small_text_cannot_stand_for_a_large_one() {
 
 #[test]
 fn copies_know_where_they_are_written_and_repeated() {
-    let (tree, _) = read("- &a\n  x: 1\n- *a\n", Fault::new("nothing"));
+    let (tree, _) = read("- &a\n  x: 1\n- *a\n", ConfigFault::new("nothing"));
     let tree = tree.expect("a tree");
-    let Kind::List(items) = &tree.kind else {
+    let NodeKind::List(items) = &tree.kind else {
         panic!("a list");
     };
     let places = items.iter().map(|item| item.get("x").expect("x").place);

@@ -1,8 +1,8 @@
 //! Builds the tree as the parser goes along.
 
 use super::anchors::Anchors;
-use super::{Entry, Key, Kind, Node, Place};
-use crate::config::fault::Fault;
+use super::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
+use crate::config::fault::ConfigFault;
 use std::collections::BTreeMap;
 
 /// How deeply lists and maps may nest: far more than the language ever needs.
@@ -13,16 +13,16 @@ const MERGE: &str = "<<";
 
 /// A tree under construction: the lists and maps that are still open, outermost first.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    open: Vec<Open>,
-    root: Option<Node>,
+pub(super) struct TreeBuilder {
+    open: Vec<OpenNode>,
+    root: Option<YamlNode>,
     anchors: Anchors,
-    faults: Faults,
+    faults: TreeFaults,
 }
 
 #[derive(Debug)]
-struct Open {
-    place: Place,
+struct OpenNode {
+    place: TextSpan,
     /// The number of its anchor; 0 is none.
     anchor: usize,
     inside: Inside,
@@ -30,53 +30,53 @@ struct Open {
 
 #[derive(Debug)]
 enum Inside {
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     Map {
-        entries: Vec<Entry>,
+        entries: Vec<MapEntry>,
         /// The keys so far, and where each was first written.
-        seen: BTreeMap<String, Place>,
+        seen: BTreeMap<String, TextSpan>,
         /// Entries that `<<` merges: of two with one key, the first counts.
-        merged: Vec<Entry>,
+        merged: Vec<MapEntry>,
         /// What the next value belongs to.
-        pending: Pending,
+        pending: PendingNode,
     },
     /// Stands where a key should be; what it holds is dropped.
     Dropped,
 }
 
 #[derive(Debug)]
-enum Pending {
+enum PendingNode {
     /// The next thing is a key.
     Key,
     /// The next thing is the value of this key.
-    Value(Key),
+    Value(MapKey),
     /// The next thing is merged, because of a `<<` at this place.
-    Merged(Place),
+    Merged(TextSpan),
     /// The next thing is the value of a key that has been refused.
     Dropped,
 }
 
 /// Problems, and their places.
-type Faults = Vec<(Place, Fault)>;
+type TreeFaults = Vec<(TextSpan, ConfigFault)>;
 
 /// Fails if nothing more can be read.
-type Result<T = ()> = std::result::Result<T, (Place, Fault)>;
+type TreeResult<T = ()> = Result<T, (TextSpan, ConfigFault)>;
 
 /// Returns the fault of lists and maps that nest too deeply.
-pub(super) fn too_deep() -> Fault {
-    Fault::new(format!("nested more than {DEPTH_MAX} levels deep"))
+pub(super) fn too_deep() -> ConfigFault {
+    ConfigFault::new(format!("nested more than {DEPTH_MAX} levels deep"))
 }
 
 // === impl Tree ===
 
-impl Tree {
+impl TreeBuilder {
     /// Returns the finished tree, if there is one, and what is wrong with it.
-    pub(super) fn finish(self) -> (Option<Node>, Faults) {
+    pub(super) fn finish(self) -> (Option<YamlNode>, TreeFaults) {
         (self.root, self.faults)
     }
 
     /// Notes a problem.
-    pub(super) fn fault(&mut self, place: Place, fault: Fault) {
+    pub(super) fn fault(&mut self, place: TextSpan, fault: ConfigFault) {
         self.faults.push((place, fault));
     }
 
@@ -86,66 +86,66 @@ impl Tree {
         text: String,
         plain: bool,
         anchor: usize,
-        place: Place,
-    ) -> Result {
+        place: TextSpan,
+    ) -> TreeResult {
         let says_nothing = plain && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
         let is_key = self.wants_key();
         let kind = if says_nothing && !is_key {
-            Kind::Null
+            NodeKind::Null
         } else {
-            Kind::Text(text)
+            NodeKind::Text(text)
         };
-        let node = Node { place, kind };
+        let node = YamlNode { place, kind };
         self.define(anchor, &node)?;
         match node.kind {
-            Kind::Text(text) if is_key => self.key(Key { text, place }, plain),
+            NodeKind::Text(text) if is_key => self.key(MapKey { text, place }, plain),
             _ => self.add(node),
         }
         Ok(())
     }
 
     /// Adds what the anchor with this number stands for.
-    pub(super) fn alias(&mut self, anchor: usize, place: Place) -> Result {
+    pub(super) fn alias(&mut self, anchor: usize, place: TextSpan) -> TreeResult {
         let levels = DEPTH_MAX.saturating_sub(self.open.len());
         let value = self.anchors.repeat(anchor, place, levels);
         let value = value.map_err(|fault| (place, fault))?;
         let value = value.unwrap_or_else(|| {
-            let fault = Fault::new("this alias stands in the value that it repeats");
+            let fault = ConfigFault::new("this alias stands in the value that it repeats");
             self.fault(place, fault.help("write the value out"));
-            let kind = Kind::Broken;
-            Node { place, kind }
+            let kind = NodeKind::Broken;
+            YamlNode { place, kind }
         });
         if !self.wants_key() {
             self.add(value);
             return Ok(());
         }
         match value.kind {
-            Kind::Text(text) => self.key(Key { text, place }, false),
-            Kind::Broken => self.drop_next_value(),
+            NodeKind::Text(text) => self.key(MapKey { text, place }, false),
+            NodeKind::Broken => self.drop_next_value(),
             _ => self.refuse_key(place),
         }
         Ok(())
     }
 
     /// Begins a list.
-    pub(super) fn begin_list(&mut self, anchor: usize, place: Place) -> Result {
+    pub(super) fn begin_list(&mut self, anchor: usize, place: TextSpan) -> TreeResult {
         self.begin(anchor, place, Inside::List(Vec::new()))
     }
 
     /// Begins a map.
-    pub(super) fn begin_map(&mut self, anchor: usize, place: Place) -> Result {
+    pub(super) fn begin_map(&mut self, anchor: usize, place: TextSpan) -> TreeResult {
         let inside = Inside::Map {
             entries: Vec::new(),
             seen: BTreeMap::new(),
             merged: Vec::new(),
-            pending: Pending::Key,
+            pending: PendingNode::Key,
         };
         self.begin(anchor, place, inside)
     }
 
     /// Ends the innermost list or map.
-    pub(super) fn end(&mut self) -> Result {
-        let Some(Open {
+    pub(super) fn end(&mut self) -> TreeResult {
+        let Some(OpenNode {
             place,
             anchor,
             inside,
@@ -154,7 +154,7 @@ impl Tree {
             return Ok(());
         };
         let kind = match inside {
-            Inside::List(items) => Kind::List(items),
+            Inside::List(items) => NodeKind::List(items),
             Inside::Map {
                 mut entries,
                 mut seen,
@@ -167,19 +167,19 @@ impl Tree {
                         entries.push(entry);
                     }
                 }
-                Kind::Map(entries)
+                NodeKind::Map(entries)
             }
-            Inside::Dropped => Kind::Broken,
+            Inside::Dropped => NodeKind::Broken,
         };
-        let node = Node { place, kind };
+        let node = YamlNode { place, kind };
         self.define(anchor, &node)?;
-        if !matches!(node.kind, Kind::Broken) {
+        if !matches!(node.kind, NodeKind::Broken) {
             self.add(node);
         }
         Ok(())
     }
 
-    fn begin(&mut self, anchor: usize, place: Place, inside: Inside) -> Result {
+    fn begin(&mut self, anchor: usize, place: TextSpan, inside: Inside) -> TreeResult {
         if self.open.len() >= DEPTH_MAX {
             return Err((place, too_deep()));
         }
@@ -191,7 +191,7 @@ impl Tree {
         } else {
             inside
         };
-        self.open.push(Open {
+        self.open.push(OpenNode {
             place,
             anchor,
             inside,
@@ -199,7 +199,7 @@ impl Tree {
         Ok(())
     }
 
-    fn define(&mut self, anchor: usize, value: &Node) -> Result {
+    fn define(&mut self, anchor: usize, value: &YamlNode) -> TreeResult {
         if anchor == 0 {
             return Ok(());
         }
@@ -215,49 +215,49 @@ impl Tree {
         matches!(
             self.innermost(),
             Some(Inside::Map {
-                pending: Pending::Key,
+                pending: PendingNode::Key,
                 ..
             })
         )
     }
 
-    fn key(&mut self, key: Key, plain: bool) {
+    fn key(&mut self, key: MapKey, plain: bool) {
         let Some(Inside::Map { seen, pending, .. }) = self.innermost() else {
             return;
         };
         let merges = plain && key.text == MERGE;
-        if let Some(Place::File { line, .. }) = seen.get(&key.text) {
-            let name = Fault::quote(&key.text);
-            let fault = Fault::new(format!("{name} is written twice in the same map"));
+        if let Some(TextSpan::File { line, .. }) = seen.get(&key.text) {
+            let name = ConfigFault::quote(&key.text);
+            let fault = ConfigFault::new(format!("{name} is written twice in the same map"));
             let fault = fault.help(if merges {
                 format!("the first is on line {line}; merge several maps with `<<: [*a, *b]`")
             } else {
                 format!("the first is on line {line}; remove one of them")
             });
-            *pending = Pending::Dropped;
+            *pending = PendingNode::Dropped;
             return self.fault(key.place, fault);
         }
         seen.insert(key.text.clone(), key.place);
         *pending = if merges {
-            Pending::Merged(key.place)
+            PendingNode::Merged(key.place)
         } else {
-            Pending::Value(key)
+            PendingNode::Value(key)
         };
     }
 
-    fn refuse_key(&mut self, place: Place) {
-        let fault = Fault::new("a key must be a single word, not a list or a map");
+    fn refuse_key(&mut self, place: TextSpan) {
+        let fault = ConfigFault::new("a key must be a single word, not a list or a map");
         self.fault(place, fault);
         self.drop_next_value();
     }
 
     fn drop_next_value(&mut self) {
         if let Some(Inside::Map { pending, .. }) = self.innermost() {
-            *pending = Pending::Dropped;
+            *pending = PendingNode::Dropped;
         }
     }
 
-    fn add(&mut self, node: Node) {
+    fn add(&mut self, node: YamlNode) {
         match self.innermost() {
             None => self.root = Some(node),
             Some(Inside::List(items)) => items.push(node),
@@ -266,14 +266,14 @@ impl Tree {
                 merged,
                 pending,
                 ..
-            }) => match std::mem::replace(pending, Pending::Key) {
-                Pending::Value(key) => entries.push(Entry { key, value: node }),
-                Pending::Merged(place) => {
+            }) => match std::mem::replace(pending, PendingNode::Key) {
+                PendingNode::Value(key) => entries.push(MapEntry { key, value: node }),
+                PendingNode::Merged(place) => {
                     if let Some(fault) = merge(merged, node) {
                         self.fault(place, fault);
                     }
                 }
-                Pending::Key | Pending::Dropped => {}
+                PendingNode::Key | PendingNode::Dropped => {}
             },
             Some(Inside::Dropped) => {}
         }
@@ -281,18 +281,22 @@ impl Tree {
 }
 
 /// Adds the entries of a map, or of all maps of a list. Anything else is a fault.
-fn merge(merged: &mut Vec<Entry>, node: Node) -> Option<Fault> {
+fn merge(merged: &mut Vec<MapEntry>, node: YamlNode) -> Option<ConfigFault> {
     let maps = match node.kind {
-        Kind::List(items) => items,
+        NodeKind::List(items) => items,
         _ => vec![node],
     };
     let mut fault = None;
     for map in maps {
         let found = map.noun();
         match map.kind {
-            Kind::Map(entries) => merged.extend(entries),
-            Kind::Broken => {}
-            _ => fault = Some(Fault::new(format!("`<<` merges maps, and this is {found}"))),
+            NodeKind::Map(entries) => merged.extend(entries),
+            NodeKind::Broken => {}
+            _ => {
+                fault = Some(ConfigFault::new(format!(
+                    "`<<` merges maps, and this is {found}"
+                )))
+            }
         }
     }
     let help = "write `<<: *name` or `<<: [*a, *b]`, with anchors of maps";

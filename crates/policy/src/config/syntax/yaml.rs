@@ -3,9 +3,9 @@
 //! Aliases and merge keys are replaced by the values that they stand for. Tags and further documents
 //! are errors: a limiter's configuration needs neither.
 
-use super::tree::Tree;
-use super::{Node, Place};
-use crate::config::fault::Fault;
+use super::tree::TreeBuilder;
+use super::{TextSpan, YamlNode};
+use crate::config::fault::ConfigFault;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
 /// The largest file, in bytes.
@@ -13,22 +13,26 @@ const SIZE_MAX: usize = 4 << 20;
 
 /// What a text holds, and what is wrong with it: `nothing`, if it says nothing at all. The tree is
 /// absent where the text cannot be read to its end.
-pub(crate) fn read(text: &str, nothing: Fault) -> (Option<Node>, Vec<(Place, Fault)>) {
+pub(crate) fn read(
+    text: &str,
+    nothing: ConfigFault,
+) -> (Option<YamlNode>, Vec<(TextSpan, ConfigFault)>) {
     read_up_to(text, nothing, SIZE_MAX)
 }
 
 /// The same for a text of up to `most` bytes.
 pub(crate) fn read_up_to(
     text: &str,
-    nothing: Fault,
+    nothing: ConfigFault,
     most: usize,
-) -> (Option<Node>, Vec<(Place, Fault)>) {
+) -> (Option<YamlNode>, Vec<(TextSpan, ConfigFault)>) {
     if text.len() > most {
         let size = most >> 20;
-        let fault = Fault::new(format!("the file is larger than {size} MiB")).help("split it");
+        let fault =
+            ConfigFault::new(format!("the file is larger than {size} MiB")).help("split it");
         return (None, vec![(START, fault)]);
     }
-    let mut tree = Tree::default();
+    let mut tree = TreeBuilder::default();
     let fatal = grow(text, &mut tree).err();
     let (root, mut faults) = tree.finish();
     match (root, fatal) {
@@ -41,9 +45,9 @@ pub(crate) fn read_up_to(
     }
 }
 
-const START: Place = Place::at(1, 1, 1);
+const START: TextSpan = TextSpan::at(1, 1, 1);
 
-fn grow(text: &str, tree: &mut Tree) -> Result<(), (Place, Fault)> {
+fn grow(text: &str, tree: &mut TreeBuilder) -> Result<(), (TextSpan, ConfigFault)> {
     let mut documents = 0;
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
@@ -54,7 +58,7 @@ fn grow(text: &str, tree: &mut Tree) -> Result<(), (Place, Fault)> {
             Event::DocumentStart(_) => {
                 documents += 1;
                 if documents > 1 {
-                    let fault = Fault::new("a second document begins here")
+                    let fault = ConfigFault::new("a second document begins here")
                         .help("a configuration is one document; remove the `---`");
                     return Err((place, fault));
                 }
@@ -80,7 +84,7 @@ fn grow(text: &str, tree: &mut Tree) -> Result<(), (Place, Fault)> {
     Ok(())
 }
 
-fn refuse_tag(tag: Option<&Tag>, place: Place, tree: &mut Tree) {
+fn refuse_tag(tag: Option<&Tag>, place: TextSpan, tree: &mut TreeBuilder) {
     let Some(tag) = tag else {
         return;
     };
@@ -89,21 +93,24 @@ fn refuse_tag(tag: Option<&Tag>, place: Place, tree: &mut Tree) {
     } else {
         tag.to_string()
     };
-    let fault = Fault::new(format!("tags ({}) are not supported", Fault::quote(&name)))
-        .help("remove the tag, or put quotes around the value if the `!` is part of it");
+    let fault = ConfigFault::new(format!(
+        "tags ({}) are not supported",
+        ConfigFault::quote(&name)
+    ))
+    .help("remove the tag, or put quotes around the value if the `!` is part of it");
     tree.fault(place, fault);
 }
 
-fn syntax_error(error: &ScanError) -> (Place, Fault) {
+fn syntax_error(error: &ScanError) -> (TextSpan, ConfigFault) {
     let info = error.info();
     let place = place(&Span::empty(*error.marker()));
-    let fault = Fault::new(format!("this is not valid YAML or JSON: {info}"));
+    let fault = ConfigFault::new(format!("this is not valid YAML or JSON: {info}"));
     let fault = if info.contains("unknown anchor") {
         // The usual cause by far is `host: *.example.com`. The value may be a secret: do not quote it.
-        Fault::new("a value that begins with `*` repeats an anchor, and none above has this name")
+        ConfigFault::new("a value that begins with `*` repeats an anchor, and none above has this name")
             .help("put quotes around it if the `*` is part of it, for example \"*.example.com\"; or write the anchor first: `&name value`")
     } else if info.contains("anchor") {
-        Fault::new("a value that begins with `*` or `&` means something else in YAML")
+        ConfigFault::new("a value that begins with `*` or `&` means something else in YAML")
             .help("put quotes around it, for example \"*.example.com\"")
     } else if info.contains("tab") {
         fault.help("indent with spaces; YAML does not allow tabs there")
@@ -119,10 +126,10 @@ fn syntax_error(error: &ScanError) -> (Place, Fault) {
     (place, fault)
 }
 
-fn place(span: &Span) -> Place {
+fn place(span: &Span) -> TextSpan {
     let same_line = span.start.line() == span.end.line();
     let width = span.end.col().saturating_sub(span.start.col());
-    Place::at(
+    TextSpan::at(
         span.start.line().max(1),
         span.start.col().saturating_add(1),
         if same_line { width.max(1) } else { 1 },

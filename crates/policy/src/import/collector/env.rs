@@ -1,16 +1,16 @@
 //! A file of variables. Nothing of it is ever shown but names: any value may be a secret.
 
-use crate::config::Fault;
+use crate::config::ConfigFault;
 use crate::import::SourceFile;
-use crate::import::document::{Document, Wrong};
-use crate::import::note::Notes;
+use crate::import::document::{ImportErrors, ImportedFile};
+use crate::import::note::ImportNotes;
 
 /// The most lines that are read.
 const LINES_MAX: usize = 10_000;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Variable {
+pub(super) struct ImportedVariable {
     pub(super) name: String,
     /// Without the quotes around it.
     pub(super) value: String,
@@ -18,8 +18,12 @@ pub(super) struct Variable {
 }
 
 /// Reads a file. Of a variable that is there twice, the later one counts.
-pub(super) fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> Vec<Variable> {
-    let mut variables: Vec<Variable> = Vec::new();
+pub(super) fn read(
+    file: &SourceFile,
+    notes: &mut ImportNotes,
+    wrong: &mut ImportErrors,
+) -> Vec<ImportedVariable> {
+    let mut variables: Vec<ImportedVariable> = Vec::new();
     let text = file.text.trim_start_matches('\u{feff}');
     for (at, written) in text.lines().take(LINES_MAX).enumerate() {
         let number = at.saturating_add(1);
@@ -44,7 +48,7 @@ pub(super) fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> V
         }
     }
     if text.lines().nth(LINES_MAX).is_some() {
-        let fault = Fault::new(format!("there are more than {LINES_MAX} lines"));
+        let fault = ConfigFault::new(format!("there are more than {LINES_MAX} lines"));
         let fault = fault.help("translate a file with the variables of the collector alone");
         complain(file, LINES_MAX.saturating_add(1), fault, wrong);
     }
@@ -52,33 +56,38 @@ pub(super) fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> V
 }
 
 /// Adds what is wrong with a line to `wrong`, without the line itself.
-pub(super) fn complain(file: &SourceFile, line: usize, fault: Fault, wrong: &mut Wrong) {
+pub(super) fn complain(
+    file: &SourceFile,
+    line: usize,
+    fault: ConfigFault,
+    wrong: &mut ImportErrors,
+) {
     let unseen = SourceFile {
         name: file.name.clone(),
         text: String::new(),
     };
-    Document::complain(&unseen, line, fault, wrong);
+    ImportedFile::complain(&unseen, line, fault, wrong);
 }
 
-fn variable(line: &str, number: usize) -> Result<Variable, Fault> {
+fn variable(line: &str, number: usize) -> Result<ImportedVariable, ConfigFault> {
     let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
     let help = "write NAME=value";
     let Some((name, value)) = line.split_once('=') else {
-        return Err(Fault::new("this line has no `=`").help(help));
+        return Err(ConfigFault::new("this line has no `=`").help(help));
     };
     let name = name.trim_end();
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(
-            Fault::new("what stands before the `=` is not the name of a variable").help(help),
+            ConfigFault::new("what stands before the `=` is not the name of a variable").help(help),
         );
     }
     let value = unquoted(value.trim()).ok_or_else(|| {
-        Fault::new(format!(
+        ConfigFault::new(format!(
             "the quotes around the value of `{name}` are not closed"
         ))
     })?;
-    Ok(Variable {
+    Ok(ImportedVariable {
         name: name.to_owned(),
         value,
         line: number,

@@ -14,8 +14,8 @@ mod env;
 mod translate;
 mod variables;
 
-use super::document::Wrong;
-use super::note::Notes;
+use super::document::ImportErrors;
+use super::note::ImportNotes;
 use super::{Imported, SourceFile};
 use crate::config::ConfigErrors;
 
@@ -34,8 +34,8 @@ use crate::config::ConfigErrors;
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
 pub fn collector(file: &SourceFile) -> Result<Imported, ConfigErrors> {
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
     let variables = env::read(file, &mut notes, &mut wrong);
     let said = variables::read(file, &variables, &mut notes, &mut wrong);
     wrong.finish(&file.name)?;

@@ -1,7 +1,7 @@
 //! The configuration.
 
-use super::variables::Said;
-use crate::import::base::Base;
+use super::variables::CollectorVariables;
+use crate::import::base::SectionWriter;
 
 /// Variables that the translation asks for, since they may hold secrets.
 const MONGODB: &str = "ACCOUNTS_MONGODB_URI";
@@ -27,8 +27,8 @@ policies:
 ";
 
 /// All of it.
-pub(super) fn base(said: &Said) -> String {
-    let mut base = Base::default();
+pub(super) fn base(said: &CollectorVariables) -> String {
+    let mut base = SectionWriter::default();
     base.section("listen").field("http", "127.0.0.1:8080");
     base.section("respond").field("profile", "collector");
     base.section("store");

@@ -1,16 +1,16 @@
 //! The variables that mean something, and what they say.
 
-use super::env::{Variable, complain};
-use crate::config::{Fault, closest, duration};
+use super::env::{ImportedVariable, complain};
+use crate::config::{ConfigFault, closest, duration};
 use crate::import::SourceFile;
-use crate::import::document::Wrong;
-use crate::import::note::Notes;
+use crate::import::document::ImportErrors;
+use crate::import::note::ImportNotes;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// What the variables say; where they do not, what the collector's documents say.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct CollectorVariables {
     /// Where Redis is, with its scheme; `None` where the variable must stay one.
     pub(super) redis: Option<String>,
     pub(super) projects_set: String,
@@ -82,11 +82,11 @@ const KEY_MAX: usize = 512;
 /// Reads what the variables say.
 pub(super) fn read(
     file: &SourceFile,
-    variables: &[Variable],
-    notes: &mut Notes,
-    wrong: &mut Wrong,
-) -> Said {
-    let mut reading = Reading {
+    variables: &[ImportedVariable],
+    notes: &mut ImportNotes,
+    wrong: &mut ImportErrors,
+) -> CollectorVariables {
+    let mut reading = VariableReader {
         file,
         variables,
         notes,
@@ -95,7 +95,7 @@ pub(super) fn read(
     reading.check_names();
     reading.note(1, BANS);
     reading.note(1, PROJECTS);
-    let said = Said {
+    let said = CollectorVariables {
         redis: reading.redis(),
         projects_set: reading.name("REDIS_DISABLED_PROJECT_SET", "DisabledProjectsSet"),
         projects_refresh: reading.period("BLOCKED_PROJECTS_UPDATE_PERIOD", "5s", &REFRESHES),
@@ -113,14 +113,14 @@ pub(super) fn read(
 }
 
 /// Variables that are being read.
-struct Reading<'r> {
+struct VariableReader<'r> {
     file: &'r SourceFile,
-    variables: &'r [Variable],
-    notes: &'r mut Notes,
-    wrong: &'r mut Wrong,
+    variables: &'r [ImportedVariable],
+    notes: &'r mut ImportNotes,
+    wrong: &'r mut ImportErrors,
 }
 
-impl Reading<'_> {
+impl VariableReader<'_> {
     /// A variable, unless it is set to nothing.
     fn get(&self, name: &str) -> Option<(&str, usize)> {
         let variable = self.variables.iter().find(|it| it.name == name)?;
@@ -128,7 +128,7 @@ impl Reading<'_> {
         (!value.is_empty()).then_some((value, variable.line))
     }
 
-    fn error(&mut self, line: usize, fault: Fault) {
+    fn error(&mut self, line: usize, fault: ConfigFault) {
         complain(self.file, line, fault, self.wrong);
     }
 
@@ -138,9 +138,9 @@ impl Reading<'_> {
 
     /// There is one that means something; and those that do not are told of.
     fn check_names(&mut self) {
-        let is_known = |it: &&Variable| KNOWN.contains(&it.name.as_str());
+        let is_known = |it: &&ImportedVariable| KNOWN.contains(&it.name.as_str());
         if !self.variables.iter().any(|it| is_known(&it)) {
-            let fault = Fault::new("there is no variable of the collector here");
+            let fault = ConfigFault::new("there is no variable of the collector here");
             self.error(1, fault.help("for example REDIS_URL=localhost:6379"));
         }
         for variable in self.variables {
@@ -152,7 +152,7 @@ impl Reading<'_> {
             if let Some(meant) = closest(name, KNOWN)
                 && meant != name
             {
-                let fault = Fault::new(format!("the collector has no variable `{name}`"));
+                let fault = ConfigFault::new(format!("the collector has no variable `{name}`"));
                 self.error(
                     variable.line,
                     fault.help(format!("did you mean `{meant}`?")),
@@ -192,7 +192,7 @@ impl Reading<'_> {
         };
         let name = name.to_owned();
         if name.len() > KEY_MAX || name.chars().any(char::is_control) {
-            let fault = Fault::new(format!("`{variable}` cannot be the name of a key"));
+            let fault = ConfigFault::new(format!("`{variable}` cannot be the name of a key"));
             self.error(
                 line,
                 fault.help(format!("use up to {KEY_MAX} printable characters")),
@@ -208,8 +208,8 @@ impl Reading<'_> {
         let text = text.to_owned();
         let is_sound = duration(&text).is_ok_and(|length| range.contains(&length));
         if !is_sound {
-            let found = Fault::quote(&text);
-            let fault = Fault::new(format!(
+            let found = ConfigFault::quote(&text);
+            let fault = ConfigFault::new(format!(
                 "`{variable}` is {found}, which is no length of time, too short or too long"
             ));
             let help = format!("{:?} to 24h, for example {usual}", range.start());
@@ -224,10 +224,10 @@ impl Reading<'_> {
         };
         let number = text.parse::<u64>().ok().filter(|number| *number > 0);
         if number.is_none() {
-            let found = Fault::quote(text);
+            let found = ConfigFault::quote(text);
             let message =
                 format!("`BLACKLIST_THRESHOLD` is {found}; expected a whole number above 0");
-            self.error(line, Fault::new(message));
+            self.error(line, ConfigFault::new(message));
         }
         number.unwrap_or(1)
     }
@@ -248,7 +248,7 @@ impl Reading<'_> {
         self.note(line, text);
         let is_sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if database.is_empty() || !database.chars().all(is_sound) {
-            let fault = Fault::new("`ACCOUNTS_MONGODB_URI` names no database");
+            let fault = ConfigFault::new("`ACCOUNTS_MONGODB_URI` names no database");
             self.error(
                 line,
                 fault.help("for example mongodb://localhost:27017/hawk"),
@@ -267,7 +267,7 @@ impl Reading<'_> {
     }
 
     /// Sets and maps have names of their own.
-    fn check_distinct(&mut self, said: &Said) {
+    fn check_distinct(&mut self, said: &CollectorVariables) {
         let names = [
             ("REDIS_DISABLED_PROJECT_SET", &said.projects_set),
             ("REDIS_BLACKLIST_IP_SET", &said.blacklist_set),
@@ -280,7 +280,7 @@ impl Reading<'_> {
                 let line = self.get(variable).or_else(|| self.get(other));
                 let line = line.map_or(1, |(_, line)| line);
                 let message = format!("`{variable}` and `{other}` name the same key");
-                self.error(line, Fault::new(message));
+                self.error(line, ConfigFault::new(message));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! A descriptor and those below it, flattened into what was found.
 
-use super::fields::{DESCRIPTOR, Known, Map};
-use super::rate::{self, RateLimit};
-use crate::config::{Fault, KEY_PARTS_MAX, Kind, Value};
-use crate::import::document::{Document, bad_key, bad_value, line};
-use crate::import::draft::Step;
+use super::fields::{DESCRIPTOR, EnvoyMap, EnvoyMapFields};
+use super::rate::{self, EnvoyRateLimit};
+use crate::config::{ConfigFault, ConfigValue, KEY_PARTS_MAX, NodeKind};
+use crate::import::document::{ImportedFile, bad_key, bad_value, line};
+use crate::import::draft::DescriptorStep;
 use std::collections::BTreeMap;
 
 /// The most entries of a descriptor that the language matches.
@@ -12,11 +12,11 @@ const DEPTH_MAX: usize = 16;
 
 /// A descriptor that is worth a limit: it has one, or nothing is below it, so that nothing limits it.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct DescriptorLimit {
     /// The path that leads to it, itself included.
-    pub(super) path: Vec<Level>,
+    pub(super) path: Vec<DescriptorLevel>,
     /// `None` lets everything pass.
-    pub(super) limit: Option<RateLimit>,
+    pub(super) limit: Option<EnvoyRateLimit>,
     pub(super) shadow: bool,
     pub(super) quota: bool,
     /// The file and the line.
@@ -25,13 +25,13 @@ pub(super) struct Found {
 
 /// An entry on a path.
 #[derive(Clone, Debug)]
-pub(super) struct Level {
-    pub(super) step: Step,
+pub(super) struct DescriptorLevel {
+    pub(super) step: DescriptorStep,
     /// Whether all values that match its pattern share a bucket.
     pub(super) is_shared: bool,
 }
 
-impl Level {
+impl DescriptorLevel {
     /// Whether values are counted apart.
     pub(super) fn is_open(&self) -> bool {
         let is_fixed = matches!(&self.step.value, Some(value) if !value.contains('*'));
@@ -44,19 +44,19 @@ pub(super) type Siblings = BTreeMap<(String, Option<String>), String>;
 
 /// Walks down the descriptors of a file.
 #[derive(Debug)]
-pub(super) struct Walk<'w, 'a> {
-    document: &'w mut Document<'a>,
+pub(super) struct DescriptorWalk<'w, 'a> {
+    document: &'w mut ImportedFile<'a>,
     domain: &'w str,
     /// What leads to where it stands.
-    above: Vec<Level>,
-    found: &'w mut Vec<Found>,
+    above: Vec<DescriptorLevel>,
+    found: &'w mut Vec<DescriptorLimit>,
 }
 
-impl<'w, 'a> Walk<'w, 'a> {
+impl<'w, 'a> DescriptorWalk<'w, 'a> {
     pub(super) fn new(
-        document: &'w mut Document<'a>,
+        document: &'w mut ImportedFile<'a>,
         domain: &'w str,
-        found: &'w mut Vec<Found>,
+        found: &'w mut Vec<DescriptorLimit>,
     ) -> Self {
         Self {
             document,
@@ -67,7 +67,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Reads a list of descriptors, beside `siblings`. Says whether there was any.
-    pub(super) fn descriptors(&mut self, value: &Value<'_>, siblings: &mut Siblings) -> bool {
+    pub(super) fn descriptors(&mut self, value: &ConfigValue<'_>, siblings: &mut Siblings) -> bool {
         let items = self.document.items(value);
         for item in &items {
             if let Some(map) = map(self.document, item, &DESCRIPTOR) {
@@ -77,12 +77,12 @@ impl<'w, 'a> Walk<'w, 'a> {
         !items.is_empty()
     }
 
-    fn descriptor(&mut self, item: &Value<'_>, map: &Map<'_>, siblings: &mut Siblings) {
+    fn descriptor(&mut self, item: &ConfigValue<'_>, map: &EnvoyMap<'_>, siblings: &mut Siblings) {
         let level = self.level(item, map, siblings);
         self.above.push(level);
         if self.above.len() == DEPTH_MAX.saturating_add(1) {
             let message = format!("descriptors are nested more than {DEPTH_MAX} levels deep");
-            self.document.error(map.spot(), Fault::new(message));
+            self.document.error(map.spot(), ConfigFault::new(message));
         }
         let limit = map.get("rate_limit");
         let limit = limit.and_then(|value| rate::read(self.document, &value));
@@ -94,7 +94,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let is_parent = below.is_some_and(|value| self.descriptors(&value, &mut Siblings::new()));
         if limit.is_some() || !is_parent {
             self.refuse_long_key(item);
-            let found = Found {
+            let found = DescriptorLimit {
                 path: self.above.clone(),
                 limit,
                 shadow,
@@ -108,7 +108,12 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// The entry that a descriptor stands for.
-    fn level(&mut self, item: &Value<'_>, map: &Map<'_>, siblings: &mut Siblings) -> Level {
+    fn level(
+        &mut self,
+        item: &ConfigValue<'_>,
+        map: &EnvoyMap<'_>,
+        siblings: &mut Siblings,
+    ) -> DescriptorLevel {
         let key = map.text(self.document, "key");
         let value = map.text(self.document, "value");
         for (text, bad) in [(&key, bad_key as fn(&str) -> _), (&value, bad_value)] {
@@ -123,40 +128,40 @@ impl<'w, 'a> Walk<'w, 'a> {
         let is_shared = map.flag(self.document, "share_threshold");
         match &key {
             None if map.says_nothing("key") => {
-                let fault = Fault::new("descriptor has empty key");
+                let fault = ConfigFault::new("descriptor has empty key");
                 self.document
                     .error(map.spot(), fault.help("write `key: NAME`"));
             }
             // What is not a text has been refused already.
             None => {}
             Some((key, spot)) if key.contains('*') => {
-                let fault = Fault::new("`*` in a `key` is not supported");
+                let fault = ConfigFault::new("`*` in a `key` is not supported");
                 let help = "write a descriptor for each key; a `value` may be a pattern";
                 self.document.error(spot.spot(), fault.help(help));
             }
             Some((key, _)) => self.refuse_twin(item, key, value.as_deref(), siblings),
         }
         let key = key.map_or_else(String::new, |(key, _)| key);
-        let step = Step { key, value };
+        let step = DescriptorStep { key, value };
         if let (true, false, Some(flag)) = (is_shared, is_pattern, map.get("share_threshold")) {
             let message = format!(
                 "share_threshold can only be used with wildcard values (containing '*'), but found key '{}'",
                 composite(&step)
             );
-            let fault = Fault::new(message).help("remove it, or put a `*` into `value`");
+            let fault = ConfigFault::new(message).help("remove it, or put a `*` into `value`");
             self.document.error(flag.key_spot(), fault);
         }
-        Level { step, is_shared }
+        DescriptorLevel { step, is_shared }
     }
 
     fn refuse_twin(
         &mut self,
-        item: &Value<'_>,
+        item: &ConfigValue<'_>,
         key: &str,
         value: Option<&str>,
         siblings: &mut Siblings,
     ) {
-        let step = Step {
+        let step = DescriptorStep {
             key: key.to_owned(),
             value: value.map(str::to_owned),
         };
@@ -171,25 +176,25 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
         let message = format!("duplicate descriptor composite key '{path}.{composite}'");
         let fault =
-            Fault::new(message).help(format!("the first is in {first}; remove one of them"));
+            ConfigFault::new(message).help(format!("the first is in {first}; remove one of them"));
         self.document.error(item.spot(), fault);
     }
 
     /// Values that are counted apart make the key, unless all of them do.
-    fn refuse_long_key(&mut self, item: &Value<'_>) {
+    fn refuse_long_key(&mut self, item: &ConfigValue<'_>) {
         let open = self.above.iter().filter(|level| level.is_open()).count();
         let is_shared = self.above.iter().any(|level| level.is_shared);
         if open > KEY_PARTS_MAX && is_shared {
             let message = format!(
                 "more than {KEY_PARTS_MAX} entries are counted apart below one that shares its threshold"
             );
-            let fault = Fault::new(message).help("write fewer, or remove `share_threshold`");
+            let fault = ConfigFault::new(message).help("write fewer, or remove `share_threshold`");
             self.document.error(item.spot(), fault);
         }
     }
 
     /// Notes what has no counterpart here.
-    fn note_extras(&mut self, map: &Map<'_>) {
+    fn note_extras(&mut self, map: &EnvoyMap<'_>) {
         for word in ["detailed_metric", "value_to_metric"] {
             if let Some(value) = map.get(word)
                 && self.document.flag(&value)
@@ -204,14 +209,14 @@ impl<'w, 'a> Walk<'w, 'a> {
             return;
         };
         match value.node.kind {
-            Kind::Map(_) => self.document.note(
+            NodeKind::Map(_) => self.document.note(
                 value.node.place,
                 "`metadata` is left out: answers carry none",
             ),
-            Kind::Null | Kind::Broken => {}
+            NodeKind::Null | NodeKind::Broken => {}
             _ => {
                 let message = format!("error parsing metadata: {}", value.node.noun());
-                let fault = Fault::new(message).help("expected a map");
+                let fault = ConfigFault::new(message).help("expected a map");
                 self.document.error(value.spot(), fault);
             }
         }
@@ -220,30 +225,30 @@ impl<'w, 'a> Walk<'w, 'a> {
 
 /// An item of a list that must be a map.
 pub(super) fn map<'v>(
-    document: &mut Document<'_>,
-    item: &Value<'v>,
-    known: &Known,
-) -> Option<Map<'v>> {
+    document: &mut ImportedFile<'_>,
+    item: &ConfigValue<'v>,
+    known: &EnvoyMapFields,
+) -> Option<EnvoyMap<'v>> {
     match &item.node.kind {
-        Kind::Map(_) => Map::read(document, item, known),
-        Kind::Broken => None,
+        NodeKind::Map(_) => EnvoyMap::read(document, item, known),
+        NodeKind::Broken => None,
         other => {
             let shown = match other {
-                Kind::Text(text) => text.as_str(),
+                NodeKind::Text(text) => text.as_str(),
                 _ => item.node.noun(),
             };
             let message = format!(
                 "config error, yaml file contains list of type other than map: {}",
-                Fault::quote(shown)
+                ConfigFault::quote(shown)
             );
-            document.error(item.spot(), Fault::new(message));
+            document.error(item.spot(), ConfigFault::new(message));
             None
         }
     }
 }
 
 /// A key and its value as messages of envoyproxy/ratelimit write them.
-fn composite(step: &Step) -> String {
+fn composite(step: &DescriptorStep) -> String {
     match &step.value {
         Some(value) => format!("{}_{value}", step.key),
         None => step.key.clone(),

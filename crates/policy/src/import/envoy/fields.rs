@@ -1,7 +1,7 @@
 //! What a map may hold.
 
-use crate::config::{Entry, Fault, Kind, Place, Value, closest};
-use crate::import::document::Document;
+use crate::config::{ConfigFault, ConfigValue, MapEntry, NodeKind, TextSpan, closest};
+use crate::import::document::ImportedFile;
 
 /// Words that have a place somewhere.
 const WORDS: [&str; 16] = [
@@ -25,19 +25,19 @@ const WORDS: [&str; 16] = [
 
 /// A kind of map, and the words that have a meaning in it.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct EnvoyMapFields {
     what: &'static str,
     words: &'static [&'static str],
 }
 
 /// A whole file.
-pub(super) static ROOT: Known = Known {
+pub(super) static ROOT: EnvoyMapFields = EnvoyMapFields {
     what: "at the top of a file",
     words: &["domain", "descriptors"],
 };
 
 /// An item of `descriptors`.
-pub(super) static DESCRIPTOR: Known = Known {
+pub(super) static DESCRIPTOR: EnvoyMapFields = EnvoyMapFields {
     what: "in a descriptor",
     words: &[
         "key",
@@ -54,33 +54,33 @@ pub(super) static DESCRIPTOR: Known = Known {
 };
 
 /// `rate_limit`.
-pub(super) static RATE_LIMIT: Known = Known {
+pub(super) static RATE_LIMIT: EnvoyMapFields = EnvoyMapFields {
     what: "in a `rate_limit`",
     words: &["unit", "requests_per_unit", "unlimited", "name", "replaces"],
 };
 
 /// An item of `replaces`.
-pub(super) static REPLACES: Known = Known {
+pub(super) static REPLACES: EnvoyMapFields = EnvoyMapFields {
     what: "in `replaces`",
     words: &["name"],
 };
 
 /// The fields of one map.
 #[derive(Debug)]
-pub(super) struct Map<'v> {
-    value: Value<'v>,
-    entries: &'v [Entry],
+pub(super) struct EnvoyMap<'v> {
+    value: ConfigValue<'v>,
+    entries: &'v [MapEntry],
 }
 
-impl<'v> Map<'v> {
+impl<'v> EnvoyMap<'v> {
     /// The fields of a map. What is a word nowhere is refused; what is one elsewhere means nothing,
     /// there as here, and is noted.
     pub(super) fn read(
-        document: &mut Document<'_>,
-        value: &Value<'v>,
-        known: &Known,
+        document: &mut ImportedFile<'_>,
+        value: &ConfigValue<'v>,
+        known: &EnvoyMapFields,
     ) -> Option<Self> {
-        let Kind::Map(entries) = &value.node.kind else {
+        let NodeKind::Map(entries) = &value.node.kind else {
             document.refuse(value, "a map");
             return None;
         };
@@ -101,7 +101,7 @@ impl<'v> Map<'v> {
     }
 
     /// The value of a field, if it is written.
-    pub(super) fn get(&self, name: &str) -> Option<Value<'v>> {
+    pub(super) fn get(&self, name: &str) -> Option<ConfigValue<'v>> {
         let entry = self.entries.iter().find(|entry| entry.key.text == name)?;
         Some(self.value.child(&entry.key, &entry.value))
     }
@@ -109,9 +109,9 @@ impl<'v> Map<'v> {
     /// The text of a field, if it says anything.
     pub(super) fn text(
         &self,
-        document: &mut Document<'_>,
+        document: &mut ImportedFile<'_>,
         name: &str,
-    ) -> Option<(String, Value<'v>)> {
+    ) -> Option<(String, ConfigValue<'v>)> {
         let value = self.get(name)?;
         let text = document.text(&value)?;
         Some((text.to_owned(), value))
@@ -120,24 +120,24 @@ impl<'v> Map<'v> {
     /// Whether a field is absent, or nothing is written there.
     pub(super) fn says_nothing(&self, name: &str) -> bool {
         self.get(name).is_none_or(|value| match &value.node.kind {
-            Kind::Null => true,
-            Kind::Text(text) => text.is_empty(),
+            NodeKind::Null => true,
+            NodeKind::Text(text) => text.is_empty(),
             _ => false,
         })
     }
 
     /// Whether a field is true.
-    pub(super) fn flag(&self, document: &mut Document<'_>, name: &str) -> bool {
+    pub(super) fn flag(&self, document: &mut ImportedFile<'_>, name: &str) -> bool {
         self.get(name).is_some_and(|value| document.flag(&value))
     }
 
     /// Where it stands.
-    pub(super) fn spot(&self) -> (Place, String) {
+    pub(super) fn spot(&self) -> (TextSpan, String) {
         self.value.spot()
     }
 }
 
-fn unknown(word: &str, known: &Known) -> Fault {
+fn unknown(word: &str, known: &EnvoyMapFields) -> ConfigFault {
     let is_number = word.parse::<f64>().is_ok();
     let is_text = !is_number && !matches!(word, "" | "~" | "null" | "true" | "false");
     let message = if is_text {
@@ -147,7 +147,7 @@ fn unknown(word: &str, known: &Known) -> Fault {
     };
     let meant = closest(word, known.words.iter().copied());
     let elsewhere = || closest(word, WORDS);
-    Fault::new(message).help(match meant.or_else(elsewhere) {
+    ConfigFault::new(message).help(match meant.or_else(elsewhere) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("{} stand {}", listed(known.words), known.what),
     })

@@ -17,16 +17,16 @@ mod fields;
 mod rate;
 mod translate;
 
-use super::document::{Document, Wrong, line};
-use super::names::{self, Wanted};
-use super::note::Notes;
+use super::document::{ImportErrors, ImportedFile, line};
+use super::names::{self, NameRequest};
+use super::note::ImportNotes;
 use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
-use crate::config::{ConfigErrors, Fault, Node, POLICIES_MAX, Place, Value};
-use crate::limit::Charge;
-use descriptor::{Found, Siblings, Walk};
-use fields::{Map, ROOT};
-use rate::Rate;
+use crate::config::{ConfigErrors, ConfigFault, ConfigValue, POLICIES_MAX, TextSpan, YamlNode};
+use crate::limit::ChargeTime;
+use descriptor::{DescriptorLimit, DescriptorWalk, Siblings};
+use fields::{EnvoyMap, ROOT};
+use rate::EnvoyRate;
 
 /// What messages about the form of a file begin with.
 const TROUBLE: &str = "error loading config file: ";
@@ -41,9 +41,9 @@ pub struct EnvoyOptions {
     pub merge_domains: bool,
     /// Every limit counts for itself, whatever the others say: `evaluate: each` for all domains.
     pub each: bool,
-    /// When limits charge a cost that does not fit. Default: [`Charge::EvenIfRefused`], because
+    /// When limits charge a cost that does not fit. Default: [`ChargeTime::EvenIfRefused`], because
     /// envoyproxy/ratelimit counts every call.
-    pub charge: Charge,
+    pub charge: ChargeTime,
     /// Every limit that is not in shadow is a quota, as with `QUOTA_MODE`.
     pub quota: bool,
 }
@@ -53,7 +53,7 @@ impl Default for EnvoyOptions {
         Self {
             merge_domains: false,
             each: false,
-            charge: Charge::EvenIfRefused,
+            charge: ChargeTime::EvenIfRefused,
             quota: false,
         }
     }
@@ -66,7 +66,7 @@ struct Domain {
     /// The file that told of it first, and the line.
     place: (String, usize),
     siblings: Siblings,
-    found: Vec<Found>,
+    found: Vec<DescriptorLimit>,
 }
 
 /// Translates the files of envoyproxy/ratelimit, in this order; `from` is what the whole is called.
@@ -97,12 +97,12 @@ pub fn envoy(
     files: &[SourceFile],
     options: EnvoyOptions,
 ) -> Result<Imported, ConfigErrors> {
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
     let mut domains: Vec<Domain> = Vec::new();
     for file in files {
         let nothing = no_domain();
-        let (mut document, tree) = Document::open(file, TROUBLE, nothing, &mut notes);
+        let (mut document, tree) = ImportedFile::open(file, TROUBLE, nothing, &mut notes);
         if let Some(tree) = tree {
             read(&mut document, &tree, &mut domains, options);
         }
@@ -111,11 +111,13 @@ pub fn envoy(
     wrong.finish(from)?;
     for found in domains.iter_mut().flat_map(|domain| &mut domain.found) {
         let limit = found.limit.as_ref();
-        let is_rate = limit.is_some_and(|limit| matches!(limit.rate, Rate::Of { .. }));
+        let is_rate = limit.is_some_and(|limit| matches!(limit.rate, EnvoyRate::Of { .. }));
         found.quota |= options.quota && is_rate && !found.shadow;
     }
     check_count(from, &domains)?;
-    let wanted = domains.iter().map(|domain| Wanted::given(&domain.name));
+    let wanted = domains
+        .iter()
+        .map(|domain| NameRequest::given(&domain.name));
     let names = names::all(&wanted.collect::<Vec<_>>(), &["none"]);
     let mut policies = Vec::new();
     for (domain, name) in domains.into_iter().zip(names) {
@@ -129,20 +131,20 @@ pub fn envoy(
     })
 }
 
-fn no_domain() -> Fault {
-    Fault::new("config file cannot have empty domain")
+fn no_domain() -> ConfigFault {
+    ConfigFault::new("config file cannot have empty domain")
         .help("a file begins with `domain: NAME`, the name that Envoy's filter has")
 }
 
 /// Reads one file.
 fn read(
-    document: &mut Document<'_>,
-    tree: &Node,
+    document: &mut ImportedFile<'_>,
+    tree: &YamlNode,
     domains: &mut Vec<Domain>,
     options: EnvoyOptions,
 ) {
-    let root = Value::root(tree);
-    let Some(map) = Map::read(document, &root, &ROOT) else {
+    let root = ConfigValue::root(tree);
+    let Some(map) = EnvoyMap::read(document, &root, &ROOT) else {
         return;
     };
     let name = map.text(document, "domain");
@@ -160,7 +162,7 @@ fn read(
     let domain = index.and_then(|index| domains.get_mut(index));
     let domain = domain.unwrap_or(&mut astray);
     if let Some(value) = map.get("descriptors") {
-        let mut walk = Walk::new(document, &domain.name, &mut domain.found);
+        let mut walk = DescriptorWalk::new(document, &domain.name, &mut domain.found);
         walk.descriptors(&value, &mut domain.siblings);
         translate::check(document, &value, domain.found.len(), &domain.name);
     }
@@ -168,15 +170,15 @@ fn read(
 
 /// Which of the domains a file tells of: a new one, or one that goes on.
 fn domain(
-    document: &mut Document<'_>,
+    document: &mut ImportedFile<'_>,
     name: &str,
-    value: &Value<'_>,
+    value: &ConfigValue<'_>,
     domains: &mut Vec<Domain>,
     options: EnvoyOptions,
 ) -> Option<usize> {
     let is_printable = !name.chars().any(char::is_control) && name.trim() == name;
     if name.chars().count() > DOMAIN_MAX || !is_printable {
-        let fault = Fault::new(format!("{} cannot be a domain", Fault::quote(name)));
+        let fault = ConfigFault::new(format!("{} cannot be a domain", ConfigFault::quote(name)));
         let help = format!("use up to {DOMAIN_MAX} printable characters");
         document.error(value.spot(), fault.help(help));
         return None;
@@ -187,7 +189,7 @@ fn domain(
         }
         let first = domains.get(index).map(|domain| domain.place.clone());
         let (file, line) = first.unwrap_or_default();
-        let fault = Fault::new(format!("duplicate domain '{name}' in config file"));
+        let fault = ConfigFault::new(format!("duplicate domain '{name}' in config file"));
         let help = format!(
             "the first is in {file}, line {line}; with `--merge-domains` several files tell of one domain"
         );
@@ -202,10 +204,9 @@ fn domain(
 /// There is a domain, and there are not too many.
 fn check_count(from: &str, domains: &[Domain]) -> Result<(), ConfigErrors> {
     let fault = match domains.len() {
-        0 => {
-            Fault::new("there is no domain here").help("name a folder with a file for each domain")
-        }
-        count if count > POLICIES_MAX => Fault::new(format!(
+        0 => ConfigFault::new("there is no domain here")
+            .help("name a folder with a file for each domain"),
+        count if count > POLICIES_MAX => ConfigFault::new(format!(
             "there are {count} domains; at most {POLICIES_MAX} are supported"
         )),
         _ => return Ok(()),
@@ -214,9 +215,9 @@ fn check_count(from: &str, domains: &[Domain]) -> Result<(), ConfigErrors> {
         name: from.to_owned(),
         text: String::new(),
     };
-    let place = Place::at(1, 1, 1);
-    let (mut notes, mut wrong) = (Notes::default(), Wrong::default());
-    let (mut document, _) = Document::open(&nowhere, "", fault.clone(), &mut notes);
+    let place = TextSpan::at(1, 1, 1);
+    let (mut notes, mut wrong) = (ImportNotes::default(), ImportErrors::default());
+    let (mut document, _) = ImportedFile::open(&nowhere, "", fault.clone(), &mut notes);
     if domains.len() > POLICIES_MAX {
         document.error((place, String::new()), fault);
     }

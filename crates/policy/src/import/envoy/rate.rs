@@ -1,20 +1,20 @@
 //! `rate_limit`: how much, by which name, instead of whom.
 
-use super::fields::{Map, RATE_LIMIT, REPLACES};
-use crate::config::{Fault, Kind, Value};
-use crate::import::document::{Document, line};
+use super::fields::{EnvoyMap, RATE_LIMIT, REPLACES};
+use crate::config::{ConfigFault, ConfigValue, NodeKind};
+use crate::import::document::{ImportedFile, line};
 
 /// How much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rate {
+pub(super) enum EnvoyRate {
     Unlimited,
     Of { amount: u64, unit: &'static str },
 }
 
 /// A `rate_limit`.
 #[derive(Debug)]
-pub(super) struct RateLimit {
-    pub(super) rate: Rate,
+pub(super) struct EnvoyRateLimit {
+    pub(super) rate: EnvoyRate,
     pub(super) name: Option<String>,
     /// Names of limits that do not count where this one is found, and the line of each.
     pub(super) replaces: Vec<(String, usize)>,
@@ -32,11 +32,14 @@ const UNITS: [(&str, &str); 7] = [
 ];
 
 /// Reads a `rate_limit`; `None` where it says nothing, or cannot be read.
-pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<RateLimit> {
-    if let Kind::Null = value.node.kind {
+pub(super) fn read(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+) -> Option<EnvoyRateLimit> {
+    if let NodeKind::Null = value.node.kind {
         return None;
     }
-    let map = Map::read(document, value, &RATE_LIMIT)?;
+    let map = EnvoyMap::read(document, value, &RATE_LIMIT)?;
     let unlimited = map.flag(document, "unlimited");
     let amount = map.get("requests_per_unit");
     let number = amount
@@ -52,13 +55,13 @@ pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rat
         );
     }
     let rate = match unit {
-        Some(unit) if !unlimited => Rate::Of {
+        Some(unit) if !unlimited => EnvoyRate::Of {
             amount: number.unwrap_or(0),
             unit,
         },
-        _ => Rate::Unlimited,
+        _ => EnvoyRate::Unlimited,
     };
-    Some(RateLimit {
+    Some(EnvoyRateLimit {
         rate,
         name,
         replaces,
@@ -66,7 +69,11 @@ pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rat
 }
 
 /// The unit, which must be there unless the limit is none.
-fn unit(document: &mut Document<'_>, map: &Map<'_>, unlimited: bool) -> Option<&'static str> {
+fn unit(
+    document: &mut ImportedFile<'_>,
+    map: &EnvoyMap<'_>,
+    unlimited: bool,
+) -> Option<&'static str> {
     let written = map.text(document, "unit");
     let name = written.as_ref().map_or("", |(name, _)| name.as_str());
     let known = UNITS
@@ -78,12 +85,12 @@ fn unit(document: &mut Document<'_>, map: &Map<'_>, unlimited: bool) -> Option<&
     };
     match (known, unlimited) {
         (Some(_), true) => {
-            let fault = Fault::new("should not specify rate limit unit when unlimited");
+            let fault = ConfigFault::new("should not specify rate limit unit when unlimited");
             document.error(spot, fault.help("remove `unit`, or `unlimited`"));
         }
         (None, false) => {
             let units: Vec<&str> = UNITS.iter().map(|(unit, _)| *unit).collect();
-            let fault = Fault::new(format!("invalid rate limit unit '{name}'"));
+            let fault = ConfigFault::new(format!("invalid rate limit unit '{name}'"));
             document.error(spot, fault.help(format!("one of {}", units.join(", "))));
         }
         _ => {}
@@ -91,7 +98,11 @@ fn unit(document: &mut Document<'_>, map: &Map<'_>, unlimited: bool) -> Option<&
     known.map(|(_, length)| *length)
 }
 
-fn replaces(document: &mut Document<'_>, map: &Map<'_>, own: Option<&str>) -> Vec<(String, usize)> {
+fn replaces(
+    document: &mut ImportedFile<'_>,
+    map: &EnvoyMap<'_>,
+    own: Option<&str>,
+) -> Vec<(String, usize)> {
     let Some(value) = map.get("replaces") else {
         return Vec::new();
     };
@@ -102,12 +113,12 @@ fn replaces(document: &mut Document<'_>, map: &Map<'_>, own: Option<&str>) -> Ve
         };
         match entry.text(document, "name") {
             None => {
-                let fault = Fault::new("should not have an empty replaces entry");
+                let fault = ConfigFault::new("should not have an empty replaces entry");
                 let help = "write `- name: NAME`, with the `name` of another `rate_limit`";
                 document.error(entry.spot(), fault.help(help));
             }
             Some((name, value)) if Some(name.as_str()) == own => {
-                let fault = Fault::new("replaces should not contain name of same descriptor");
+                let fault = ConfigFault::new("replaces should not contain name of same descriptor");
                 document.error(value.spot(), fault.help("remove it"));
             }
             Some((name, value)) => names.push((name, line(value.node.place))),

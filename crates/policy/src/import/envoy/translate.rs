@@ -1,13 +1,15 @@
 //! A domain as a policy.
 
-use super::descriptor::{Found, Level};
-use super::rate::Rate;
+use super::descriptor::{DescriptorLevel, DescriptorLimit};
+use super::rate::EnvoyRate;
 use super::{Domain, EnvoyOptions};
-use crate::config::{Fault, KEY_PARTS_MAX, LIMITS_MAX, Value};
-use crate::import::document::Document;
-use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Step, Whom};
-use crate::import::names::{self, Wanted};
-use crate::import::note::Notes;
+use crate::config::{ConfigFault, ConfigValue, KEY_PARTS_MAX, LIMITS_MAX};
+use crate::import::document::ImportedFile;
+use crate::import::draft::{
+    AlgorithmDraft, DescriptorStep, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom,
+};
+use crate::import::names::{self, NameRequest};
+use crate::import::note::ImportNotes;
 
 /// The name under which limits that requests bring themselves are counted.
 const OVERRIDE: &str = "override";
@@ -16,11 +18,16 @@ const OVERRIDE: &str = "override";
 const TOGETHER: &str = "limits of one call are decided together (`evaluate: all`): a call that states no hits and that one of them refuses takes nothing from the others; `--evaluate each` counts each for itself, as envoyproxy/ratelimit does";
 
 /// Whether there are not too many limits in a domain.
-pub(super) fn check(document: &mut Document<'_>, value: &Value<'_>, count: usize, domain: &str) {
+pub(super) fn check(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+    count: usize,
+    domain: &str,
+) {
     if count > LIMITS_MAX {
         let message =
             format!("domain '{domain}' has {count} limits; at most {LIMITS_MAX} are supported");
-        document.error(value.key_spot(), Fault::new(message));
+        document.error(value.key_spot(), ConfigFault::new(message));
     }
 }
 
@@ -29,7 +36,7 @@ pub(super) fn policy(
     domain: Domain,
     name: String,
     options: EnvoyOptions,
-    notes: &mut Notes,
+    notes: &mut ImportNotes,
 ) -> PolicyDraft {
     let quota = domain.found.iter().find(|found| found.quota);
     if let Some(found) = quota
@@ -72,26 +79,26 @@ pub(super) fn policy(
     }
 }
 
-fn spot(found: &Found) -> (&str, usize) {
+fn spot(found: &DescriptorLimit) -> (&str, usize) {
     (&found.place.0, found.place.1)
 }
 
 /// What the limits are called.
-fn names_of(found: &[Found]) -> Vec<String> {
+fn names_of(found: &[DescriptorLimit]) -> Vec<String> {
     let wanted = found.iter().map(|found| {
         let steps = found.path.iter().map(|level| &level.step);
         let of = names::of(steps.map(|step| (step.key.as_str(), step.value.as_deref())));
         let given = found.limit.as_ref().and_then(|it| it.name.as_ref());
         match given {
-            Some(name) => Wanted::given_to(name, of),
-            None => Wanted::made_up(made_up(found), of),
+            Some(name) => NameRequest::given_to(name, of),
+            None => NameRequest::made_up(made_up(found), of),
         }
     });
     names::all(&wanted.collect::<Vec<_>>(), &[OVERRIDE])
 }
 
 /// The path, and whether it lets everything pass.
-fn made_up(found: &Found) -> String {
+fn made_up(found: &DescriptorLimit) -> String {
     let steps = found.path.iter().map(|level| &level.step);
     let path = names::made_up(steps.map(|step| (step.key.as_str(), step.value.as_deref())));
     match found.limit {
@@ -100,10 +107,10 @@ fn made_up(found: &Found) -> String {
     }
 }
 
-fn limit(found: &Found, name: &str, notes: &mut Notes) -> LimitDraft {
+fn limit(found: &DescriptorLimit, name: &str, notes: &mut ImportNotes) -> LimitDraft {
     let rate = found.limit.as_ref().map(|limit| limit.rate);
     let rates = match rate {
-        Some(Rate::Of { amount, unit }) => vec![RateDraft {
+        Some(EnvoyRate::Of { amount, unit }) => vec![RateDraft {
             text: format!("{amount}/{unit}"),
             label: None,
         }],
@@ -126,13 +133,13 @@ fn limit(found: &Found, name: &str, notes: &mut Notes) -> LimitDraft {
         key: key(&found.path),
         rates,
         mode,
-        ..LimitDraft::new(name.to_owned(), Counting::Windows("clock"))
+        ..LimitDraft::new(name.to_owned(), AlgorithmDraft::Windows("clock"))
     }
 }
 
 /// Whose bucket: one for each combination of the values that the path leaves open and that do not
 /// share.
-fn key(path: &[Level]) -> KeyDraft {
+fn key(path: &[DescriptorLevel]) -> KeyDraft {
     let mut parts = Vec::new();
     for (at, level) in path.iter().enumerate() {
         if level.is_open() {
@@ -154,8 +161,8 @@ fn key(path: &[Level]) -> KeyDraft {
 }
 
 /// An entry, by its number where its key is there more than once.
-fn part(path: &[Level], at: usize, step: &Step) -> String {
-    let same = |level: &&Level| level.step.key == step.key;
+fn part(path: &[DescriptorLevel], at: usize, step: &DescriptorStep) -> String {
+    let same = |level: &&DescriptorLevel| level.step.key == step.key;
     // A number at the end of a key would be taken for which one of several it is.
     if path.iter().filter(same).count() == 1 && !step.key.contains('#') {
         return format!("descriptor:{}", step.key);
@@ -165,13 +172,18 @@ fn part(path: &[Level], at: usize, step: &Step) -> String {
 }
 
 /// The limits of the domain that one replaces.
-fn replaced(found: &Found, domain: &Domain, names: &[String], notes: &mut Notes) -> Vec<String> {
+fn replaced(
+    found: &DescriptorLimit,
+    domain: &Domain,
+    names: &[String],
+    notes: &mut ImportNotes,
+) -> Vec<String> {
     let Some(limit) = &found.limit else {
         return Vec::new();
     };
     let mut replaced: Vec<String> = Vec::new();
     for (theirs, line) in &limit.replaces {
-        let is_meant = |other: &Found| {
+        let is_meant = |other: &DescriptorLimit| {
             let other = other.limit.as_ref().and_then(|limit| limit.name.as_ref());
             other == Some(theirs)
         };

@@ -1,32 +1,35 @@
 //! One band: how much, in how many seconds.
 
 use super::number::positive;
-use crate::config::{Fault, Value, parse_band};
-use crate::import::document::Document;
-use crate::import::map::{Known, Map};
+use crate::config::{ConfigFault, ConfigValue, parse_band};
+use crate::import::document::ImportedFile;
+use crate::import::map::{ImportMap, ImportMapFields};
 use tidegate_core::Algorithm;
 
-static BAND: Known = Known {
+static BAND: ImportMapFields = ImportMapFields {
     what: "a band",
     fields: &["windowSeconds", "capacity", "label"],
 };
 
 /// A band.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Band {
+pub(super) struct FluxgateBand {
     pub(super) capacity: u64,
     pub(super) seconds: u64,
     pub(super) label: Option<String>,
 }
 
 /// Reads a band; `None` where something is wrong.
-pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Band> {
-    let map = Map::read(document, value, &BAND)?;
+pub(super) fn read(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+) -> Option<FluxgateBand> {
+    let map = ImportMap::read(document, value, &BAND)?;
     let seconds = map.required(document, "windowSeconds", &BAND);
     let seconds = seconds.and_then(|value| positive(document, &value));
     let capacity = map.required(document, "capacity", &BAND);
     let capacity = capacity.and_then(|value| positive(document, &value));
-    let band = Band {
+    let band = FluxgateBand {
         label: map.text(document, "label").map(str::to_owned),
         seconds: seconds?,
         capacity: capacity?,
@@ -34,13 +37,17 @@ pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Ban
     band.check(document, value)
 }
 
-impl Band {
+impl FluxgateBand {
     /// The band, if the language can count it.
-    pub(super) fn check(self, document: &mut Document<'_>, value: &Value<'_>) -> Option<Self> {
+    pub(super) fn check(
+        self,
+        document: &mut ImportedFile<'_>,
+        value: &ConfigValue<'_>,
+    ) -> Option<Self> {
         match parse_band(&self.rate(), Algorithm::TokenBucket, None) {
             Ok(_) => Some(self),
             Err(why) => {
-                document.error(value.spot(), Fault::new(why));
+                document.error(value.spot(), ConfigFault::new(why));
                 None
             }
         }

@@ -1,18 +1,18 @@
 //! Which of `FluxGate`'s documents a text is.
 
 use super::rule::{self, RULE, RULE_SET};
-use super::{Found, nothing, settings};
-use crate::config::{Kind, Node, Value};
+use super::{FluxgateFiles, nothing, settings};
+use crate::config::{ConfigValue, NodeKind, YamlNode};
 use crate::import::SourceFile;
-use crate::import::document::Document;
+use crate::import::document::ImportedFile;
 use crate::import::json::is_json;
-use crate::import::map::Map;
-use crate::import::note::Notes;
+use crate::import::map::ImportMap;
+use crate::import::note::ImportNotes;
 use crate::import::properties::Properties;
 
 /// The text as one document: lines of JSON are one list, as `mongoexport` writes them, and of several
 /// documents of settings the first counts, for the others are those of profiles.
-pub(super) fn one_document(file: &SourceFile, notes: &mut Notes) -> SourceFile {
+pub(super) fn one_document(file: &SourceFile, notes: &mut ImportNotes) -> SourceFile {
     let text = if is_lines(&file.text) {
         list_of(&file.text)
     } else {
@@ -47,7 +47,7 @@ fn list_of(text: &str) -> String {
 }
 
 /// What stands before the second document.
-pub(in crate::import) fn first_document(file: &SourceFile, notes: &mut Notes) -> String {
+pub(in crate::import) fn first_document(file: &SourceFile, notes: &mut ImportNotes) -> String {
     let is_mark = |line: &str| line == "---" || line.starts_with("--- ");
     let mut has_begun = false;
     let mut text = String::new();
@@ -66,23 +66,23 @@ pub(in crate::import) fn first_document(file: &SourceFile, notes: &mut Notes) ->
 }
 
 /// Reads a document.
-pub(super) fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
-    let root = Value::root(tree);
+pub(super) fn read(document: &mut ImportedFile<'_>, tree: &YamlNode, found: &mut FluxgateFiles) {
+    let root = ConfigValue::root(tree);
     match &tree.kind {
-        Kind::Map(_) => map(document, &root, found),
-        Kind::List(_) => {
+        NodeKind::Map(_) => map(document, &root, found),
+        NodeKind::List(_) => {
             for item in document.items(&root) {
                 map(document, &item, found);
             }
         }
-        Kind::Broken => {}
-        Kind::Null | Kind::Text(_) => document.error(root.spot(), nothing()),
+        NodeKind::Broken => {}
+        NodeKind::Null | NodeKind::Text(_) => document.error(root.spot(), nothing()),
     }
 }
 
 /// Reads a map: settings, a list of rules or of rule sets, a rule set, a hash, or a rule.
-fn map(document: &mut Document<'_>, value: &Value<'_>, found: &mut Found) {
-    let Kind::Map(entries) = &value.node.kind else {
+fn map(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>, found: &mut FluxgateFiles) {
+    let NodeKind::Map(entries) = &value.node.kind else {
         return document.refuse(value, "a rule, which is a map");
     };
     let has = |name: &str| entries.iter().any(|entry| entry.key.text == name);
@@ -99,8 +99,8 @@ fn map(document: &mut Document<'_>, value: &Value<'_>, found: &mut Found) {
 }
 
 /// Reads a rule set, or a list of them.
-fn rule_set(document: &mut Document<'_>, value: &Value<'_>, found: &mut Found) {
-    let Some(set) = Map::read(document, value, &RULE_SET) else {
+fn rule_set(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>, found: &mut FluxgateFiles) {
+    let Some(set) = ImportMap::read(document, value, &RULE_SET) else {
         return;
     };
     if let Some(sets) = set.said("ruleSets") {
@@ -116,7 +116,7 @@ fn rule_set(document: &mut Document<'_>, value: &Value<'_>, found: &mut Found) {
     };
     let items = document.items(&rules);
     for item in &items {
-        if let Kind::Map(_) = item.node.kind {
+        if let NodeKind::Map(_) = item.node.kind {
             found.rules.extend(rule::read(document, item, id));
         } else {
             document.refuse(item, &format!("{}, which is a map", RULE.what));

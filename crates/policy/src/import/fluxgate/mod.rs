@@ -24,20 +24,20 @@ mod settings;
 mod tests;
 mod translate;
 
-use super::document::{Document, Wrong};
-use super::note::Notes;
+use super::document::{ImportErrors, ImportedFile};
+use super::note::ImportNotes;
 use super::text::quote;
 use super::{Imported, SourceFile};
-use crate::config::{ConfigErrors, Fault};
+use crate::config::{ConfigErrors, ConfigFault};
 pub(super) use forms::first_document;
 pub use record::RuleSetRecord;
-use settings::Settings;
+use settings::FluxgateSettings;
 
 /// What was found in all files.
 #[derive(Debug, Default)]
-struct Found {
-    rules: Vec<rule::Rule>,
-    settings: Settings,
+struct FluxgateFiles {
+    rules: Vec<rule::FluxgateRule>,
+    settings: FluxgateSettings,
 }
 
 /// Translates files of `FluxGate`: documents of rules, and `application.yml`. Errors are of all files, at
@@ -60,9 +60,9 @@ struct Found {
 pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let whole = names.join(", ");
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
-    let mut found = Found::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
+    let mut found = FluxgateFiles::default();
     for file in files {
         read(file, &mut notes, &mut wrong, &mut found);
     }
@@ -70,7 +70,7 @@ pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     if found.rules.is_empty() && found.settings.mongodb.is_none() {
         let text = "there are no rules here: every request passes. Export the collection of rules, and translate it together with the settings";
         notes.warn((&whole, 1), text);
-        found.rules.push(rule::Rule::none(&whole));
+        found.rules.push(rule::FluxgateRule::none(&whole));
     }
     let base = translate::base(&found, &mut notes);
     finish(found, base, &whole, notes)
@@ -99,9 +99,9 @@ pub fn fluxgate_rules(name: &str, text: &str) -> Result<Imported, ConfigErrors> 
 /// Translates rules as a collection of `MongoDB` has them: as [`fluxgate_rules`] does, with a file for each
 /// rule set.
 pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
-    let mut found = Found::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
+    let mut found = FluxgateFiles::default();
     for file in files {
         read(file, &mut notes, &mut wrong, &mut found);
     }
@@ -127,9 +127,9 @@ pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported,
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
 pub fn fluxgate_rule_sets(name: &str, records: &[RuleSetRecord]) -> Result<Imported, ConfigErrors> {
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
-    let mut found = Found::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
+    let mut found = FluxgateFiles::default();
     for record in records {
         record.read(&mut notes, &mut wrong, &mut found);
     }
@@ -146,9 +146,14 @@ fn in_quotes(text: &str) -> String {
 }
 
 /// Reads one file, whatever it is.
-fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong, found: &mut Found) {
+fn read(
+    file: &SourceFile,
+    notes: &mut ImportNotes,
+    wrong: &mut ImportErrors,
+    found: &mut FluxgateFiles,
+) {
     let file = forms::one_document(file, notes);
-    let (mut document, tree) = Document::open(&file, "", nothing(), notes);
+    let (mut document, tree) = ImportedFile::open(&file, "", nothing(), notes);
     document.note_loose_commas();
     if let Some(tree) = &tree {
         forms::read(&mut document, tree, found);
@@ -157,10 +162,10 @@ fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong, found: &mut Fou
 }
 
 fn finish(
-    found: Found,
+    found: FluxgateFiles,
     base: String,
     whole: &str,
-    mut notes: Notes,
+    mut notes: ImportNotes,
 ) -> Result<Imported, ConfigErrors> {
     let policies = translate::policies(found, whole, &mut notes)?;
     Imported {
@@ -172,8 +177,8 @@ fn finish(
     .checked(whole)
 }
 
-fn nothing() -> Fault {
-    Fault::new("there are no rules here").help(
+fn nothing() -> ConfigFault {
+    ConfigFault::new("there are no rules here").help(
         "expected rules, each with `id`, `ruleSetId`, `scope` and `bands`, or `fluxgate.redis` of an application.yml",
     )
 }

@@ -1,7 +1,7 @@
 //! Numbers of any width: as JSON has them, as text, and as `MongoDB` exports them.
 
-use crate::config::{Fault, Kind, Value};
-use crate::import::document::Document;
+use crate::config::{ConfigFault, ConfigValue, NodeKind};
+use crate::import::document::ImportedFile;
 
 /// How `MongoDB` exports numbers that JSON could not tell apart.
 const WIDTHS: [&str; 4] = [
@@ -12,31 +12,31 @@ const WIDTHS: [&str; 4] = [
 ];
 
 /// A whole number above nought.
-pub(super) fn positive(document: &mut Document<'_>, value: &Value<'_>) -> Option<u64> {
+pub(super) fn positive(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<u64> {
     let written = written(value);
     let number = written.and_then(whole).filter(|number| *number > 0);
-    if number.is_none() && !matches!(value.node.kind, Kind::Broken) {
+    if number.is_none() && !matches!(value.node.kind, NodeKind::Broken) {
         let found = match written {
-            Some(text) => Fault::quote(text),
+            Some(text) => ConfigFault::quote(text),
             None => value.node.noun().to_owned(),
         };
         let message = format!(
             "{} is {found}; expected a whole number above 0",
             value.name()
         );
-        document.error(value.spot(), Fault::new(message));
+        document.error(value.spot(), ConfigFault::new(message));
     }
     number
 }
 
-fn written<'v>(value: &Value<'v>) -> Option<&'v str> {
+fn written<'v>(value: &ConfigValue<'v>) -> Option<&'v str> {
     match &value.node.kind {
-        Kind::Text(text) => Some(text),
-        Kind::Map(entries) => match entries.as_slice() {
+        NodeKind::Text(text) => Some(text),
+        NodeKind::Map(entries) => match entries.as_slice() {
             [entry] if WIDTHS.contains(&entry.key.text.as_str()) => entry.value.as_text(),
             _ => None,
         },
-        Kind::Null | Kind::List(_) | Kind::Broken => None,
+        NodeKind::Null | NodeKind::List(_) | NodeKind::Broken => None,
     }
 }
 

@@ -4,12 +4,12 @@
 //! more than that there are two fields of our own, `bands` and `rules`, lists in JSON as `MongoDB` has them.
 //! `FluxGate` passes them over, and here they count in place of the others.
 
-use super::rule::{self, Limit, Rule};
-use super::{Found, in_quotes, nothing};
-use crate::config::{Fault, Kind, Value};
+use super::rule::{self, FluxgateLimit, FluxgateRule};
+use super::{FluxgateFiles, in_quotes, nothing};
+use crate::config::{ConfigFault, ConfigValue, NodeKind};
 use crate::import::SourceFile;
-use crate::import::document::{Document, Wrong, line};
-use crate::import::note::Notes;
+use crate::import::document::{ImportErrors, ImportedFile, line};
+use crate::import::note::ImportNotes;
 use crate::import::text::{line as write_line, quote};
 
 /// The fields of our own.
@@ -26,7 +26,12 @@ pub struct RuleSetRecord {
 
 impl RuleSetRecord {
     /// Reads it.
-    pub(super) fn read(&self, notes: &mut Notes, wrong: &mut Wrong, found: &mut Found) {
+    pub(super) fn read(
+        &self,
+        notes: &mut ImportNotes,
+        wrong: &mut ImportErrors,
+        found: &mut FluxgateFiles,
+    ) {
         let [rules, bands] = LISTS.map(|field| self.said(field));
         match (rules, bands) {
             (Some(rules), _) => self.read_rules(rules, (notes, wrong), found),
@@ -87,12 +92,17 @@ impl RuleSetRecord {
     }
 
     /// Reads `rules`.
-    fn read_rules(&self, text: &str, (notes, wrong): (&mut Notes, &mut Wrong), found: &mut Found) {
+    fn read_rules(
+        &self,
+        text: &str,
+        (notes, wrong): (&mut ImportNotes, &mut ImportErrors),
+        found: &mut FluxgateFiles,
+    ) {
         let file = self.inner("rules", text);
-        let (mut document, tree) = Document::open(&file, "", nothing(), notes);
+        let (mut document, tree) = ImportedFile::open(&file, "", nothing(), notes);
         document.note_loose_commas();
         if let Some(tree) = &tree {
-            let root = Value::root(tree);
+            let root = ConfigValue::root(tree);
             let items = list(&mut document, &root, "a list of rules");
             for item in &items {
                 let rule = rule::read(&mut document, item, Some(self.set()));
@@ -110,39 +120,49 @@ impl RuleSetRecord {
     }
 
     /// A rule, unless it says that it is of another set: which of the two hashes counts, nobody knows.
-    fn own(&self, document: &mut Document<'_>, item: &Value<'_>, rule: Rule) -> Option<Rule> {
+    fn own(
+        &self,
+        document: &mut ImportedFile<'_>,
+        item: &ConfigValue<'_>,
+        rule: FluxgateRule,
+    ) -> Option<FluxgateRule> {
         let set = self.set();
         if rule.set == set {
             return Some(rule);
         }
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "this rule says that it is of rule set {}, and stands in that of {}",
-            Fault::quote(&rule.set),
-            Fault::quote(set)
+            ConfigFault::quote(&rule.set),
+            ConfigFault::quote(set)
         ));
         document.error(item.spot(), fault.help("leave `ruleSetId` out"));
         None
     }
 
     /// Reads `bands`: all of one rule.
-    fn read_bands(&self, text: &str, (notes, wrong): (&mut Notes, &mut Wrong), found: &mut Found) {
+    fn read_bands(
+        &self,
+        text: &str,
+        (notes, wrong): (&mut ImportNotes, &mut ImportErrors),
+        found: &mut FluxgateFiles,
+    ) {
         let file = self.inner("bands", text);
-        let (mut document, tree) = Document::open(&file, "", nothing(), notes);
+        let (mut document, tree) = ImportedFile::open(&file, "", nothing(), notes);
         document.note_loose_commas();
         if let Some(tree) = &tree {
-            let root = Value::root(tree);
+            let root = ConfigValue::root(tree);
             list(&mut document, &root, "a list of bands");
             let strategy = self.said("keyStrategyId").unwrap_or(rule::BY_ADDRESS);
             let scope = rule::scope_of(&mut document, tree.place, strategy);
             let bands = rule::band_list(&mut document, &root).unwrap_or_default();
-            let limit = (!bands.is_empty()).then(|| Limit {
+            let limit = (!bands.is_empty()).then(|| FluxgateLimit {
                 id: format!("{}-rule", self.set()),
                 enabled: true,
                 scope,
                 waits: false,
                 bands,
             });
-            found.rules.push(Rule {
+            found.rules.push(FluxgateRule {
                 set: self.set().to_owned(),
                 limit,
                 place: (file.name.clone(), line(tree.place)),
@@ -160,8 +180,12 @@ fn lists_nothing(text: &str) -> bool {
 }
 
 /// The items of a list, which it must be.
-fn list<'v>(document: &mut Document<'_>, value: &Value<'v>, what: &str) -> Vec<Value<'v>> {
-    if let Kind::List(items) = &value.node.kind {
+fn list<'v>(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'v>,
+    what: &str,
+) -> Vec<ConfigValue<'v>> {
+    if let NodeKind::List(items) = &value.node.kind {
         return value.items(items);
     }
     document.refuse(value, what);

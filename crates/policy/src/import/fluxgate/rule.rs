@@ -1,12 +1,14 @@
 //! One rule, and the rule set that one hash of Redis is.
 
-use super::band::{self, Band};
+use super::band::{self, FluxgateBand};
 use super::number::positive;
-use crate::config::{BANDS_MAX, Fault, Kind, Place, Value, closest, parse_key_part};
-use crate::import::document::{Document, line};
-use crate::import::map::{Known, Map, plain};
+use crate::config::{
+    BANDS_MAX, ConfigFault, ConfigValue, NodeKind, TextSpan, closest, parse_key_part,
+};
+use crate::import::document::{ImportedFile, line};
+use crate::import::map::{ImportMap, ImportMapFields, plain};
 
-pub(super) static RULE: Known = Known {
+pub(super) static RULE: ImportMapFields = ImportMapFields {
     what: "a rule",
     fields: &[
         "id",
@@ -25,12 +27,12 @@ pub(super) static RULE: Known = Known {
     ],
 };
 
-pub(super) static RULE_SET: Known = Known {
+pub(super) static RULE_SET: ImportMapFields = ImportMapFields {
     what: "a rule set",
     fields: &["id", "ruleSetId", "description", "rules", "ruleSets"],
 };
 
-static HASH: Known = Known {
+static HASH: ImportMapFields = ImportMapFields {
     what: "a rule set",
     fields: &[
         "hash",
@@ -56,22 +58,22 @@ const HASH_SECONDS: u64 = 60;
 
 /// A rule, or a rule set without any.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct FluxgateRule {
     pub(super) set: String,
     /// `None` where the set has no rule at all.
-    pub(super) limit: Option<Limit>,
+    pub(super) limit: Option<FluxgateLimit>,
     /// The file and the line.
     pub(super) place: (String, usize),
 }
 
 /// What a rule says.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(super) struct FluxgateLimit {
     pub(super) id: String,
     pub(super) enabled: bool,
     pub(super) scope: Scope,
     pub(super) waits: bool,
-    pub(super) bands: Vec<Band>,
+    pub(super) bands: Vec<FluxgateBand>,
 }
 
 /// Whose bucket.
@@ -85,7 +87,7 @@ pub(super) enum Scope {
     Custom(String),
 }
 
-impl Rule {
+impl FluxgateRule {
     /// A set without rules, where there is no other.
     pub(super) fn none(file: &str) -> Self {
         Self {
@@ -98,11 +100,11 @@ impl Rule {
 
 /// Reads a rule of the set `of`, unless it names another; `None` where something is wrong.
 pub(super) fn read(
-    document: &mut Document<'_>,
-    value: &Value<'_>,
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
     of: Option<&str>,
-) -> Option<Rule> {
-    let map = Map::read(document, value, &RULE)?;
+) -> Option<FluxgateRule> {
+    let map = ImportMap::read(document, value, &RULE)?;
     let set = map
         .text(document, "ruleSetId")
         .or(of)
@@ -114,7 +116,7 @@ pub(super) fn read(
     let enabled = enabled.is_none_or(|value| document.flag(&value));
     let bands = bands(document, &map);
     note_extras(document, &map);
-    let rule = |limit| Rule {
+    let rule = |limit| FluxgateRule {
         set: set.to_owned(),
         limit,
         place: (document.file().to_owned(), line(value.node.place)),
@@ -127,7 +129,7 @@ pub(super) fn read(
         document.warn(value.node.place, text);
         return Some(rule);
     }
-    Some(rule(Some(Limit {
+    Some(rule(Some(FluxgateLimit {
         id,
         enabled,
         scope,
@@ -137,8 +139,12 @@ pub(super) fn read(
 }
 
 /// A rule set without rules.
-pub(super) fn none(document: &Document<'_>, value: &Value<'_>, id: Option<&str>) -> Option<Rule> {
-    Some(Rule {
+pub(super) fn none(
+    document: &ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+    id: Option<&str>,
+) -> Option<FluxgateRule> {
+    Some(FluxgateRule {
         set: id?.to_owned(),
         limit: None,
         place: (document.file().to_owned(), line(value.node.place)),
@@ -146,14 +152,17 @@ pub(super) fn none(document: &Document<'_>, value: &Value<'_>, id: Option<&str>)
 }
 
 /// Reads a rule set as a hash of Redis has it: one rule, with one band.
-pub(super) fn read_hash(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rule> {
-    let map = Map::read(document, value, &HASH)?;
+pub(super) fn read_hash(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+) -> Option<FluxgateRule> {
+    let map = ImportMap::read(document, value, &HASH)?;
     let set = map.text(document, "ruleSetId").or_else(|| {
         let hash = map.text(document, "hash")?;
         Some(hash.rsplit(':').next().unwrap_or(hash)).filter(|id| !id.is_empty())
     });
     if set.is_none() {
-        let fault = Fault::new("a rule set needs `ruleSetId`");
+        let fault = ConfigFault::new("a rule set needs `ruleSetId`");
         document.error(map.spot(), fault);
     }
     let mut number = |name: &str, usual: u64| match map.said(name) {
@@ -164,16 +173,16 @@ pub(super) fn read_hash(document: &mut Document<'_>, value: &Value<'_>) -> Optio
     let seconds = number("windowSeconds", HASH_SECONDS);
     let strategy = map.text(document, "keyStrategyId").unwrap_or(BY_ADDRESS);
     let scope = scope_of(document, value.node.place, strategy);
-    let band = Band {
+    let band = FluxgateBand {
         capacity: capacity?,
         seconds: seconds?,
         label: None,
     };
     let band = band.check(document, value)?;
     let set = set?;
-    Some(Rule {
+    Some(FluxgateRule {
         set: set.to_owned(),
-        limit: Some(Limit {
+        limit: Some(FluxgateLimit {
             id: format!("{set}-rule"),
             enabled: true,
             scope,
@@ -185,7 +194,7 @@ pub(super) fn read_hash(document: &mut Document<'_>, value: &Value<'_>) -> Optio
 }
 
 /// Whose bucket, as a hash tells it.
-pub(super) fn scope_of(document: &mut Document<'_>, place: Place, strategy: &str) -> Scope {
+pub(super) fn scope_of(document: &mut ImportedFile<'_>, place: TextSpan, strategy: &str) -> Scope {
     match strategy {
         "userId" => Scope::User,
         "apiKey" => Scope::ApiKey,
@@ -193,7 +202,7 @@ pub(super) fn scope_of(document: &mut Document<'_>, place: Place, strategy: &str
         other => {
             let text = format!(
                 "`keyStrategyId` is {}, which counts by address, there as here",
-                Fault::quote(other)
+                ConfigFault::quote(other)
             );
             document.warn(place, text);
             Scope::Ip
@@ -202,18 +211,18 @@ pub(super) fn scope_of(document: &mut Document<'_>, place: Place, strategy: &str
 }
 
 /// The id of a rule: `id`, or `_id` where that is a text.
-fn id(document: &mut Document<'_>, map: &Map<'_>) -> Option<String> {
+fn id(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<String> {
     if let Some(value) = map.said("id") {
         return document.text(&value).map(str::to_owned);
     }
     let own = map.said("_id").and_then(|value| value.node.as_text());
     if own.is_none() {
-        document.error(map.spot(), Fault::new("a rule needs `id`"));
+        document.error(map.spot(), ConfigFault::new("a rule needs `id`"));
     }
     own.map(str::to_owned)
 }
 
-fn scope(document: &mut Document<'_>, map: &Map<'_>) -> Option<Scope> {
+fn scope(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Scope> {
     const SCOPES: [(&str, Scope); 4] = [
         ("GLOBAL", Scope::Global),
         ("PER_IP", Scope::Ip),
@@ -230,7 +239,7 @@ fn scope(document: &mut Document<'_>, map: &Map<'_>) -> Option<Scope> {
     }
     let known = SCOPES.iter().find(|(name, _)| plain(name) == plain(word));
     if known.is_none() {
-        let fault = Fault::new(format!("{} is not a scope", Fault::quote(word)));
+        let fault = ConfigFault::new(format!("{} is not a scope", ConfigFault::quote(word)));
         let names = SCOPES.iter().map(|(name, _)| *name).chain(["CUSTOM"]);
         let help = match closest(word, names) {
             Some(meant) => format!("did you mean `{meant}`?"),
@@ -242,9 +251,13 @@ fn scope(document: &mut Document<'_>, map: &Map<'_>) -> Option<Scope> {
 }
 
 /// `CUSTOM` counts by the attribute that `keyStrategyId` names.
-fn custom(document: &mut Document<'_>, map: &Map<'_>, scope: &Value<'_>) -> Option<Scope> {
+fn custom(
+    document: &mut ImportedFile<'_>,
+    map: &ImportMap<'_>,
+    scope: &ConfigValue<'_>,
+) -> Option<Scope> {
     let Some(value) = map.said("keyStrategyId") else {
-        let fault = Fault::new("`CUSTOM` needs `keyStrategyId`, the name of an attribute");
+        let fault = ConfigFault::new("`CUSTOM` needs `keyStrategyId`, the name of an attribute");
         document.error(scope.spot(), fault);
         return None;
     };
@@ -257,7 +270,7 @@ fn custom(document: &mut Document<'_>, map: &Map<'_>, scope: &Value<'_>) -> Opti
 }
 
 /// Whether requests that do not fit wait; refused unless told.
-fn waits(document: &mut Document<'_>, map: &Map<'_>) -> Option<bool> {
+fn waits(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<bool> {
     let Some(value) = map.said("onLimitExceedPolicy") else {
         return Some(false);
     };
@@ -266,8 +279,12 @@ fn waits(document: &mut Document<'_>, map: &Map<'_>) -> Option<bool> {
         "rejectrequest" | "reject" => Some(false),
         "waitforrefill" | "wait" => Some(true),
         _ => {
-            let message = format!("{} is not an `onLimitExceedPolicy`", Fault::quote(word));
-            let fault = Fault::new(message).help("expected REJECT_REQUEST or WAIT_FOR_REFILL");
+            let message = format!(
+                "{} is not an `onLimitExceedPolicy`",
+                ConfigFault::quote(word)
+            );
+            let fault =
+                ConfigFault::new(message).help("expected REJECT_REQUEST or WAIT_FOR_REFILL");
             document.error(value.spot(), fault);
             None
         }
@@ -275,11 +292,11 @@ fn waits(document: &mut Document<'_>, map: &Map<'_>) -> Option<bool> {
 }
 
 /// The bands of a rule, of which there may be none; `None` where something is wrong.
-fn bands(document: &mut Document<'_>, map: &Map<'_>) -> Option<Vec<Band>> {
+fn bands(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Vec<FluxgateBand>> {
     let Some(list) = map.said("bands") else {
         return Some(Vec::new());
     };
-    let Kind::List(_) = &list.node.kind else {
+    let NodeKind::List(_) = &list.node.kind else {
         document.refuse(&list, "a list");
         return None;
     };
@@ -287,23 +304,27 @@ fn bands(document: &mut Document<'_>, map: &Map<'_>) -> Option<Vec<Band>> {
 }
 
 /// The bands of a list; `None` where something is wrong.
-pub(super) fn band_list(document: &mut Document<'_>, list: &Value<'_>) -> Option<Vec<Band>> {
+pub(super) fn band_list(
+    document: &mut ImportedFile<'_>,
+    list: &ConfigValue<'_>,
+) -> Option<Vec<FluxgateBand>> {
     let items = document.items(list);
     if let Some(first) = items.get(BANDS_MAX) {
         let message = format!("a rule has at most {BANDS_MAX} bands here");
-        document.error(first.spot(), Fault::new(message));
+        document.error(first.spot(), ConfigFault::new(message));
     }
-    let bands: Vec<Option<Band>> = items.iter().map(|it| band::read(document, it)).collect();
+    let bands: Vec<Option<FluxgateBand>> =
+        items.iter().map(|it| band::read(document, it)).collect();
     bands.into_iter().collect()
 }
 
-fn note_extras(document: &mut Document<'_>, map: &Map<'_>) {
+fn note_extras(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) {
     for (field, why) in [
         ("name", "a limit has one name, which is the rule's `id`"),
         ("attributes", "limits carry none"),
     ] {
         let said = map.said(field).filter(|value| match &value.node.kind {
-            Kind::Map(entries) => !entries.is_empty(),
+            NodeKind::Map(entries) => !entries.is_empty(),
             _ => true,
         });
         if let Some(value) = said {

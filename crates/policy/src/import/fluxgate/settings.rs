@@ -1,8 +1,8 @@
 //! `fluxgate.*`: the settings of a program that has `FluxGate` in it.
 
-use crate::config::{Fault, Kind, Value, duration};
-use crate::import::document::{Document, line};
-use crate::import::draft::Waiting;
+use crate::config::{ConfigFault, ConfigValue, NodeKind, duration};
+use crate::import::document::{ImportedFile, line};
+use crate::import::draft::WaitDraft;
 use crate::import::map::plain;
 use crate::import::properties::{Properties, by_default, placed};
 
@@ -19,7 +19,7 @@ const WAITING_MAX: u64 = 1_000_000;
 
 /// What the settings say; nothing unless there are any.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct FluxgateSettings {
     pub(super) redis: Option<Redis>,
     /// Where rules are.
     pub(super) mongodb: Option<MongoDb>,
@@ -37,7 +37,7 @@ pub(super) enum Waits {
     #[default]
     Unknown,
     Never,
-    So(Waiting),
+    So(WaitDraft),
 }
 
 /// Where buckets are.
@@ -120,9 +120,9 @@ const LEFT_OUT: [(&str, &str); 16] = [
     ("fluxgate.", "it has no counterpart"),
 ];
 
-impl Settings {
+impl FluxgateSettings {
     /// How requests wait unless told.
-    pub(super) const USUAL_WAITING: Waiting = Waiting {
+    pub(super) const USUAL_WAITING: WaitDraft = WaitDraft {
         max_wait: 5_000,
         max_waiting: 100,
     };
@@ -130,9 +130,9 @@ impl Settings {
 
 /// Reads settings. Where an earlier file has said something, and this one does not, that stays.
 pub(super) fn read(
-    document: &mut Document<'_>,
+    document: &mut ImportedFile<'_>,
     mut properties: Properties<'_>,
-    settings: &mut Settings,
+    settings: &mut FluxgateSettings,
 ) {
     let says = |name: &str| properties.has(&format!("fluxgate.{name}"));
     let [says_redis, says_mongodb] = ["redis.enabled", "mongo.enabled"].map(says);
@@ -165,7 +165,7 @@ pub(super) fn read(
     }
 }
 
-fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Option<Redis> {
+fn redis(document: &mut ImportedFile<'_>, properties: &mut Properties<'_>) -> Option<Redis> {
     let enabled = properties.take("fluxgate.redis.enabled");
     let enabled_at = enabled.as_ref().map(|value| value.node.place);
     let enabled = enabled.map(|value| flag(document, &value));
@@ -204,12 +204,12 @@ fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Option
 }
 
 /// Where rules are, if that is enabled.
-fn mongodb(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Option<MongoDb> {
+fn mongodb(document: &mut ImportedFile<'_>, properties: &mut Properties<'_>) -> Option<MongoDb> {
     let mut take = |name: &str| properties.take(&format!("fluxgate.mongo.{name}"));
     let enabled = take("enabled")?;
     let uri = take("uri");
     let (database, collection) = (take("database"), take("rule-collection"));
-    let mut text = |value: Option<Value<'_>>| placed(document, &value?);
+    let mut text = |value: Option<ConfigValue<'_>>| placed(document, &value?);
     let (url, database, collection) = (text(uri.clone()), text(database), text(collection));
     let place = (document.file().to_owned(), line(enabled.node.place));
     if !flag(document, &enabled) {
@@ -232,7 +232,7 @@ fn mongodb(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Opti
 }
 
 /// The URL, unless it holds a password: that is never repeated.
-fn url(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+fn url(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let url = placed(document, value)?;
     if url.contains('@') {
         let text = format!(
@@ -244,12 +244,12 @@ fn url(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
     Some(url)
 }
 
-fn mode_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<&'static str> {
+fn mode_of(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<&'static str> {
     let text = by_default(document.text(value)?)?;
     let modes = ["auto", "standalone", "cluster"];
     let known = modes.iter().find(|mode| plain(mode) == plain(&text));
     if known.is_none() {
-        let fault = Fault::new(format!("{} is not a mode", Fault::quote(&text)));
+        let fault = ConfigFault::new(format!("{} is not a mode", ConfigFault::quote(&text)));
         document.error(
             value.spot(),
             fault.help("expected auto, standalone or cluster"),
@@ -258,37 +258,41 @@ fn mode_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<&'static st
     known.copied()
 }
 
-fn waiting(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Waits {
+fn waiting(document: &mut ImportedFile<'_>, properties: &mut Properties<'_>) -> Waits {
     let mut take =
         |name: &str| properties.take(&format!("fluxgate.ratelimit.wait-for-refill.{name}"));
     let enabled = take("enabled");
     let (wait, most) = (take("max-wait-time-ms"), take("max-concurrent-waits"));
-    let usual = Settings::USUAL_WAITING;
+    let usual = FluxgateSettings::USUAL_WAITING;
     let wait = bounded(document, wait.as_ref(), WAIT_MAX);
     let most = bounded(document, most.as_ref(), WAITING_MAX);
     let enabled = enabled.is_some_and(|value| flag(document, &value));
     if !enabled {
         return Waits::Never;
     }
-    Waits::So(Waiting {
+    Waits::So(WaitDraft {
         max_wait: wait.unwrap_or(usual.max_wait),
         max_waiting: most.unwrap_or(usual.max_waiting),
     })
 }
 
-fn bounded(document: &mut Document<'_>, value: Option<&Value<'_>>, most: u64) -> Option<u64> {
+fn bounded(
+    document: &mut ImportedFile<'_>,
+    value: Option<&ConfigValue<'_>>,
+    most: u64,
+) -> Option<u64> {
     let number = document.number(value?, most)?;
     if number == 0 {
         let value = value?;
         let message = format!("{} is 0; expected 1 to {most}", value.name());
-        document.error(value.spot(), Fault::new(message));
+        document.error(value.spot(), ConfigFault::new(message));
         return None;
     }
     Some(number)
 }
 
 fn on_failure(
-    document: &mut Document<'_>,
+    document: &mut ImportedFile<'_>,
     properties: &mut Properties<'_>,
 ) -> Option<&'static str> {
     let value = properties.take("fluxgate.ratelimit.failure-behavior")?;
@@ -297,7 +301,8 @@ fn on_failure(
         "allow" => Some("allow"),
         "deny" => Some("deny"),
         _ => {
-            let fault = Fault::new(format!("{} is not a behaviour", Fault::quote(text)));
+            let fault =
+                ConfigFault::new(format!("{} is not a behaviour", ConfigFault::quote(text)));
             document.error(value.spot(), fault.help("expected ALLOW or DENY"));
             None
         }
@@ -305,9 +310,9 @@ fn on_failure(
 }
 
 /// A flag; what a variable says by default where one says it.
-fn flag(document: &mut Document<'_>, value: &Value<'_>) -> bool {
+fn flag(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> bool {
     let default = match &value.node.kind {
-        Kind::Text(text) if text.contains("${") => by_default(text),
+        NodeKind::Text(text) if text.contains("${") => by_default(text),
         _ => return document.flag(value),
     };
     let text = format!(
@@ -320,9 +325,9 @@ fn flag(document: &mut Document<'_>, value: &Value<'_>) -> bool {
 
 /// A length of time, in milliseconds, and where it stands: `5s`, or a number of milliseconds.
 fn milliseconds(
-    document: &mut Document<'_>,
-    value: &Value<'_>,
-) -> Option<(u64, crate::config::Place)> {
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'_>,
+) -> Option<(u64, crate::config::TextSpan)> {
     let text = document.text(value)?;
     let read = match text.parse::<u64>() {
         Ok(number) => Some(number),
@@ -335,9 +340,12 @@ fn milliseconds(
         let message = format!(
             "{} is {}; expected 1ms to 1min",
             value.name(),
-            Fault::quote(text)
+            ConfigFault::quote(text)
         );
-        document.error(value.spot(), Fault::new(message).help("for example `5s`"));
+        document.error(
+            value.spot(),
+            ConfigFault::new(message).help("for example `5s`"),
+        );
     }
     Some((read?, value.node.place))
 }

@@ -1,17 +1,19 @@
 //! Rule sets as policies.
 
-use super::Found;
-use super::band::Band;
-use super::rule::{Limit, Rule, Scope};
-use super::settings::{MongoDb, Settings, Waits};
-use crate::config::{ConfigErrors, Fault, LIMITS_MAX, POLICIES_MAX, parse_name};
+use super::FluxgateFiles;
+use super::band::FluxgateBand;
+use super::rule::{FluxgateLimit, FluxgateRule, Scope};
+use super::settings::{FluxgateSettings, MongoDb, Waits};
+use crate::config::{ConfigErrors, ConfigFault, LIMITS_MAX, POLICIES_MAX, parse_name};
 use crate::import::SourceFile;
-use crate::import::base::{Base, milliseconds};
-use crate::import::document::{Document, Wrong};
-use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Waiting};
-use crate::import::names::{self, Wanted};
-use crate::import::note::Notes;
-use crate::limit::Charge;
+use crate::import::base::{SectionWriter, milliseconds};
+use crate::import::document::{ImportErrors, ImportedFile};
+use crate::import::draft::{
+    AlgorithmDraft, KeyDraft, LimitDraft, PolicyDraft, RateDraft, WaitDraft,
+};
+use crate::import::names::{self, NameRequest};
+use crate::import::note::ImportNotes;
+use crate::limit::ChargeTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -25,11 +27,11 @@ const USER_HEADER: &str = "X-User-Id";
 const DEFAULT_LABEL: &str = "default";
 
 /// A rule set: its id, and its rules.
-type Set = (String, Vec<Rule>);
+type RuleSet = (String, Vec<FluxgateRule>);
 
 /// Everything but the policies.
-pub(super) fn base(found: &Found, notes: &mut Notes) -> String {
-    let mut base = Base::default();
+pub(super) fn base(found: &FluxgateFiles, notes: &mut ImportNotes) -> String {
+    let mut base = SectionWriter::default();
     base.section("listen").field("http", "127.0.0.1:8080");
     if let Some(redis) = &found.settings.redis {
         base.section("store").text("url", &redis.url);
@@ -79,14 +81,14 @@ pub(super) fn base(found: &Found, notes: &mut Notes) -> String {
 }
 
 /// Where the settings name a `MongoDB` that has the rules, as none are among the files.
-fn live(found: &Found) -> Option<&(String, usize)> {
+fn live(found: &FluxgateFiles) -> Option<&(String, usize)> {
     let mongodb = found.settings.mongodb.as_ref();
     let mongodb = mongodb.filter(|_| found.rules.is_empty());
     mongodb.map(|mongodb| &mongodb.place)
 }
 
 /// Notes that keys have API keys in their names, if a rule may count by them.
-fn key_names(found: &Found, notes: &mut Notes) {
+fn key_names(found: &FluxgateFiles, notes: &mut ImportNotes) {
     let by_api_key = found.rules.iter().find(|rule| {
         let limit = rule.limit.as_ref();
         limit.is_some_and(|limit| limit.scope == Scope::ApiKey)
@@ -99,7 +101,12 @@ fn key_names(found: &Found, notes: &mut Notes) {
 }
 
 /// Rules that are not among the files are asked for where they are.
-fn sources(base: &mut Base, found: &Found, mongodb: &MongoDb, notes: &mut Notes) {
+fn sources(
+    base: &mut SectionWriter,
+    found: &FluxgateFiles,
+    mongodb: &MongoDb,
+    notes: &mut ImportNotes,
+) {
     let place = (mongodb.place.0.as_str(), mongodb.place.1);
     if !found.rules.is_empty() {
         let text = "rules are in the translation, and MongoDB is not asked; translate the settings alone to have them from there, as they change";
@@ -116,9 +123,9 @@ fn sources(base: &mut Base, found: &Found, mongodb: &MongoDb, notes: &mut Notes)
 /// The policies, in the order in which their sets are first named; the one that counts unless told
 /// comes first.
 pub(super) fn policies(
-    found: Found,
+    found: FluxgateFiles,
     whole: &str,
-    notes: &mut Notes,
+    notes: &mut ImportNotes,
 ) -> Result<Vec<PolicyDraft>, ConfigErrors> {
     let mut sets = by_set(found.rules);
     if let Some((name, place)) = &found.settings.default_set {
@@ -136,15 +143,15 @@ pub(super) fn policies(
         }
     }
     check(&sets, whole)?;
-    let ids: Vec<Wanted> = sets.iter().map(|(id, _)| Wanted::given(id)).collect();
+    let ids: Vec<NameRequest> = sets.iter().map(|(id, _)| NameRequest::given(id)).collect();
     let named = names::all(&ids, &["none"]).into_iter().zip(sets);
     Ok(named
         .map(|(name, set)| policy(name, set, &found.settings, notes))
         .collect())
 }
 
-fn by_set(rules: Vec<Rule>) -> Vec<Set> {
-    let mut sets: Vec<Set> = Vec::new();
+fn by_set(rules: Vec<FluxgateRule>) -> Vec<RuleSet> {
+    let mut sets: Vec<RuleSet> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for rule in rules {
         let at = *places.entry(rule.set.clone()).or_insert(sets.len());
@@ -157,27 +164,27 @@ fn by_set(rules: Vec<Rule>) -> Vec<Set> {
 }
 
 /// There are not too many, and no two rules of one name.
-fn check(sets: &[Set], whole: &str) -> Result<(), ConfigErrors> {
-    let mut faults: Vec<((String, usize), Fault)> = Vec::new();
+fn check(sets: &[RuleSet], whole: &str) -> Result<(), ConfigErrors> {
+    let mut faults: Vec<((String, usize), ConfigFault)> = Vec::new();
     if let Some((_, rules)) = sets.get(POLICIES_MAX) {
         let count = sets.len();
         let message = format!("there are {count} rule sets; at most {POLICIES_MAX} are supported");
         let place = rules.first().map(|rule| rule.place.clone());
-        faults.push((place.unwrap_or_default(), Fault::new(message)));
+        faults.push((place.unwrap_or_default(), ConfigFault::new(message)));
     }
     for (set, rules) in sets {
         if let Some(rule) = rules.get(LIMITS_MAX) {
             let message = format!("rule set `{set}` has more than {LIMITS_MAX} rules");
-            faults.push((rule.place.clone(), Fault::new(message)));
+            faults.push((rule.place.clone(), ConfigFault::new(message)));
         }
         let mut seen = BTreeMap::new();
         for rule in rules {
             let Some(limit) = &rule.limit else { continue };
             if let Some((file, line)) = seen.insert(&limit.id, &rule.place) {
-                let fault = Fault::new(format!(
+                let fault = ConfigFault::new(format!(
                     "there are two rules {} in rule set {}",
-                    Fault::quote(&limit.id),
-                    Fault::quote(set)
+                    ConfigFault::quote(&limit.id),
+                    ConfigFault::quote(set)
                 ));
                 let help =
                     format!("the first is in {file}, line {line}; they would share their buckets");
@@ -185,31 +192,38 @@ fn check(sets: &[Set], whole: &str) -> Result<(), ConfigErrors> {
             }
         }
     }
-    let mut wrong = Wrong::default();
+    let mut wrong = ImportErrors::default();
     for ((file, line), fault) in faults {
         let nowhere = SourceFile {
             name: file,
             text: String::new(),
         };
-        Document::complain(&nowhere, line, fault, &mut wrong);
+        ImportedFile::complain(&nowhere, line, fault, &mut wrong);
     }
     wrong.finish(whole)
 }
 
-fn policy(name: String, (id, rules): Set, settings: &Settings, notes: &mut Notes) -> PolicyDraft {
+fn policy(
+    name: String,
+    (id, rules): RuleSet,
+    settings: &FluxgateSettings,
+    notes: &mut ImportNotes,
+) -> PolicyDraft {
     if name != id
         && let Some(rule) = rules.first()
     {
         let text = format!(
             "rule set {} is called `{name}` here, in Redis as well",
-            Fault::quote(&id)
+            ConfigFault::quote(&id)
         );
         notes.add((&rule.place.0, rule.place.1), text);
     }
     let limits = rules.iter();
     let limits = limits.filter_map(|rule| Some((rule, rule.limit.as_ref()?)));
-    let limits: Vec<(&Rule, &Limit)> = limits.collect();
-    let ids = limits.iter().map(|(_, limit)| Wanted::given(&limit.id));
+    let limits: Vec<(&FluxgateRule, &FluxgateLimit)> = limits.collect();
+    let ids = limits
+        .iter()
+        .map(|(_, limit)| NameRequest::given(&limit.id));
     let names = names::all(&ids.collect::<Vec<_>>(), &["none"]);
     let limits = limits.into_iter().zip(names);
     let mut limits: Vec<LimitDraft> = limits
@@ -222,20 +236,20 @@ fn policy(name: String, (id, rules): Set, settings: &Settings, notes: &mut Notes
         domain: name.clone(),
         name,
         evaluate: "all",
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         limits,
     }
 }
 
 fn draft(
-    (rule, limit): (&Rule, &Limit),
+    (rule, limit): (&FluxgateRule, &FluxgateLimit),
     name: String,
-    settings: &Settings,
-    notes: &mut Notes,
+    settings: &FluxgateSettings,
+    notes: &mut ImportNotes,
 ) -> LimitDraft {
     let place = (rule.place.0.as_str(), rule.place.1);
     if name != limit.id {
-        let id = Fault::quote(&limit.id);
+        let id = ConfigFault::quote(&limit.id);
         notes.add(
             place,
             format!("rule {id} is called `{name}` here, in Redis as well"),
@@ -252,16 +266,16 @@ fn draft(
         rates: rates(&limit.bands, place, notes),
         enabled: limit.enabled,
         waiting: waiting(limit, settings, place, notes),
-        ..LimitDraft::new(name, Counting::Tokens)
+        ..LimitDraft::new(name, AlgorithmDraft::Tokens)
     }
 }
 
 fn waiting(
-    limit: &Limit,
-    settings: &Settings,
+    limit: &FluxgateLimit,
+    settings: &FluxgateSettings,
     place: (&str, usize),
-    notes: &mut Notes,
-) -> Option<Waiting> {
+    notes: &mut ImportNotes,
+) -> Option<WaitDraft> {
     if !limit.waits {
         return None;
     }
@@ -269,7 +283,7 @@ fn waiting(
         Waits::Unknown => {
             let text = "`WAIT_FOR_REFILL` waits up to 5 s, and 100 requests at most, as there once `fluxgate.ratelimit.wait-for-refill` is enabled; translate the settings together with the rules if they say otherwise";
             notes.add(place, text);
-            Some(Settings::USUAL_WAITING)
+            Some(FluxgateSettings::USUAL_WAITING)
         }
         Waits::Never => {
             let text = "`WAIT_FOR_REFILL` refuses, for `fluxgate.ratelimit.wait-for-refill` is not enabled";
@@ -281,7 +295,7 @@ fn waiting(
 }
 
 /// Bands with labels, for there each of them is a key.
-fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDraft> {
+fn rates(bands: &[FluxgateBand], place: (&str, usize), notes: &mut ImportNotes) -> Vec<RateDraft> {
     let unlabelled = bands.iter().filter(|band| band.label.is_none()).count();
     if unlabelled > 1 {
         let text = "several bands of a rule have no label, and share one bucket there: here each has its own";
@@ -295,7 +309,7 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
                 Ok(_) => "two bands cannot share a bucket",
                 Err(_) => "names are plainer here",
             };
-            let written = Fault::quote(written);
+            let written = ConfigFault::quote(written);
             notes.add(
                 place,
                 format!("band {written} is called `{label}` here: {why}"),
@@ -316,8 +330,8 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
 /// one beside the only one takes nothing from what is used of that; beside a longer one, what is
 /// forgotten is used up again soon. The same goes for bands of one label, and of several as long, the
 /// one of which least may come is first.
-fn labels(bands: &[Band]) -> Vec<String> {
-    let mut sorted: Vec<(usize, &Band)> = bands.iter().enumerate().collect();
+fn labels(bands: &[FluxgateBand]) -> Vec<String> {
+    let mut sorted: Vec<(usize, &FluxgateBand)> = bands.iter().enumerate().collect();
     sorted.sort_by_key(|(_, band)| (Reverse(band.seconds), band.capacity));
     let mut said = BTreeMap::new();
     let mut count = |text: String| {
@@ -331,8 +345,8 @@ fn labels(bands: &[Band]) -> Vec<String> {
         let is_first = count(format!("{written:?}")) == 1;
         if is_first {
             return match written {
-                Some(label) => Wanted::given(label),
-                None => Wanted::made_up(label.to_owned(), label.to_owned()),
+                Some(label) => NameRequest::given(label),
+                None => NameRequest::made_up(label.to_owned(), label.to_owned()),
             };
         }
         let mut text = format!("per-{}s", band.seconds);
@@ -343,7 +357,7 @@ fn labels(bands: &[Band]) -> Vec<String> {
             1 => {}
             nth => text = format!("{text}-{nth}"),
         }
-        Wanted::made_up(text.clone(), text)
+        NameRequest::made_up(text.clone(), text)
     });
     let named = names::all(&wanted.collect::<Vec<_>>(), &[]);
     let places = sorted.iter().map(|(at, _)| *at);

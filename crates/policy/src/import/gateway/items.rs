@@ -1,13 +1,13 @@
 //! Policies, routes and consumers, as the admin service lists them.
 
-use crate::config::{Fault, Kind, Value, closest, parse_band};
+use crate::config::{ConfigFault, ConfigValue, NodeKind, closest, parse_band};
 use crate::import::SourceFile;
-use crate::import::document::{Document, Wrong, bad_value, line};
-use crate::import::map::{AMOUNT_MAX, Known, Map, positive};
+use crate::import::document::{ImportErrors, ImportedFile, bad_value, line};
+use crate::import::map::{AMOUNT_MAX, ImportMap, ImportMapFields, positive};
 use crate::matching::PathPattern;
 use tidegate_core::Algorithm;
 
-static POLICY: Known = Known {
+static POLICY: ImportMapFields = ImportMapFields {
     what: "a policy",
     fields: &[
         "id",
@@ -22,7 +22,7 @@ static POLICY: Known = Known {
     ],
 };
 
-static CONSUMER: Known = Known {
+static CONSUMER: ImportMapFields = ImportMapFields {
     what: "the limit of a consumer",
     fields: &[
         "id",
@@ -35,7 +35,7 @@ static CONSUMER: Known = Known {
     ],
 };
 
-static ROUTE: Known = Known {
+static ROUTE: ImportMapFields = ImportMapFields {
     what: "a route",
     fields: &[
         "id",
@@ -66,11 +66,11 @@ static ROUTE: Known = Known {
 /// All that were listed.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    pub(super) policies: Vec<Policy>,
-    pub(super) consumers: Vec<Policy>,
-    pub(super) routes: Vec<Route>,
+    pub(super) policies: Vec<ImportedPolicy>,
+    pub(super) consumers: Vec<ImportedPolicy>,
+    pub(super) routes: Vec<ImportedRoute>,
     /// Policies that routes have in them.
-    embedded: Vec<Policy>,
+    embedded: Vec<ImportedPolicy>,
 }
 
 /// What an item is.
@@ -83,7 +83,7 @@ pub(super) enum ItemKind {
 
 /// A policy, or the limit of a consumer.
 #[derive(Debug)]
-pub(super) struct Policy {
+pub(super) struct ImportedPolicy {
     /// What routes name it by; of a consumer, the consumer's.
     pub(super) id: String,
     pub(super) name: String,
@@ -94,7 +94,7 @@ pub(super) struct Policy {
 
 /// A route.
 #[derive(Debug)]
-pub(super) struct Route {
+pub(super) struct ImportedRoute {
     pub(super) id: String,
     pub(super) path: String,
     pub(super) methods: Vec<String>,
@@ -105,7 +105,7 @@ pub(super) struct Route {
 }
 
 /// Reads whatever an item is.
-pub(super) fn read(document: &mut Document<'_>, item: &Value<'_>, items: &mut Items) {
+pub(super) fn read(document: &mut ImportedFile<'_>, item: &ConfigValue<'_>, items: &mut Items) {
     match kind(item) {
         ItemKind::Consumer => {
             let limit = policy(document, item, &CONSUMER, "consumerId");
@@ -123,7 +123,7 @@ pub(super) fn read(document: &mut Document<'_>, item: &Value<'_>, items: &mut It
 }
 
 /// What an item is, by what it has.
-pub(super) fn kind(item: &Value<'_>) -> ItemKind {
+pub(super) fn kind(item: &ConfigValue<'_>) -> ItemKind {
     let has = |name: &str| item.node.get(name).is_some();
     if has("consumerId") {
         ItemKind::Consumer
@@ -136,7 +136,7 @@ pub(super) fn kind(item: &Value<'_>) -> ItemKind {
 
 /// What an item is known by among others of its kind: of a consumer it is the consumer, of a policy
 /// without an id its name.
-pub(super) fn id<'v>(item: &Value<'v>) -> Option<&'v str> {
+pub(super) fn id<'v>(item: &ConfigValue<'v>) -> Option<&'v str> {
     let fields: &[&str] = match kind(item) {
         ItemKind::Consumer => &["consumerId"],
         ItemKind::Route => &["id"],
@@ -145,7 +145,7 @@ pub(super) fn id<'v>(item: &Value<'v>) -> Option<&'v str> {
     let mut texts = fields
         .iter()
         .filter_map(|field| match &item.node.get(field)?.kind {
-            Kind::Text(text) if !text.is_empty() => Some(text.as_str()),
+            NodeKind::Text(text) if !text.is_empty() => Some(text.as_str()),
             _ => None,
         });
     texts.next()
@@ -183,12 +183,12 @@ impl Items {
 }
 
 fn policy(
-    document: &mut Document<'_>,
-    item: &Value<'_>,
-    known: &Known,
+    document: &mut ImportedFile<'_>,
+    item: &ConfigValue<'_>,
+    known: &ImportMapFields,
     name: &str,
-) -> Option<Policy> {
-    let map = Map::read(document, item, known)?;
+) -> Option<ImportedPolicy> {
+    let map = ImportMap::read(document, item, known)?;
     let mut number = |field: &str| {
         let value = map.required(document, field, known)?;
         positive(document, &value, AMOUNT_MAX)
@@ -199,11 +199,11 @@ fn policy(
     let id = map.text(document, "id").map(str::to_owned);
     let rate = format!("{}/s burst {}", rate?, burst?);
     if let Err(why) = parse_band(&rate, Algorithm::TokenBucket, None) {
-        document.error(item.spot(), Fault::new(why));
+        document.error(item.spot(), ConfigFault::new(why));
         return None;
     }
     let name = named?;
-    Some(Policy {
+    Some(ImportedPolicy {
         id: id.unwrap_or_else(|| name.clone()),
         name,
         rate,
@@ -212,11 +212,11 @@ fn policy(
 }
 
 fn route(
-    document: &mut Document<'_>,
-    item: &Value<'_>,
-    embedded: &mut Vec<Policy>,
-) -> Option<Route> {
-    let map = Map::read(document, item, &ROUTE)?;
+    document: &mut ImportedFile<'_>,
+    item: &ConfigValue<'_>,
+    embedded: &mut Vec<ImportedPolicy>,
+) -> Option<ImportedRoute> {
+    let map = ImportMap::read(document, item, &ROUTE)?;
     let mut required = |field: &str| {
         let value = map.required(document, field, &ROUTE)?;
         Some((text(document, &value)?, value))
@@ -232,7 +232,7 @@ fn route(
     });
     let status = map.text(document, "status").unwrap_or("published");
     if !status.eq_ignore_ascii_case("published") {
-        let text = format!("a route that is {} is left out", Fault::quote(status));
+        let text = format!("a route that is {} is left out", ConfigFault::quote(status));
         document.note(item.node.place, text);
         return None;
     }
@@ -248,7 +248,7 @@ fn route(
         document.note(value.node.place, text);
     }
     let policy = carried(document, &map, embedded);
-    Some(Route {
+    Some(ImportedRoute {
         id: id?.0,
         path: path?,
         methods,
@@ -260,9 +260,9 @@ fn route(
 
 /// The policy that a route carries: by `rateLimitId`, or as it stands in the route.
 fn carried(
-    document: &mut Document<'_>,
-    route: &Map<'_>,
-    embedded: &mut Vec<Policy>,
+    document: &mut ImportedFile<'_>,
+    route: &ImportMap<'_>,
+    embedded: &mut Vec<ImportedPolicy>,
 ) -> Option<String> {
     let named = route.text(document, "rateLimitId").map(str::to_owned);
     let Some(value) = route.said("rateLimit") else {
@@ -279,11 +279,11 @@ fn carried(
         embedded.push(policy);
         return Some(id);
     }
-    let own = Map::read(document, &value, &POLICY)?.text(document, "id");
+    let own = ImportMap::read(document, &value, &POLICY)?.text(document, "id");
     let policy = named.or_else(|| own.map(str::to_owned));
     if policy.is_none() {
         let fault =
-            Fault::new("`rateLimit` says neither which policy it is nor how much it allows");
+            ConfigFault::new("`rateLimit` says neither which policy it is nor how much it allows");
         let help = "expected `id`, or `requestsPerSecond` and `burstSize`";
         document.error(value.spot(), fault.help(help));
     }
@@ -291,17 +291,23 @@ fn carried(
 }
 
 /// A path stands for itself and all below it, as a pattern of ours does.
-fn pattern(document: &mut Document<'_>, path: String, value: &Value<'_>) -> Option<String> {
+fn pattern(
+    document: &mut ImportedFile<'_>,
+    path: String,
+    value: &ConfigValue<'_>,
+) -> Option<String> {
     let fault = match PathPattern::parse(&path) {
-        Ok(_) if path.contains(['*', '$']) => Fault::new("a path has no `*` and no `$` there"),
+        Ok(_) if path.contains(['*', '$']) => {
+            ConfigFault::new("a path has no `*` and no `$` there")
+        }
         Ok(_) => return Some(path),
-        Err(why) => Fault::new(why),
+        Err(why) => ConfigFault::new(why),
     };
     document.error(value.spot(), fault.help("for example \"/api/orders\""));
     None
 }
 
-fn text(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+fn text(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     if let Some(fault) = bad_value(text) {
         document.error(value.spot(), fault);
@@ -311,16 +317,16 @@ fn text(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
 }
 
 /// Every policy that a route names is there.
-pub(super) fn check(items: &Items, wrong: &mut Wrong) {
+pub(super) fn check(items: &Items, wrong: &mut ImportErrors) {
     for route in &items.routes {
         let Some(id) = &route.policy else { continue };
         if items.policies.iter().any(|policy| policy.id == *id) {
             continue;
         }
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "route {} names the policy {}, which is not there",
-            Fault::quote(&route.id),
-            Fault::quote(id)
+            ConfigFault::quote(&route.id),
+            ConfigFault::quote(id)
         ));
         let known = items.policies.iter().map(|policy| policy.id.as_str());
         let help = match closest(id, known) {
@@ -331,6 +337,6 @@ pub(super) fn check(items: &Items, wrong: &mut Wrong) {
             name: route.place.0.clone(),
             text: String::new(),
         };
-        Document::complain(&nowhere, route.place.1, fault.help(help), wrong);
+        ImportedFile::complain(&nowhere, route.place.1, fault.help(help), wrong);
     }
 }

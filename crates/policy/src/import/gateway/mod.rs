@@ -18,20 +18,20 @@ mod settings;
 mod tests;
 mod translate;
 
-use super::document::{Document, Wrong};
+use super::document::{ImportErrors, ImportedFile};
 use super::fluxgate::first_document;
-use super::note::Notes;
+use super::note::ImportNotes;
 use super::properties::Properties;
 use super::{Imported, SourceFile};
-use crate::config::{ConfigErrors, Fault, Kind, Node, Value};
+use crate::config::{ConfigErrors, ConfigFault, ConfigValue, NodeKind, YamlNode};
 use items::Items;
 use pages::Pages;
-use settings::Settings;
+use settings::GatewaySettings;
 
 /// What was found in all files.
 #[derive(Debug, Default)]
-struct Found {
-    settings: Option<Settings>,
+struct GatewayFiles {
+    settings: Option<GatewaySettings>,
     items: Items,
     pages: Pages,
 }
@@ -59,15 +59,15 @@ struct Found {
 pub fn gateway(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let whole = names.join(", ");
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
-    let mut found = Found::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
+    let mut found = GatewayFiles::default();
     for file in files {
         let file = SourceFile {
             name: file.name.clone(),
             text: first_document(file, &mut notes),
         };
-        let (mut document, tree) = Document::open(&file, "", nothing(), &mut notes);
+        let (mut document, tree) = ImportedFile::open(&file, "", nothing(), &mut notes);
         if let Some(tree) = &tree {
             read(&mut document, tree, &mut found);
         }
@@ -88,8 +88,8 @@ pub fn gateway(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
 }
 
 /// Reads one document, whatever it is.
-fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
-    let root = Value::root(tree);
+fn read(document: &mut ImportedFile<'_>, tree: &YamlNode, found: &mut GatewayFiles) {
+    let root = ConfigValue::root(tree);
     let mut properties = Properties::of(&root);
     if properties.has("gateway.") || properties.has("spring.") {
         let later = settings::read(document, &mut properties);
@@ -98,8 +98,8 @@ fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
         return;
     }
     let list = match &tree.kind {
-        Kind::List(_) => Some(root.clone()),
-        Kind::Map(entries) => {
+        NodeKind::List(_) => Some(root.clone()),
+        NodeKind::Map(entries) => {
             let entry = entries.iter().find(|entry| entry.key.text == "items");
             entry.map(|entry| root.child(&entry.key, &entry.value))
         }
@@ -118,8 +118,8 @@ fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
     }
 }
 
-fn nothing() -> Fault {
-    Fault::new("there is nothing of the gateway here").help(
+fn nothing() -> ConfigFault {
+    ConfigFault::new("there is nothing of the gateway here").help(
         "expected `gateway.ratelimit` of an application.yml, or a list of policies, routes or limits of consumers",
     )
 }

@@ -1,9 +1,9 @@
 //! Whether all that there is was listed: the admin service answers in pages.
 
 use super::items::{self, ItemKind};
-use crate::config::{Fault, Kind, Value};
+use crate::config::{ConfigFault, ConfigValue, NodeKind};
 use crate::import::SourceFile;
-use crate::import::document::{Document, Wrong, line};
+use crate::import::document::{ImportErrors, ImportedFile, line};
 use std::collections::BTreeMap;
 
 /// How many there are in all, by the word of a page.
@@ -31,8 +31,8 @@ struct Listed {
 }
 
 /// The total that a page tells.
-pub(super) fn total(document: &mut Document<'_>, page: &Value<'_>) -> Option<Total> {
-    let Kind::Map(entries) = &page.node.kind else {
+pub(super) fn total(document: &mut ImportedFile<'_>, page: &ConfigValue<'_>) -> Option<Total> {
+    let NodeKind::Map(entries) = &page.node.kind else {
         return None;
     };
     let entry = entries.iter().find(|entry| entry.key.text == "total")?;
@@ -48,8 +48,8 @@ impl Pages {
     /// has another in mind, and counting alone would miss it.
     pub(super) fn add(
         &mut self,
-        document: &mut Document<'_>,
-        items: &[Value<'_>],
+        document: &mut ImportedFile<'_>,
+        items: &[ConfigValue<'_>],
         total: Option<Total>,
     ) {
         let kind = items.first().map(items::kind);
@@ -66,7 +66,7 @@ impl Pages {
     }
 
     /// Whether an item is there for the first time. It is an error that it is not.
-    fn is_new(&mut self, document: &mut Document<'_>, item: &Value<'_>) -> bool {
+    fn is_new(&mut self, document: &mut ImportedFile<'_>, item: &ConfigValue<'_>) -> bool {
         let kind = items::kind(item);
         let Some(id) = items::id(item) else {
             // Whoever reads it says that it needs one.
@@ -77,10 +77,10 @@ impl Pages {
             self.seen.insert((kind, id.to_owned()), here);
             return true;
         };
-        let fault = Fault::new(format!(
+        let fault = ConfigFault::new(format!(
             "{} {} is there already",
             kind.one(),
-            Fault::quote(id)
+            ConfigFault::quote(id)
         ));
         let help = format!(
             "the first is in {file}, line {line}; was a page given twice, in place of another?"
@@ -90,7 +90,7 @@ impl Pages {
     }
 
     /// As many are there as there are.
-    pub(super) fn check(&self, wrong: &mut Wrong) {
+    pub(super) fn check(&self, wrong: &mut ImportErrors) {
         for Listed { kind, count, total } in &self.listed {
             // A page behind the last has none, and whose it is the others tell.
             let of_all = || self.listed.iter().map(|it| it.count).sum();
@@ -100,7 +100,7 @@ impl Pages {
                 continue;
             };
             let what = kind.map_or("items", ItemKind::name);
-            let fault = Fault::new(format!(
+            let fault = ConfigFault::new(format!(
                 "there are {} {what}, and {count} of them are here",
                 total.count
             ));
@@ -109,7 +109,7 @@ impl Pages {
                 name: total.place.0.clone(),
                 text: String::new(),
             };
-            Document::complain(&nowhere, total.place.1, fault.help(help), wrong);
+            ImportedFile::complain(&nowhere, total.place.1, fault.help(help), wrong);
         }
     }
 }

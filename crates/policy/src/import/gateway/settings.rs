@@ -1,7 +1,7 @@
 //! `gateway.*`, and where Redis is.
 
-use crate::config::{Fault, Value};
-use crate::import::document::Document;
+use crate::config::{ConfigFault, ConfigValue};
+use crate::import::document::ImportedFile;
 use crate::import::properties::{Properties, by_default, placed};
 
 /// Variables that the translation asks for, and what may be in them.
@@ -33,7 +33,7 @@ const LEFT_OUT: [(&str, &str); 4] = [
 
 /// What the settings say, of one file or of several.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct GatewaySettings {
     url: Option<String>,
     pub(super) has_password: bool,
     /// Whether it goes on without Redis.
@@ -46,7 +46,7 @@ pub(super) struct Settings {
 
 // === impl Settings ===
 
-impl Settings {
+impl GatewaySettings {
     /// What it says, and what it does not say as `earlier` does.
     pub(super) fn or(self, earlier: Self) -> Self {
         Self {
@@ -81,7 +81,10 @@ impl Settings {
 }
 
 /// Reads settings.
-pub(super) fn read(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Settings {
+pub(super) fn read(
+    document: &mut ImportedFile<'_>,
+    properties: &mut Properties<'_>,
+) -> GatewaySettings {
     let fallback = properties.take("gateway.ratelimit.fallback-enabled");
     let fallback = fallback.map(|value| flag(document, &value, FALLBACK));
     let local_share = properties.take("gateway.ratelimit.fallback-reduction");
@@ -97,7 +100,7 @@ pub(super) fn read(document: &mut Document<'_>, properties: &mut Properties<'_>)
         let text = format!("`{}` is left out: {why}", property.written);
         document.note(property.value.node.place, text);
     }
-    Settings {
+    GatewaySettings {
         url,
         has_password,
         fallback,
@@ -108,7 +111,10 @@ pub(super) fn read(document: &mut Document<'_>, properties: &mut Properties<'_>)
 }
 
 /// Where Redis is, if that is said, and whether it wants a password, which is never repeated.
-fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (Option<String>, bool) {
+fn redis(
+    document: &mut ImportedFile<'_>,
+    properties: &mut Properties<'_>,
+) -> (Option<String>, bool) {
     let mut take = |name: &str| {
         let found = properties.take(&format!("spring.data.redis.{name}"));
         found.or_else(|| properties.take(&format!("spring.redis.{name}")))
@@ -135,7 +141,7 @@ fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (Optio
     if host.is_none() && port.is_none() && database.is_none() {
         return (None, password.is_some());
     }
-    let mut text = |value: Option<Value<'_>>, usual: &str| {
+    let mut text = |value: Option<ConfigValue<'_>>, usual: &str| {
         let written = value.and_then(|value| placed(document, &value));
         written.unwrap_or_else(|| usual.to_owned())
     };
@@ -151,7 +157,7 @@ fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (Optio
 }
 
 /// A part of the policy: above 0, and up to 1.
-fn share(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+fn share(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     let plain = by_default(text).unwrap_or_default();
     let number = plain.parse::<f64>().ok();
@@ -160,8 +166,8 @@ fn share(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
     if is_decimal && is_sound && plain.len() <= 16 {
         return placed(document, value);
     }
-    let found = Fault::quote(text);
-    let fault = Fault::new(format!(
+    let found = ConfigFault::quote(text);
+    let fault = ConfigFault::new(format!(
         "{} is {found}; expected a decimal above 0 and up to 1",
         value.name()
     ));
@@ -170,14 +176,14 @@ fn share(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
 }
 
 /// What the names of keys begin with.
-fn prefix_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+fn prefix_of(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     let is_sound = |c: char| c.is_ascii_graphic() && !matches!(c, '{' | '}' | '$');
     if text.len() <= 64 && text.chars().all(is_sound) {
         return Some(text.to_owned());
     }
-    let found = Fault::quote(text);
-    let fault = Fault::new(format!(
+    let found = ConfigFault::quote(text);
+    let fault = ConfigFault::new(format!(
         "{} is {found}, which no key can begin with here",
         value.name()
     ));
@@ -189,7 +195,7 @@ fn prefix_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
 }
 
 /// A flag; what a variable says by default where one says it, and as is `usual` where none does.
-fn flag(document: &mut Document<'_>, value: &Value<'_>, usual: bool) -> bool {
+fn flag(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>, usual: bool) -> bool {
     let Some(text) = value.node.as_text().filter(|text| text.contains("${")) else {
         return document.flag(value);
     };

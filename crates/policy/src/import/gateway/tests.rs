@@ -209,7 +209,7 @@ fn a_second_policy_put_the_policy_into_the_documented_key() {
     let table = config.plans[0].inline().expect("it is in the file");
     let carried = |id: &str| {
         let route = config.routes.iter().find(|route| route.id == id);
-        let crate::plan::Given::Rate(rate) = table.get(&route?.id)?.given else {
+        let crate::plan::PlanShare::Rate(rate) = table.get(&route?.id)?.given else {
             return None;
         };
         Some(table.rates()[usize::try_from(rate).unwrap()].to_string())

@@ -1,17 +1,17 @@
 //! The configuration.
 
-use super::Found;
-use super::items::{Policy, Route};
-use super::settings::Settings;
-use crate::config::Fault;
-use crate::import::base::Base;
+use super::GatewayFiles;
+use super::items::{ImportedPolicy, ImportedRoute};
+use super::settings::GatewaySettings;
+use crate::config::ConfigFault;
+use crate::import::base::SectionWriter;
 use crate::import::draft::{
-    ConditionDraft, Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom,
+    AlgorithmDraft, ConditionDraft, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom,
 };
-use crate::import::names::{self, Wanted};
-use crate::import::note::Notes;
+use crate::import::names::{self, NameRequest};
+use crate::import::note::ImportNotes;
 use crate::import::text::{escaped, quote};
-use crate::limit::Charge;
+use crate::limit::ChargeTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -31,9 +31,13 @@ const CONSUMER_MAX: usize = 64;
 const HEADER: &str = "X-Consumer-ID";
 
 /// Everything before the policies, and the policies.
-pub(super) fn all(found: &Found, whole: &str, notes: &mut Notes) -> (String, Vec<PolicyDraft>) {
+pub(super) fn all(
+    found: &GatewayFiles,
+    whole: &str,
+    notes: &mut ImportNotes,
+) -> (String, Vec<PolicyDraft>) {
     let policies = found.items.policies.iter();
-    let wanted = policies.map(|policy| Wanted::given_to(&policy.name, of(policy)));
+    let wanted = policies.map(|policy| NameRequest::given_to(&policy.name, of(policy)));
     let names = names::all(&wanted.collect::<Vec<_>>(), &["none", CONSUMERS]);
     let policies = found.items.policies.iter().zip(names);
     let called: Called<'_> = policies
@@ -63,19 +67,19 @@ type Called<'f> = BTreeMap<&'f str, String>;
 /// Returns the settings if the policies become plans of one limit, by route. The documented keys have the
 /// route in them and not its policy: several limits would share such keys, and one limit does not. Without
 /// Redis there are no keys to keep, and without routes nothing says which policy a route has.
-fn planned(found: &Found) -> Option<&Settings> {
-    let carries = |route: &Route| route.policy.is_some();
+fn planned(found: &GatewayFiles) -> Option<&GatewaySettings> {
+    let carries = |route: &ImportedRoute| route.policy.is_some();
     let is_planned = found.items.policies.len() > 1 && found.items.routes.iter().any(carries);
     found.settings.as_ref().filter(|_| is_planned)
 }
 
 /// What a policy is: two may have one name, and never one id.
-fn of(policy: &Policy) -> String {
+fn of(policy: &ImportedPolicy) -> String {
     format!("{}\n{}", policy.name, policy.id)
 }
 
-fn base(found: &Found, called: &Called<'_>, notes: &mut Notes) -> String {
-    let mut base = Base::default();
+fn base(found: &GatewayFiles, called: &Called<'_>, notes: &mut ImportNotes) -> String {
+    let mut base = SectionWriter::default();
     let settings = found.settings.as_ref();
     let has_routes = !found.items.routes.is_empty();
     let port = settings.and_then(|settings| settings.port);
@@ -112,15 +116,17 @@ fn base(found: &Found, called: &Called<'_>, notes: &mut Notes) -> String {
     base.section("respond").field("profile", "gateway");
     if has_routes {
         let routes = in_order(&found.items.routes, notes);
-        let ids: Vec<Wanted> = routes.iter().map(|it| Wanted::given(&it.id)).collect();
-        let routes: Vec<(&Route, String)> = routes.into_iter().zip(names::all(&ids, &[])).collect();
+        let ids: Vec<NameRequest> = routes.iter().map(|it| NameRequest::given(&it.id)).collect();
+        let routes: Vec<(&ImportedRoute, String)> =
+            routes.into_iter().zip(names::all(&ids, &[])).collect();
         if planned(found).is_some() {
             plans(&mut base, &routes, found, called);
         }
         base.section("routes");
         for (it, id) in &routes {
             if *id != it.id {
-                let mut text = format!("route {} is called `{id}` here", Fault::quote(&it.id));
+                let mut text =
+                    format!("route {} is called `{id}` here", ConfigFault::quote(&it.id));
                 if settings.is_some() && it.policy.is_some() {
                     text.push_str(", and so are its keys in Redis: its buckets start full");
                 }
@@ -134,7 +140,12 @@ fn base(found: &Found, called: &Called<'_>, notes: &mut Notes) -> String {
 }
 
 /// The policies as plans, and which route has which.
-fn plans(base: &mut Base, routes: &[(&Route, String)], found: &Found, called: &Called<'_>) {
+fn plans(
+    base: &mut SectionWriter,
+    routes: &[(&ImportedRoute, String)],
+    found: &GatewayFiles,
+    called: &Called<'_>,
+) {
     let plan = |id: &str| called.get(id).map(String::as_str);
     let policies = found.items.policies.iter();
     let rates = policies.filter_map(|it| Some((plan(&it.id)?, it.rate.clone())));
@@ -149,8 +160,8 @@ fn plans(base: &mut Base, routes: &[(&Route, String)], found: &Found, called: &C
 
 /// Routes as they are asked here, where the first that matches counts: one comes before another that has
 /// everything below a part of its path, and one for some methods before one for all.
-fn in_order<'r>(routes: &'r [Route], notes: &mut Notes) -> Vec<&'r Route> {
-    let mut sorted: Vec<&Route> = routes.iter().collect();
+fn in_order<'r>(routes: &'r [ImportedRoute], notes: &mut ImportNotes) -> Vec<&'r ImportedRoute> {
+    let mut sorted: Vec<&ImportedRoute> = routes.iter().collect();
     sorted.sort_by_key(|route| {
         let path = route.path.trim_end_matches('/');
         (Reverse(path.len()), route.methods.is_empty())
@@ -164,7 +175,12 @@ fn in_order<'r>(routes: &'r [Route], notes: &mut Notes) -> Vec<&'r Route> {
 }
 
 /// What stands below the id of a route.
-fn route(base: &mut Base, route: &Route, found: &Found, called: &Called<'_>) {
+fn route(
+    base: &mut SectionWriter,
+    route: &ImportedRoute,
+    found: &GatewayFiles,
+    called: &Called<'_>,
+) {
     let path = quote(&escaped(&route.path));
     let methods: Vec<String> = route.methods.iter().map(|it| quote(&escaped(it))).collect();
     let methods = if methods.is_empty() {
@@ -188,7 +204,11 @@ fn route(base: &mut Base, route: &Route, found: &Found, called: &Called<'_>) {
 }
 
 /// One policy by route and address for all policies: each route has the rate of its plan.
-fn by_plan(settings: &Settings, found: &Found, notes: &mut Notes) -> Option<PolicyDraft> {
+fn by_plan(
+    settings: &GatewaySettings,
+    found: &GatewayFiles,
+    notes: &mut ImportNotes,
+) -> Option<PolicyDraft> {
     let first = found.items.policies.first()?;
     let text = format!(
         "policies are plans of one limit, by route, so that keys keep their documented names `{}:ROUTE:CLIENT`; metrics and logs name the policy `{ROUTES}`",
@@ -200,19 +220,24 @@ fn by_plan(settings: &Settings, found: &Found, notes: &mut Notes) -> Option<Poli
         key: route_and_address(),
         rates: rate(&rate_of_plan),
         template: Some(documented(settings)),
-        ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
+        ..LimitDraft::new(ROUTE.to_owned(), AlgorithmDraft::Tokens)
     };
     Some(PolicyDraft {
         name: ROUTES.to_owned(),
         domain: ROUTES.to_owned(),
         evaluate: "all",
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         limits: vec![limit],
     })
 }
 
 /// A policy by route and address.
-fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> PolicyDraft {
+fn by_route(
+    policy: &ImportedPolicy,
+    name: String,
+    found: &GatewayFiles,
+    notes: &mut ImportNotes,
+) -> PolicyDraft {
     let is_only = found.items.policies.len() == 1;
     let template = found.settings.as_ref().map(|settings| {
         if is_only {
@@ -226,24 +251,24 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
         key: route_and_address(),
         rates: rate(&policy.rate),
         template,
-        ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
+        ..LimitDraft::new(ROUTE.to_owned(), AlgorithmDraft::Tokens)
     };
     PolicyDraft {
         domain: name.clone(),
         name,
         evaluate: "all",
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         limits: vec![limit],
     }
 }
 
 /// One limit for each consumer that has one.
-fn consumers(found: &Found) -> Option<PolicyDraft> {
+fn consumers(found: &GatewayFiles) -> Option<PolicyDraft> {
     let wanted = found.items.consumers.iter();
-    let wanted: Vec<Wanted> = wanted.map(|it| Wanted::given(&it.name)).collect();
+    let wanted: Vec<NameRequest> = wanted.map(|it| NameRequest::given(&it.name)).collect();
     // Routes carry both, and no two limits of one decision have the same name.
     let names = names::all(&wanted, &[ROUTE]);
-    let prefix = found.settings.as_ref().map(Settings::prefix);
+    let prefix = found.settings.as_ref().map(GatewaySettings::prefix);
     let limits = found.items.consumers.iter().zip(names);
     let limits = limits.map(|(consumer, name)| {
         let condition = ConditionDraft {
@@ -255,7 +280,7 @@ fn consumers(found: &Found) -> Option<PolicyDraft> {
             whom: Whom::Any(vec![condition]),
             rates: rate(&consumer.rate),
             template: prefix.map(|prefix| template(prefix, &consumer.name, &name)),
-            ..LimitDraft::new(name, Counting::Tokens)
+            ..LimitDraft::new(name, AlgorithmDraft::Tokens)
         }
     });
     let limits: Vec<LimitDraft> = limits.collect();
@@ -263,7 +288,7 @@ fn consumers(found: &Found) -> Option<PolicyDraft> {
         name: CONSUMERS.to_owned(),
         domain: CONSUMERS.to_owned(),
         evaluate: "all",
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         limits,
     })
 }
@@ -283,26 +308,26 @@ fn is_plain(consumer: &str) -> bool {
 }
 
 /// What a policy looks like, where none is known.
-fn example(settings: Option<&Settings>) -> PolicyDraft {
+fn example(settings: Option<&GatewaySettings>) -> PolicyDraft {
     let template = settings.map(documented);
     let limit = LimitDraft {
         key: route_and_address(),
         rates: rate("10/s burst 50"),
         enabled: false,
         template,
-        ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
+        ..LimitDraft::new(ROUTE.to_owned(), AlgorithmDraft::Tokens)
     };
     PolicyDraft {
         name: ROUTES.to_owned(),
         domain: ROUTES.to_owned(),
         evaluate: "all",
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         limits: vec![limit],
     }
 }
 
 /// The template of keys as the gateway documents them.
-fn documented(settings: &Settings) -> String {
+fn documented(settings: &GatewaySettings) -> String {
     format!("{}:{{route}}:{{ip}}", settings.prefix())
 }
 

@@ -2,7 +2,7 @@
 
 /// What an expression is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum ExpressionToken {
     /// A name, which may have dots in it.
     Name(String),
     /// Text in quotes.
@@ -16,7 +16,7 @@ enum Token {
 /// The entries that a condition wants, each with its value; `None` where the language cannot say it.
 pub(super) fn condition(text: &str) -> Option<Vec<(String, String)>> {
     let tokens = tokens(text)?;
-    let parts = tokens.split(|token| *token == Token::Mark("&&"));
+    let parts = tokens.split(|token| *token == ExpressionToken::Mark("&&"));
     parts.map(comparison).collect()
 }
 
@@ -26,13 +26,14 @@ pub(super) fn variable(text: &str) -> Option<String> {
 }
 
 /// `ENTRY == 'text'`, either way round.
-fn comparison(tokens: &[Token]) -> Option<(String, String)> {
+fn comparison(tokens: &[ExpressionToken]) -> Option<(String, String)> {
     let at = tokens
         .iter()
-        .position(|token| *token == Token::Mark("=="))?;
+        .position(|token| *token == ExpressionToken::Mark("=="))?;
     let (left, right) = (tokens.get(..at)?, tokens.get(at.checked_add(1)?..)?);
     match (left, right) {
-        (entry_tokens, [Token::Text(text)]) | ([Token::Text(text)], entry_tokens) => {
+        (entry_tokens, [ExpressionToken::Text(text)])
+        | ([ExpressionToken::Text(text)], entry_tokens) => {
             Some((entry(entry_tokens)?, text.clone()))
         }
         _ => None,
@@ -40,9 +41,9 @@ fn comparison(tokens: &[Token]) -> Option<(String, String)> {
 }
 
 /// `descriptors[0].NAME`, `descriptors[0]['NAME']`, or `NAME` alone, as it was written of old.
-fn entry(tokens: &[Token]) -> Option<String> {
+fn entry(tokens: &[ExpressionToken]) -> Option<String> {
     match tokens {
-        [Token::Name(name)] => {
+        [ExpressionToken::Name(name)] => {
             // These are what they are, and no entries.
             let root = name.split('.').next().unwrap_or_default();
             let is_known = matches!(
@@ -52,18 +53,22 @@ fn entry(tokens: &[Token]) -> Option<String> {
             (!is_known).then(|| name.clone())
         }
         [
-            Token::Name(list),
-            Token::Mark("["),
-            Token::Number(number),
-            Token::Mark("]"),
+            ExpressionToken::Name(list),
+            ExpressionToken::Mark("["),
+            ExpressionToken::Number(number),
+            ExpressionToken::Mark("]"),
             rest @ ..,
         ] if list == "descriptors" && number == "0" => {
             match rest {
                 // Further dots would look into the text.
-                [Token::Mark("."), Token::Name(name)] => {
+                [ExpressionToken::Mark("."), ExpressionToken::Name(name)] => {
                     (!name.contains('.')).then(|| name.clone())
                 }
-                [Token::Mark("["), Token::Text(name), Token::Mark("]")] => Some(name.clone()),
+                [
+                    ExpressionToken::Mark("["),
+                    ExpressionToken::Text(name),
+                    ExpressionToken::Mark("]"),
+                ] => Some(name.clone()),
                 _ => None,
             }
         }
@@ -73,7 +78,7 @@ fn entry(tokens: &[Token]) -> Option<String> {
 }
 
 /// Cuts an expression into tokens; `None` where something in it is none of these.
-fn tokens(text: &str) -> Option<Vec<Token>> {
+fn tokens(text: &str) -> Option<Vec<ExpressionToken>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -81,13 +86,13 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             '\'' | '"' => quoted(rest, first)?,
             '0'..='9' => {
                 let (digits, after) = split(rest, |c| c.is_ascii_digit());
-                (Token::Number(digits.to_owned()), after)
+                (ExpressionToken::Number(digits.to_owned()), after)
             }
             'a'..='z' | 'A'..='Z' | '_' => {
                 let (name, after) = split(rest, |c| {
                     c.is_ascii_alphanumeric() || matches!(c, '_' | '.')
                 });
-                (Token::Name(name.to_owned()), after)
+                (ExpressionToken::Name(name.to_owned()), after)
             }
             _ => mark(rest)?,
         };
@@ -97,21 +102,21 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-fn mark(text: &str) -> Option<(Token, &str)> {
+fn mark(text: &str) -> Option<(ExpressionToken, &str)> {
     let marks = ["==", "&&", "[", "]", "."];
     let found = marks
         .into_iter()
         .find_map(|mark| Some((mark, text.strip_prefix(mark)?)));
-    found.map(|(mark, rest)| (Token::Mark(mark), rest))
+    found.map(|(mark, rest)| (ExpressionToken::Mark(mark), rest))
 }
 
 /// Text in quotes. What is escaped in it would have to be understood, so nothing may be.
-fn quoted(text: &str, quote: char) -> Option<(Token, &str)> {
+fn quoted(text: &str, quote: char) -> Option<(ExpressionToken, &str)> {
     let inner = text.strip_prefix(quote)?;
     let (inside, after) = inner.split_once(quote)?;
     // Three of a kind begin a longer text.
     let is_plain = !inside.contains('\\') && !after.starts_with(quote);
-    is_plain.then(|| (Token::Text(inside.to_owned()), after))
+    is_plain.then(|| (ExpressionToken::Text(inside.to_owned()), after))
 }
 
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {

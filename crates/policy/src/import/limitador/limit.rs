@@ -1,12 +1,12 @@
 //! One limit.
 
 use super::expression::{condition, variable};
-use crate::config::{Fault, Fields, Shape, Table, Value, optional, required};
-use crate::import::document::{Document, bad_key, bad_value};
+use crate::config::{ConfigFault, ConfigValue, FieldReader, FieldTable, Shape, optional, required};
+use crate::import::document::{ImportedFile, bad_key, bad_value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A limit as limitador writes it.
-static LIMIT: Table = Table {
+static LIMIT: FieldTable = FieldTable {
     what: "limit",
     fields: &[
         optional("id", Shape::Text("a"), "What its API calls it."),
@@ -30,7 +30,7 @@ static LIMIT: Table = Table {
 
 /// A limit that was read.
 #[derive(Debug)]
-pub(super) struct Read<'v> {
+pub(super) struct LimitadorLimit<'v> {
     pub(super) namespace: String,
     pub(super) name: Option<String>,
     pub(super) amount: u64,
@@ -38,11 +38,14 @@ pub(super) struct Read<'v> {
     /// Entries that must be there, each with its value; no value where any will do.
     pub(super) entries: BTreeMap<String, Option<String>>,
     pub(super) variables: BTreeSet<String>,
-    pub(super) value: Value<'v>,
+    pub(super) value: ConfigValue<'v>,
 }
 
 /// Reads a limit; `None` once everything that is wrong with it has been told.
-pub(super) fn read<'v>(document: &mut Document<'_>, value: &Value<'v>) -> Option<Read<'v>> {
+pub(super) fn read<'v>(
+    document: &mut ImportedFile<'_>,
+    value: &ConfigValue<'v>,
+) -> Option<LimitadorLimit<'v>> {
     let fields = document.fields(value, &LIMIT)?;
     let namespace = text(document, &fields, "namespace");
     let name = fields.get("name").and_then(|value| document.text(&value));
@@ -50,11 +53,14 @@ pub(super) fn read<'v>(document: &mut Document<'_>, value: &Value<'v>) -> Option
     let seconds = number(document, &fields, "seconds", u64::MAX);
     if seconds == Some(0) {
         let spot = fields.get("seconds").map_or(value.spot(), |it| it.spot());
-        document.error(spot, Fault::new("a window of 0 seconds counts nothing"));
+        document.error(
+            spot,
+            ConfigFault::new("a window of 0 seconds counts nothing"),
+        );
     }
     let variables = variables(document, &fields);
     let entries = entries(document, &fields, variables.as_ref());
-    Some(Read {
+    Some(LimitadorLimit {
         namespace: namespace?,
         name: name.map(str::to_owned),
         amount: amount?,
@@ -66,17 +72,22 @@ pub(super) fn read<'v>(document: &mut Document<'_>, value: &Value<'v>) -> Option
 }
 
 /// The text of a field that must be there and say something.
-fn text(document: &mut Document<'_>, fields: &Fields<'_>, name: &str) -> Option<String> {
+fn text(document: &mut ImportedFile<'_>, fields: &FieldReader<'_>, name: &str) -> Option<String> {
     let value = fields.get(name)?;
     let text = document.text(&value);
     if text.is_none() && value.node.as_text().is_none_or(str::is_empty) {
-        let fault = Fault::new(format!("`{name}` says nothing"));
+        let fault = ConfigFault::new(format!("`{name}` says nothing"));
         document.error(value.spot(), fault);
     }
     text.map(str::to_owned)
 }
 
-fn number(document: &mut Document<'_>, fields: &Fields<'_>, name: &str, most: u64) -> Option<u64> {
+fn number(
+    document: &mut ImportedFile<'_>,
+    fields: &FieldReader<'_>,
+    name: &str,
+    most: u64,
+) -> Option<u64> {
     let value = fields.get(name)?;
     if value.node.as_text().is_none_or(str::is_empty) {
         document.refuse(&value, "a whole number");
@@ -85,7 +96,10 @@ fn number(document: &mut Document<'_>, fields: &Fields<'_>, name: &str, most: u6
     document.number(&value, most)
 }
 
-fn variables(document: &mut Document<'_>, fields: &Fields<'_>) -> Option<BTreeSet<String>> {
+fn variables(
+    document: &mut ImportedFile<'_>,
+    fields: &FieldReader<'_>,
+) -> Option<BTreeSet<String>> {
     let Some(list) = fields.get("variables") else {
         return Some(BTreeSet::new());
     };
@@ -110,8 +124,8 @@ fn variables(document: &mut Document<'_>, fields: &Fields<'_>) -> Option<BTreeSe
 
 /// What must be there: what the conditions compare, and the variables.
 fn entries(
-    document: &mut Document<'_>,
-    fields: &Fields<'_>,
+    document: &mut ImportedFile<'_>,
+    fields: &FieldReader<'_>,
     variables: Option<&BTreeSet<String>>,
 ) -> Option<BTreeMap<String, Option<String>>> {
     let mut entries: BTreeMap<String, Option<String>> = BTreeMap::new();
@@ -141,40 +155,40 @@ fn want(
     entries: &mut BTreeMap<String, Option<String>>,
     name: String,
     value: &str,
-) -> Option<Fault> {
+) -> Option<ConfigFault> {
     if let Some(fault) = bad_name(&name).or_else(|| bad_value(value)) {
         return Some(fault);
     }
     if value.is_empty() || value.contains('*') {
-        let message = format!("{} cannot be compared with here", Fault::quote(value));
+        let message = format!("{} cannot be compared with here", ConfigFault::quote(value));
         let help =
             "in Tidegate's language an empty value is any, and `*` stands for any characters";
-        return Some(Fault::new(message).help(help));
+        return Some(ConfigFault::new(message).help(help));
     }
-    let quoted = Fault::quote(&name);
+    let quoted = ConfigFault::quote(&name);
     match entries.insert(name, Some(value.to_owned())) {
         Some(Some(other)) if other != value => {
             let message = format!("{quoted} cannot have two values, so this limit never applies");
-            Some(Fault::new(message).help("remove the limit, or one of the conditions"))
+            Some(ConfigFault::new(message).help("remove the limit, or one of the conditions"))
         }
         _ => None,
     }
 }
 
 /// Why an entry cannot be named in the language, if it cannot.
-fn bad_name(name: &str) -> Option<Fault> {
+fn bad_name(name: &str) -> Option<ConfigFault> {
     let odd = name.contains(['*', '#']).then(|| {
-        Fault::new(format!(
+        ConfigFault::new(format!(
             "{} cannot be the key of an entry",
-            Fault::quote(name)
+            ConfigFault::quote(name)
         ))
         .help("`*` and `#` mean something else in Tidegate's language")
     });
     bad_key(name).or(odd)
 }
 
-fn foreign(example: &str) -> Fault {
-    Fault::new("this expression is not in Tidegate's language").help(format!(
+fn foreign(example: &str) -> ConfigFault {
+    ConfigFault::new("this expression is not in Tidegate's language").help(format!(
         "what can be translated looks like `{example}`; see `match` in the documentation for what else there is"
     ))
 }

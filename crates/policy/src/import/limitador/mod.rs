@@ -14,12 +14,12 @@ mod expression;
 mod limit;
 mod translate;
 
-use super::document::{Document, Wrong};
-use super::note::Notes;
+use super::document::{ImportErrors, ImportedFile};
+use super::note::ImportNotes;
 use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
-use crate::config::{ConfigErrors, Fault, Kind, Value};
-use crate::limit::Charge;
+use crate::config::{ConfigErrors, ConfigFault, ConfigValue, NodeKind};
+use crate::limit::ChargeTime;
 
 /// Translates the file of limitador. `charge` is when its limits charge a cost that does not fit.
 /// Errors come all at once.
@@ -45,17 +45,17 @@ use crate::limit::Charge;
 /// assert!(yaml.contains("rate: 5/60s"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
-pub fn limitador(file: &SourceFile, charge: Charge) -> Result<Imported, ConfigErrors> {
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
-    let (mut document, tree) = Document::open(file, "", nothing(), &mut notes);
+pub fn limitador(file: &SourceFile, charge: ChargeTime) -> Result<Imported, ConfigErrors> {
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
+    let (mut document, tree) = ImportedFile::open(file, "", nothing(), &mut notes);
     let mut policies = Vec::new();
     if let Some(tree) = &tree {
-        let root = Value::root(tree);
+        let root = ConfigValue::root(tree);
         let items = document.items(&root);
         let says_nothing = match &tree.kind {
-            Kind::Null => true,
-            Kind::List(items) => items.is_empty(),
+            NodeKind::Null => true,
+            NodeKind::List(items) => items.is_empty(),
             _ => false,
         };
         if says_nothing {
@@ -77,8 +77,8 @@ pub fn limitador(file: &SourceFile, charge: Charge) -> Result<Imported, ConfigEr
     })
 }
 
-fn nothing() -> Fault {
-    Fault::new("there are no limits here").help(
+fn nothing() -> ConfigFault {
+    ConfigFault::new("there are no limits here").help(
         "expected a list of limits, each with `namespace`, `max_value`, `seconds`, `conditions` and `variables`",
     )
 }

@@ -1,11 +1,11 @@
 //! Namespaces as policies.
 
-use super::limit::Read;
-use crate::config::{BANDS_MAX, Fault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, parse_band};
-use crate::import::document::{Document, line};
-use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
-use crate::import::names::{self, Wanted};
-use crate::limit::Charge;
+use super::limit::LimitadorLimit;
+use crate::config::{BANDS_MAX, ConfigFault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, parse_band};
+use crate::import::document::{ImportedFile, line};
+use crate::import::draft::{AlgorithmDraft, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
+use crate::import::names::{self, NameRequest};
+use crate::limit::ChargeTime;
 use std::collections::BTreeSet;
 use tidegate_core::{Algorithm, Align};
 
@@ -13,13 +13,13 @@ use tidegate_core::{Algorithm, Align};
 const ENTRIES_MAX: usize = 16;
 
 /// Limits that differ in their windows alone: one limit with several bands.
-type Alike<'v> = Vec<Read<'v>>;
+type Alike<'v> = Vec<LimitadorLimit<'v>>;
 
 /// The policies for all limits, in the order in which namespaces are first named.
 pub(super) fn policies(
-    document: &mut Document<'_>,
-    limits: Vec<Read<'_>>,
-    charge: Charge,
+    document: &mut ImportedFile<'_>,
+    limits: Vec<LimitadorLimit<'_>>,
+    charge: ChargeTime,
 ) -> Vec<PolicyDraft> {
     let mut namespaces: Vec<(String, Vec<Alike<'_>>)> = Vec::new();
     for limit in limits {
@@ -40,7 +40,7 @@ pub(super) fn policies(
     }
     let wanted = namespaces
         .iter()
-        .map(|(namespace, _)| Wanted::given(namespace));
+        .map(|(namespace, _)| NameRequest::given(namespace));
     let names = names::all(&wanted.collect::<Vec<_>>(), &["none"]);
     let namespaces = names.into_iter().zip(namespaces);
     namespaces
@@ -48,19 +48,19 @@ pub(super) fn policies(
         .collect()
 }
 
-fn refuse_too_many(document: &mut Document<'_>, namespaces: &[(String, Vec<Alike<'_>>)]) {
+fn refuse_too_many(document: &mut ImportedFile<'_>, namespaces: &[(String, Vec<Alike<'_>>)]) {
     let count = namespaces.len();
     let message = format!("there are {count} namespaces; at most {POLICIES_MAX} are supported");
     let first = namespaces
         .get(POLICIES_MAX)
         .and_then(|(_, all)| all.first());
     if let Some(limit) = first.and_then(|alike| alike.first()) {
-        document.error(limit.value.spot(), Fault::new(message));
+        document.error(limit.value.spot(), ConfigFault::new(message));
     }
 }
 
 /// What the language bounds.
-fn check(document: &mut Document<'_>, limit: &Read<'_>) {
+fn check(document: &mut ImportedFile<'_>, limit: &LimitadorLimit<'_>) {
     let namespace = &limit.namespace;
     let is_printable = !namespace.chars().any(char::is_control) && namespace.trim() == namespace;
     let faults = [
@@ -78,12 +78,12 @@ fn check(document: &mut Document<'_>, limit: &Read<'_>) {
         .err(),
     ];
     for fault in faults.into_iter().flatten() {
-        document.error(limit.value.spot(), Fault::new(fault));
+        document.error(limit.value.spot(), ConfigFault::new(fault));
     }
 }
 
 /// Puts a limit beside those that it is like.
-fn add<'v>(document: &mut Document<'_>, all: &mut Vec<Alike<'v>>, limit: Read<'v>) {
+fn add<'v>(document: &mut ImportedFile<'_>, all: &mut Vec<Alike<'v>>, limit: LimitadorLimit<'v>) {
     let is_like = |alike: &&mut Alike<'_>| {
         alike.first().is_some_and(|first| {
             first.entries == limit.entries && first.variables == limit.variables
@@ -94,7 +94,7 @@ fn add<'v>(document: &mut Document<'_>, all: &mut Vec<Alike<'v>>, limit: Read<'v
         return;
     };
     if let Some(twin) = alike.iter().find(|other| other.seconds == limit.seconds) {
-        let fault = Fault::new("this limit differs from another in `max_value` alone");
+        let fault = ConfigFault::new("this limit differs from another in `max_value` alone");
         let help = format!(
             "the other is on line {}; limitador keeps the later one: remove one of them",
             line(twin.value.node.place)
@@ -102,26 +102,26 @@ fn add<'v>(document: &mut Document<'_>, all: &mut Vec<Alike<'v>>, limit: Read<'v
         document.error(limit.value.spot(), fault.help(help));
     } else if alike.len() == BANDS_MAX {
         let message = format!("more than {BANDS_MAX} limits differ in their windows alone");
-        document.error(limit.value.spot(), Fault::new(message));
+        document.error(limit.value.spot(), ConfigFault::new(message));
     } else {
         alike.push(limit);
     }
 }
 
 fn policy(
-    document: &mut Document<'_>,
+    document: &mut ImportedFile<'_>,
     (name, namespace): (String, String),
     limits: Vec<Alike<'_>>,
-    charge: Charge,
+    charge: ChargeTime,
 ) -> PolicyDraft {
     if let Some(alike) = limits.get(LIMITS_MAX).and_then(|alike| alike.first()) {
         let count = limits.len();
         let message = format!(
             "namespace `{namespace}` has {count} limits; at most {LIMITS_MAX} are supported"
         );
-        document.error(alike.value.spot(), Fault::new(message));
+        document.error(alike.value.spot(), ConfigFault::new(message));
     }
-    let wanted: Vec<Wanted> = limits.iter().map(|alike| wanted(alike)).collect();
+    let wanted: Vec<NameRequest> = limits.iter().map(|alike| wanted(alike)).collect();
     let names = names::all(&wanted, &["override"]);
     let limits = names.into_iter().zip(limits);
     let limits = limits.map(|(name, alike)| limit(name, alike));
@@ -134,7 +134,7 @@ fn policy(
     }
 }
 
-fn wanted(alike: &[Read<'_>]) -> Wanted {
+fn wanted(alike: &[LimitadorLimit<'_>]) -> NameRequest {
     let of = alike.first().map_or_else(String::new, |first| {
         let entries = first.entries.iter();
         let entries = entries.map(|(name, value)| (name.as_str(), value.as_deref()));
@@ -142,13 +142,13 @@ fn wanted(alike: &[Read<'_>]) -> Wanted {
         names::of(entries.chain(variables))
     });
     match alike.iter().find_map(|it| it.name.as_deref()) {
-        Some(name) => Wanted::given_to(name, of),
-        None => Wanted::made_up(made_up(alike), of),
+        Some(name) => NameRequest::given_to(name, of),
+        None => NameRequest::made_up(made_up(alike), of),
     }
 }
 
 /// Such as `req.method-POST.user_id`.
-fn made_up(alike: &[Read<'_>]) -> String {
+fn made_up(alike: &[LimitadorLimit<'_>]) -> String {
     let Some(first) = alike.first() else {
         return String::new();
     };
@@ -197,15 +197,15 @@ fn limit(name: String, alike: Alike<'_>) -> LimitDraft {
             }
         },
         rates,
-        ..LimitDraft::new(name, Counting::Windows("first-request"))
+        ..LimitDraft::new(name, AlgorithmDraft::Windows("first-request"))
     }
 }
 
-fn rate(limit: &Read<'_>) -> String {
+fn rate(limit: &LimitadorLimit<'_>) -> String {
     format!("{}/{}s", limit.amount, limit.seconds)
 }
 
 /// The name of a limit, where it can be that of a band.
-fn label(limit: &Read<'_>) -> Option<String> {
+fn label(limit: &LimitadorLimit<'_>) -> Option<String> {
     crate::config::parse_name(limit.name.as_deref()?).ok()
 }

@@ -12,14 +12,14 @@ const DIGITS: usize = 8;
 
 /// Something that is to be called something.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct NameRequest {
     text: String,
     /// What it is, to the letter: whatever is lost in the text is not lost here.
     of: String,
     is_given: bool,
 }
 
-impl Wanted {
+impl NameRequest {
     /// What somebody has called `text`, and nothing else beside it.
     pub(super) fn given(text: &str) -> Self {
         Self::given_to(text, text.to_owned())
@@ -66,8 +66,8 @@ impl Wanted {
 /// that is given, and is one here too, stays as it is. Any other that is given has a hash of itself
 /// at its end, and one that is given to several a hash of what each of them is. One that is made up has a hash of what it is where it does not say all of it, or where
 /// another would be called so.
-pub(super) fn all(wanted: &[Wanted], reserved: &[&str]) -> Vec<String> {
-    let mut names = Names {
+pub(super) fn all(wanted: &[NameRequest], reserved: &[&str]) -> Vec<String> {
+    let mut names = TakenNames {
         taken: reserved.iter().map(|&name| name.to_owned()).collect(),
         said: BTreeMap::new(),
         hashed: BTreeMap::new(),
@@ -90,7 +90,7 @@ pub(super) fn all(wanted: &[Wanted], reserved: &[&str]) -> Vec<String> {
 
 /// Names that are taken.
 #[derive(Debug)]
-struct Names {
+struct TakenNames {
     taken: BTreeSet<String>,
     /// How many would be called so, of those that are given and of those that are not.
     said: BTreeMap<(bool, String), usize>,
@@ -98,9 +98,9 @@ struct Names {
     hashed: BTreeMap<String, usize>,
 }
 
-impl Names {
+impl TakenNames {
     /// A name that is given, as it is, if it can be.
-    fn kept(&mut self, it: &Wanted) -> Option<String> {
+    fn kept(&mut self, it: &NameRequest) -> Option<String> {
         let name = it.text.as_str();
         if !it.is_given || slug(name) != name || !self.is_only(it) {
             return None;
@@ -109,13 +109,13 @@ impl Names {
     }
 
     /// Another name in place of one that is given.
-    fn changed(&mut self, it: &Wanted) -> Option<String> {
+    fn changed(&mut self, it: &NameRequest) -> Option<String> {
         let of = if self.is_only(it) { &it.text } else { &it.of };
         it.is_given.then(|| self.by_hash(&it.text, of))
     }
 
     /// A name for what has none.
-    fn made_up(&mut self, it: &Wanted) -> String {
+    fn made_up(&mut self, it: &NameRequest) -> String {
         let name = slug(&it.text);
         let is_enough = it.is_whole() && self.is_only(it);
         if is_enough && self.taken.insert(name.clone()) {
@@ -124,7 +124,7 @@ impl Names {
         self.by_hash(&it.text, &it.of)
     }
 
-    fn is_only(&self, it: &Wanted) -> bool {
+    fn is_only(&self, it: &NameRequest) -> bool {
         let said = self.said.get(&(it.is_given, it.said()));
         said.is_none_or(|count| *count == 1)
     }

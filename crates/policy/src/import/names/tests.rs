@@ -1,9 +1,9 @@
-use super::{Wanted, all, made_up, short_hash};
+use super::{NameRequest, all, made_up, short_hash};
 use crate::config::parse_name;
 use std::collections::BTreeSet;
 
 fn given(texts: &[&str]) -> Vec<String> {
-    let wanted: Vec<Wanted> = texts.iter().map(|text| Wanted::given(text)).collect();
+    let wanted: Vec<NameRequest> = texts.iter().map(|text| NameRequest::given(text)).collect();
     all(&wanted, &["none"])
 }
 
@@ -84,8 +84,8 @@ fn a_name_was_taken_by_another_that_was_written_before_it() {
 
 #[test]
 fn of_two_that_are_called_the_same_neither_has_the_name_of_the_other() {
-    let a = || Wanted::given_to("same", "one".to_owned());
-    let b = || Wanted::given_to("same", "other".to_owned());
+    let a = || NameRequest::given_to("same", "one".to_owned());
+    let b = || NameRequest::given_to("same", "other".to_owned());
     let (one, other) = (hashed("same", "one"), hashed("same", "other"));
     assert_eq!(all(&[a(), b()], &[]), [one.clone(), other.clone()]);
     assert_eq!(all(&[b(), a()], &[]), [other, one]);
@@ -96,14 +96,14 @@ fn of_two_that_are_called_the_same_neither_has_the_name_of_the_other() {
 
 #[test]
 fn a_name_that_is_made_up_stays_as_it_is_unless_another_would_be_called_so() {
-    let made_up = |text: &str, of: &str| Wanted::made_up(text.to_owned(), of.to_owned());
+    let made_up = |text: &str, of: &str| NameRequest::made_up(text.to_owned(), of.to_owned());
     let names = all(
         &[
             made_up("api-v1", "/api/v1"),
             made_up("pay", "/pay"),
             made_up("api-v1", "/api-v1"),
             made_up("given", "/given"),
-            Wanted::given("given"),
+            NameRequest::given("given"),
             made_up("kind-", "kind-日本"),
             made_up("override", "/override"),
         ],
@@ -125,9 +125,9 @@ fn a_name_that_is_made_up_stays_as_it_is_unless_another_would_be_called_so() {
 fn names_of_many_took_time_by_the_square_of_their_number() {
     // 10,000 took half a minute, and ten times as many an hour; now it is no time to speak of.
     let texts: Vec<String> = (0..100_000).map(|nth| format!("한국{nth}어")).collect();
-    let wanted: Vec<Wanted> = texts.iter().map(|text| Wanted::given(text)).collect();
+    let wanted: Vec<NameRequest> = texts.iter().map(|text| NameRequest::given(text)).collect();
     let names = all(&wanted, &[]);
-    let alike: Vec<Wanted> = texts.iter().map(|_| Wanted::given("한국")).collect();
+    let alike: Vec<NameRequest> = texts.iter().map(|_| NameRequest::given("한국")).collect();
     for names in [names, all(&alike, &[])] {
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), texts.len());
     }

@@ -1,14 +1,14 @@
 //! A document within a setting, so that what is wrong with it is told where it stands in the file.
 
-use crate::config::{Place, Value};
+use crate::config::{ConfigValue, TextSpan};
 use crate::import::SourceFile;
 
 /// The document that the text of a setting is: with as much nothing before it as there is in the file,
 /// so that its lines and columns are those of the file.
-pub(super) fn document(file: &SourceFile, value: &Value<'_>, text: &str) -> SourceFile {
+pub(super) fn document(file: &SourceFile, value: &ConfigValue<'_>, text: &str) -> SourceFile {
     let above = match value.node.place {
-        Place::File { line, .. } => line.saturating_sub(1),
-        Place::Variable(_) => 0,
+        TextSpan::File { line, .. } => line.saturating_sub(1),
+        TextSpan::Variable(_) => 0,
     };
     let indented = value.key.and_then(|key| block(&file.text, key.place));
     let indented = indented.filter(|block| letters(block).eq(letters(text)));
@@ -19,8 +19,8 @@ pub(super) fn document(file: &SourceFile, value: &Value<'_>, text: &str) -> Sour
 }
 
 /// The lines below a key that stand further in than it does, and nothing of all that is above them.
-fn block(text: &str, key: Place) -> Option<String> {
-    let Place::File { line, .. } = key else {
+fn block(text: &str, key: TextSpan) -> Option<String> {
+    let TextSpan::File { line, .. } = key else {
         return None;
     };
     let mut lines = text.lines();

@@ -1,11 +1,11 @@
 //! The document of limits, written anew: strict JSON, and nothing in it that a line, a comment or a
 //! variable could break.
 
-use super::limits::{Found, Limit};
+use super::limits::{PluginLimit, PluginLimits};
 use std::fmt::Write;
 
 /// The limits as the plugin's own document, which is strict JSON now.
-pub(super) fn lines(found: &Found) -> Vec<String> {
+pub(super) fn lines(found: &PluginLimits) -> Vec<String> {
     let mut lines = vec!["{ \"limits\": [".to_owned()];
     let last = found.0.len().saturating_sub(1);
     for (at, limit) in found.0.iter().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn lines(found: &Found) -> Vec<String> {
     lines
 }
 
-fn document_of(limit: &Limit) -> String {
+fn document_of(limit: &PluginLimit) -> String {
     let rules = limit.rules.iter().map(|rule| {
         let condition = rule.condition();
         let path = condition.path.map(|path| ("urlpathpattern", path));

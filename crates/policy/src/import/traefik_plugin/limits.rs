@@ -1,62 +1,66 @@
 //! The document of limits, and one limit.
 
-use super::rule::{self, Rule};
-use crate::config::{Fault, Kind, LIMITS_MAX, Value, parse_band};
-use crate::import::document::{Document, line};
-use crate::import::map::{AMOUNT_MAX, Known, Map, positive};
+use super::rule::{self, PluginRule};
+use crate::config::{ConfigFault, ConfigValue, LIMITS_MAX, NodeKind, parse_band};
+use crate::import::document::{ImportedFile, line};
+use crate::import::map::{AMOUNT_MAX, ImportMap, ImportMapFields, positive};
 use std::collections::BTreeMap;
 use tidegate_core::Algorithm;
 
-static DOCUMENT: Known = Known {
+static DOCUMENT: ImportMapFields = ImportMapFields {
     what: "a document of limits",
     fields: &["limits"],
 };
 
-static LIMIT: Known = Known {
+static LIMIT: ImportMapFields = ImportMapFields {
     what: "a limit",
     fields: &["rules", "limit"],
 };
 
 /// The limits that are left, in order.
 #[derive(Debug, Default)]
-pub(super) struct Found(pub(super) Vec<Limit>);
+pub(super) struct PluginLimits(pub(super) Vec<PluginLimit>);
 
 /// A limit.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(super) struct PluginLimit {
     /// Any of these.
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<PluginRule>,
     /// How many pass in a second.
     pub(super) amount: u64,
 }
 
 /// Rules that there were, and the line of each.
-type Seen = BTreeMap<String, usize>;
+type RuleLines = BTreeMap<String, usize>;
 
 /// Reads a document.
-pub(super) fn read(document: &mut Document<'_>, root: &Value<'_>) -> Found {
-    let Some(map) = Map::read(document, root, &DOCUMENT) else {
-        return Found::default();
+pub(super) fn read(document: &mut ImportedFile<'_>, root: &ConfigValue<'_>) -> PluginLimits {
+    let Some(map) = ImportMap::read(document, root, &DOCUMENT) else {
+        return PluginLimits::default();
     };
     // No limits at all is a way to say that nothing is limited; not to speak of them is none.
     let Some(list) = map.required(document, "limits", &DOCUMENT) else {
-        return Found::default();
+        return PluginLimits::default();
     };
     let items = document.items(&list);
     if let Some(first) = items.get(LIMITS_MAX) {
         let count = items.len();
         let message = format!("there are {count} limits; at most {LIMITS_MAX} are supported");
-        document.error(first.spot(), Fault::new(message));
+        document.error(first.spot(), ConfigFault::new(message));
     }
-    let mut seen = Seen::new();
+    let mut seen = RuleLines::new();
     let limits = items.iter();
     let limits = limits.filter_map(|item| limit(document, item, &mut seen));
-    Found(limits.collect())
+    PluginLimits(limits.collect())
 }
 
 /// Reads a limit; `None` where something is wrong, or where all of its rules were there before.
-fn limit(document: &mut Document<'_>, item: &Value<'_>, seen: &mut Seen) -> Option<Limit> {
-    let map = Map::read(document, item, &LIMIT)?;
+fn limit(
+    document: &mut ImportedFile<'_>,
+    item: &ConfigValue<'_>,
+    seen: &mut RuleLines,
+) -> Option<PluginLimit> {
+    let map = ImportMap::read(document, item, &LIMIT)?;
     let rules = rules(document, &map);
     let amount = map.required(document, "limit", &LIMIT);
     let amount = amount.and_then(|value| amount_of(document, &value));
@@ -81,36 +85,36 @@ fn limit(document: &mut Document<'_>, item: &Value<'_>, seen: &mut Seen) -> Opti
             .warn((document.file(), line(item.node.place)), text);
         return None;
     }
-    Some(Limit { rules: own, amount })
+    Some(PluginLimit { rules: own, amount })
 }
 
 /// The rules of a limit, of which there must be one, and all of which must be sound.
-fn rules(document: &mut Document<'_>, map: &Map<'_>) -> Option<Vec<Rule>> {
+fn rules(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Vec<PluginRule>> {
     let list = map.required(document, "rules", &LIMIT)?;
-    if let Kind::List(items) = &list.node.kind
+    if let NodeKind::List(items) = &list.node.kind
         && items.is_empty()
     {
-        let fault = Fault::new("`rules` is an empty list")
+        let fault = ConfigFault::new("`rules` is an empty list")
             .help(r#"a limit needs a rule; for every request, write { "urlpathpattern": "/" }"#);
         document.error(list.spot(), fault);
         return None;
     }
-    let Kind::List(_) = &list.node.kind else {
+    let NodeKind::List(_) = &list.node.kind else {
         document.refuse(&list, "a list");
         return None;
     };
     let items = document.items(&list);
-    let read: Vec<Option<Rule>> = items.iter().map(|it| rule::read(document, it)).collect();
+    let read: Vec<Option<PluginRule>> = items.iter().map(|it| rule::read(document, it)).collect();
     read.into_iter().collect()
 }
 
 /// How many a second, such as the language can count.
-fn amount_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<u64> {
+fn amount_of(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<u64> {
     let amount = positive(document, value, AMOUNT_MAX)?;
     match parse_band(&format!("{amount}/s"), Algorithm::BucketedWindow, None) {
         Ok(_) => Some(amount),
         Err(why) => {
-            document.error(value.spot(), Fault::new(why));
+            document.error(value.spot(), ConfigFault::new(why));
             None
         }
     }

@@ -22,10 +22,10 @@ mod rule;
 mod spec;
 mod translate;
 
-use super::document::{Document, Wrong};
-use super::note::Notes;
+use super::document::{ImportErrors, ImportedFile};
+use super::note::ImportNotes;
 use super::{Imported, SourceFile, yaml};
-use crate::config::{ConfigErrors, Fault, Kind, Node, Value};
+use crate::config::{ConfigErrors, ConfigFault, ConfigValue, NodeKind, YamlNode};
 
 /// What is said above the policy that a fallback means.
 const FALLBACK: &str = "Until the keeper has been reached once, `fallback` counts, which is this:";
@@ -69,8 +69,8 @@ pub fn traefik_plugin_limits(
         name: name.to_owned(),
         text: text.to_owned(),
     };
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
     let found = read_limits(&file, &mut notes, &mut wrong);
     wrong.finish(name)?;
     let policy = translate::policy(&options.policy, &found, (name, 1), &mut notes);
@@ -103,9 +103,9 @@ pub fn traefik_plugin_limits(
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
 pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
-    let mut notes = Notes::default();
-    let mut wrong = Wrong::default();
-    let (document, tree) = Document::open(file, "", nothing(), &mut notes);
+    let mut notes = ImportNotes::default();
+    let mut wrong = ImportErrors::default();
+    let (document, tree) = ImportedFile::open(file, "", nothing(), &mut notes);
     let is_spec = tree.as_ref().is_some_and(spec::is_in);
     if !is_spec {
         return traefik_plugin_limits(&file.name, &file.text, &LimitsOptions::default());
@@ -116,7 +116,7 @@ pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
     let spec = spec.unwrap_or_default();
     let found = match &spec.limits {
         Some(limits) => read_limits(limits, &mut notes, &mut wrong),
-        None => limits::Found::default(),
+        None => limits::PluginLimits::default(),
     };
     wrong.finish(&file.name)?;
     let mut base = spec.base(&found);
@@ -140,14 +140,18 @@ pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
 }
 
 /// Reads a document of limits, and says what is wrong with it.
-fn read_limits(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> limits::Found {
-    let (mut document, tree) = Document::open(file, "", nothing(), notes);
+fn read_limits(
+    file: &SourceFile,
+    notes: &mut ImportNotes,
+    wrong: &mut ImportErrors,
+) -> limits::PluginLimits {
+    let (mut document, tree) = ImportedFile::open(file, "", nothing(), notes);
     document.note_loose_commas();
-    let found = tree.map(|tree: Node| {
-        let root = Value::root(&tree);
-        if let Kind::Null = tree.kind {
+    let found = tree.map(|tree: YamlNode| {
+        let root = ConfigValue::root(&tree);
+        if let NodeKind::Null = tree.kind {
             document.error(root.spot(), nothing());
-            return limits::Found::default();
+            return limits::PluginLimits::default();
         }
         limits::read(&mut document, &root)
     });
@@ -155,8 +159,8 @@ fn read_limits(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> limit
     found.unwrap_or_default()
 }
 
-fn nothing() -> Fault {
-    Fault::new("there are no limits here").help(
+fn nothing() -> ConfigFault {
+    ConfigFault::new("there are no limits here").help(
         r#"expected { "limits": [ { "rules": [ { "urlpathpattern": "/api" } ], "limit": 10 } ] }"#,
     )
 }

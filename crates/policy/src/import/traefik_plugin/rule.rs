@@ -1,20 +1,20 @@
 //! One rule of a limit: which requests it is true of.
 
-use crate::config::{Fault, Value, parse_header_name};
-use crate::import::document::{Document, bad_value, line};
+use crate::config::{ConfigFault, ConfigValue, parse_header_name};
+use crate::import::document::{ImportedFile, bad_value, line};
 use crate::import::draft::ConditionDraft;
-use crate::import::map::{Known, Map};
+use crate::import::map::{ImportMap, ImportMapFields};
 use crate::import::names;
 use crate::matching::PathPattern;
 
-static RULE: Known = Known {
+static RULE: ImportMapFields = ImportMapFields {
     what: "a rule",
     fields: &["urlpathpattern", "headerkey", "headerval"],
 };
 
 /// A rule: a pattern of paths, a header and its value, or both.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct PluginRule {
     path: Option<PathPattern>,
     /// The name in small letters.
     header: Option<(String, String)>,
@@ -23,8 +23,8 @@ pub(super) struct Rule {
 
 /// Reads a rule; `None` where something is wrong. One that says nothing is wrong too: a rule is
 /// never true of everything because somebody forgot what it is true of.
-pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rule> {
-    let map = Map::read(document, value, &RULE)?;
+pub(super) fn read(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<PluginRule> {
+    let map = ImportMap::read(document, value, &RULE)?;
     let path = map.said("urlpathpattern");
     let written = path.is_some();
     let path = path.and_then(|value| pattern(document, &value));
@@ -34,26 +34,27 @@ pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rul
     }
     let header = header.ok()?;
     if path.is_none() && header.is_none() {
-        let fault = Fault::new("this rule says nothing, so it would be true of every request");
+        let fault =
+            ConfigFault::new("this rule says nothing, so it would be true of every request");
         let help = "write `urlpathpattern`, or both `headerkey` and `headerval`; for every request, write \"/\"";
         document.error(value.spot(), fault.help(help));
         return None;
     }
-    Some(Rule {
+    Some(PluginRule {
         path,
         header,
         line: line(value.node.place),
     })
 }
 
-fn pattern(document: &mut Document<'_>, value: &Value<'_>) -> Option<PathPattern> {
+fn pattern(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<PathPattern> {
     let text = document.text(value)?;
     let bad = bad_value(text);
     match (PathPattern::parse(text), bad) {
         (Ok(pattern), None) => Some(pattern),
         (Err(why), _) => {
             let help = "for example \"/api\", \"/api/*/users\" or \"/api/*/users$\"";
-            document.error(value.spot(), Fault::new(why).help(help));
+            document.error(value.spot(), ConfigFault::new(why).help(help));
             None
         }
         (Ok(_), Some(fault)) => {
@@ -65,7 +66,10 @@ fn pattern(document: &mut Document<'_>, value: &Value<'_>) -> Option<PathPattern
 
 /// The header and its value; nothing where only one of them is there, which says nothing there
 /// either.
-fn header(document: &mut Document<'_>, map: &Map<'_>) -> Result<Option<(String, String)>, ()> {
+fn header(
+    document: &mut ImportedFile<'_>,
+    map: &ImportMap<'_>,
+) -> Result<Option<(String, String)>, ()> {
     let (key, value) = (map.said("headerkey"), map.said("headerval"));
     let (key, value) = match (key, value) {
         (None, None) => return Ok(None),
@@ -101,7 +105,7 @@ fn header(document: &mut Document<'_>, map: &Map<'_>) -> Result<Option<(String, 
 
 // === impl Rule ===
 
-impl Rule {
+impl PluginRule {
     /// What is the same for all rules that are true of the same requests.
     pub(super) fn identity(&self) -> String {
         let path = self.path.as_ref().map(PathPattern::spelt);

@@ -5,11 +5,11 @@
 
 use super::embedded;
 use super::fallback;
-use super::limits::Found;
-use crate::config::{Fault, Kind, Node, Value, duration, parse_http_url};
+use super::limits::PluginLimits;
+use crate::config::{ConfigFault, ConfigValue, NodeKind, YamlNode, duration, parse_http_url};
 use crate::import::SourceFile;
-use crate::import::base::Base;
-use crate::import::document::{Document, Wrong, line};
+use crate::import::base::SectionWriter;
+use crate::import::document::{ImportErrors, ImportedFile, line};
 use crate::import::properties::{Properties, Property};
 use crate::import::text::{escaped, quote};
 use std::ops::RangeInclusive;
@@ -36,7 +36,7 @@ const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::
 
 /// What the settings say.
 #[derive(Debug, Default)]
-pub(super) struct Spec {
+pub(super) struct PluginSpec {
     /// The document of limits that is among them.
     pub(super) limits: Option<SourceFile>,
     /// The line where they begin.
@@ -46,8 +46,8 @@ pub(super) struct Spec {
 }
 
 /// Whether a file holds settings of the plugin.
-pub(super) fn is_in(tree: &Node) -> bool {
-    let properties = Properties::of(&Value::root(tree));
+pub(super) fn is_in(tree: &YamlNode) -> bool {
+    let properties = Properties::of(&ConfigValue::root(tree));
     properties.all().iter().any(is_known)
 }
 
@@ -58,26 +58,26 @@ fn is_known(property: &Property<'_>) -> bool {
 
 /// Reads the settings.
 pub(super) fn read(
-    mut document: Document<'_>,
+    mut document: ImportedFile<'_>,
     file: &SourceFile,
-    tree: &Node,
-    wrong: &mut Wrong,
-) -> Spec {
-    let properties = Properties::of(&Value::root(tree));
+    tree: &YamlNode,
+    wrong: &mut ImportErrors,
+) -> PluginSpec {
+    let properties = Properties::of(&ConfigValue::root(tree));
     let known = || properties.all().iter().filter(|it| is_known(it));
     let parent = known().next().map_or("", |it| it.last().1).to_owned();
     let elsewhere = known().find(|it| it.last().1 != parent);
     if let Some(other) = elsewhere {
-        let fault = Fault::new("the settings of a second plugin begin here");
+        let fault = ConfigFault::new("the settings of a second plugin begin here");
         let help = "translate one at a time: there, all of them share what the last one says";
         document.error(other.value.key_spot(), fault.help(help));
     }
-    let mut settings = Settings {
+    let mut settings = PluginSettings {
         document: &mut document,
         properties: &properties,
         parent: &parent,
     };
-    let spec = Spec {
+    let spec = PluginSpec {
         line: known().next().map_or(1, |it| line(it.value.node.place)),
         limits: settings.limits(file),
         keeper: settings.keeper(),
@@ -88,27 +88,27 @@ pub(super) fn read(
 }
 
 /// The settings of one plugin.
-struct Settings<'s, 'a, 'v> {
-    document: &'s mut Document<'a>,
+struct PluginSettings<'s, 'a, 'v> {
+    document: &'s mut ImportedFile<'a>,
     properties: &'s Properties<'v>,
     parent: &'s str,
 }
 
-impl<'v> Settings<'_, '_, 'v> {
+impl<'v> PluginSettings<'_, '_, 'v> {
     /// The value of a setting, unless nothing is written there.
-    fn get(&self, word: &str) -> Option<Value<'v>> {
+    fn get(&self, word: &str) -> Option<ConfigValue<'v>> {
         let word = word.to_ascii_lowercase();
         let mut all = self.properties.all().iter();
         let found = all.find(|it| it.last() == (word.as_str(), self.parent))?;
         let says_nothing = match &found.value.node.kind {
-            Kind::Null => true,
-            Kind::Text(text) => text.trim().is_empty(),
+            NodeKind::Null => true,
+            NodeKind::Text(text) => text.trim().is_empty(),
             _ => false,
         };
         (!says_nothing).then(|| found.value.clone())
     }
 
-    fn text(&mut self, word: &str) -> Option<(&'v str, Value<'v>)> {
+    fn text(&mut self, word: &str) -> Option<(&'v str, ConfigValue<'v>)> {
         let value = self.get(word)?;
         Some((self.document.text(&value)?, value))
     }
@@ -139,7 +139,7 @@ impl<'v> Settings<'_, '_, 'v> {
         let url = self.accept(&at, url);
         let key = self.field("keeperRateLimitKey", "key", Self::sound);
         if self.get("keeperRateLimitKey").is_none() {
-            let fault = Fault::new("`keeperURL` needs `keeperRateLimitKey`");
+            let fault = ConfigFault::new("`keeperURL` needs `keeperRateLimitKey`");
             let help = "under which key does the keeper hold the limits?";
             self.document.error(at.key_spot(), fault.help(help));
         }
@@ -164,7 +164,7 @@ impl<'v> Settings<'_, '_, 'v> {
         &mut self,
         word: &str,
         field: &'static str,
-        read: impl FnOnce(&str) -> Result<String, Fault>,
+        read: impl FnOnce(&str) -> Result<String, ConfigFault>,
     ) -> Option<(&'static str, String)> {
         let (text, value) = self.text(word)?;
         let read = self.accept(&value, read(text))?;
@@ -210,40 +210,47 @@ impl<'v> Settings<'_, '_, 'v> {
     }
 
     /// A key, or a part of a URL: nothing that breaks a line, and not too long.
-    fn sound(text: &str) -> Result<String, Fault> {
+    fn sound(text: &str) -> Result<String, ConfigFault> {
         if text.len() <= 512 && !text.chars().any(char::is_control) {
             return Ok(quote(&escaped(text.trim())));
         }
-        let fault = Fault::new(format!("{} cannot be translated", Fault::quote(text)));
+        let fault = ConfigFault::new(format!("{} cannot be translated", ConfigFault::quote(text)));
         Err(fault.help("use up to 512 printable characters"))
     }
 
-    fn accept(&mut self, value: &Value<'_>, read: Result<String, Fault>) -> Option<String> {
+    fn accept(
+        &mut self,
+        value: &ConfigValue<'_>,
+        read: Result<String, ConfigFault>,
+    ) -> Option<String> {
         read.map_err(|fault| self.document.error(value.spot(), fault))
             .ok()
     }
 }
 
-fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<String, Fault> {
-    let length = duration(text).map_err(Fault::new)?;
+fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<String, ConfigFault> {
+    let length = duration(text).map_err(ConfigFault::new)?;
     if range.contains(&length) {
         return Ok(text.trim().to_owned());
     }
     let (from, to) = (range.start(), range.end());
-    let fault = Fault::new(format!("{} is too short or too long", Fault::quote(text)));
+    let fault = ConfigFault::new(format!(
+        "{} is too short or too long",
+        ConfigFault::quote(text)
+    ));
     Err(fault.help(format!("expected {from:?} to {}s", to.as_secs())))
 }
 
 // === impl Spec ===
 
-impl Spec {
+impl PluginSpec {
     /// Whether limits come from a keeper.
     pub(super) fn has_keeper(&self) -> bool {
         self.keeper.is_some()
     }
 
     /// Everything but the policies; `found` are the limits among the settings.
-    pub(super) fn base(&self, found: &Found) -> String {
+    pub(super) fn base(&self, found: &PluginLimits) -> String {
         let mut base = begin();
         if let Some(keeper) = &self.keeper {
             base.section("sources").item_of("keeper");
@@ -263,8 +270,8 @@ pub(super) fn base() -> String {
     begin().finish()
 }
 
-fn begin() -> Base {
-    let mut base = Base::default();
+fn begin() -> SectionWriter {
+    let mut base = SectionWriter::default();
     base.section("listen").field("http", "127.0.0.1:8080");
     base.section("respond").field("profile", "traefik-plugin");
     base

@@ -1,11 +1,11 @@
 //! Limits as a policy.
 
-use super::limits::{Found, Limit};
-use super::rule::Rule;
-use crate::import::draft::{Counting, LimitDraft, PolicyDraft, RateDraft, Whom};
-use crate::import::names::{self, Wanted};
-use crate::import::note::Notes;
-use crate::limit::Charge;
+use super::limits::{PluginLimit, PluginLimits};
+use super::rule::PluginRule;
+use crate::import::draft::{AlgorithmDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
+use crate::import::names::{self, NameRequest};
+use crate::import::note::ImportNotes;
+use crate::limit::ChargeTime;
 
 /// The policy for the limits of a document.
 ///
@@ -14,9 +14,9 @@ use crate::limit::Charge;
 /// another order, exchanges and forgets no counters.
 pub(super) fn policy(
     name: &str,
-    found: &Found,
+    found: &PluginLimits,
     (file, line): (&str, usize),
-    notes: &mut Notes,
+    notes: &mut ImportNotes,
 ) -> PolicyDraft {
     let names = called(&found.0);
     let limits = found.0.iter().zip(names);
@@ -32,30 +32,30 @@ pub(super) fn policy(
         name: name.to_owned(),
         domain: name.to_owned(),
         evaluate: "first",
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         limits,
     }
 }
 
 /// What each of them is called.
-fn called(limits: &[Limit]) -> Vec<String> {
+fn called(limits: &[PluginLimit]) -> Vec<String> {
     let wanted = limits.iter().map(|limit| {
         let rules = limit.rules.iter();
         let least = rules.map(|rule| (rule.made_up(), rule.identity())).min();
         let (text, of) = least.unwrap_or_default();
-        Wanted::made_up(text, of)
+        NameRequest::made_up(text, of)
     });
     names::all(&wanted.collect::<Vec<_>>(), &["none"])
 }
 
-fn draft(limit: &Limit, name: String) -> LimitDraft {
+fn draft(limit: &PluginLimit, name: String) -> LimitDraft {
     LimitDraft {
-        whom: Whom::Any(limit.rules.iter().map(Rule::condition).collect()),
+        whom: Whom::Any(limit.rules.iter().map(PluginRule::condition).collect()),
         rates: vec![RateDraft {
             text: format!("{}/s", limit.amount),
             label: None,
         }],
-        ..LimitDraft::new(name, Counting::Bucketed)
+        ..LimitDraft::new(name, AlgorithmDraft::Bucketed)
     }
 }
 

@@ -5,8 +5,8 @@ use super::descriptor::{described, exactly, on};
 use super::fixtures::{all, first, limit, limit_if, on_header, on_path};
 use crate::matching::{DescriptorPattern, EntryPattern, KeyRules};
 use crate::{
-    Condition, Descriptor, Evaluate, Hits, KeyPart, Limit, Missing, Policy, Request, Scratch,
-    ToldLimit,
+    Condition, Descriptor, DescriptorHits, Evaluate, KeyPart, Limit, Missing, Policy, Request,
+    Scratch, ToldLimit,
 };
 use proptest::prelude::*;
 use tidegate_core::Mode;
@@ -406,7 +406,7 @@ fn secrets_and_long_descriptors_stand_as_hashes() {
 fn costs_and_numbers_beyond_what_can_be_numbered_do_no_harm() {
     let policy = all(vec![on("l", &[("a", "")])]);
     let one = Descriptor {
-        hits: Hits::Take(0),
+        hits: DescriptorHits::Take(0),
         ..described(&[("a", "1")])
     };
     let many = vec![one; usize::from(u16::MAX) + 3];

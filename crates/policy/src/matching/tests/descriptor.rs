@@ -3,7 +3,7 @@
 
 use super::fixtures::{all, limit};
 use crate::matching::{DescriptorPattern, EntryPattern, KeyRules, Wildcard};
-use crate::{Condition, Descriptor, Hits, Limit, Policy, Request, Scratch};
+use crate::{Condition, Descriptor, DescriptorHits, Limit, Policy, Request, Scratch};
 use proptest::prelude::*;
 
 /// Entries as a list in `match` has them.
@@ -26,7 +26,7 @@ pub(super) fn on(name: &str, entries: &[(&str, &str)]) -> Limit {
 pub(super) fn described<'a>(entries: &'a [(&'a str, &'a str)]) -> Descriptor<'a> {
     Descriptor {
         entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Limits, policies and the one way in which tests meet them.
 
 use crate::matching::{HostPattern, KeyRules, PathPattern};
-use crate::{Charge, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
+use crate::{ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
 use tidegate_core::{Algorithm, Mode};
 
 /// An enabled, enforced limit for every request, in one bucket.
@@ -18,7 +18,7 @@ pub(super) fn limit(name: &str) -> Limit {
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
-        charge: Charge::IfFits,
+        charge: ChargeTime::IfFits,
         waiting: None,
         block: None,
         refundable: false,

@@ -1,7 +1,7 @@
 use super::fixtures::{limit_for, pattern};
 use crate::matching::normalise;
-use crate::matching::path_pattern::{Extent, PathPattern, Segment};
-use crate::matching::trie::{Candidate, Trie, Walk};
+use crate::matching::path_pattern::{PathExtent, PathPattern, Segment};
+use crate::matching::trie::{Candidate, Trie, TrieWalk};
 use proptest::prelude::*;
 
 fn trie(patterns: &[PathPattern]) -> Trie {
@@ -18,16 +18,16 @@ fn trie(patterns: &[PathPattern]) -> Trie {
     trie
 }
 
-fn walk(trie: &Trie, path: Option<&str>, walk: &mut Walk) -> Vec<usize> {
+fn walk(trie: &Trie, path: Option<&str>, walk: &mut TrieWalk) -> Vec<usize> {
     let found = trie.walk(path, walk);
     found.iter().map(|candidate| candidate.limit).collect()
 }
 
 /// The meaning of a pattern, by backtracking: slow, and plain to see.
 pub(super) fn matches(pattern: &PathPattern, path: Option<&str>) -> bool {
-    fn rest(pattern: &[Segment], path: &[&str], extent: Extent) -> bool {
+    fn rest(pattern: &[Segment], path: &[&str], extent: PathExtent) -> bool {
         match pattern {
-            [] => extent == Extent::Prefix || path.is_empty(),
+            [] => extent == PathExtent::Prefix || path.is_empty(),
             [Segment::Any, others @ ..] => {
                 (0..=path.len()).any(|n| rest(others, &path[n..], extent))
             }
@@ -43,9 +43,10 @@ pub(super) fn matches(pattern: &PathPattern, path: Option<&str>) -> bool {
     match path {
         Some(path) => {
             let path: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
-            pattern.extent() != Extent::NoPath && rest(pattern.segments(), &path, pattern.extent())
+            pattern.extent() != PathExtent::NoPath
+                && rest(pattern.segments(), &path, pattern.extent())
         }
-        None => pattern.extent() == Extent::NoPath,
+        None => pattern.extent() == PathExtent::NoPath,
     }
 }
 
@@ -72,7 +73,7 @@ proptest! {
     ) {
         let trie = trie(&patterns);
         // One for all: what a walk leaves behind must not show in the next.
-        let mut steps = Walk::default();
+        let mut steps = TrieWalk::default();
         for path in &paths {
             let mut buffer = String::new();
             let path = path.as_deref().and_then(|path| normalise(path, &mut buffer));
@@ -97,7 +98,7 @@ fn limits_for_other_paths_cost_nothing() {
             patterns.push(pattern(&format!("/api/v2/users/{i}")));
             patterns.push(pattern(&format!("/tenant{i}/**/raw$")));
         }
-        let mut steps = Walk::default();
+        let mut steps = TrieWalk::default();
         assert_eq!(
             walk(&trie(&patterns), Some("/api/v2/users"), &mut steps),
             [0, 2]
@@ -112,7 +113,7 @@ fn limits_for_other_paths_cost_nothing() {
 fn many_double_stars_do_not_explode() {
     let hard = pattern(&format!("{}/b$", "/**/a".repeat(30)));
     let path = "/a".repeat(2_000);
-    let mut steps = Walk::default();
+    let mut steps = TrieWalk::default();
     // Backtracking would take longer than the universe has.
     assert!(walk(&trie(&[hard]), Some(&path), &mut steps).is_empty());
 }
@@ -121,7 +122,7 @@ fn many_double_stars_do_not_explode() {
 fn a_walk_serves_several_tries() {
     let small = trie(&[pattern("/a")]);
     let large = trie(&[pattern("/a/b/c/d"), pattern("/a")]);
-    let mut steps = Walk::default();
+    let mut steps = TrieWalk::default();
     assert_eq!(walk(&small, Some("/a"), &mut steps), [0]);
     assert_eq!(walk(&large, Some("/a/b/c/d"), &mut steps), [0, 1]);
     assert_eq!(walk(&small, Some("/a/b"), &mut steps), [0]);

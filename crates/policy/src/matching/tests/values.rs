@@ -1,6 +1,6 @@
 use super::fixtures::{all, first, limit_if, met, on_header, pattern};
 use crate::matching::{DescriptorPattern, EntryPattern, HostPattern};
-use crate::{Condition, Descriptor, Hits, Limit, Request};
+use crate::{Condition, Descriptor, DescriptorHits, Limit, Request};
 use proptest::prelude::*;
 
 /// The meaning of many limits: each on its own, where nothing is looked up.
@@ -74,7 +74,7 @@ proptest! {
     ) {
         let descriptors: Vec<Descriptor<'_>> = entries
             .iter()
-            .map(|entry| Descriptor { entries: std::slice::from_ref(entry), hits: Hits::default(), limit: None })
+            .map(|entry| Descriptor { entries: std::slice::from_ref(entry), hits: DescriptorHits::default(), limit: None })
             .collect();
         let request = Request {
             path,

@@ -12,7 +12,7 @@ use tidegate_policy::import::{
     EnvoyOptions, Imported, SourceFile, collector, envoy, fluxgate, gateway, limitador,
     traefik_plugin,
 };
-use tidegate_policy::{Charge, ConfigErrors};
+use tidegate_policy::{ChargeTime, ConfigErrors};
 
 #[test]
 fn what_envoyproxy_ratelimit_accepts_is_translated() {
@@ -126,7 +126,7 @@ fn files(path: &Path) -> Vec<SourceFile> {
 }
 
 fn from_limitador(path: &Path) -> Result<Imported, ConfigErrors> {
-    limitador(&read(path), Charge::EvenIfRefused)
+    limitador(&read(path), ChargeTime::EvenIfRefused)
 }
 
 fn good(limiter: &str, import: Import, at_least: usize) {

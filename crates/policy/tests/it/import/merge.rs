@@ -1,8 +1,8 @@
 //! A translation beside a configuration of one's own.
 
 use super::imported;
-use tidegate_policy::config::{NoEnvironment, Problem};
-use tidegate_policy::import::{Named, SourceFile, traefik_plugin};
+use tidegate_policy::config::{ConfigProblem, NoEnvironment};
+use tidegate_policy::import::{NamedText, SourceFile, traefik_plugin};
 use tidegate_policy::{Config, ConfigErrors};
 
 const EDGE: &str = "
@@ -14,11 +14,11 @@ descriptors:
 
 fn beside(own: &str) -> Result<Config, ConfigErrors> {
     let yaml = imported(EDGE).to_yaml();
-    let own = Named {
+    let own = NamedText {
         name: "own.yaml",
         text: own,
     };
-    let policies = Named {
+    let policies = NamedText {
         name: "folder, translated",
         text: &yaml,
     };
@@ -55,7 +55,7 @@ policies:
     let errors = beside(own).unwrap_err();
     let said = errors.to_string();
     assert_eq!(errors.count(), 2, "{said}");
-    let places: Vec<_> = errors.problems().iter().map(Problem::file).collect();
+    let places: Vec<_> = errors.problems().iter().map(ConfigProblem::file).collect();
     assert_eq!(places, ["own.yaml", "folder, translated"], "{said}");
     assert!(
         said.contains("folder, translated:9:11: there are two policies"),

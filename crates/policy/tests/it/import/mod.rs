@@ -15,7 +15,7 @@ use tidegate_policy::Config;
 use tidegate_policy::import::{
     EnvoyOptions, Imported, LimitsOptions, SourceFile, envoy, fluxgate_rules, traefik_plugin_limits,
 };
-use tidegate_policy::source::{Named, Part, PolicyOrigin};
+use tidegate_policy::source::{NamedText, PolicyOrigin, SourcePart};
 
 /// A file of this text.
 fn file(text: &str) -> SourceFile {
@@ -37,7 +37,7 @@ const RULE: &str =
 
 /// What a translation means. Where its policies are a keeper's, these are its fallback.
 fn meant(yaml: &str) -> Config {
-    let own = Named {
+    let own = NamedText {
         name: "translated",
         text: yaml,
     };
@@ -59,10 +59,10 @@ fn meant(yaml: &str) -> Config {
         let imported = imported.unwrap_or_else(|errors| panic!("{errors}\nin\n{yaml}"));
         parts.push(imported.to_part());
     }
-    let parts: Vec<Part<'_>> = parts
+    let parts: Vec<SourcePart<'_>> = parts
         .iter()
-        .map(|text| Part {
-            named: Named {
+        .map(|text| SourcePart {
+            named: NamedText {
                 name: "keeper",
                 text,
             },

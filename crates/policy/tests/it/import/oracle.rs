@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt::Write;
 use tidegate_policy::matching::{KeyRules, Scratch};
-use tidegate_policy::{Descriptor, Hits, Policy, Request};
+use tidegate_policy::{Descriptor, DescriptorHits, Policy, Request};
 
 /// A descriptor of a file, and those below it.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ fn like(pattern: &str, value: &str) -> bool {
 fn ask_policy(policy: &Policy, entries: &[(&str, &str)]) -> Found {
     let descriptor = Descriptor {
         entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     };
     let descriptors = [descriptor];

@@ -6,7 +6,7 @@ use crate::commands::who::who;
 use crate::failure::Failure;
 use std::time::Duration;
 use tidegate_policy::Config;
-use tidegate_policy::addresses::Addresses;
+use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::config::{Environment, duration};
 use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, Connection};
@@ -18,10 +18,10 @@ pub(super) struct Order {
     rules: AddressRules,
     /// As it counts.
     address: String,
-    what: What,
+    what: BanCommand,
 }
 
-enum What {
+enum BanCommand {
     Ban(Option<Duration>),
     Unban,
 }
@@ -31,11 +31,11 @@ impl Order {
     pub(super) fn of(
         args: &AddressesArgs,
         config: &Config,
-        counted: &Addresses,
+        counted: &AddressLimits,
     ) -> Result<Option<Self>, Failure> {
         let (text, what) = match (&args.ban, &args.unban) {
-            (Some(address), _) => (address, What::Ban(length(args.length.as_deref())?)),
-            (None, Some(address)) => (address, What::Unban),
+            (Some(address), _) => (address, BanCommand::Ban(length(args.length.as_deref())?)),
+            (None, Some(address)) => (address, BanCommand::Unban),
             (None, None) => return Ok(None),
         };
         let set = ban_set(config, counted).ok_or_else(|| {
@@ -61,7 +61,7 @@ impl Order {
         let bans = Bans::new(connection.clone(), self.set.clone());
         let address = &self.address;
         let (done, said) = match self.what {
-            What::Ban(length) => {
+            BanCommand::Ban(length) => {
                 let new = bans
                     .ban(&[address], length)
                     .await
@@ -73,7 +73,7 @@ impl Order {
                 };
                 ("banned", said)
             }
-            What::Unban => {
+            BanCommand::Unban => {
                 let was_banned = self.unban(connection, &bans).await?;
                 let is_held = self.is_held(connection).await?;
                 let said = match (was_banned, is_held) {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use tidegate_policy::KeyPart;
-use tidegate_policy::addresses::Addresses;
-use tidegate_policy::guard::{Building, List};
+use tidegate_policy::addresses::AddressLimits;
+use tidegate_policy::guard::{Building, GuardMembers};
 use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, Census, CensusLimits, CensusMap, CensusNames, Connection};
 
@@ -20,7 +20,7 @@ pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What there is to see.
 #[derive(Debug, Serialize)]
-pub(super) struct Sight {
+pub(super) struct AddressReport {
     /// The names of the maps.
     pub(super) period_map: String,
     pub(super) total_map: String,
@@ -32,12 +32,12 @@ pub(super) struct Sight {
     /// How long the present one still lasts.
     pub(super) closes_in_ms: Option<u64>,
     /// Who asks most, in this period or ever.
-    pub(super) addresses: Vec<Line>,
+    pub(super) addresses: Vec<AddressRow>,
 }
 
 /// How it stands with an address.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Line {
+pub(super) struct AddressRow {
     pub(super) address: String,
     pub(super) period: u64,
     pub(super) total: u64,
@@ -49,10 +49,10 @@ pub(super) struct Line {
 
 pub(super) async fn look(
     connection: &Connection,
-    counted: &Addresses,
+    counted: &AddressLimits,
     banned: Option<(&str, AddressRules)>,
     top: usize,
-) -> Result<Sight, Failure> {
+) -> Result<AddressReport, Failure> {
     let names = CensusNames {
         period: counted.period_map.clone(),
         total: counted.total_map.clone(),
@@ -68,7 +68,7 @@ pub(super) async fn look(
     for map in [CensusMap::Period, CensusMap::Total] {
         let most = census.top(map, top).await.map_err(Failure::runtime)?;
         for (address, _) in most {
-            let line = Line::of(&address);
+            let line = AddressRow::of(&address);
             lines.insert(address, line);
         }
     }
@@ -83,9 +83,9 @@ pub(super) async fn look(
     if let Some(banned) = banned {
         mark_banned(connection, banned, &mut lines).await?;
     }
-    let mut addresses: Vec<Line> = lines.into_values().collect();
+    let mut addresses: Vec<AddressRow> = lines.into_values().collect();
     addresses.sort_by_key(|line| Reverse((line.period, line.total)));
-    Ok(Sight {
+    Ok(AddressReport {
         period_map: names.period,
         total_map: names.total,
         threshold: counted.threshold,
@@ -96,7 +96,7 @@ pub(super) async fn look(
     })
 }
 
-impl Line {
+impl AddressRow {
     fn of(address: &[u8]) -> Self {
         Self {
             address: String::from_utf8_lossy(address).into_owned(),
@@ -109,7 +109,7 @@ impl Line {
 async fn mark_banned(
     connection: &Connection,
     banned: (&str, AddressRules),
-    lines: &mut BTreeMap<Vec<u8>, Line>,
+    lines: &mut BTreeMap<Vec<u8>, AddressRow>,
 ) -> Result<(), Failure> {
     let list = list(connection, banned).await?;
     for line in lines.values_mut() {
@@ -127,7 +127,7 @@ async fn mark_banned(
 pub(super) async fn list(
     connection: &Connection,
     (set, rules): (&str, AddressRules),
-) -> Result<List, Failure> {
+) -> Result<GuardMembers, Failure> {
     let bans = Bans::new(connection.clone(), set);
     let ends = bans.ends(ENDS_MAX, TIME_MAX).await;
     let ends: BTreeMap<_, _> = ends.map_err(Failure::runtime)?.into_iter().collect();

@@ -6,13 +6,13 @@ mod show;
 
 use super::{print, redis_store};
 use crate::config_file;
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
 use tidegate_policy::Config;
-use tidegate_policy::addresses::Addresses;
-use tidegate_policy::guard::Origin;
+use tidegate_policy::addresses::AddressLimits;
+use tidegate_policy::guard::ListOrigin;
 
 /// Whom to look at.
 #[derive(Args, Debug)]
@@ -47,7 +47,7 @@ pub struct AddressesArgs {
 
 /// Shows who asks most, or keeps somebody out, or lets somebody in again.
 pub fn run(args: &AddressesArgs) -> Result<(), Failure> {
-    let environment = ProcessEnvironment::new();
+    let environment = FlagEnvironment::new();
     let config = config_file::load(&args.config, &environment)?;
     redis_store::redis(&config)?;
     let counted = counted(&config)?;
@@ -77,7 +77,7 @@ pub fn run(args: &AddressesArgs) -> Result<(), Failure> {
 }
 
 /// How addresses are counted; a failure where they are not.
-fn counted(config: &Config) -> Result<&Addresses, Failure> {
+fn counted(config: &Config) -> Result<&AddressLimits, Failure> {
     config.addresses.as_ref().ok_or_else(|| {
         Failure::input(
             "this configuration counts no addresses\n   help: add `addresses: { threshold: 10000 }`",
@@ -86,11 +86,11 @@ fn counted(config: &Config) -> Result<&Addresses, Failure> {
 }
 
 /// The set of those who are kept out.
-fn ban_set<'a>(config: &'a Config, counted: &Addresses) -> Option<&'a str> {
+fn ban_set<'a>(config: &'a Config, counted: &AddressLimits) -> Option<&'a str> {
     let ban = counted.ban.as_ref()?;
     let guard = config.guards.iter().find(|guard| guard.name == ban.guard)?;
     match &guard.origin {
-        Origin::Redis { set, .. } => Some(set),
+        ListOrigin::Redis { set, .. } => Some(set),
         _ => None,
     }
 }

@@ -1,10 +1,10 @@
 //! Who asks most, for people.
 
-use super::look::{Line, Sight};
-use crate::simulate::table::{Table, grouped};
+use super::look::{AddressReport, AddressRow};
+use crate::simulate::table::{TextTable, grouped};
 
-pub(super) fn text(sight: &Sight) -> String {
-    let Sight {
+pub(super) fn text(sight: &AddressReport) -> String {
+    let AddressReport {
         period_map,
         total_map,
         threshold,
@@ -24,7 +24,7 @@ pub(super) fn text(sight: &Sight) -> String {
         text.push_str("nobody has asked");
         return text;
     }
-    let mut table = Table::new(["address", "", "this period", "in all"], 2);
+    let mut table = TextTable::new(["address", "", "this period", "in all"], 2);
     for line in &sight.addresses {
         table.row([
             line.address.clone(),
@@ -37,7 +37,7 @@ pub(super) fn text(sight: &Sight) -> String {
     text
 }
 
-fn standing(line: &Line) -> String {
+fn standing(line: &AddressRow) -> String {
     match (line.banned, line.ends_in_ms) {
         (false, _) => String::new(),
         (true, None) => "banned".to_owned(),

@@ -5,11 +5,13 @@ use crate::failure::Failure;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_http::unix_seconds;
-use tidegate_policy::client::{Asking, Client};
+use tidegate_policy::client::{Client, RequestFacts};
 use tidegate_policy::config::key_part;
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::plan::{Document, Tables, Unset};
-use tidegate_policy::{Descriptor, Hits, KeyPart, Limit, Missing, Policy, Request, Scratch};
+use tidegate_policy::plan::{PlanDocument, Tables, Unset};
+use tidegate_policy::{
+    Descriptor, DescriptorHits, KeyPart, Limit, Missing, Policy, Request, Scratch,
+};
 
 /// Settings that decide how buckets are named.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +67,7 @@ pub(super) fn respelled(policy: &Policy, naming: Naming<'_>, subject: &str) -> O
     if parts.len() != limit.key.len() || limit.key.contains(&KeyPart::Descriptor) {
         return None;
     }
-    let mut identities: Vec<Identity> = Vec::new();
+    let mut identities: Vec<KeyValue> = Vec::new();
     for ((part, label), text) in limit.key.iter().zip(&labels).zip(parts) {
         let rest = text.strip_prefix(label.as_str())?;
         if let Some(address) = rest.strip_prefix("~ip:") {
@@ -80,7 +82,7 @@ pub(super) fn respelled(policy: &Policy, naming: Naming<'_>, subject: &str) -> O
     names(policy, naming, &identities)
 }
 
-fn names(policy: &Policy, naming: Naming<'_>, identities: &[Identity]) -> Option<Names> {
+fn names(policy: &Policy, naming: Naming<'_>, identities: &[KeyValue]) -> Option<Names> {
     let limit = policy.limits.first()?;
     let bucket = match value_of(identities, &KeyPart::Group) {
         Some(group) => name_in_group(policy, &naming.rules, identities, &group),
@@ -101,7 +103,7 @@ fn names(policy: &Policy, naming: Naming<'_>, identities: &[Identity]) -> Option
 }
 
 /// Returns the name with the hashes that were given in place of secrets; `None` if none was.
-fn by_hash(limit: &Limit, bucket: &str, identities: &[Identity]) -> Option<String> {
+fn by_hash(limit: &Limit, bucket: &str, identities: &[KeyValue]) -> Option<String> {
     let mut pieces = bucket.splitn(3, '/');
     let (policy, name, subject) = (pieces.next()?, pieces.next()?, pieces.next()?);
     let mut is_changed = false;
@@ -135,7 +137,7 @@ pub(super) fn hash(value: &str) -> Option<String> {
 
 /// Adds the identities that `client` finds in the headers and the path, as for a request. Returns the
 /// reason too if it does not accept a token among them.
-fn learn(client: &Client, mut identities: Vec<Identity>) -> (Vec<Identity>, Option<&'static str>) {
+fn learn(client: &Client, mut identities: Vec<KeyValue>) -> (Vec<KeyValue>, Option<&'static str>) {
     let path = value_of(&identities, &KeyPart::Path);
     let headers = identities.clone();
     let headers: Vec<(&str, &str)> = headers
@@ -148,7 +150,7 @@ fn learn(client: &Client, mut identities: Vec<Identity>) -> (Vec<Identity>, Opti
     if !client.learns_from(!headers.is_empty(), path.is_some()) {
         return (identities, None);
     }
-    let learnt = client.identify_told(&Asking {
+    let learnt = client.identify_told(&RequestFacts {
         peer: None,
         headers: headers.as_slice(),
         path: path.as_deref(),
@@ -170,7 +172,7 @@ fn learn(client: &Client, mut identities: Vec<Identity>) -> (Vec<Identity>, Opti
     (identities, learnt.token_refused)
 }
 
-fn value_of(identities: &[Identity], part: &KeyPart) -> Option<String> {
+fn value_of(identities: &[KeyValue], part: &KeyPart) -> Option<String> {
     let given = identities.iter().find(|(given, _)| given == part);
     given.map(|(_, value)| value.clone())
 }
@@ -179,7 +181,7 @@ fn value_of(identities: &[Identity], part: &KeyPart) -> Option<String> {
 fn name_in_group(
     policy: &Policy,
     rules: &KeyRules,
-    identities: &[Identity],
+    identities: &[KeyValue],
     group: &str,
 ) -> Option<String> {
     let plan = policy.limits.first()?.plan.as_ref()?;
@@ -189,7 +191,7 @@ fn name_in_group(
         identities.push((plan.subject.clone(), "x".to_owned()));
         "x".to_owned()
     });
-    let mut document = Document::default();
+    let mut document = PlanDocument::default();
     document.subject(&subject, &[("group", group)]);
     let table = document.table(Unset::Unlimited).ok()?;
     let mut tables = vec![None; plan.source];
@@ -251,11 +253,11 @@ fn unplanned(limit: &Limit) -> Limit {
     }
 }
 
-type Identity = (KeyPart, String);
+type KeyValue = (KeyPart, String);
 
 /// `PART=VALUE`, and values alone for the parts in their order.
-fn read(limit: &Limit, given: &[String]) -> Result<Vec<Identity>, Failure> {
-    let mut identities: Vec<Identity> = Vec::new();
+fn read(limit: &Limit, given: &[String]) -> Result<Vec<KeyValue>, Failure> {
+    let mut identities: Vec<KeyValue> = Vec::new();
     let mut alone = Vec::new();
     for text in given {
         match text
@@ -285,7 +287,7 @@ fn read(limit: &Limit, given: &[String]) -> Result<Vec<Identity>, Failure> {
 /// Everything that the key needs must be there, or what stands in for it.
 fn check(
     limit: &Limit,
-    identities: &[Identity],
+    identities: &[KeyValue],
     refused: Option<&'static str>,
 ) -> Result<(), Failure> {
     let has = |part: &KeyPart| identities.iter().any(|(given, _)| given == part);
@@ -313,7 +315,7 @@ fn check(
     }
 }
 
-fn check_address(identities: &[Identity]) -> Result<(), Failure> {
+fn check_address(identities: &[KeyValue]) -> Result<(), Failure> {
     let address = identities.iter().find(|(part, _)| *part == KeyPart::Ip);
     match address {
         Some((_, text)) if text.parse::<IpAddr>().is_err() => {
@@ -337,7 +339,7 @@ fn key_as_written(limit: &Limit) -> String {
 fn name(
     policy: &Policy,
     rules: &KeyRules,
-    identities: &[Identity],
+    identities: &[KeyValue],
     tables: &Tables,
 ) -> Option<String> {
     let mut request = Request::new();
@@ -345,7 +347,7 @@ fn name(
     let entries = entries(identities);
     let descriptor = [Descriptor {
         entries: &entries,
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: None,
     }];
     for (part, value) in identities {
@@ -379,7 +381,7 @@ fn name(
 
 /// The entries of the descriptor that `identities` speak of: `k=v,k2=v2` where it is meant whole. Of
 /// several with one name, those that are not told are left empty.
-fn entries(identities: &[Identity]) -> Vec<(&str, &str)> {
+fn entries(identities: &[KeyValue]) -> Vec<(&str, &str)> {
     let mut entries: Vec<(&str, &str)> = Vec::new();
     for (part, value) in identities {
         match part {

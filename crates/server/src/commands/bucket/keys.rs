@@ -1,24 +1,24 @@
 //! Where a bucket is in Redis.
 
-use super::Named;
+use super::NamedBucket;
 use super::pattern::glob;
 use tidegate_policy::config::RedisSettings;
 use tidegate_policy::template::band_name;
-use tidegate_policy::{Band, Limit, Tag};
+use tidegate_policy::{Band, Limit, SlotTag};
 use tidegate_redis::RedisStore;
 
 /// Where the bucket of a band is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BucketAddress {
     pub(crate) key: Vec<u8>,
     /// The field, where the key is a hash that others have their buckets in, too.
     pub(crate) field: Option<Vec<u8>>,
 }
 
 /// Where the bucket of `band` is.
-pub(crate) fn place_of(store: &RedisStore, named: &Named, band: &Band) -> Place {
+pub(crate) fn place_of(store: &RedisStore, named: &NamedBucket, band: &Band) -> BucketAddress {
     let (key, field) = store.place(named.bucket.as_bytes(), &band.quota);
-    Place { key, field }
+    BucketAddress { key, field }
 }
 
 /// Patterns, in the words of `SCAN`, that match every key of a limit, and of no other limit.
@@ -44,8 +44,8 @@ fn packed(redis: &RedisSettings, policy: &str, limit: &Limit) -> String {
     let (prefix, name) = (escape_glob(&redis.prefix), &limit.name);
     match redis.tag {
         // No subject holds a brace.
-        Tag::Subject => format!("{prefix}{{*}}{policy}/{name}"),
-        Tag::Policy => format!("{prefix}{{{policy}}}{name}/*"),
+        SlotTag::Subject => format!("{prefix}{{*}}{policy}/{name}"),
+        SlotTag::Policy => format!("{prefix}{{{policy}}}{name}/*"),
     }
 }
 

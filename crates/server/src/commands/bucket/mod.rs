@@ -15,18 +15,18 @@ mod name;
 mod pattern;
 mod planned;
 
-pub(crate) use keys::{Place, escape_glob, keys_of_all, keys_of_blocks, place_of};
+pub(crate) use keys::{BucketAddress, escape_glob, keys_of_all, keys_of_blocks, place_of};
 pub(crate) use pattern::{glob, is_only_of};
 
 use crate::commands::plans;
 use crate::failure::Failure;
 use clap::Args;
 use identity::{Names, Naming};
-use planned::Planned;
+use planned::PlannedBands;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate::{Store, StoreErrorKind};
-use tidegate_policy::plan::Table;
+use tidegate_policy::plan::PlanTable;
 use tidegate_policy::{Band, Config, Evaluate, KeyPart, Limit, Policy};
 
 /// Which bucket.
@@ -61,7 +61,7 @@ pub struct BucketArgs {
 
 /// A bucket and the limit that it belongs to.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedBucket {
     /// A policy of its name that holds the one limit, without conditions.
     policy: Policy,
     /// `policy/limit/subject`.
@@ -70,12 +70,12 @@ pub(crate) struct Named {
     others: Vec<String>,
     band: Option<String>,
     /// The rate, where it comes from a plan.
-    planned: Option<Planned>,
+    planned: Option<PlannedBands>,
     /// Whether its name has a secret as clients send it, so that a hash finds only its block.
     is_literal: bool,
 }
 
-impl Named {
+impl NamedBucket {
     /// The bucket that `args` mean.
     pub(crate) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
         let read = match (&args.bucket, &args.limit) {
@@ -173,7 +173,7 @@ impl Named {
     /// Returns why there is no rate to show, for a limit whose rate comes from a plan.
     pub(crate) fn without_rate(&self) -> Option<&str> {
         match &self.planned {
-            Some(Planned::None(why)) => Some(why),
+            Some(PlannedBands::None(why)) => Some(why),
             _ => None,
         }
     }
@@ -236,7 +236,7 @@ impl Named {
     /// state is found, but have other numbers.
     pub(crate) fn bands(&self) -> Vec<&Band> {
         let bands = match &self.planned {
-            Some(Planned::Rate { band, .. }) => std::slice::from_ref(band),
+            Some(PlannedBands::Rate { band, .. }) => std::slice::from_ref(band),
             _ => self.limit().map_or(&[][..], Limit::shapes),
         };
         bands.iter().filter(|band| self.is_meant(band)).collect()
@@ -245,7 +245,7 @@ impl Named {
     /// What a refusal closes the limit by, if it does and that is meant.
     pub(crate) fn block(&self) -> Option<&Band> {
         let block = match &self.planned {
-            Some(Planned::Rate { block, .. }) => block.as_ref()?,
+            Some(PlannedBands::Rate { block, .. }) => block.as_ref()?,
             _ => self.limit()?.block.as_ref()?,
         };
         self.is_meant(block).then_some(block)
@@ -282,7 +282,7 @@ impl Named {
 }
 
 /// What the source of plans tells that the one limit of `policy` asks; nothing where it asks none.
-fn tables(config: &Config, policy: &Policy) -> Result<Vec<Option<Arc<Table>>>, Failure> {
+fn tables(config: &Config, policy: &Policy) -> Result<Vec<Option<Arc<PlanTable>>>, Failure> {
     let plan = policy.limits.first().and_then(|limit| limit.plan.as_ref());
     let asked = plan.map(|plan| plan.source);
     plans::load(&config.plans, policy.limits.iter(), |number, _| {

@@ -2,17 +2,17 @@
 
 use super::pattern;
 use crate::failure::Failure;
-use tidegate_policy::{Config, Policy, Tag};
+use tidegate_policy::{Config, Policy, SlotTag};
 
 /// What a name says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct BucketName {
     pub(super) policy: String,
     pub(super) limit: String,
     pub(super) subject: String,
 }
 
-impl Name {
+impl BucketName {
     fn new(policy: &str, limit: &str, subject: &str) -> Self {
         Self {
             policy: policy.to_owned(),
@@ -28,7 +28,7 @@ impl Name {
 }
 
 /// Reads a bucket's name or a key of Redis.
-pub(super) fn read(config: &Config, text: &str) -> Result<Name, Failure> {
+pub(super) fn read(config: &Config, text: &str) -> Result<BucketName, Failure> {
     if let Some(redis) = config.store.target.redis()
         && let Some(rest) = text.strip_prefix(redis.prefix.as_str())
     {
@@ -63,7 +63,7 @@ pub(super) fn read(config: &Config, text: &str) -> Result<Name, Failure> {
     }
     let mut parts = text.splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(policy), Some(limit), Some(subject)) => Ok(Name::new(policy, limit, subject)),
+        (Some(policy), Some(limit), Some(subject)) => Ok(BucketName::new(policy, limit, subject)),
         _ => Err(Failure::input(format!(
             "`{text}` is neither the name of a bucket, such as `api/per-client/ip:192.0.2.1`, \
              nor a key that this configuration makes\n   help: say whose it is, with --limit \
@@ -73,15 +73,15 @@ pub(super) fn read(config: &Config, text: &str) -> Result<Name, Failure> {
 }
 
 /// `{subject}policy/limit` or `{policy}limit/subject`.
-fn packed(rest: &str, tag: Tag) -> Option<Name> {
+fn packed(rest: &str, tag: SlotTag) -> Option<BucketName> {
     let (tagged, rest) = rest.strip_prefix('{')?.split_once('}')?;
     let (first, second) = rest.split_once('/')?;
     Some(match tag {
-        Tag::Subject => Name::new(first, second, tagged),
-        Tag::Policy => Name::new(tagged, first, second),
+        SlotTag::Subject => BucketName::new(first, second, tagged),
+        SlotTag::Policy => BucketName::new(tagged, first, second),
     })
 }
 
-pub(super) fn named(policy: &str, limit: &str, subject: &str) -> Name {
-    Name::new(policy, limit, subject)
+pub(super) fn named(policy: &str, limit: &str, subject: &str) -> BucketName {
+    BucketName::new(policy, limit, subject)
 }

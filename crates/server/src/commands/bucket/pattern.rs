@@ -2,13 +2,13 @@
 
 use super::identity::labels;
 use super::keys::escape_glob;
-use super::name::{Name, named};
+use super::name::{BucketName, named};
 use tidegate::{Algorithm, OnChange};
-use tidegate_policy::template::{KeyOf, Piece, Template, band_name};
+use tidegate_policy::template::{KeyOf, Template, TemplatePiece, band_name};
 use tidegate_policy::{Config, Evaluate, Limit, Policy};
 
 /// The bucket that `key` belongs to, if a template of the configuration makes such keys.
-pub(super) fn find(config: &Config, key: &str) -> Option<Name> {
+pub(super) fn find(config: &Config, key: &str) -> Option<BucketName> {
     config.written().find_map(|policy| {
         let limits = policy.limits.iter();
         limits
@@ -55,12 +55,12 @@ fn base<'k>(limit: &Limit, key: &'k str) -> &'k str {
 fn base_glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> {
     let pieces = limit.template.as_ref()?.pieces().iter();
     let pieces = pieces.map(|piece| match piece {
-        Piece::Text(text) => escape_glob(text),
-        Piece::Policy => policy.to_owned(),
-        Piece::Limit => limit.name.clone(),
-        Piece::Band => band.unwrap_or("*").to_owned(),
-        Piece::Subject => subjects(policy, limit),
-        Piece::Key | Piece::Part { .. } => "*".to_owned(),
+        TemplatePiece::Text(text) => escape_glob(text),
+        TemplatePiece::Policy => policy.to_owned(),
+        TemplatePiece::Limit => limit.name.clone(),
+        TemplatePiece::Band => band.unwrap_or("*").to_owned(),
+        TemplatePiece::Subject => subjects(policy, limit),
+        TemplatePiece::Key | TemplatePiece::Part { .. } => "*".to_owned(),
     });
     Some(pieces.collect())
 }
@@ -87,7 +87,7 @@ pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) 
         };
         let labels = labels(&alone(policy, limit)).unwrap_or_default();
         limit.shapes().iter().any(|band| {
-            let names = Names {
+            let names = KnownLabels {
                 policy,
                 limit: &limit.name,
                 band: band_name(band),
@@ -106,7 +106,7 @@ pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) 
 fn subject(policy: &Policy, limit: &Limit, template: &Template, key: &str) -> Option<String> {
     let labels = labels(&alone(&policy.name, limit))?;
     limit.shapes().iter().find_map(|band| {
-        let names = Names {
+        let names = KnownLabels {
             policy: &policy.name,
             limit: &limit.name,
             band: band_name(band),
@@ -157,7 +157,7 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
 }
 
 /// What stands in a key and is known beforehand.
-struct Names<'a> {
+struct KnownLabels<'a> {
     policy: &'a str,
     limit: &'a str,
     band: &'a str,
@@ -166,7 +166,7 @@ struct Names<'a> {
 }
 
 /// What was found where a template has a placeholder for whose key it is.
-enum Found<'a> {
+enum PlaceholderMatch<'a> {
     Subject(&'a str),
     Key(&'a str),
     Part(&'a str, &'a str),
@@ -174,32 +174,32 @@ enum Found<'a> {
 
 /// Matches `text` with what is left of a template; the shortest reading wins.
 fn walk<'a>(
-    pieces: &'a [Piece],
+    pieces: &'a [TemplatePiece],
     text: &'a str,
-    names: &Names<'_>,
-    found: &mut Vec<Found<'a>>,
+    names: &KnownLabels<'_>,
+    found: &mut Vec<PlaceholderMatch<'a>>,
 ) -> bool {
     let Some((piece, rest)) = pieces.split_first() else {
         return text.is_empty();
     };
     let known = match piece {
-        Piece::Text(known) => known.as_str(),
-        Piece::Policy => names.policy,
-        Piece::Limit => names.limit,
-        Piece::Band => names.band,
-        Piece::Subject | Piece::Key | Piece::Part { .. } => {
+        TemplatePiece::Text(known) => known.as_str(),
+        TemplatePiece::Policy => names.policy,
+        TemplatePiece::Limit => names.limit,
+        TemplatePiece::Band => names.band,
+        TemplatePiece::Subject | TemplatePiece::Key | TemplatePiece::Part { .. } => {
             let ends = text.char_indices().map(|(at, _)| at).skip(1);
             return ends.chain([text.len()]).any(|end| {
                 let Some((value, after)) = text.split_at_checked(end) else {
                     return false;
                 };
-                if *piece == Piece::Subject && !is_subject(value, names.labels) {
+                if *piece == TemplatePiece::Subject && !is_subject(value, names.labels) {
                     return false;
                 }
                 found.push(match piece {
-                    Piece::Subject => Found::Subject(value),
-                    Piece::Part { label, .. } => Found::Part(label, value),
-                    _ => Found::Key(value),
+                    TemplatePiece::Subject => PlaceholderMatch::Subject(value),
+                    TemplatePiece::Part { label, .. } => PlaceholderMatch::Part(label, value),
+                    _ => PlaceholderMatch::Key(value),
                 });
                 let fits = walk(rest, after, names, found);
                 if !fits {
@@ -225,12 +225,12 @@ fn is_subject(text: &str, labels: &[String]) -> bool {
 }
 
 /// The subject, from what was found of it.
-fn assemble(labels: &[String], found: &[Found<'_>]) -> Option<String> {
+fn assemble(labels: &[String], found: &[PlaceholderMatch<'_>]) -> Option<String> {
     for it in found {
         match (it, labels) {
-            (Found::Subject(subject), _) => return Some((*subject).to_owned()),
-            (Found::Key(value), [label]) => return Some(part(label, value)),
-            (Found::Key(values), labels) => {
+            (PlaceholderMatch::Subject(subject), _) => return Some((*subject).to_owned()),
+            (PlaceholderMatch::Key(value), [label]) => return Some(part(label, value)),
+            (PlaceholderMatch::Key(values), labels) => {
                 let values: Vec<&str> = values.split(':').collect();
                 if values.len() != labels.len() {
                     // An address may hold the sign that separates values.
@@ -240,12 +240,12 @@ fn assemble(labels: &[String], found: &[Found<'_>]) -> Option<String> {
                 let parts: Vec<_> = parts.map(|(label, value)| part(label, value)).collect();
                 return Some(parts.join(","));
             }
-            (Found::Part(..), _) => {}
+            (PlaceholderMatch::Part(..), _) => {}
         }
     }
     let value = |label: &String| {
         found.iter().find_map(|it| match it {
-            Found::Part(of, value) if of == label => Some(part(label, value)),
+            PlaceholderMatch::Part(of, value) if of == label => Some(part(label, value)),
             _ => None,
         })
     };

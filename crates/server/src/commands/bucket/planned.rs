@@ -1,7 +1,7 @@
 //! What a plan has for whom a bucket is.
 
 use super::identity::{as_written, hash};
-use tidegate_policy::plan::{Found, Given, Of, Plan, Table, Unknown};
+use tidegate_policy::plan::{PlanShare, PlanTable, PlannedRate, RateOwner, SubjectEntry, Unknown};
 use tidegate_policy::{Band, KeyPart, Limit};
 
 /// The rate of a bucket whose limit takes it from a plan.
@@ -10,7 +10,7 @@ use tidegate_policy::{Band, KeyPart, Limit};
     clippy::large_enum_variant,
     reason = "a command or a call of the admin API has one"
 )]
-pub(super) enum Planned {
+pub(super) enum PlannedBands {
     Rate {
         band: Band,
         /// The block after a refusal, if there is one.
@@ -29,29 +29,29 @@ pub(super) fn planned(
     limit: &Limit,
     known: Option<&str>,
     subject: &str,
-    table: Result<&Table, &str>,
-) -> Option<Planned> {
+    table: Result<&PlanTable, &str>,
+) -> Option<PlannedBands> {
     let plan = limit.plan.as_ref()?;
     Some(match table {
-        Err(why) => Planned::None(format!("unknown: the plans could not be loaded: {why}")),
+        Err(why) => PlannedBands::None(format!("unknown: the plans could not be loaded: {why}")),
         Ok(table) => match find(plan, (limit, known, subject), table) {
             Ok(Some(found)) => given(limit, found.given, table),
             Ok(None) => match plan.unknown {
-                Unknown::Band => Planned::Own,
-                Unknown::Unlimited => {
-                    Planned::None("none: the plan does not know this subject: unlimited".to_owned())
-                }
-                Unknown::Refuse => Planned::None(
+                Unknown::Band => PlannedBands::Own,
+                Unknown::Unlimited => PlannedBands::None(
+                    "none: the plan does not know this subject: unlimited".to_owned(),
+                ),
+                Unknown::Refuse => PlannedBands::None(
                     "none: the plan does not know this subject: requests are refused".to_owned(),
                 ),
-                Unknown::Skip => Planned::None(
+                Unknown::Skip => PlannedBands::None(
                     "none: the plan does not know this subject: the limit does not apply"
                         .to_owned(),
                 ),
             },
             Err(Hidden) => {
                 let part = as_written(&plan.subject);
-                Planned::None(format!(
+                PlannedBands::None(format!(
                     "unknown: the plan looks it up by `{part}`, which the bucket's name does not \
                      show. Name the bucket with --limit and --key {part}=…"
                 ))
@@ -60,24 +60,26 @@ pub(super) fn planned(
     })
 }
 
-fn given(limit: &Limit, given: Given, table: &Table) -> Planned {
+fn given(limit: &Limit, given: PlanShare, table: &PlanTable) -> PlannedBands {
     let rate = match given {
-        Given::Unlimited => return Planned::None("none: this subject is unlimited".to_owned()),
-        Given::Nothing => {
-            let why = "none: the plan has no rate for this subject: requests are refused";
-            return Planned::None(why.to_owned());
+        PlanShare::Unlimited => {
+            return PlannedBands::None("none: this subject is unlimited".to_owned());
         }
-        Given::Rate(number) => usize::try_from(number).ok(),
+        PlanShare::Nothing => {
+            let why = "none: the plan has no rate for this subject: requests are refused";
+            return PlannedBands::None(why.to_owned());
+        }
+        PlanShare::Rate(number) => usize::try_from(number).ok(),
     };
     let Some(rate) = rate.and_then(|number| table.rates().get(number)) else {
-        return Planned::None("unknown: the plan has no such rate".to_owned());
+        return PlannedBands::None("unknown: the plan has no such rate".to_owned());
     };
     let planned = limit
         .planned_band(*rate)
         .and_then(|band| Ok((band, limit.planned_block(*rate)?)));
     match planned {
-        Ok((band, block)) => Planned::Rate { band, block },
-        Err(why) => Planned::None(format!(
+        Ok((band, block)) => PlannedBands::Rate { band, block },
+        Err(why) => PlannedBands::None(format!(
             "none: this limit cannot count the plan's rate: {why}"
         )),
     }
@@ -87,26 +89,26 @@ fn given(limit: &Limit, given: Given, table: &Table) -> Planned {
 struct Hidden;
 
 fn find<'t>(
-    plan: &Plan,
+    plan: &PlannedRate,
     (limit, known, subject): (&Limit, Option<&str>, &str),
-    table: &'t Table,
-) -> Result<Option<Found<'t>>, Hidden> {
+    table: &'t PlanTable,
+) -> Result<Option<SubjectEntry<'t>>, Hidden> {
     let own = part(limit, &plan.subject, subject);
     match (known.map(str::to_owned).or(own), plan.of) {
         (Some(whose), of) => {
             let found = match of {
-                Of::Subject => table.get(&whose),
-                Of::Group => table.group_of(&whose),
+                RateOwner::Subject => table.get(&whose),
+                RateOwner::Group => table.group_of(&whose),
             };
             // A subject that may be the hash of a secret is not one that the plan does not know.
             let is_hidden = found.is_none() && plan.hides_subject() && hash(&whose).is_some();
             if is_hidden { Err(Hidden) } else { Ok(found) }
         }
-        (None, Of::Group) => {
+        (None, RateOwner::Group) => {
             let group = part(limit, &KeyPart::Group, subject).ok_or(Hidden)?;
             Ok(table.group(&group))
         }
-        (None, Of::Subject) => Err(Hidden),
+        (None, RateOwner::Subject) => Err(Hidden),
     }
 }
 

@@ -38,7 +38,7 @@ fn args(words: &[&str]) -> BucketArgs {
 }
 
 fn found_in(store: &str, words: &[&str]) -> String {
-    match Named::find(&mut config(store), &args(words)) {
+    match NamedBucket::find(&mut config(store), &args(words)) {
         Ok(named) => named.bucket,
         Err(failure) => format!("error: {failure}"),
     }
@@ -131,7 +131,7 @@ policies:
       - { name: per-client, key: ip, rate: 10/s }
 ";
     let mut config = Config::parse(text, "x", &NoEnvironment).unwrap();
-    match Named::find(&mut config, &args(words)) {
+    match NamedBucket::find(&mut config, &args(words)) {
         Ok(named) => [vec![named.bucket], named.others].concat(),
         Err(failure) => vec![format!("error: {failure}")],
     }
@@ -310,7 +310,7 @@ policies:
       - { name: window, key: user, rate: 10/d, algorithm: fixed-window, on_change: reset }
 ";
     let read = || Config::parse(text, "x", &NoEnvironment).unwrap();
-    let found = |key: &str| match Named::find(&mut read(), &args(&[key])) {
+    let found = |key: &str| match NamedBucket::find(&mut read(), &args(&[key])) {
         Ok(named) => named.bucket,
         Err(failure) => format!("error: {failure}"),
     };
@@ -345,13 +345,14 @@ const OPEN_BY_POLICY: &str = "layout: open, template: 'x:{policy}:{limit}:{key}'
 
 #[test]
 fn what_routes_join_has_the_buckets_of_its_origins() {
-    let found = |store: &str, words: &[&str]| match Named::find(&mut joined(store), &args(words)) {
-        Ok(named) => {
-            assert_eq!(named.policy(), "web");
-            named.bucket
-        }
-        Err(failure) => format!("error: {failure}"),
-    };
+    let found =
+        |store: &str, words: &[&str]| match NamedBucket::find(&mut joined(store), &args(words)) {
+            Ok(named) => {
+                assert_eq!(named.policy(), "web");
+                named.bucket
+            }
+            Err(failure) => format!("error: {failure}"),
+        };
     let bucket = "web/per-user/user:ann";
     for store in ["layout: packed", OPEN_BY_POLICY] {
         for words in [
@@ -396,7 +397,7 @@ fn a_hash_was_said_to_find_a_bucket_whose_name_has_the_secret_itself() {
     let not_found = |store: &str, limit: &str| {
         let hash = "0123456789abcdef0123456789abcdef";
         let words = ["--limit", limit, "--key", hash];
-        let named = Named::find(&mut config(store), &args(&words)).unwrap();
+        let named = NamedBucket::find(&mut config(store), &args(&words)).unwrap();
         named.not_found().to_string()
     };
     let literal = "layout: open, key_names: literal";
@@ -411,7 +412,7 @@ fn with_literal_names_a_hash_finds_what_is_stored_under_it() {
     let digits = "0123456789abcdef0123456789abcdef";
     let mut config = config("layout: open, key_names: literal");
     let words = ["--limit", "per-key", "--key", digits];
-    let named = Named::find(&mut config, &args(&words)).unwrap();
+    let named = NamedBucket::find(&mut config, &args(&words)).unwrap();
     assert_eq!(named.bucket, format!("api/per-key/api-key:{digits}"));
     assert_eq!(named.others, [format!("api/per-key/api-key:#{digits}")]);
 }
@@ -421,6 +422,6 @@ fn a_key_with_a_literal_value_is_read_back() {
     let template = "template: 'fluxgate:{policy}:{limit}:{key}:{band}'";
     let store = format!("layout: open, key_names: literal, {template}");
     let key = "fluxgate:api:per-key:a:b=c+d/e,f%7B:default";
-    let named = Named::find(&mut config(&store), &args(&[key])).unwrap();
+    let named = NamedBucket::find(&mut config(&store), &args(&[key])).unwrap();
     assert_eq!(named.bucket, "api/per-key/api-key:a%3Ab%3Dc%2Bd%2Fe%2Cf%7B");
 }

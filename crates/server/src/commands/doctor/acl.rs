@@ -1,17 +1,17 @@
 //! The commands that are needed, and the line that grants them and nothing else.
 
-use super::info::Version;
-use super::shelves::Shelves;
+use super::info::ServerVersion;
+use super::shelves::StoredDocuments;
 use crate::commands::bucket::{escape_glob, glob};
 
-use tidegate_policy::config::{Layout, RedisMode, RedisSettings};
-use tidegate_policy::guard::{Effect, Origin};
+use tidegate_policy::config::{LayoutWord, RedisMode, RedisSettings};
+use tidegate_policy::guard::{GuardEffect, ListOrigin};
 use tidegate_policy::{Config, KeyPart};
 use tidegate_redis::beside;
 
 /// Who needs a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum CommandNeed {
     /// Decisions: without it every one of them fails.
     Decisions,
     /// Sources of policy and plans: without it nobody reads them, and `serve` may not start.
@@ -24,30 +24,34 @@ pub(super) enum Whose {
 
 /// A command, in the words of `ACL SETUSER`, and a call of it that changes nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Need {
+pub(super) struct AclCommand {
     pub(super) name: &'static str,
-    pub(super) whose: Whose,
+    pub(super) whose: CommandNeed,
     /// `KEY` stands for a key that nobody has. Empty where trying it would change something.
     pub(super) probe: &'static [&'static str],
 }
 
-pub(super) const fn need(name: &'static str, whose: Whose, probe: &'static [&'static str]) -> Need {
-    Need { name, whose, probe }
+pub(super) const fn need(
+    name: &'static str,
+    whose: CommandNeed,
+    probe: &'static [&'static str],
+) -> AclCommand {
+    AclCommand { name, whose, probe }
 }
 
-use Whose::{Comfort, Decisions, Operator, Sources};
+use CommandNeed::{Comfort, Decisions, Operator, Sources};
 
-const INSTANCES: Whose =
+const INSTANCES: CommandNeed =
     Comfort("hearing of the other instances, and counting them for `local_share: auto`");
-const LISTS: Whose = Comfort("reading the lists of guards");
-const MEMBERSHIP: Whose = Comfort("changing the lists of guards through the admin API");
-const ADDRESSES: Whose = Comfort("counting addresses");
-const BANS: Whose = Comfort("banning addresses");
-const ENDS: Whose = Comfort("letting addresses in again whose ban has ended");
-const NAMED: Whose = Comfort("a name in CLIENT LIST");
+const LISTS: CommandNeed = Comfort("reading the lists of guards");
+const MEMBERSHIP: CommandNeed = Comfort("changing the lists of guards through the admin API");
+const ADDRESSES: CommandNeed = Comfort("counting addresses");
+const BANS: CommandNeed = Comfort("banning addresses");
+const ENDS: CommandNeed = Comfort("letting addresses in again whose ban has ended");
+const NAMED: CommandNeed = Comfort("a name in CLIENT LIST");
 
 /// Whatever the layout and the topology.
-const ALWAYS: [Need; 11] = [
+const ALWAYS: [AclCommand; 11] = [
     need(
         "evalsha",
         Decisions,
@@ -82,7 +86,7 @@ const ALWAYS: [Need; 11] = [
 ];
 
 /// So that instances hear of each other.
-const LISTED_INSTANCES: [Need; 5] = [
+const LISTED_INSTANCES: [AclCommand; 5] = [
     need("zadd", INSTANCES, &["ZADD", "KEY", "XX", "1", "x"]),
     need("zcard", INSTANCES, &["ZCARD", "KEY"]),
     need(
@@ -95,20 +99,20 @@ const LISTED_INSTANCES: [Need; 5] = [
 ];
 
 /// With guards whose lists are sets in the store's Redis.
-const LISTED: [Need; 2] = [
+const LISTED: [AclCommand; 2] = [
     need("scard", LISTS, &["SCARD", "KEY"]),
     need("sscan", LISTS, &["SSCAN", "KEY", "0"]),
 ];
 
 /// With those, where somebody administers.
-const MEMBERS: [Need; 2] = [
+const MEMBERS: [AclCommand; 2] = [
     // It cannot be tried without adding somebody.
     need("sadd", MEMBERSHIP, &[]),
     need("srem", MEMBERSHIP, &["SREM", "KEY", "x"]),
 ];
 
 /// With guards that keep out the addresses in such a set: some may be there only for a time.
-const ENDING: [Need; 7] = [
+const ENDING: [AclCommand; 7] = [
     need("type", ENDS, &["TYPE", "KEY"]),
     need("exists", ENDS, &["EXISTS", "KEY"]),
     need("zscan", ENDS, &["ZSCAN", "KEY", "0"]),
@@ -119,7 +123,7 @@ const ENDING: [Need; 7] = [
 ];
 
 /// With `addresses`.
-const CENSUS: [Need; 12] = [
+const CENSUS: [AclCommand; 12] = [
     need("type", ADDRESSES, &["TYPE", "KEY"]),
     need("exists", ADDRESSES, &["EXISTS", "KEY"]),
     need("hlen", ADDRESSES, &["HLEN", "KEY"]),
@@ -137,19 +141,19 @@ const CENSUS: [Need; 12] = [
 ];
 
 /// With `addresses.ban`.
-const BANNING: [Need; 2] = [
+const BANNING: [AclCommand; 2] = [
     // It cannot be tried without adding somebody.
     need("sadd", BANS, &[]),
     need("zadd", BANS, &["ZADD", "KEY", "XX", "1", "x"]),
 ];
 
-const IN_A_CLUSTER: [Need; 2] = [
+const IN_A_CLUSTER: [AclCommand; 2] = [
     need("cluster|slots", Decisions, &["CLUSTER", "SLOTS"]),
     need("asking", Decisions, &["ASKING"]),
 ];
 
 /// What the scripts of the open layout call beside that.
-const OPEN: [Need; 14] = [
+const OPEN: [AclCommand; 14] = [
     need("hmget", Decisions, &["HMGET", "KEY", "x"]),
     need("hget", Decisions, &["HGET", "KEY", "x"]),
     // An odd number of words is refused after the permission was looked at.
@@ -171,7 +175,7 @@ const OPEN: [Need; 14] = [
     need("pexpireat", Decisions, &["PEXPIREAT", "KEY", "1"]),
 ];
 
-const OPERATOR: [Need; 5] = [
+const OPERATOR: [AclCommand; 5] = [
     need("pttl", Operator, &["PTTL", "KEY"]),
     need("exists", Operator, &["EXISTS", "KEY"]),
     need("scan", Operator, &["SCAN", "0", "COUNT", "1"]),
@@ -183,14 +187,14 @@ const OPERATOR: [Need; 5] = [
 pub(super) fn needs(
     config: &Config,
     redis: &RedisSettings,
-    version: Option<&Version>,
-) -> Vec<Need> {
+    version: Option<&ServerVersion>,
+) -> Vec<AclCommand> {
     let mut needs = ALWAYS.to_vec();
-    if redis.layout == Layout::Open {
+    if redis.layout == LayoutWord::Open {
         needs.extend(OPEN);
     }
     needs.extend(LISTED_INSTANCES);
-    needs.extend(Shelves::of(config, redis).needs);
+    needs.extend(StoredDocuments::of(config, redis).needs);
     if sets(config).next().is_some() {
         needs.extend(LISTED);
         if redis.mode == RedisMode::Cluster {
@@ -215,7 +219,7 @@ pub(super) fn needs(
         // It cannot be tried without leaving the database.
         needs.push(need("select", Decisions, &[]));
     }
-    if version.is_some_and(Version::has_setinfo) {
+    if version.is_some_and(ServerVersion::has_setinfo) {
         needs.push(need("client|setinfo", NAMED, &[]));
     }
     needs.extend(OPERATOR);
@@ -226,7 +230,7 @@ pub(super) fn needs(
         Comfort(_) => 2,
         Operator => 3,
     });
-    let mut once: Vec<Need> = Vec::new();
+    let mut once: Vec<AclCommand> = Vec::new();
     for need in needs {
         if !once.iter().any(|other| other.name == need.name) {
             once.push(need);
@@ -237,7 +241,7 @@ pub(super) fn needs(
 
 /// Lines that grant what is needed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct AclLines {
     /// For `serve`.
     pub(super) limiter: String,
     /// For `inspect`, `reset` and `doctor` as well.
@@ -245,12 +249,16 @@ pub(super) struct Lines {
 }
 
 /// The lines for this configuration.
-pub(super) fn lines(config: &Config, redis: &RedisSettings, version: Option<&Version>) -> Lines {
+pub(super) fn lines(
+    config: &Config,
+    redis: &RedisSettings,
+    version: Option<&ServerVersion>,
+) -> AclLines {
     let needs = needs(config, redis, version);
     let mut places = patterns(config, redis);
-    places.extend(Shelves::of(config, redis).channels());
+    places.extend(StoredDocuments::of(config, redis).channels());
     let user = redis.user.as_deref().unwrap_or("tidegate");
-    let line = |user: &str, is_granted: &dyn Fn(Whose) -> bool| {
+    let line = |user: &str, is_granted: &dyn Fn(CommandNeed) -> bool| {
         let granted = needs.iter().filter(|need| is_granted(need.whose));
         let commands: Vec<String> = granted.map(|need| format!("+{}", need.name)).collect();
         format!(
@@ -259,7 +267,7 @@ pub(super) fn lines(config: &Config, redis: &RedisSettings, version: Option<&Ver
             commands.join(" ")
         )
     };
-    Lines {
+    AclLines {
         limiter: line(user, &|whose| whose != Operator),
         operator: line(&format!("{user}-operator"), &|_| true),
     }
@@ -271,7 +279,7 @@ fn sets(config: &Config) -> impl Iterator<Item = &str> {
         .guards
         .iter()
         .filter_map(|guard| match &guard.origin {
-            Origin::Redis { set, at: None } => Some(set.as_str()),
+            ListOrigin::Redis { set, at: None } => Some(set.as_str()),
             _ => None,
         })
 }
@@ -282,7 +290,9 @@ fn bans(config: &Config) -> impl Iterator<Item = &str> {
         .guards
         .iter()
         .filter_map(|guard| match (&guard.origin, guard.effect) {
-            (Origin::Redis { set, at: None }, Effect::Refuse) if guard.subject == KeyPart::Ip => {
+            (ListOrigin::Redis { set, at: None }, GuardEffect::Refuse)
+                if guard.subject == KeyPart::Ip =>
+            {
                 Some(set.as_str())
             }
             _ => None,
@@ -324,7 +334,7 @@ fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
     patterns.extend(sets(config).map(|set| format!("~{}", escape_glob(set))));
     patterns.extend(bans(config).map(|set| named(set, ":until")));
     patterns.extend(counts(config));
-    patterns.extend(Shelves::of(config, redis).patterns());
+    patterns.extend(StoredDocuments::of(config, redis).patterns());
     patterns.sort();
     patterns.dedup();
     patterns
@@ -343,7 +353,7 @@ mod tests {
         Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
     }
 
-    fn lines_of(store: &str, version: &str) -> Lines {
+    fn lines_of(store: &str, version: &str) -> AclLines {
         let config = config(store);
         let version = Info::new(version).version();
         lines(

@@ -1,7 +1,7 @@
 //! Clocks: how far they are apart, as well as can be told from afar.
 
 use super::finding::Finding;
-use super::node::Node;
+use super::node::NodeExam;
 use std::time::Duration;
 
 /// Beyond this, clocks of servers that take over from each other make waits wrong.
@@ -50,7 +50,7 @@ impl Offset {
 }
 
 /// What is thought of the clocks.
-pub(super) fn judge(nodes: &[Node]) -> Vec<Finding> {
+pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
     let offsets = nodes
         .iter()
         .filter_map(|node| Some((node, node.offset?)))
@@ -116,7 +116,7 @@ fn millis(us: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
     fn offset(us: i64, give_or_take_us: i64) -> Offset {
         Offset {
@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn only_what_is_surely_off_is_warned_about() {
-        assert_eq!(ours(offset(900_000, 10)).mark, Mark::Ok);
-        assert_eq!(ours(offset(-1_000_500, 600)).mark, Mark::Ok);
+        assert_eq!(ours(offset(900_000, 10)).mark, FindingLevel::Ok);
+        assert_eq!(ours(offset(-1_000_500, 600)).mark, FindingLevel::Ok);
         let behind = ours(offset(-7_200_000_000, 600));
-        assert_eq!(behind.mark, Mark::Warn);
+        assert_eq!(behind.mark, FindingLevel::Warn);
         assert!(
             behind.text.starts_with("7200000.000 ms behind ours"),
             "{}",
@@ -161,9 +161,9 @@ mod tests {
         let of = |all: &[Offset]| between(all.iter().copied());
         assert_eq!(of(&[offset(9_000_000, 1)]), None);
         let close = of(&[offset(9_000_000, 1), offset(9_050_000, 1)]).unwrap();
-        assert_eq!(close.mark, Mark::Ok);
+        assert_eq!(close.mark, FindingLevel::Ok);
         let apart = of(&[offset(-80_000, 1), offset(0, 1), offset(80_000, 1)]).unwrap();
-        assert_eq!(apart.mark, Mark::Warn);
+        assert_eq!(apart.mark, FindingLevel::Warn);
         assert!(apart.text.contains("160.000 ms apart"), "{}", apart.text);
     }
 }

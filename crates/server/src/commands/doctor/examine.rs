@@ -5,8 +5,8 @@ use super::finding::Finding;
 use super::info::Info;
 use super::judge_sentinel::{self, Sentinel};
 use super::latency::{self, CALLS, Latencies};
-use super::node::{Node, SETTINGS};
-use super::shelves::Shelves;
+use super::node::{NodeExam, SETTINGS};
+use super::shelves::StoredDocuments;
 use super::{
     Report, acl, clock, judge_cluster, judge_memory, judge_persistence, judge_replication,
     permissions,
@@ -92,7 +92,7 @@ async fn masters(connection: &Connection, config: &Config, redis: &RedisSettings
     for node in &nodes {
         findings.extend(permissions::judge(connection, &node.address, &needs, &key).await);
     }
-    let shelves = Shelves::of(config, redis);
+    let shelves = StoredDocuments::of(config, redis);
     findings.extend(permissions::judge_keys(connection, &shelves.keys).await);
     Report {
         store: String::new(),
@@ -139,7 +139,7 @@ async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
     }
 }
 
-fn version(node: &Node) -> Finding {
+fn version(node: &NodeExam) -> Finding {
     let version = node.info.as_ref().and_then(Info::version);
     let finding = match version {
         None => Finding::unseen("version", "could not see the version"),
@@ -154,13 +154,13 @@ fn version(node: &Node) -> Finding {
 }
 
 /// Asks a master everything.
-async fn look(connection: &Connection, node: &NodeInfo) -> Node {
+async fn look(connection: &Connection, node: &NodeInfo) -> NodeExam {
     let address = &node.address;
-    let asker = Asker {
+    let asker = NodeExaminer {
         connection,
         address,
     };
-    Node {
+    NodeExam {
         address: address.clone(),
         slots: node.slots.iter().map(ExactSizeIterator::len).sum(),
         info: asker.info().await,
@@ -172,12 +172,12 @@ async fn look(connection: &Connection, node: &NodeInfo) -> Node {
 }
 
 /// Asks one master.
-struct Asker<'a> {
+struct NodeExaminer<'a> {
     connection: &'a Connection,
     address: &'a Address,
 }
 
-impl Asker<'_> {
+impl NodeExaminer<'_> {
     async fn ask(&self, command: &Cmd) -> Option<Value> {
         let route = Route::Node(self.address);
         self.connection.command(route, command).await.ok()

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How it stands with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Mark {
+pub(super) enum FindingLevel {
     /// As it should be.
     Ok,
     /// A promise holds less far than it could.
@@ -16,7 +16,7 @@ pub(super) enum Mark {
     Unseen,
 }
 
-impl Mark {
+impl FindingLevel {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -33,7 +33,7 @@ pub(super) struct Finding {
     pub(super) check: &'static str,
     /// The node that it is about, where it is about one.
     pub(super) node: Option<String>,
-    pub(super) mark: Mark,
+    pub(super) mark: FindingLevel,
     /// What was seen.
     pub(super) text: String,
     /// What to do about it.
@@ -41,7 +41,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn new(check: &'static str, mark: Mark, text: impl Into<String>) -> Self {
+    fn new(check: &'static str, mark: FindingLevel, text: impl Into<String>) -> Self {
         Self {
             check,
             node: None,
@@ -52,19 +52,19 @@ impl Finding {
     }
 
     pub(super) fn ok(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Mark::Ok, text)
+        Self::new(check, FindingLevel::Ok, text)
     }
 
     pub(super) fn warn(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Mark::Warn, text)
+        Self::new(check, FindingLevel::Warn, text)
     }
 
     pub(super) fn fail(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Mark::Fail, text)
+        Self::new(check, FindingLevel::Fail, text)
     }
 
     pub(super) fn unseen(check: &'static str, text: impl Into<String>) -> Self {
-        Self::new(check, Mark::Unseen, text)
+        Self::new(check, FindingLevel::Unseen, text)
     }
 
     pub(super) fn at(mut self, node: &impl ToString) -> Self {

@@ -1,7 +1,7 @@
 //! A Cluster as a whole.
 
 use super::finding::Finding;
-use super::node::Node;
+use super::node::NodeExam;
 
 /// How many slots a Cluster has.
 const SLOTS: usize = 16_384;
@@ -9,7 +9,7 @@ const SLOTS: usize = 16_384;
 const NODE_TIMEOUT_MAX: u64 = 5_000;
 
 /// What is thought of a Cluster.
-pub(super) fn judge(nodes: &[Node]) -> Vec<Finding> {
+pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
     let served: usize = nodes.iter().map(|node| node.slots).sum();
     let mut findings = vec![if served == SLOTS {
         Finding::ok(
@@ -30,7 +30,7 @@ pub(super) fn judge(nodes: &[Node]) -> Vec<Finding> {
     findings
 }
 
-fn timeout(node: &Node) -> Finding {
+fn timeout(node: &NodeExam) -> Finding {
     let help = "set `cluster-node-timeout` to 5000 or less: for so long a lost master goes \
                 unnoticed, and one that is cut off goes on granting";
     match node.number("cluster-node-timeout") {
@@ -42,7 +42,7 @@ fn timeout(node: &Node) -> Finding {
     }
 }
 
-fn coverage(node: &Node) -> Finding {
+fn coverage(node: &NodeExam) -> Finding {
     match node.setting("cluster-require-full-coverage") {
         None => Finding::unseen("coverage", "could not see cluster-require-full-coverage"),
         Some("no") => Finding::ok("coverage", "a lost shard leaves the others at work"),
@@ -57,23 +57,23 @@ fn coverage(node: &Node) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
-    fn node(slots: usize, timeout: &'static str, coverage: &'static str) -> Node {
+    fn node(slots: usize, timeout: &'static str, coverage: &'static str) -> NodeExam {
         let settings = [
             ("cluster-node-timeout", timeout),
             ("cluster-require-full-coverage", coverage),
         ];
-        Node {
+        NodeExam {
             slots,
-            ..Node::saying("", &settings)
+            ..NodeExam::saying("", &settings)
         }
     }
 
     #[test]
     fn a_cluster_is_whole_quick_and_independent() {
-        use Mark::{Fail, Ok, Warn};
-        let marks = |nodes: &[Node]| -> Vec<Mark> {
+        use FindingLevel::{Fail, Ok, Warn};
+        let marks = |nodes: &[NodeExam]| -> Vec<FindingLevel> {
             judge(nodes)
                 .into_iter()
                 .map(|finding| finding.mark)

@@ -1,10 +1,10 @@
 //! Memory: what Redis does when it is full.
 
 use super::finding::Finding;
-use super::node::Node;
+use super::node::NodeExam;
 
 /// What is thought of a node's memory.
-pub(super) fn judge(node: &Node) -> Vec<Finding> {
+pub(super) fn judge(node: &NodeExam) -> Vec<Finding> {
     let policy = node
         .told("maxmemory_policy")
         .or(node.setting("maxmemory-policy"));
@@ -57,7 +57,7 @@ fn eviction(policy: &str, max: u64) -> Finding {
     }
 }
 
-fn used(node: &Node, max: u64) -> String {
+fn used(node: &NodeExam, max: u64) -> String {
     const MIB: u64 = 1 << 20;
     let total = format!("maxmemory is {} MiB", max / MIB);
     match node.told_number("used_memory") {
@@ -69,16 +69,16 @@ fn used(node: &Node, max: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
-    fn marks(info: &str) -> Vec<Mark> {
-        let judged = judge(&Node::saying(info, &[]));
+    fn marks(info: &str) -> Vec<FindingLevel> {
+        let judged = judge(&NodeExam::saying(info, &[]));
         judged.into_iter().map(|finding| finding.mark).collect()
     }
 
     #[test]
     fn eviction_that_drops_live_buckets_fails() {
-        use Mark::{Fail, Ok, Unseen, Warn};
+        use FindingLevel::{Fail, Ok, Unseen, Warn};
         for (policy, max, mark) in [
             ("noeviction", 1, Ok),
             ("volatile-ttl", 1, Ok),

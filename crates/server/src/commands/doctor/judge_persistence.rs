@@ -1,13 +1,13 @@
 //! Persistence: what a restart forgets.
 
 use super::finding::Finding;
-use super::node::Node;
+use super::node::NodeExam;
 
 const HELP: &str = "set `appendonly yes` with `appendfsync everysec`, if a restart may not give \
                     everybody a full bucket";
 
 /// What is thought of a node's persistence.
-pub(super) fn judge(node: &Node) -> Finding {
+pub(super) fn judge(node: &NodeExam) -> Finding {
     let Some(aof) = node.told("aof_enabled") else {
         return Finding::unseen(
             "persistence",
@@ -56,7 +56,7 @@ pub(super) fn judge(node: &Node) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
     #[test]
     fn what_a_restart_forgets_is_told() {
@@ -64,38 +64,38 @@ mod tests {
             (
                 "aof_enabled:1",
                 vec![("appendfsync", "always")],
-                Mark::Ok,
+                FindingLevel::Ok,
                 "nothing",
             ),
             (
                 "aof_enabled:1",
                 vec![("appendfsync", "everysec")],
-                Mark::Ok,
+                FindingLevel::Ok,
                 "a second",
             ),
             (
                 "aof_enabled:1",
                 vec![("appendfsync", "no")],
-                Mark::Warn,
+                FindingLevel::Warn,
                 "half a minute",
             ),
-            ("aof_enabled:1", vec![], Mark::Ok, "could not see"),
+            ("aof_enabled:1", vec![], FindingLevel::Ok, "could not see"),
             (
                 "aof_enabled:0",
                 vec![("save", "")],
-                Mark::Warn,
+                FindingLevel::Warn,
                 "every bucket",
             ),
             (
                 "aof_enabled:0",
                 vec![("save", "3600 1")],
-                Mark::Warn,
+                FindingLevel::Warn,
                 "3600 1",
             ),
-            ("aof_enabled:0", vec![], Mark::Warn, "if any"),
-            ("", vec![], Mark::Unseen, "could not see"),
+            ("aof_enabled:0", vec![], FindingLevel::Warn, "if any"),
+            ("", vec![], FindingLevel::Unseen, "could not see"),
         ] {
-            let judged = judge(&Node::saying(info, &settings));
+            let judged = judge(&NodeExam::saying(info, &settings));
             assert_eq!(judged.mark, mark, "{info} {settings:?}");
             assert!(judged.text.contains(word), "{}", judged.text);
         }

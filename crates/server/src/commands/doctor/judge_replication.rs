@@ -1,14 +1,14 @@
 //! Replication: what a failover can cost.
 
 use super::finding::Finding;
-use super::node::Node;
+use super::node::NodeExam;
 use tidegate_redis::Mode;
 
 /// The longest that a master may go on without hearing of its replicas, in seconds.
 const LAG_MAX: u64 = 10;
 
 /// What is thought of a node's replication.
-pub(super) fn judge(node: &Node, mode: &Mode) -> Vec<Finding> {
+pub(super) fn judge(node: &NodeExam, mode: &Mode) -> Vec<Finding> {
     let replicas = node.told_number("connected_slaves");
     if *mode == Mode::Standalone {
         // Nobody would promote a replica.
@@ -32,7 +32,7 @@ pub(super) fn judge(node: &Node, mode: &Mode) -> Vec<Finding> {
 }
 
 /// What a master does that nobody hears of.
-fn cut_off(node: &Node) -> Finding {
+fn cut_off(node: &NodeExam) -> Finding {
     let help = "set `min-replicas-to-write 1` and `min-replicas-max-lag 10`: a master that is cut \
                 off then stops granting what its successor grants again";
     match (
@@ -63,16 +63,16 @@ fn cut_off(node: &Node) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
-    fn marks(mode: &Mode, info: &str, settings: &[(&'static str, &str)]) -> Vec<Mark> {
-        let judged = judge(&Node::saying(info, settings), mode);
+    fn marks(mode: &Mode, info: &str, settings: &[(&'static str, &str)]) -> Vec<FindingLevel> {
+        let judged = judge(&NodeExam::saying(info, settings), mode);
         judged.into_iter().map(|finding| finding.mark).collect()
     }
 
     #[test]
     fn what_a_failover_can_cost_is_told() {
-        use Mark::{Ok, Unseen, Warn};
+        use FindingLevel::{Ok, Unseen, Warn};
         let alone = Mode::Standalone;
         assert_eq!(marks(&alone, "connected_slaves:0", &[]), [Ok]);
         let set = |write, lag| {

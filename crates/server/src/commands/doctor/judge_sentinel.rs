@@ -75,9 +75,9 @@ fn quorum_of(quorum: u64, sentinels: u64) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
-    fn marks(fields: &[(&str, &str)]) -> Vec<Mark> {
+    fn marks(fields: &[(&str, &str)]) -> Vec<FindingLevel> {
         let fields = fields.iter();
         let fields = fields.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let sentinel = Sentinel {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn sentinels_have_to_be_enough_and_quick() {
-        use Mark::{Fail, Ok, Unseen, Warn};
+        use FindingLevel::{Fail, Ok, Unseen, Warn};
         let of = |quorum, others, after| {
             marks(&[
                 ("quorum", quorum),

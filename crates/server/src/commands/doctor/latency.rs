@@ -1,7 +1,7 @@
 //! How long answers take.
 
 use super::finding::Finding;
-use super::node::Node;
+use super::node::NodeExam;
 use std::time::Duration;
 
 /// How many calls are timed.
@@ -53,7 +53,7 @@ impl std::fmt::Display for Latencies {
 }
 
 /// What is thought of the latency, given the deadline of decisions.
-pub(super) fn judge(nodes: &[Node], timeout: Duration) -> Vec<Finding> {
+pub(super) fn judge(nodes: &[NodeExam], timeout: Duration) -> Vec<Finding> {
     let mut findings = Vec::new();
     for node in nodes {
         let series = [("PING", node.ping), ("EVALSHA", node.script)];
@@ -85,7 +85,7 @@ fn of(what: &str, latencies: Latencies, timeout: Duration) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
     fn hundred() -> Latencies {
         Latencies::of((1..=100).rev().map(Duration::from_millis).collect()).unwrap()
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn the_deadline_decides() {
         let judged = |ms| of("PING", hundred(), Duration::from_millis(ms)).mark;
-        assert_eq!(judged(95), Mark::Fail);
-        assert_eq!(judged(96), Mark::Warn);
-        assert_eq!(judged(198), Mark::Warn);
-        assert_eq!(judged(199), Mark::Ok);
+        assert_eq!(judged(95), FindingLevel::Fail);
+        assert_eq!(judged(96), FindingLevel::Warn);
+        assert_eq!(judged(198), FindingLevel::Warn);
+        assert_eq!(judged(199), FindingLevel::Ok);
     }
 }

@@ -27,12 +27,12 @@ mod shelves;
 mod show;
 
 use super::{print, redis_store};
-use crate::config_source::Source;
-use crate::environment::ProcessEnvironment;
+use crate::config_source::ConfigInput;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use crate::telemetry::redis::info;
 use clap::Args;
-use finding::{Finding, Mark};
+use finding::{Finding, FindingLevel};
 use std::path::PathBuf;
 use tidegate_policy::Config;
 
@@ -68,16 +68,16 @@ struct Report {
     store: String,
     findings: Vec<Finding>,
     /// Lines that grant what is needed.
-    acl: Option<acl::Lines>,
+    acl: Option<acl::AclLines>,
 }
 
 /// Examines the store that the configuration names.
 pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
-    let source = Source {
+    let source = ConfigInput {
         file: Some(&args.config),
         envoy: None,
     };
-    let (config, unread) = source.load_anyway(&ProcessEnvironment::new())?;
+    let (config, unread) = source.load_anyway(&FlagEnvironment::new())?;
     let mut report = report(&config)?;
     report.findings.extend(unread.as_ref().map(unread_sources));
     let text = if args.json {
@@ -115,7 +115,7 @@ fn unread_sources(why: &Failure) -> Finding {
 
 fn verdict(report: &Report, is_strict: bool) -> Result<(), Failure> {
     let count = |mark| report.findings.iter().filter(|it| it.mark == mark).count();
-    let (failed, warned) = (count(Mark::Fail), count(Mark::Warn));
+    let (failed, warned) = (count(FindingLevel::Fail), count(FindingLevel::Warn));
     if failed > 0 {
         return Err(Failure::runtime(format!("{failed} of the checks failed")));
     }

@@ -20,7 +20,7 @@ pub(super) const SETTINGS: [&str; 8] = [
 
 /// What a master said.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct NodeExam {
     pub(super) address: Address,
     /// How many slots of a Cluster it serves.
     pub(super) slots: usize,
@@ -33,7 +33,7 @@ pub(super) struct Node {
     pub(super) script: Option<Latencies>,
 }
 
-impl Node {
+impl NodeExam {
     /// A setting, if it could be read.
     pub(super) fn setting(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
@@ -54,7 +54,7 @@ impl Node {
 }
 
 #[cfg(test)]
-impl Node {
+impl NodeExam {
     /// A node that said this, for tests.
     pub(super) fn saying(info: &str, settings: &[(&'static str, &str)]) -> Self {
         Self {

@@ -1,15 +1,15 @@
 //! Tries every command that is needed, in a way that changes nothing.
 
-use super::acl::{Need, Whose};
+use super::acl::{AclCommand, CommandNeed};
 use super::finding::Finding;
 use tidegate_redis::protocol::{self, Cmd};
 use tidegate_redis::{Address, Connection, Route};
 
 /// A command that the user may not run.
 #[derive(Debug, PartialEq, Eq)]
-struct Denied {
+struct MissingPermission {
     name: &'static str,
-    whose: Whose,
+    whose: CommandNeed,
     /// Whether the command is allowed, and the key is not.
     is_key: bool,
 }
@@ -18,7 +18,7 @@ struct Denied {
 pub(super) async fn judge(
     connection: &Connection,
     address: &Address,
-    needs: &[Need],
+    needs: &[AclCommand],
     key: &str,
 ) -> Vec<Finding> {
     let mut denied = Vec::new();
@@ -32,7 +32,7 @@ pub(super) async fn judge(
         let text = error.to_string();
         let is_unknown = text.contains("unknown command") || text.contains("unknown subcommand");
         if error.code() == Some("NOPERM") || is_unknown {
-            denied.push(Denied {
+            denied.push(MissingPermission {
                 name: need.name,
                 whose: need.whose,
                 is_key: text.contains("access"),
@@ -65,7 +65,7 @@ pub(super) async fn judge_keys(connection: &Connection, keys: &[String]) -> Opti
     Some(Finding::fail("permissions", text).help(HELP))
 }
 
-fn command(need: &Need, key: &str) -> Option<Cmd> {
+fn command(need: &AclCommand, key: &str) -> Option<Cmd> {
     let (name, words) = need.probe.split_first()?;
     let mut command = protocol::cmd(name);
     for word in words {
@@ -74,23 +74,23 @@ fn command(need: &Need, key: &str) -> Option<Cmd> {
     Some(command)
 }
 
-fn of(denied: &[Denied]) -> Vec<Finding> {
-    let names = |is_meant: &dyn Fn(&Denied) -> bool| {
+fn of(denied: &[MissingPermission]) -> Vec<Finding> {
+    let names = |is_meant: &dyn Fn(&MissingPermission) -> bool| {
         let names = denied.iter().filter(|it| is_meant(it)).map(|it| it.name);
         names.collect::<Vec<_>>().join(", ")
     };
     let mut findings = Vec::new();
-    let keys = names(&|it| it.is_key && it.whose == Whose::Decisions);
+    let keys = names(&|it| it.is_key && it.whose == CommandNeed::Decisions);
     if !keys.is_empty() {
         let text = format!("the user may not touch our keys ({keys})");
         findings.push(Finding::fail("permissions", text).help(HELP));
     }
-    let commands = names(&|it| !it.is_key && it.whose == Whose::Decisions);
+    let commands = names(&|it| !it.is_key && it.whose == CommandNeed::Decisions);
     if !commands.is_empty() {
         let text = format!("the user may not run {commands}: no decision can be made");
         findings.push(Finding::fail("permissions", text).help(HELP));
     }
-    let sources = names(&|it| !it.is_key && it.whose == Whose::Sources);
+    let sources = names(&|it| !it.is_key && it.whose == CommandNeed::Sources);
     if !sources.is_empty() {
         let text = format!("the user may not run {sources}: sources and plans cannot be read");
         findings.push(Finding::fail("permissions", text).help(HELP));
@@ -100,12 +100,12 @@ fn of(denied: &[Denied]) -> Vec<Finding> {
         findings.push(Finding::ok("permissions", text));
     }
     for it in denied {
-        if let Whose::Comfort(what) = it.whose {
+        if let CommandNeed::Comfort(what) = it.whose {
             let text = format!("the user may not run {}, which is for {what}", it.name);
             findings.push(Finding::warn("permissions", text).help(HELP));
         }
     }
-    let operator = names(&|it| it.whose == Whose::Operator);
+    let operator = names(&|it| it.whose == CommandNeed::Operator);
     if !operator.is_empty() {
         let text = format!("the user may not run {operator}, as inspect, reset and doctor would");
         findings.push(Finding::unseen("permissions", text));
@@ -118,10 +118,10 @@ const HELP: &str = "the line below grants what is needed, and nothing else";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::Mark;
+    use crate::commands::doctor::finding::FindingLevel;
 
-    fn denied(name: &'static str, whose: Whose, is_key: bool) -> Denied {
-        Denied {
+    fn denied(name: &'static str, whose: CommandNeed, is_key: bool) -> MissingPermission {
+        MissingPermission {
             name,
             whose,
             is_key,
@@ -130,26 +130,29 @@ mod tests {
 
     #[test]
     fn only_what_decisions_and_sources_need_fails() {
-        let judged = |denied: &[Denied]| -> Vec<Mark> {
+        let judged = |denied: &[MissingPermission]| -> Vec<FindingLevel> {
             of(denied).into_iter().map(|finding| finding.mark).collect()
         };
-        assert_eq!(judged(&[]), [Mark::Ok]);
+        assert_eq!(judged(&[]), [FindingLevel::Ok]);
         assert_eq!(
-            judged(&[denied("set", Whose::Decisions, false)]),
-            [Mark::Fail]
+            judged(&[denied("set", CommandNeed::Decisions, false)]),
+            [FindingLevel::Fail]
         );
         assert_eq!(
-            judged(&[denied("set", Whose::Decisions, true)]),
-            [Mark::Fail]
+            judged(&[denied("set", CommandNeed::Decisions, true)]),
+            [FindingLevel::Fail]
         );
         assert_eq!(
-            judged(&[denied("hgetall", Whose::Sources, false)]),
-            [Mark::Fail]
+            judged(&[denied("hgetall", CommandNeed::Sources, false)]),
+            [FindingLevel::Fail]
         );
         let rest = [
-            denied("zadd", Whose::Comfort("counting"), false),
-            denied("scan", Whose::Operator, false),
+            denied("zadd", CommandNeed::Comfort("counting"), false),
+            denied("scan", CommandNeed::Operator, false),
         ];
-        assert_eq!(judged(&rest), [Mark::Ok, Mark::Warn, Mark::Unseen]);
+        assert_eq!(
+            judged(&rest),
+            [FindingLevel::Ok, FindingLevel::Warn, FindingLevel::Unseen]
+        );
     }
 }

@@ -1,20 +1,21 @@
 //! What lies in the store's Redis beside buckets, and what it takes: sources of policy, plans, and the
 //! stream of the audit.
 
-use super::acl::Whose::{Comfort, Sources};
-use super::acl::{Need, Whose, need};
+use super::acl::CommandNeed::{Comfort, Sources};
+use super::acl::{AclCommand, CommandNeed, need};
 use crate::commands::bucket::escape_glob;
 use tidegate_policy::Config;
 use tidegate_policy::config::{RedisMode, RedisSettings, StoreSettings};
-use tidegate_policy::source::{PolicyOrigin, RuleSets, Shelf, ShelfPlace};
+use tidegate_policy::source::{DocumentStoreSettings, PolicyOrigin, RuleSets, ShelfPlace};
 
-const CHANGES: Whose = Comfort("changing policies and plans through the admin API");
-const HEARING: Whose = Comfort("hearing at once that a source has changed");
-const AUDIT: Whose = Comfort("the stream of the audit");
-const BUCKETS: Whose = Comfort("looking into buckets through the admin API, and resetting them");
+const CHANGES: CommandNeed = Comfort("changing policies and plans through the admin API");
+const HEARING: CommandNeed = Comfort("hearing at once that a source has changed");
+const AUDIT: CommandNeed = Comfort("the stream of the audit");
+const BUCKETS: CommandNeed =
+    Comfort("looking into buckets through the admin API, and resetting them");
 
 /// To read a hash of documents: of policy, or of plans.
-const READ: [Need; 4] = [
+const READ: [AclCommand; 4] = [
     need("hget", Sources, &["HGET", "KEY", "x"]),
     need("hlen", Sources, &["HLEN", "KEY"]),
     need("hgetall", Sources, &["HGETALL", "KEY"]),
@@ -22,7 +23,7 @@ const READ: [Need; 4] = [
 ];
 
 /// To change one: what its script calls, and how it is called.
-const WRITE: [Need; 6] = [
+const WRITE: [AclCommand; 6] = [
     need("eval", CHANGES, &["EVAL", "return 1", "0"]),
     need("time", CHANGES, &["TIME"]),
     // No number is refused after the permission was looked at, as is an odd number of words.
@@ -34,14 +35,14 @@ const WRITE: [Need; 6] = [
 ];
 
 /// To read rule sets: a set of ids, and a hash for each.
-const RULE_SETS: [Need; 3] = [
+const RULE_SETS: [AclCommand; 3] = [
     need("scard", Sources, &["SCARD", "KEY"]),
     need("sscan", Sources, &["SSCAN", "KEY", "0"]),
     need("hgetall", Sources, &["HGETALL", "KEY"]),
 ];
 
 /// To look into buckets, and to reset all of a limit.
-const OPERATED: [Need; 3] = [
+const OPERATED: [AclCommand; 3] = [
     need("pttl", BUCKETS, &["PTTL", "KEY"]),
     need("exists", BUCKETS, &["EXISTS", "KEY"]),
     need("scan", BUCKETS, &["SCAN", "0", "COUNT", "1"]),
@@ -49,16 +50,16 @@ const OPERATED: [Need; 3] = [
 
 /// What lies there beside buckets.
 #[derive(Debug, Default)]
-pub(super) struct Shelves {
+pub(super) struct StoredDocuments {
     /// The keys of which the name is known.
     pub(super) keys: Vec<String>,
     /// What keys begin with that are known when they are read.
     beginnings: Vec<String>,
     channels: Vec<String>,
-    pub(super) needs: Vec<Need>,
+    pub(super) needs: Vec<AclCommand>,
 }
 
-impl Shelves {
+impl StoredDocuments {
     /// What this configuration keeps in `redis`, its store, as the store's own user.
     pub(super) fn of(config: &Config, redis: &RedisSettings) -> Self {
         let mut shelves = Self::default();
@@ -96,7 +97,7 @@ impl Shelves {
     /// Adds a shelf, if it is here.
     fn add(
         &mut self,
-        place: &Shelf,
+        place: &DocumentStoreSettings,
         is_administered: bool,
         is_here: &dyn Fn(&StoreSettings) -> bool,
     ) {

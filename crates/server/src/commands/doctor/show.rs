@@ -1,14 +1,14 @@
 //! The report, for people and for programs.
 
 use super::Report;
-use super::finding::Mark;
-use crate::simulate::table::Table;
+use super::finding::FindingLevel;
+use crate::simulate::table::TextTable;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// A table, with what to do below each line that needs it.
 pub(super) fn text(report: &Report) -> String {
-    let mut table = Table::new(["", "check", "node", "what was seen"], 4);
+    let mut table = TextTable::new(["", "check", "node", "what was seen"], 4);
     for finding in &report.findings {
         table.row([
             finding.mark.as_str().to_owned(),
@@ -51,22 +51,22 @@ pub(super) fn json(report: &Report) -> Value {
     })
 }
 
-fn count(report: &Report, mark: Mark) -> usize {
+fn count(report: &Report, mark: FindingLevel) -> usize {
     report.findings.iter().filter(|it| it.mark == mark).count()
 }
 
-fn result(report: &Report) -> Mark {
-    let worst = [Mark::Fail, Mark::Warn].into_iter();
+fn result(report: &Report) -> FindingLevel {
+    let worst = [FindingLevel::Fail, FindingLevel::Warn].into_iter();
     let mut worst = worst.filter(|mark| count(report, *mark) > 0);
-    worst.next().unwrap_or(Mark::Ok)
+    worst.next().unwrap_or(FindingLevel::Ok)
 }
 
 fn summary(report: &Report) -> String {
     format!(
         "{} ok, {} to look at, {} failed, {} could not be seen",
-        count(report, Mark::Ok),
-        count(report, Mark::Warn),
-        count(report, Mark::Fail),
-        count(report, Mark::Unseen)
+        count(report, FindingLevel::Ok),
+        count(report, FindingLevel::Warn),
+        count(report, FindingLevel::Fail),
+        count(report, FindingLevel::Unseen)
     )
 }

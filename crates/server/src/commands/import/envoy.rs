@@ -2,13 +2,13 @@
 
 use super::show;
 use crate::config_file;
-use crate::config_source::Source;
+use crate::config_source::ConfigInput;
 use crate::failure::Failure;
 use crate::peer::{self, Peer};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
-use tidegate_policy::Charge;
+use tidegate_policy::ChargeTime;
 use tidegate_policy::import::{EnvoyOptions, envoy};
 
 /// What to translate.
@@ -18,8 +18,8 @@ pub struct ImportEnvoyArgs {
     #[arg(value_name = "DIR")]
     pub path: PathBuf,
     /// How limits that one call meets are decided
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Evaluate::All)]
-    pub evaluate: Evaluate,
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = ImportedEvaluate::All)]
+    pub evaluate: ImportedEvaluate,
     /// When a call that does not fit is charged
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Charging::EvenIfRefused)]
     pub charge: Charging,
@@ -46,7 +46,7 @@ pub struct EnvoyArgs {
     pub envoy_config: Option<PathBuf>,
     /// How limits of --envoy-config that one call meets are decided; `all` unless told
     #[arg(long, value_name = "HOW", value_enum, requires = "envoy_config")]
-    pub evaluate: Option<Evaluate>,
+    pub evaluate: Option<ImportedEvaluate>,
     /// When a call that does not fit is charged by limits of --envoy-config. Default:
     /// even-if-refused
     #[arg(long, value_name = "WHEN", value_enum, requires = "envoy_config")]
@@ -58,7 +58,7 @@ pub struct EnvoyArgs {
 
 /// How limits that one call meets are decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Evaluate {
+pub enum ImportedEvaluate {
     /// Together: a call that one of them refuses takes nothing from the others
     All,
     /// Each for itself, as envoyproxy/ratelimit does
@@ -67,9 +67,9 @@ pub enum Evaluate {
 
 impl EnvoyArgs {
     /// Where a configuration comes from that may have a `file` of its own.
-    pub fn source<'a>(&'a self, file: Option<&'a Path>) -> Source<'a> {
+    pub fn source<'a>(&'a self, file: Option<&'a Path>) -> ConfigInput<'a> {
         let options = self.options(&Peer::default());
-        Source {
+        ConfigInput {
             file,
             envoy: self.envoy_config.as_deref().map(|path| (path, options)),
         }
@@ -83,7 +83,7 @@ impl EnvoyArgs {
             Charging::EvenIfRefused
         };
         let how = (
-            self.evaluate.unwrap_or(Evaluate::All),
+            self.evaluate.unwrap_or(ImportedEvaluate::All),
             self.charge.unwrap_or(charge),
         );
         EnvoyOptions {
@@ -102,7 +102,7 @@ pub enum Charging {
     IfFits,
 }
 
-impl From<Charging> for Charge {
+impl From<Charging> for ChargeTime {
     fn from(charging: Charging) -> Self {
         match charging {
             Charging::EvenIfRefused => Self::EvenIfRefused,
@@ -111,10 +111,10 @@ impl From<Charging> for Charge {
     }
 }
 
-fn options((evaluate, charge): (Evaluate, Charging), merge_domains: bool) -> EnvoyOptions {
+fn options((evaluate, charge): (ImportedEvaluate, Charging), merge_domains: bool) -> EnvoyOptions {
     EnvoyOptions {
         merge_domains,
-        each: evaluate == Evaluate::Each,
+        each: evaluate == ImportedEvaluate::Each,
         charge: charge.into(),
         quota: false,
     }

@@ -8,7 +8,7 @@ mod limitador;
 mod traefik_plugin;
 
 pub use collector::ImportCollectorArgs;
-pub use envoy::{Charging, EnvoyArgs, Evaluate, ImportEnvoyArgs};
+pub use envoy::{Charging, EnvoyArgs, ImportEnvoyArgs, ImportedEvaluate};
 pub use fluxgate::ImportFluxgateArgs;
 pub use gateway::ImportGatewayArgs;
 pub use limitador::ImportLimitadorArgs;
@@ -39,12 +39,12 @@ Examples:
 pub struct ImportArgs {
     /// Which limiter's
     #[command(subcommand)]
-    pub limiter: Limiter,
+    pub limiter: ImportedSystem,
 }
 
 /// A limiter whose configuration is understood.
 #[derive(Debug, Subcommand)]
-pub enum Limiter {
+pub enum ImportedSystem {
     /// The files of envoyproxy/ratelimit
     Envoy(ImportEnvoyArgs),
     /// The file of limitador
@@ -61,7 +61,7 @@ pub enum Limiter {
 
 /// Returns what the command does, with the names of all limiters.
 pub fn about() -> String {
-    let limiters = Limiter::augment_subcommands(Command::new("import"));
+    let limiters = ImportedSystem::augment_subcommands(Command::new("import"));
     let names: Vec<&str> = limiters.get_subcommands().map(Command::get_name).collect();
     format!(
         "Translate the configuration of another limiter: {}",
@@ -72,12 +72,12 @@ pub fn about() -> String {
 /// Prints the translation, or fails with everything that cannot be translated.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     match &args.limiter {
-        Limiter::Envoy(args) => envoy::run(args),
-        Limiter::Limitador(args) => limitador::run(args),
-        Limiter::TraefikPlugin(args) => traefik_plugin::run(args),
-        Limiter::Fluxgate(args) => fluxgate::run(args),
-        Limiter::Gateway(args) => gateway::run(args),
-        Limiter::Collector(args) => collector::run(args),
+        ImportedSystem::Envoy(args) => envoy::run(args),
+        ImportedSystem::Limitador(args) => limitador::run(args),
+        ImportedSystem::TraefikPlugin(args) => traefik_plugin::run(args),
+        ImportedSystem::Fluxgate(args) => fluxgate::run(args),
+        ImportedSystem::Gateway(args) => gateway::run(args),
+        ImportedSystem::Collector(args) => collector::run(args),
     }
 }
 

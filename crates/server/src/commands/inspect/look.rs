@@ -1,6 +1,6 @@
 //! What is in a bucket, as data.
 
-use crate::commands::bucket::{Named, Place, place_of};
+use crate::commands::bucket::{BucketAddress, NamedBucket, place_of};
 use crate::failure::Failure;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tidegate_redis::{Connection, Mode, RedisStore, Route, Ttl};
 
 /// What was seen.
 #[derive(Debug, Serialize)]
-pub(crate) struct Sight {
+pub(crate) struct BucketReport {
     pub(crate) bucket: String,
     pub(crate) policy: String,
     pub(crate) limit: String,
@@ -69,8 +69,11 @@ pub(crate) struct KeySight {
 }
 
 /// Looks at every band that is meant, in a store that is no Redis.
-pub(crate) async fn look_in_process(store: &impl Store, named: &Named) -> Result<Sight, Failure> {
-    let nowhere = Place {
+pub(crate) async fn look_in_process(
+    store: &impl Store,
+    named: &NamedBucket,
+) -> Result<BucketReport, Failure> {
+    let nowhere = BucketAddress {
         key: Vec::new(),
         field: None,
     };
@@ -85,11 +88,11 @@ pub(crate) async fn look_in_process(store: &impl Store, named: &Named) -> Result
         let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
         block = Some(band_sight(band, seen.map_err(Failure::runtime)?, &nowhere));
     }
-    Ok(Sight::of(named, block, (bands, Vec::new())))
+    Ok(BucketReport::of(named, block, (bands, Vec::new())))
 }
 
 /// Looks at every band that is meant.
-pub(crate) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Failure> {
+pub(crate) async fn look(store: &RedisStore, named: &NamedBucket) -> Result<BucketReport, Failure> {
     let mut bands = Vec::new();
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for band in named.bands() {
@@ -115,12 +118,12 @@ pub(crate) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Fai
     for key in &keys {
         key_sights.push(key_sight(store.connection(), key).await?);
     }
-    Ok(Sight::of(named, block, (bands, key_sights)))
+    Ok(BucketReport::of(named, block, (bands, key_sights)))
 }
 
-impl Sight {
+impl BucketReport {
     fn of(
-        named: &Named,
+        named: &NamedBucket,
         block: Option<BandSight>,
         (mut bands, keys): (Vec<BandSight>, Vec<KeySight>),
     ) -> Self {
@@ -162,7 +165,7 @@ fn failure(error: &StoreError, key: &[u8]) -> Failure {
     ))
 }
 
-fn band_sight(band: &Band, seen: Option<Inspection>, place: &Place) -> BandSight {
+fn band_sight(band: &Band, seen: Option<Inspection>, place: &BucketAddress) -> BandSight {
     let quota = &band.quota;
     let state = seen.as_ref().map(|seen| state(&seen.bucket));
     let at = seen.as_ref().map(|seen| seen.at);

@@ -3,10 +3,10 @@
 pub(crate) mod look;
 mod show;
 
-use super::bucket::{BucketArgs, Named};
+use super::bucket::{BucketArgs, NamedBucket};
 use super::{print, redis_store};
 use crate::config_file;
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 
@@ -33,11 +33,11 @@ pub struct InspectArgs {
 
 /// Looks into a bucket.
 pub fn run(args: &InspectArgs) -> Result<(), Failure> {
-    let mut config = config_file::load(&args.bucket.config, &ProcessEnvironment::new())?;
+    let mut config = config_file::load(&args.bucket.config, &FlagEnvironment::new())?;
     redis_store::redis(&config)?;
     // Before the limit is taken out of it.
     let settings = redis_store::settings(&config)?;
-    let mut named = Named::find(&mut config, &args.bucket)?;
+    let mut named = NamedBucket::find(&mut config, &args.bucket)?;
     let sight = redis_store::wait_for(async {
         let store = redis_store::connect(settings, "tidegate-inspect").await?;
         let sight = async {

@@ -1,11 +1,11 @@
 //! What is in a bucket, for people.
 
-use super::look::{BandSight, KeySight, Sight};
-use crate::simulate::table::Table;
+use super::look::{BandSight, BucketReport, KeySight};
+use crate::simulate::table::TextTable;
 use std::fmt::Write;
 
 /// A table of the bands, and what is known of the keys below it.
-pub(super) fn text(sight: &Sight) -> String {
+pub(super) fn text(sight: &BucketReport) -> String {
     let mut text = format!("bucket {}\n", sight.bucket);
     if let Some(left) = sight.blocked_for_ms {
         let _ = writeln!(text, "blocked for {}", seconds(left));
@@ -22,7 +22,7 @@ pub(super) fn text(sight: &Sight) -> String {
         "retry after",
         "as new in",
     ];
-    let mut table = Table::new(head, 2);
+    let mut table = TextTable::new(head, 2);
     for band in &sight.bands {
         table.row(row(band));
     }

@@ -1,7 +1,7 @@
 //! Forgets every bucket of a limit: in batches, over every master.
 
 use super::ResetArgs;
-use super::audit::{self, Reset};
+use super::audit::{self, ResetRecord};
 use super::confirm::confirm;
 use crate::commands::bucket::{is_only_of, keys_of_all, keys_of_blocks, policy_name};
 use crate::commands::redis_store;
@@ -34,7 +34,7 @@ pub(super) fn run(
     if !args.yes && !args.dry_run {
         confirm(&what)?;
     }
-    let mut walk = Walk::new(config, &policy, limit, args.dry_run);
+    let mut walk = ResetWalk::new(config, &policy, limit, args.dry_run);
     walk.is_shown = true;
     let settings = redis_store::settings(config)?;
     let walked = redis_store::wait_for(async {
@@ -44,7 +44,7 @@ pub(super) fn run(
         walked
     });
     if !args.dry_run && (walked.is_ok() || walk.forgotten > 0) {
-        let reset = Reset {
+        let reset = ResetRecord {
             store: redis.to_string(),
             policy: &policy,
             limit: &limit.name,
@@ -87,7 +87,7 @@ pub(crate) fn find<'a>(
 
 /// A walk over the keys of a limit.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct ResetWalk<'a> {
     config: &'a Config,
     policy: &'a str,
     limit: &'a Limit,
@@ -101,7 +101,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) left: u64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ResetWalk<'a> {
     pub(crate) fn new(config: &'a Config, policy: &'a str, limit: &'a Limit, is_dry: bool) -> Self {
         Self {
             config,

@@ -6,7 +6,7 @@ use tracing::info;
 
 /// What was forgotten.
 #[derive(Debug)]
-pub(super) struct Reset<'a> {
+pub(super) struct ResetRecord<'a> {
     pub(super) store: String,
     pub(super) policy: &'a str,
     pub(super) limit: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct Reset<'a> {
 }
 
 /// Writes it down.
-pub(super) fn log(reset: &Reset<'_>, environment: &dyn Environment) {
+pub(super) fn log(reset: &ResetRecord<'_>, environment: &dyn Environment) {
     info!(
         who = who(environment),
         store = reset.store,

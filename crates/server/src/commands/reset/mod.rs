@@ -8,7 +8,7 @@ pub(crate) mod one;
 use super::bucket::BucketArgs;
 use super::print;
 use crate::config_file;
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 
@@ -44,7 +44,7 @@ pub struct ResetArgs {
 
 /// Forgets a bucket, or every bucket of a limit.
 pub fn run(args: &ResetArgs) -> Result<(), Failure> {
-    let environment = ProcessEnvironment::new();
+    let environment = FlagEnvironment::new();
     let config = config_file::load(&args.bucket.config, &environment)?;
     let said = if args.all {
         all::run(args, &config, &environment)?

@@ -1,8 +1,8 @@
 //! Forgets one bucket.
 
 use super::ResetArgs;
-use super::audit::{self, Reset};
-use crate::commands::bucket::{Named, Place, place_of};
+use super::audit::{self, ResetRecord};
+use crate::commands::bucket::{BucketAddress, NamedBucket, place_of};
 use crate::commands::redis_store;
 use crate::failure::Failure;
 use tidegate::Store;
@@ -19,7 +19,7 @@ pub(super) fn run(
     let store = redis_store::redis(&config)?.to_string();
     // Before the limit is taken out of it.
     let settings = redis_store::settings(&config)?;
-    let mut named = Named::find(&mut config, &args.bucket)?;
+    let mut named = NamedBucket::find(&mut config, &args.bucket)?;
     let forgotten = redis_store::wait_for(async {
         let store = redis_store::connect(settings, "tidegate-reset").await?;
         let forgotten = async {
@@ -38,7 +38,7 @@ pub(super) fn run(
         };
     }
     audit::log(
-        &Reset {
+        &ResetRecord {
             store,
             policy: named.policy(),
             limit: named.limit().map_or("", |limit| &limit.name),
@@ -57,7 +57,7 @@ pub(super) fn run(
 /// Forgets every band that is meant in a store that is no Redis; tells how many there were.
 pub(crate) async fn forget_in_process(
     store: &impl Store,
-    named: &Named,
+    named: &NamedBucket,
     is_dry: bool,
 ) -> Result<u64, Failure> {
     let mut forgotten = 0;
@@ -79,11 +79,11 @@ pub(crate) async fn forget_in_process(
 /// Forgets every band that is meant; tells how many keys, or bands within keys, there were.
 pub(crate) async fn forget(
     store: &RedisStore,
-    named: &Named,
+    named: &NamedBucket,
     is_dry: bool,
 ) -> Result<u64, Failure> {
     let mut forgotten = 0;
-    let mut done: Vec<Place> = Vec::new();
+    let mut done: Vec<BucketAddress> = Vec::new();
     for band in named.bands().into_iter().chain(named.block()) {
         let place = place_of(store, named, band);
         if done.contains(&place) && is_whole(named, &place) {
@@ -108,16 +108,16 @@ pub(crate) async fn forget(
 }
 
 /// Whether all that a key holds is meant.
-fn is_whole(named: &Named, place: &Place) -> bool {
+fn is_whole(named: &NamedBucket, place: &BucketAddress) -> bool {
     place.field.is_none() && !named.is_partial()
 }
 
-async fn exists(store: &RedisStore, place: &Place) -> Result<bool, Failure> {
+async fn exists(store: &RedisStore, place: &BucketAddress) -> Result<bool, Failure> {
     let exists = store.connection().exists(&place.key).await;
     exists.map_err(Failure::runtime)
 }
 
-async fn inspect(store: &RedisStore, named: &Named, band: &Band) -> Result<bool, Failure> {
+async fn inspect(store: &RedisStore, named: &NamedBucket, band: &Band) -> Result<bool, Failure> {
     let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
     Ok(seen.map_err(Failure::runtime)?.is_some())
 }

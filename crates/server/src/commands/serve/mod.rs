@@ -9,10 +9,10 @@ pub(super) use report::configuration as report_start;
 use crate::bounds::Bounds;
 use crate::commands::import::EnvoyArgs;
 use crate::failure::Failure;
-use crate::live::{self, Begun, Composer, Ground};
+use crate::live::{self, Composer, ConfigFiles, InitialConfig};
 use crate::open_files;
 use crate::peer::Peer;
-use crate::server::{self, End, Listeners};
+use crate::server::{self, Listeners, ServeEnd};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
 use clap::Args;
@@ -112,7 +112,7 @@ impl ServeArgs {
     }
 
     /// Where the configuration is, the flags that go before it, and the settings of `peer` after it.
-    fn ground(&self, peer: &Peer) -> Ground {
+    fn ground(&self, peer: &Peer) -> ConfigFiles {
         let flags = [
             ("TIDEGATE_LISTEN_HTTP", &self.http),
             ("TIDEGATE_LISTEN_GRPC", &self.grpc),
@@ -131,7 +131,7 @@ impl ServeArgs {
             replaces_text: self.config.is_none(),
             ..setting.clone()
         });
-        Ground {
+        ConfigFiles {
             file: self.config.clone(),
             envoy: folder.map(|folder| (folder, options)),
             flags: flags.chain(shadow).collect(),
@@ -159,18 +159,18 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
         let http = listeners.http.as_ref().filter(|_| greets)?;
         Some(greeting::text(http.tcp()?, listeners.admin.tcp()?))
     };
-    let stop = Stop::of(args.notice, args.drain);
+    let stop = StopTimes::of(args.notice, args.drain);
     start_in(runtime, Some(begun), config, stop, greeting)
 }
 
 /// How to stop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stop {
+pub(super) struct StopTimes {
     notice: Duration,
     drain: Duration,
 }
 
-impl Stop {
+impl StopTimes {
     /// With so many seconds of notice, and so many in which requests may finish.
     pub(super) fn of(notice: u32, drain: u32) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl Stop {
 /// for the person who tries it out.
 pub(super) fn start(
     config: Config,
-    stop: Stop,
+    stop: StopTimes,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
     start_in(runtime()?, None, config, stop, greeting)
@@ -200,9 +200,9 @@ fn runtime() -> Result<Runtime, Failure> {
 /// The same for a `config` that was begun with, and may change.
 fn start_in(
     runtime: Runtime,
-    begun: Option<Begun>,
+    begun: Option<InitialConfig>,
     config: Config,
-    stop: Stop,
+    stop: StopTimes,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
     let usual = Bounds {
@@ -220,7 +220,7 @@ fn start_in(
 }
 
 async fn serve(
-    begun: Option<Begun>,
+    begun: Option<InitialConfig>,
     config: Config,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
     bounds: Bounds,
@@ -260,8 +260,8 @@ async fn serve(
     };
     tokio::select! {
         end = served => match end {
-            End::Drained => Ok(()),
-            End::Cut(count) => Err(Failure::runtime(format!(
+            ServeEnd::Drained => Ok(()),
+            ServeEnd::Cut(count) => Err(Failure::runtime(format!(
                 "{count} connections or changes had not finished after {:?}, and were cut",
                 bounds.drain_time
             ))),

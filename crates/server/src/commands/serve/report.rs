@@ -1,7 +1,7 @@
 //! What the log says when the server starts: what it serves, where, and on whose word.
 
 use crate::bounds::Bounds;
-use crate::environment::ProcessEnvironment;
+use crate::environment::FlagEnvironment;
 use crate::server::{BoundDoor, Listeners};
 use tidegate_policy::Config;
 use tidegate_policy::config::{Listen, Listener};
@@ -11,7 +11,7 @@ use tracing::{info, warn};
 pub(in crate::commands) fn configuration(
     config: &Config,
     name: &str,
-    environment: &ProcessEnvironment,
+    environment: &FlagEnvironment,
 ) {
     started(config, name);
     variables(&environment.taken());

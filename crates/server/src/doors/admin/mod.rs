@@ -5,12 +5,12 @@ mod rlconfig;
 
 use self::api::Api;
 use super::Door;
-use super::respond::{self, Answer, Format, Whole};
-use crate::decider::{Decider, Standing};
-use crate::server::phase::{Phase, Watch};
-use crate::server::session::Visit;
+use super::respond::{self, DoorResponse, MetricsFormat, WholeBody};
+use crate::decider::{Decider, DeciderHealth};
+use crate::server::phase::{Phase, PhaseWatch};
+use crate::server::session::RequestContext;
 use crate::tasks;
-use crate::telemetry::health::{Document, Status};
+use crate::telemetry::health::{ServiceStatus, StatusDocument};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 /// Health, metrics, and the admin API.
 #[derive(Debug)]
 pub(crate) struct AdminDoor<S = AnyStore> {
-    phase: Watch,
+    phase: PhaseWatch,
     decider: Decider<S>,
     /// One page at a time: each looks through the whole store.
     pages: Semaphore,
@@ -29,7 +29,7 @@ pub(crate) struct AdminDoor<S = AnyStore> {
 }
 
 impl<S: Store> AdminDoor<S> {
-    pub(crate) fn new(phase: Watch, decider: Decider<S>, api: Option<Arc<Api>>) -> Self {
+    pub(crate) fn new(phase: PhaseWatch, decider: Decider<S>, api: Option<Arc<Api>>) -> Self {
         Self {
             phase,
             decider,
@@ -40,25 +40,25 @@ impl<S: Store> AdminDoor<S> {
 
     /// A store that is away is no reason to stay away from this server, as long as any limit lets
     /// it go on.
-    async fn ready(&self) -> Answer {
+    async fn ready(&self) -> DoorResponse {
         match self.phase.now() {
             Phase::Starting => respond::not_ready("starting"),
             Phase::Serving => match self.decider.standing().await {
-                Standing::Sound => respond::ready(None),
-                Standing::Degraded => respond::ready(Some("store")),
-                Standing::Stuck => respond::not_ready("store"),
+                DeciderHealth::Sound => respond::ready(None),
+                DeciderHealth::Degraded => respond::ready(Some("store")),
+                DeciderHealth::Stuck => respond::not_ready("store"),
             },
             Phase::Leaving | Phase::Draining | Phase::Closing => respond::not_ready("draining"),
         }
     }
 
-    async fn metrics(&self, format: Format) -> Answer {
+    async fn metrics(&self, format: MetricsFormat) -> DoorResponse {
         // The semaphore is never closed.
         let _page = self.pages.acquire().await.ok();
         let metrics = Arc::clone(self.decider.metrics());
         let page = tasks::blocking(move || match format {
-            Format::OpenMetrics => metrics.page(),
-            Format::Plain => metrics.plain_page(),
+            MetricsFormat::OpenMetrics => metrics.page(),
+            MetricsFormat::Plain => metrics.plain_page(),
         });
         match page.await {
             Some(page) => respond::metrics(page, format),
@@ -67,14 +67,14 @@ impl<S: Store> AdminDoor<S> {
     }
 
     /// How it all stands. Whoever only wants to know whether to send requests asks `/readyz`.
-    async fn status(&self) -> Answer {
-        let document = Document::of(&self.decider, self.phase.now()).await;
-        let is_down = document.status() == Status::Down;
+    async fn status(&self) -> DoorResponse {
+        let document = StatusDocument::of(&self.decider, self.phase.now()).await;
+        let is_down = document.status() == ServiceStatus::Down;
         respond::status(document.to_json(), is_down)
     }
 
     /// The limits that are served, as text.
-    fn limits(&self) -> Answer {
+    fn limits(&self) -> DoorResponse {
         match self.decider.rules() {
             Ok(rules) => respond::limits(rlconfig::text(rules.written())),
             Err(_) => respond::failed(),
@@ -88,11 +88,16 @@ impl<S: Store> AdminDoor<S> {
 }
 
 impl<S: Store + 'static> Door for AdminDoor<S> {
-    type Body = Whole;
+    type Body = WholeBody;
     type Memory = ();
     type Begun = ();
 
-    async fn answer(&self, request: Box<Request<Incoming>>, visit: Visit<'_>, (): ()) -> Answer {
+    async fn answer(
+        &self,
+        request: Box<Request<Incoming>>,
+        visit: RequestContext<'_>,
+        (): (),
+    ) -> DoorResponse {
         let path = request.uri().path();
         if let Some(api) = self.api_at(path) {
             // Put aside: it is large, and probes come more often.
@@ -106,7 +111,7 @@ impl<S: Store + 'static> Door for AdminDoor<S> {
             "/livez" => respond::alive(),
             "/readyz" => self.ready().await,
             "/status" => self.status().await,
-            "/metrics" => self.metrics(Format::asked(request.headers())).await,
+            "/metrics" => self.metrics(MetricsFormat::asked(request.headers())).await,
             "/rlconfig" => self.limits(),
             path => respond::not_found(
                 path,
@@ -115,7 +120,7 @@ impl<S: Store + 'static> Door for AdminDoor<S> {
         }
     }
 
-    fn whole(answer: Answer) -> Answer {
+    fn whole(answer: DoorResponse) -> DoorResponse {
         answer
     }
 

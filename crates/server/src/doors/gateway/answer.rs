@@ -3,19 +3,19 @@
 
 use super::body::GatewayBody;
 use super::grpc;
-use crate::doors::respond::{self, Answer};
-use crate::proxy::trouble::{Trouble, UploadError};
-use crate::wire::problem::{self, Problem};
+use crate::doors::respond::{self, DoorResponse};
+use crate::proxy::trouble::{UploadError, UpstreamError};
+use crate::wire::problem::{self, ProblemDetails};
 use futures_util::FutureExt;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use tidegate_http::answer::Correlation;
-use tidegate_http::grpc::{Flavour, Status};
+use tidegate_http::grpc::{GrpcContentType, Status};
 use tidegate_policy::Respond;
 
 /// What goes back to the client.
-pub(super) type Outcome = Response<GatewayBody>;
+pub(super) type GatewayResponse = Response<GatewayBody>;
 
 /// Whom a problem is told to.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Addressee<'t> {
     /// The header in which clients name their own id, as this one sent it.
     sent: Option<HeaderValue>,
     /// The kind of gRPC that the client speaks, if it does.
-    flavour: Option<Flavour>,
+    flavour: Option<GrpcContentType>,
 }
 
 impl<'t> Addressee<'t> {
@@ -51,83 +51,86 @@ impl<'t> Addressee<'t> {
     }
 
     /// Why no upstream answered.
-    pub(super) fn trouble(&self, trouble: &Trouble) -> Outcome {
+    pub(super) fn trouble(&self, trouble: &UpstreamError) -> GatewayResponse {
         match trouble {
-            Trouble::Unreachable(_) => self
-                .problem(Problem::new(502, "Bad Gateway").detail("no upstream could be reached")),
-            Trouble::ConnectTimeout => self.problem(
-                Problem::new(504, "Gateway Timeout").detail("no upstream took the request in time"),
+            UpstreamError::Unreachable(_) => self.problem(
+                ProblemDetails::new(502, "Bad Gateway").detail("no upstream could be reached"),
             ),
-            Trouble::Full => {
+            UpstreamError::ConnectTimeout => self.problem(
+                ProblemDetails::new(504, "Gateway Timeout")
+                    .detail("no upstream took the request in time"),
+            ),
+            UpstreamError::Full => {
                 let detail =
                     "all connections to the upstream are in use, and none became free in time";
-                let problem = Problem::new(503, "Service Unavailable").detail(detail);
+                let problem = ProblemDetails::new(503, "Service Unavailable").detail(detail);
                 let mut answer = self.problem(problem);
                 let headers = answer.headers_mut();
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
                 answer
             }
-            Trouble::ResponseTimeout => self.problem(
-                Problem::new(504, "Gateway Timeout").detail("the upstream did not answer in time"),
+            UpstreamError::ResponseTimeout => self.problem(
+                ProblemDetails::new(504, "Gateway Timeout")
+                    .detail("the upstream did not answer in time"),
             ),
-            Trouble::Broken(_) => self.problem(
-                Problem::new(502, "Bad Gateway")
+            UpstreamError::Broken(_) => self.problem(
+                ProblemDetails::new(502, "Bad Gateway")
                     .detail("the upstream broke off before it had answered"),
             ),
-            Trouble::Malformed(_) => self.problem(
-                Problem::new(502, "Bad Gateway")
+            UpstreamError::Malformed(_) => self.problem(
+                ProblemDetails::new(502, "Bad Gateway")
                     .detail("the upstream's answer cannot be passed on"),
             ),
-            Trouble::Upload(error) => self.upload(*error),
+            UpstreamError::Upload(error) => self.upload(*error),
         }
     }
 
     /// What was wrong with the body of a request. What is left of it cannot be told from the next
     /// request, so this is the connection's last answer.
-    pub(super) fn upload(&self, error: UploadError) -> Outcome {
+    pub(super) fn upload(&self, error: UploadError) -> GatewayResponse {
         respond::closing(
             self.problem(match error {
-                UploadError::TooLarge => Problem::new(413, "Content Too Large")
+                UploadError::TooLarge => ProblemDetails::new(413, "Content Too Large")
                     .detail("the body is larger than is taken here"),
-                UploadError::TooSlow => {
-                    Problem::new(408, "Request Timeout").detail("the body did not go on in time")
-                }
-                UploadError::TooLittle => Problem::new(408, "Request Timeout")
+                UploadError::TooSlow => ProblemDetails::new(408, "Request Timeout")
+                    .detail("the body did not go on in time"),
+                UploadError::TooLittle => ProblemDetails::new(408, "Request Timeout")
                     .detail("the body came more slowly than is accepted here"),
                 UploadError::Broken => {
-                    Problem::new(400, "Bad Request").detail("the body ended too early")
+                    ProblemDetails::new(400, "Bad Request").detail("the body ended too early")
                 }
             }),
         )
     }
 
     /// Nobody knows which upstream this is for.
-    pub(super) fn no_route(&self) -> Outcome {
+    pub(super) fn no_route(&self) -> GatewayResponse {
         let detail = "there is no route for this host, path and method";
-        self.problem(Problem::new(404, "Not Found").detail(detail))
+        self.problem(ProblemDetails::new(404, "Not Found").detail(detail))
     }
 
     /// Nobody knows for sure whom or what this is for, nor what else its sender has in mind.
-    pub(super) fn doubtful(&self, why: &'static str) -> Outcome {
-        respond::closing(self.problem(Problem::new(400, "Bad Request").detail(why)))
+    pub(super) fn doubtful(&self, why: &'static str) -> GatewayResponse {
+        respond::closing(self.problem(ProblemDetails::new(400, "Bad Request").detail(why)))
     }
 
     /// A stream of HTTP/2 is to become a WebSocket where none is taken.
-    pub(super) fn no_websocket(&self) -> Outcome {
+    pub(super) fn no_websocket(&self) -> GatewayResponse {
         let detail = "no WebSocket is taken here";
-        self.problem(Problem::new(501, "Not Implemented").detail(detail))
+        self.problem(ProblemDetails::new(501, "Not Implemented").detail(detail))
     }
 
     /// A method that is not for gateways.
-    pub(super) fn wrong_method(&self) -> Outcome {
+    pub(super) fn wrong_method(&self) -> GatewayResponse {
         let detail = "this method is not passed on";
-        let mut answer = self.problem(Problem::new(405, "Method Not Allowed").detail(detail));
+        let mut answer =
+            self.problem(ProblemDetails::new(405, "Method Not Allowed").detail(detail));
         let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
         answer.headers_mut().insert(ALLOW, allowed);
         answer
     }
 
-    fn problem(&self, problem: Problem) -> Outcome {
+    fn problem(&self, problem: ProblemDetails) -> GatewayResponse {
         let correlation = self.correlation();
         let problem = problem.correlation(correlation.as_str());
         let status = StatusCode::from_u16(problem.status());
@@ -167,7 +170,7 @@ impl<'t> Addressee<'t> {
 }
 
 /// An answer of another door's making.
-pub(super) fn whole(answer: Answer) -> Outcome {
+pub(super) fn whole(answer: DoorResponse) -> GatewayResponse {
     let (parts, body) = answer.into_parts();
     // It is there already, in one piece.
     let body = match body.collect().now_or_never() {

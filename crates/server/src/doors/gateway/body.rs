@@ -1,9 +1,9 @@
 //! The body of an answer: an upstream's, or ours.
 
-use super::lane::Lane;
+use super::lane::ActiveRoute;
 use crate::promise::boxed;
-use crate::proxy::relayed::{RelayError, Relayed};
-use crate::telemetry::gateway::Outcome;
+use crate::proxy::relayed::{RelayError, RelayedBody};
+use crate::telemetry::gateway::UpstreamOutcome;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::pin::Pin;
@@ -23,8 +23,8 @@ pub(crate) enum GatewayBody {
 /// The body of an upstream's answer.
 #[derive(Debug)]
 pub(crate) struct UpstreamBody {
-    body: Relayed,
-    lane: Arc<Lane>,
+    body: RelayedBody,
+    lane: Arc<ActiveRoute>,
     /// The number of the upstream in the lane.
     upstream: usize,
     /// How it ended too early, until that is told.
@@ -33,7 +33,7 @@ pub(crate) struct UpstreamBody {
 
 impl GatewayBody {
     /// That of an upstream of `lane`.
-    pub(super) fn theirs(body: Relayed, lane: &Arc<Lane>, upstream: usize) -> Self {
+    pub(super) fn theirs(body: RelayedBody, lane: &Arc<ActiveRoute>, upstream: usize) -> Self {
         let lane = Arc::clone(lane);
         Self::Theirs(boxed(|| UpstreamBody {
             body,
@@ -72,7 +72,8 @@ impl Body for GatewayBody {
                 match Pin::new(body).poll_frame(context) {
                     Poll::Ready(Some(Err(error))) => {
                         debug!(%error, upstream, route = lane.route.id, "an answer was cut short");
-                        lane.metrics.count_upstream(*upstream, Outcome::CutShort);
+                        lane.metrics
+                            .count_upstream(*upstream, UpstreamOutcome::CutShort);
                         // Whoever hears of it drops what was not sent, and the client would see no
                         // answer where there was one. So it is told next time, and what came before
                         // it goes first.
@@ -109,14 +110,14 @@ impl Body for GatewayBody {
 #[cfg(test)]
 mod tests {
     use super::GatewayBody;
-    use crate::server::paced::Paced;
+    use crate::server::paced::PacedBody;
     use http::Response;
 
     /// An answer is moved a dozen times on its way from an upstream to the client: each byte of it counts.
     #[test]
     fn an_answer_on_its_way_is_small() {
         let body = size_of::<GatewayBody>();
-        let answer = size_of::<Response<Paced<GatewayBody>>>();
+        let answer = size_of::<Response<PacedBody<GatewayBody>>>();
         assert!(body <= 40 && answer <= 176, "{body}, {answer}");
     }
 }

@@ -3,20 +3,22 @@
 //! An answer is made as for HTTP, counted by that status, and translated last. An upstream's answer is
 //! never translated.
 
-use super::answer::Outcome;
+use super::answer::GatewayResponse;
 use super::body::GatewayBody;
 use http::{Method, Request, Response};
-use tidegate_http::grpc::{Code, Flavour, Status};
+use tidegate_http::grpc::{Code, GrpcContentType, Status};
 
 /// What a caller over gRPC is told instead of an answer.
 #[derive(Clone, Debug)]
-struct Instead(Flavour, Status);
+struct Instead(GrpcContentType, Status);
 
 /// The kind of gRPC that a request speaks, if it does.
-pub(super) fn flavour<B>(request: &Request<B>) -> Option<Flavour> {
+pub(super) fn flavour<B>(request: &Request<B>) -> Option<GrpcContentType> {
     // Every call is a POST, and most other requests have no content type.
     let is_call = *request.method() == Method::POST;
-    is_call.then(|| Flavour::of(request.headers())).flatten()
+    is_call
+        .then(|| GrpcContentType::of(request.headers()))
+        .flatten()
 }
 
 /// Returns the answer to `request`, with `status` if the request is a gRPC call.
@@ -32,12 +34,12 @@ pub(super) fn or_status<A, B>(
 }
 
 /// Has an answer say `status`.
-pub(super) fn mark<B>(answer: &mut Response<B>, flavour: Flavour, status: Status) {
+pub(super) fn mark<B>(answer: &mut Response<B>, flavour: GrpcContentType, status: Status) {
     answer.extensions_mut().insert(Instead(flavour, status));
 }
 
 /// Translates an answer that is to say a status.
-pub(super) fn translate(mut answer: Outcome) -> Outcome {
+pub(super) fn translate(mut answer: GatewayResponse) -> GatewayResponse {
     let Some(Instead(flavour, status)) = answer.extensions_mut().remove() else {
         return answer;
     };

@@ -1,50 +1,50 @@
 //! One route, ready to be taken.
 
-use super::answer::Outcome;
+use super::answer::GatewayResponse;
 use super::grpc;
 use crate::proxy::balance::Balancer;
-use crate::proxy::fleet::{Fleet, Observer};
+use crate::proxy::fleet::{AttemptObserver, Fleet};
 use crate::proxy::pace::LeastRate;
-use crate::proxy::rewrite::Changes;
-use crate::proxy::standing::{Standing, Turn};
-use crate::proxy::target::Target;
-use crate::proxy::trouble::Trouble;
+use crate::proxy::rewrite::HeaderChanges;
+use crate::proxy::standing::{UpstreamHealth, UpstreamLease};
+use crate::proxy::target::UpstreamTarget;
+use crate::proxy::trouble::UpstreamError;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::{self, RouteMetrics};
 use crate::telemetry::stopwatch::Stopwatch;
-use crate::telemetry::traces::Trace;
+use crate::telemetry::traces::RequestTrace;
 use http::Request;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use tidegate_policy::route::{Route, Scheme, Upstream};
+use tidegate_policy::route::{Route, Upstream, UpstreamScheme};
 
 /// What is counted where the client had gone before there was an answer. No server sends it.
 const CLIENT_GONE: u16 = 499;
 
 /// One route: its upstreams, and what is changed on the way.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct ActiveRoute {
     pub(super) route: Arc<Route>,
     pub(super) fleet: Fleet,
-    pub(super) request_changes: Changes,
-    pub(super) response_changes: Arc<Changes>,
+    pub(super) request_changes: HeaderChanges,
+    pub(super) response_changes: Arc<HeaderChanges>,
     pub(super) metrics: Arc<RouteMetrics>,
     /// Whether requests may be given fields as lines: nothing is changed in them afterwards, and no
     /// upstream speaks anything but HTTP/1.
     pub(super) takes_lines: bool,
 }
 
-impl Lane {
+impl ActiveRoute {
     /// The lane of `route`, whose upstreams are `fleet`.
     pub(super) fn new(route: &Arc<Route>, fleet: Fleet, metrics: Arc<RouteMetrics>) -> Self {
-        let request_changes = Changes::new(&route.request_headers);
+        let request_changes = HeaderChanges::new(&route.request_headers);
         let mut upstreams = route.upstreams.iter();
-        let are_plain = upstreams.all(|upstream| upstream.scheme == Scheme::Http);
+        let are_plain = upstreams.all(|upstream| upstream.scheme == UpstreamScheme::Http);
         Self {
             fleet,
             takes_lines: are_plain && request_changes.is_empty(),
             request_changes,
-            response_changes: Arc::new(Changes::new(&route.response_headers)),
+            response_changes: Arc::new(HeaderChanges::new(&route.response_headers)),
             metrics,
             route: Arc::clone(route),
         }
@@ -65,7 +65,7 @@ impl Lane {
 /// An error says what is wrong with the TLS of one.
 pub(super) fn fleet(
     route: &Route,
-    before: Option<&Lane>,
+    before: Option<&ActiveRoute>,
     tasks: &Arc<Tasks>,
 ) -> Result<Fleet, String> {
     let targets: Result<Vec<_>, String> = route
@@ -89,9 +89,9 @@ pub(super) fn fleet(
 fn target(
     route: &Route,
     upstream: &Upstream,
-    before: Option<&Lane>,
+    before: Option<&ActiveRoute>,
     tasks: &Arc<Tasks>,
-) -> Result<Arc<Target>, String> {
+) -> Result<Arc<UpstreamTarget>, String> {
     let known = before.and_then(|lane| {
         let mut targets = lane.fleet.targets.iter();
         targets.find(|it| it.is(upstream, route))
@@ -103,7 +103,7 @@ fn target(
         }
         None => {
             let label = format!("{}:{}", upstream.host, upstream.port);
-            Arc::new(Standing::new(&route.id, &label, route.eject))
+            Arc::new(UpstreamHealth::new(&route.id, &label, route.eject))
         }
     };
     if let Some(known) = known
@@ -111,32 +111,34 @@ fn target(
     {
         return Ok(Arc::clone(known));
     }
-    let target = Target::new(upstream, route, standing, Arc::clone(tasks));
+    let target = UpstreamTarget::new(upstream, route, standing, Arc::clone(tasks));
     let target = target.map_err(|why| format!("route `{}`, upstream {upstream}: {why}", route.id));
     Ok(Arc::new(target?))
 }
 
-impl Observer for Lane {
+impl AttemptObserver for ActiveRoute {
     #[inline]
-    fn answered(&self, turn: &Turn) {
-        let outcome = gateway::Outcome::Answered;
+    fn answered(&self, turn: &UpstreamLease) {
+        let outcome = gateway::UpstreamOutcome::Answered;
         self.metrics.count_upstream(turn.index(), outcome);
         if turn.is_desperate() {
             self.metrics.count_all_out();
         }
     }
 
-    fn failed(&self, turn: &Turn, trouble: &Trouble) {
+    fn failed(&self, turn: &UpstreamLease, trouble: &UpstreamError) {
         let outcome = match trouble {
-            Trouble::Unreachable(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                gateway::Outcome::RefusedConnection
+            UpstreamError::Unreachable(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                gateway::UpstreamOutcome::RefusedConnection
             }
-            Trouble::Unreachable(_) => gateway::Outcome::Unreachable,
-            Trouble::ConnectTimeout => gateway::Outcome::ConnectTimeout,
-            Trouble::Full => gateway::Outcome::ConnectionsFull,
-            Trouble::ResponseTimeout => gateway::Outcome::ResponseTimeout,
-            Trouble::Broken(_) | Trouble::Malformed(_) => gateway::Outcome::Broken,
-            Trouble::Upload(_) => gateway::Outcome::UploadFailed,
+            UpstreamError::Unreachable(_) => gateway::UpstreamOutcome::Unreachable,
+            UpstreamError::ConnectTimeout => gateway::UpstreamOutcome::ConnectTimeout,
+            UpstreamError::Full => gateway::UpstreamOutcome::ConnectionsFull,
+            UpstreamError::ResponseTimeout => gateway::UpstreamOutcome::ResponseTimeout,
+            UpstreamError::Broken(_) | UpstreamError::Malformed(_) => {
+                gateway::UpstreamOutcome::Broken
+            }
+            UpstreamError::Upload(_) => gateway::UpstreamOutcome::UploadFailed,
         };
         self.metrics.count_upstream(turn.index(), outcome);
         if turn.is_desperate() {
@@ -145,7 +147,7 @@ impl Observer for Lane {
     }
 
     fn abandoned(&self, upstream: usize) {
-        let outcome = gateway::Outcome::Abandoned;
+        let outcome = gateway::UpstreamOutcome::Abandoned;
         self.metrics.count_upstream(upstream, outcome);
     }
 
@@ -156,17 +158,17 @@ impl Observer for Lane {
 
 /// A request that is counted when its answer is known, or when its client has gone.
 #[derive(Debug)]
-pub(super) struct Counted<'a> {
+pub(super) struct RouteRecord<'a> {
     metrics: &'a RouteMetrics,
     pattern: usize,
     status: u16,
     watch: Stopwatch,
-    trace: Trace,
+    trace: RequestTrace,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> RouteRecord<'a> {
     /// A request that came to `lane` by its pattern `pattern`.
-    pub(super) fn new(lane: &'a Lane, pattern: usize, trace: Trace) -> Self {
+    pub(super) fn new(lane: &'a ActiveRoute, pattern: usize, trace: RequestTrace) -> Self {
         Self {
             metrics: &lane.metrics,
             pattern,
@@ -177,19 +179,19 @@ impl<'a> Counted<'a> {
     }
 
     /// What is recorded of it.
-    pub(super) fn trace(&self) -> &Trace {
+    pub(super) fn trace(&self) -> &RequestTrace {
         &self.trace
     }
 
     /// Its answer.
-    pub(super) fn end(mut self, answer: Outcome) -> Outcome {
+    pub(super) fn end(mut self, answer: GatewayResponse) -> GatewayResponse {
         self.status = answer.status().as_u16();
         self.trace.answered(self.status);
         answer
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for RouteRecord<'_> {
     fn drop(&mut self) {
         let took = self.watch.elapsed();
         self.metrics.count(self.pattern, self.status, took);

@@ -1,6 +1,6 @@
 //! Messages of a WebSocket, each of which must pass a policy of its own.
 
-use super::lane::Lane;
+use super::lane::ActiveRoute;
 use crate::decider::Decider;
 use crate::proxy::websocket::{Admit, Gate};
 use crate::telemetry::gateway::MessageOutcome;
@@ -11,14 +11,14 @@ use tidegate_http::answer::retry_after_seconds;
 
 /// Asks for each message of a WebSocket as for the request that it began with: by the client and the
 /// limits that were found then, so that a token that expires meanwhile changes nothing.
-pub(super) struct Messages<S> {
+pub(super) struct MessageLimiter<S> {
     decider: Decider<S>,
-    lane: Arc<Lane>,
+    lane: Arc<ActiveRoute>,
     message: Repeated,
 }
 
-impl<S: Store + 'static> Messages<S> {
-    pub(super) fn new(decider: &Decider<S>, lane: &Arc<Lane>, message: Repeated) -> Self {
+impl<S: Store + 'static> MessageLimiter<S> {
+    pub(super) fn new(decider: &Decider<S>, lane: &Arc<ActiveRoute>, message: Repeated) -> Self {
         Self {
             decider: decider.clone(),
             lane: Arc::clone(lane),
@@ -28,7 +28,7 @@ impl<S: Store + 'static> Messages<S> {
 }
 
 /// Where there are none, every message may pass.
-impl<S: Store + 'static> Gate for Option<Box<Messages<S>>> {
+impl<S: Store + 'static> Gate for Option<Box<MessageLimiter<S>>> {
     async fn admit(&mut self) -> Admit {
         match self {
             Some(messages) => messages.admit().await,
@@ -37,7 +37,7 @@ impl<S: Store + 'static> Gate for Option<Box<Messages<S>>> {
     }
 }
 
-impl<S: Store + 'static> Messages<S> {
+impl<S: Store + 'static> MessageLimiter<S> {
     async fn admit(&mut self) -> Admit {
         let (outcome, admit) = match self.decider.ask_again(&mut self.message).await {
             Ok(decision) if decision.is_allowed() => (MessageOutcome::Allowed, Admit::Pass),

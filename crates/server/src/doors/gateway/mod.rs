@@ -28,27 +28,27 @@ mod verdict;
 
 pub(crate) use upkeep::Gateway;
 
-use self::answer::{Addressee, Outcome, whole};
+use self::answer::{Addressee, GatewayResponse, whole};
 use self::body::GatewayBody;
 use self::doubt::doubt;
-use self::lane::{Counted, Lane};
-use self::outbound::{Terms, outbound, root};
-use self::table::Table;
-use self::upgrade::{Protocol, Upgrade, is_websocket};
-use self::verdict::Verdict;
-use super::respond::{self, Answer};
-use super::{Door, Http2, Protocols};
+use self::lane::{ActiveRoute, RouteRecord};
+use self::outbound::{ForwardTerms, outbound, root};
+use self::table::RouteTable;
+use self::upgrade::{Upgrade, UpgradeProtocol, is_websocket};
+use self::verdict::GatewayVerdict;
+use super::respond::{self, DoorResponse};
+use super::{Door, Http2Settings, Protocols};
 use crate::decider::Decider;
 use crate::proxy::backlog::{Backlog, Unread};
-use crate::proxy::fleet::Unanswered;
+use crate::proxy::fleet::NoUpstreamAnswer;
 use crate::proxy::hop;
 use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::target::Manner;
-use crate::proxy::trace::Trace;
-use crate::proxy::trouble::Trouble;
-use crate::server::paced::Paced;
-use crate::server::session::Visit;
+use crate::proxy::trace::ForwardingHeaders;
+use crate::proxy::trouble::UpstreamError;
+use crate::server::paced::PacedBody;
+use crate::server::session::RequestContext;
 use crate::telemetry::traces::{self, Context, TRACEPARENT, TRACESTATE};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -56,7 +56,7 @@ use hyper::body::{Body, Incoming};
 use std::sync::{Arc, OnceLock};
 use tidegate::{Decision, Policy, Store};
 use tidegate_http::answer::inform;
-use tidegate_policy::route::Refund;
+use tidegate_policy::route::RefundRule;
 
 /// Decides requests and passes them on.
 #[derive(Debug)]
@@ -67,17 +67,17 @@ pub(crate) struct GatewayDoor<S> {
 
 /// Memory of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct ConnectionMemory {
     /// The origin of its requests, as headers name it.
-    trace: OnceLock<Trace>,
+    trace: OnceLock<ForwardingHeaders>,
     /// Its request bodies that wait to be read; none over HTTP/1, which has one at a time.
     backlog: OnceLock<Arc<Backlog>>,
 }
 
-impl Memory {
+impl ConnectionMemory {
     /// Returns the origin of the connection's requests.
-    fn trace(&self, visit: &Visit<'_, Self>) -> &Trace {
-        let new = || Trace::new(visit.peer(), visit.is_secure());
+    fn trace(&self, visit: &RequestContext<'_, Self>) -> &ForwardingHeaders {
+        let new = || ForwardingHeaders::new(visit.peer(), visit.is_secure());
         self.trace.get_or_init(new)
     }
 
@@ -94,7 +94,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
     }
 
     /// Finds the way of a request, and takes it.
-    async fn pass(&self, request: Box<Request<Incoming>>, visit: Visit<'_, Memory>) -> Outcome {
+    async fn pass(
+        &self,
+        request: Box<Request<Incoming>>,
+        visit: RequestContext<'_, ConnectionMemory>,
+    ) -> GatewayResponse {
         let table = self.gateway.table();
         let is_passed = !matches!(*request.method(), Method::CONNECT | Method::TRACE);
         let doubt = doubt(&request, table.paths()).filter(|_| is_passed);
@@ -106,7 +110,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             let is_trusted = || table.rules.client().trusts(visit.peer());
             let trace = self.decider.trace(request.headers(), is_trusted);
             way.describe(&request, &trace);
-            let counted = Counted::new(way.lane, way.pattern, trace);
+            let counted = RouteRecord::new(way.lane, way.pattern, trace);
             let way = (&table, way.lane);
             let answer = self.take(way, request, visit, counted.trace()).await;
             return counted.end(answer);
@@ -124,11 +128,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
 
     async fn take(
         &self,
-        (table, lane): (&Arc<Table>, &Arc<Lane>),
+        (table, lane): (&Arc<RouteTable>, &Arc<ActiveRoute>),
         mut request: Box<Request<Incoming>>,
-        visit: Visit<'_, Memory>,
-        recorded: &traces::Trace,
-    ) -> Outcome {
+        visit: RequestContext<'_, ConnectionMemory>,
+        recorded: &traces::RequestTrace,
+    ) -> GatewayResponse {
         let unread = visit.memory().unread(&request);
         let wanted = lane.wanted_upgrade(&request);
         let becomes_websocket = wanted.as_ref().is_some_and(is_websocket);
@@ -138,16 +142,16 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let from = (&*request, visit.peer());
         let (verdict, messages) = self.decide((table, lane), from, recorded, becomes_websocket);
         let decision = match verdict.value().await {
-            Verdict::Pass(decision) => decision,
-            Verdict::Answer(answer) => return *answer,
+            GatewayVerdict::Pass(decision) => decision,
+            GatewayVerdict::Answer(answer) => return *answer,
         };
         let addressee = Addressee::of(&request, lane.respond(table));
         let upgrade = wanted.as_ref().map(|_| {
             Box::new(Upgrade {
                 protocol: if becomes_websocket {
-                    Protocol::WebSocket(messages)
+                    UpgradeProtocol::WebSocket(messages)
                 } else {
-                    Protocol::Other
+                    UpgradeProtocol::Other
                 },
                 client: hyper::upgrade::on(&mut *request),
                 closing: Box::pin(visit.closing()),
@@ -155,7 +159,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 bridge: handshake.map(|it| (it, visit.alive())),
             })
         });
-        let terms = Terms {
+        let terms = ForwardTerms {
             lane,
             trace: visit.memory().trace(&visit),
             is_trusted: table.rules.client().trusts(visit.peer()),
@@ -203,18 +207,20 @@ impl<S: Store + 'static> GatewayDoor<S> {
     /// Passes a request on, and the answer back.
     async fn forward(
         &self,
-        lane: &Arc<Lane>,
+        lane: &Arc<ActiveRoute>,
         request: Box<Outgoing>,
         upgrade: Option<Box<Upgrade<S>>>,
-    ) -> Result<Outcome, Unanswered> {
+    ) -> Result<GatewayResponse, NoUpstreamAnswer> {
         let manner = match upgrade {
             Some(_) => Manner::Upgrade,
             None => Manner::Usual,
         };
         let (answered, target, turn) = lane.fleet.forward(request, manner, &**lane).await?;
         match upgrade {
-            Some(upgrade) if !upgrade.understands(&answered) => Err(Unanswered {
-                trouble: Trouble::Malformed("it is no answer to the handshake of a WebSocket"),
+            Some(upgrade) if !upgrade.understands(&answered) => Err(NoUpstreamAnswer {
+                trouble: UpstreamError::Malformed(
+                    "it is no answer to the handshake of a WebSocket",
+                ),
                 is_unreached: false,
             }),
             Some(upgrade) if answered.status() == StatusCode::SWITCHING_PROTOCOLS => {
@@ -229,8 +235,13 @@ impl<S: Store + 'static> GatewayDoor<S> {
     }
 
     /// Gives a request its cost back that no upstream has seen, where the route says so.
-    async fn refund(&self, lane: &Lane, decision: Option<&Decision>, unanswered: &Unanswered) {
-        let is_due = lane.route.refund == Refund::Unreached && unanswered.is_unreached;
+    async fn refund(
+        &self,
+        lane: &ActiveRoute,
+        decision: Option<&Decision>,
+        unanswered: &NoUpstreamAnswer,
+    ) {
+        let is_due = lane.route.refund == RefundRule::Unreached && unanswered.is_unreached;
         if let Some(decision) = decision.filter(|_| is_due)
             && self.decider.give_back(decision).await
         {
@@ -266,9 +277,9 @@ fn unrecorded(headers: &mut HeaderMap) {
     }
 }
 
-impl Lane {
+impl ActiveRoute {
     /// The answer that the client gets.
-    fn inbound(&self, mut answer: Outcome) -> Outcome {
+    fn inbound(&self, mut answer: GatewayResponse) -> GatewayResponse {
         let is_offer = answer.status() == StatusCode::UPGRADE_REQUIRED;
         let headers = answer.headers_mut();
         let offered = headers.get(UPGRADE).filter(|_| is_offer).cloned();
@@ -286,31 +297,31 @@ impl Lane {
 }
 
 impl<S: Store + 'static> Door for GatewayDoor<S> {
-    type Body = Paced<GatewayBody>;
-    type Memory = Memory;
+    type Body = PacedBody<GatewayBody>;
+    type Memory = ConnectionMemory;
     type Begun = ();
 
     const PROTOCOLS: Protocols = Protocols::Http1AndHttp2;
 
-    const HTTP2: Http2 = Http2 {
+    const HTTP2: Http2Settings = Http2Settings {
         takes_websockets: true,
-        ..Http2::OF_STRANGERS
+        ..Http2Settings::OF_STRANGERS
     };
 
     async fn answer(
         &self,
         mut request: Box<Request<Incoming>>,
-        visit: Visit<'_, Memory>,
+        visit: RequestContext<'_, ConnectionMemory>,
         (): (),
     ) -> Response<Self::Body> {
         root(&mut request);
         bridge::translate(&mut request);
         let answer = grpc::translate(self.pass(request, visit).await);
-        answer.map(|body| Paced::new(body, Some(visit.alive())))
+        answer.map(|body| PacedBody::new(body, Some(visit.alive())))
     }
 
-    fn whole(answer: Answer) -> Response<Self::Body> {
-        whole(answer).map(|body| Paced::new(body, None))
+    fn whole(answer: DoorResponse) -> Response<Self::Body> {
+        whole(answer).map(|body| PacedBody::new(body, None))
     }
 
     fn is_public(&self, _request: &Request<Incoming>) -> bool {

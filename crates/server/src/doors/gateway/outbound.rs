@@ -1,14 +1,14 @@
 //! From a request as it came to the one that an upstream gets.
 
 use super::doubt::has_steps;
-use super::lane::Lane;
+use super::lane::ActiveRoute;
 use crate::promise::boxed;
 use crate::proxy::backlog::Unread;
 use crate::proxy::hop;
 use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::pace::Pace;
-use crate::proxy::trace::Trace;
+use crate::proxy::trace::ForwardingHeaders;
 use crate::proxy::trouble::UploadError;
 use crate::proxy::upload::Upload;
 use bytes::Bytes;
@@ -24,9 +24,9 @@ const TRACES: usize = 8;
 
 /// How a request is passed on.
 #[derive(Debug)]
-pub(super) struct Terms<'a> {
-    pub(super) lane: &'a Lane,
-    pub(super) trace: &'a Trace,
+pub(super) struct ForwardTerms<'a> {
+    pub(super) lane: &'a ActiveRoute,
+    pub(super) trace: &'a ForwardingHeaders,
     /// Whether the peer is a proxy whose word counts.
     pub(super) is_trusted: bool,
     /// What the connection is to change to.
@@ -37,7 +37,7 @@ pub(super) struct Terms<'a> {
     pub(super) unread: Option<Unread>,
 }
 
-impl Terms<'_> {
+impl ForwardTerms<'_> {
     /// Tells where a request came from: in these lines, or where that cannot be, among its fields.
     fn told(&self, headers: &mut HeaderMap, host: Option<&HeaderValue>, version: Version) -> Bytes {
         if self.lane.takes_lines
@@ -79,7 +79,7 @@ pub(super) fn root<B>(request: &mut Request<B>) {
 /// The request that an upstream gets, or what is wrong with the body.
 pub(super) fn outbound(
     mut request: Box<Request<Incoming>>,
-    mut terms: Terms<'_>,
+    mut terms: ForwardTerms<'_>,
 ) -> Result<Box<Outgoing>, UploadError> {
     let least = terms.lane.least_rate(&request);
     // Taken out of its box piece by piece: as a whole it would be copied twice.

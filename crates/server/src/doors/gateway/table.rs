@@ -1,37 +1,37 @@
 //! All routes at one moment, with the rules that they are decided by.
 
-use super::lane::{Lane, fleet};
+use super::lane::{ActiveRoute, fleet};
 use crate::proxy::fleet::Fleet;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::{GatewayMetrics, RouteLabels};
-use crate::telemetry::traces::{Trace, Value};
+use crate::telemetry::traces::{AttributeValue, RequestTrace};
 use http::Request;
 use std::sync::Arc;
 use tidegate::Rules;
-use tidegate_http::question::Head;
+use tidegate_http::question::RequestHeadRef;
 use tidegate_policy::route::{Paths, Routes};
 
 /// One version of the routes. Requests under way keep theirs.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct RouteTable {
     routes: Routes,
     /// By the places of the routes.
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<ActiveRoute>>,
     /// The rules of the same configuration: a request is never decided by those of another.
     pub(super) rules: Arc<Rules>,
 }
 
 /// The way that a request takes.
 #[derive(Debug)]
-pub(super) struct Way<'a> {
-    pub(super) lane: &'a Arc<Lane>,
+pub(super) struct RouteMatch<'a> {
+    pub(super) lane: &'a Arc<ActiveRoute>,
     /// Which of the route's patterns led to it.
     pub(super) pattern: usize,
 }
 
-impl Way<'_> {
+impl RouteMatch<'_> {
     /// Tells a trace which way it is.
-    pub(super) fn describe<B>(&self, request: &Request<B>, trace: &Trace) {
+    pub(super) fn describe<B>(&self, request: &Request<B>, trace: &RequestTrace) {
         let route = &self.lane.route;
         let path = || route.patterns.get(self.pattern).map_or("", String::as_str);
         trace.name(|| format!("{} {}", request.method(), path()));
@@ -40,7 +40,7 @@ impl Way<'_> {
                 ("http.request.method", request.method().as_str().into()),
                 ("http.route", path().into()),
                 ("tidegate.route", route.id.as_str().into()),
-                ("tidegate.door", Value::Word("gateway")),
+                ("tidegate.door", AttributeValue::Word("gateway")),
             ]
         });
     }
@@ -48,18 +48,18 @@ impl Way<'_> {
 
 /// Routes of which all is known to be sound, but which nobody takes yet.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRoutes {
     routes: Routes,
     /// By the places of the routes.
     fleets: Vec<Fleet>,
 }
 
-impl Prepared {
+impl PreparedRoutes {
     /// Prepares `routes`. Upstreams that `before` knows already stay as they are. An error says what is
     /// wrong with the TLS of one.
     pub(super) fn new(
         routes: Routes,
-        before: Option<&Table>,
+        before: Option<&RouteTable>,
         tasks: &Arc<Tasks>,
     ) -> Result<Self, String> {
         let fleets: Result<Vec<_>, String> = routes
@@ -76,11 +76,15 @@ impl Prepared {
     }
 }
 
-impl Table {
+impl RouteTable {
     /// The table of what was prepared, which is shown by `metrics` from now on. `rules` are those of the
     /// same configuration.
-    pub(super) fn new(prepared: Prepared, rules: Arc<Rules>, metrics: &GatewayMetrics) -> Self {
-        let Prepared { routes, fleets } = prepared;
+    pub(super) fn new(
+        prepared: PreparedRoutes,
+        rules: Arc<Rules>,
+        metrics: &GatewayMetrics,
+    ) -> Self {
+        let PreparedRoutes { routes, fleets } = prepared;
         let labels = routes
             .iter()
             .zip(&fleets)
@@ -94,21 +98,21 @@ impl Table {
         let lanes = routes.iter().zip(fleets).zip(metrics);
         Self {
             lanes: lanes
-                .map(|((route, fleet), metrics)| Arc::new(Lane::new(route, fleet, metrics)))
+                .map(|((route, fleet), metrics)| Arc::new(ActiveRoute::new(route, fleet, metrics)))
                 .collect(),
             routes,
             rules,
         }
     }
 
-    fn named(&self, id: &str) -> Option<&Lane> {
+    fn named(&self, id: &str) -> Option<&ActiveRoute> {
         let mut lanes = self.lanes.iter();
         lanes.find(|lane| lane.route.id == id).map(|lane| &**lane)
     }
 
     /// The way that a request takes, if there is one for it.
-    pub(super) fn find<B>(&self, request: &Request<B>) -> Option<Way<'_>> {
-        let head = Head {
+    pub(super) fn find<B>(&self, request: &Request<B>) -> Option<RouteMatch<'_>> {
+        let head = RequestHeadRef {
             method: request.method(),
             uri: request.uri(),
             headers: request.headers(),
@@ -121,7 +125,7 @@ impl Table {
         };
         let target = request.uri().path_and_query().map_or("/", |it| it.as_str());
         let found = self.routes.find(request.method().as_str(), host, target)?;
-        Some(Way {
+        Some(RouteMatch {
             lane: self.lanes.get(found.index)?,
             pattern: found.pattern,
         })
@@ -132,7 +136,7 @@ impl Table {
         self.routes.paths()
     }
 
-    pub(super) fn lanes(&self) -> &[Arc<Lane>] {
+    pub(super) fn lanes(&self) -> &[Arc<ActiveRoute>] {
         &self.lanes
     }
 }

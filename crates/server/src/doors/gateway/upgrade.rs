@@ -1,16 +1,16 @@
 //! Connections that become something else: WebSocket, and whatever else a route lets pass.
 
-use super::answer::Outcome;
+use super::answer::GatewayResponse;
 use super::body::GatewayBody;
 use super::bridge::{self, Handshake};
-use super::lane::Lane;
-use super::messages::Messages;
+use super::lane::ActiveRoute;
+use super::messages::MessageLimiter;
 use crate::proxy::hop;
-use crate::proxy::standing::Turn;
-use crate::proxy::stream::Stream;
-use crate::proxy::target::Answered;
+use crate::proxy::standing::UpstreamLease;
+use crate::proxy::stream::UpstreamStream;
+use crate::proxy::target::UpstreamResponse;
 use crate::proxy::tunnel::tunnel;
-use crate::proxy::websocket::{Why, relay};
+use crate::proxy::websocket::{RelayEnd, relay};
 use crate::server::pulse::Alive;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::MessageOutcome;
@@ -30,7 +30,7 @@ use tracing::debug;
 /// The client's side of a connection that is to become something else.
 pub(super) struct Upgrade<S> {
     pub(super) client: OnUpgrade,
-    pub(super) protocol: Protocol<S>,
+    pub(super) protocol: UpgradeProtocol<S>,
     /// Is ready once the door closes.
     pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(super) tasks: Arc<Tasks>,
@@ -40,9 +40,9 @@ pub(super) struct Upgrade<S> {
 }
 
 /// What is spoken after an upgrade.
-pub(super) enum Protocol<S> {
+pub(super) enum UpgradeProtocol<S> {
     /// Frames, and somebody is asked for each message, if the route limits them.
-    WebSocket(Option<Box<Messages<S>>>),
+    WebSocket(Option<Box<MessageLimiter<S>>>),
     /// Whatever it is.
     Other,
 }
@@ -52,7 +52,7 @@ pub(super) fn is_websocket(wanted: &HeaderValue) -> bool {
     wanted.as_bytes().eq_ignore_ascii_case(b"websocket")
 }
 
-impl Lane {
+impl ActiveRoute {
     /// What a request wants its connection to become, if this route lets it. In HTTP/2 that can be a
     /// WebSocket alone, and in HTTP/1.0 nothing.
     pub(super) fn wanted_upgrade<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
@@ -76,7 +76,7 @@ impl Lane {
 impl<S: Store + 'static> Upgrade<S> {
     /// Whether an answer can be passed on. In HTTP/2 any 2xx would open the WebSocket, and clients cannot
     /// tell whether the upstream has understood the handshake.
-    pub(super) fn understands(&self, answered: &Answered) -> bool {
+    pub(super) fn understands(&self, answered: &UpstreamResponse) -> bool {
         let Some((handshake, _)) = &self.bridge else {
             return true;
         };
@@ -88,7 +88,12 @@ impl<S: Store + 'static> Upgrade<S> {
 
     /// The answer of an upstream that agreed. Once the client has it, a tunnel goes on from there,
     /// which is under way for as long as `turn` is.
-    pub(super) fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
+    pub(super) fn begin(
+        self,
+        lane: &Arc<ActiveRoute>,
+        answered: UpstreamResponse,
+        turn: UpstreamLease,
+    ) -> GatewayResponse {
         let (head, upstream) = answered.into_upgraded();
         let mut answer = head.map(|()| GatewayBody::Ours(None));
         let headers = answer.headers_mut();
@@ -126,9 +131,9 @@ impl<S: Store + 'static> Upgrade<S> {
 /// Carries what both sides say, until it is over.
 async fn carry<C, S>(
     client: C,
-    upstream: (Stream, Bytes),
-    protocol: Protocol<S>,
-    lane: &Lane,
+    upstream: (UpstreamStream, Bytes),
+    protocol: UpgradeProtocol<S>,
+    lane: &ActiveRoute,
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) where
     C: AsyncRead + AsyncWrite + Unpin,
@@ -140,19 +145,19 @@ async fn carry<C, S>(
     // What came together with the head belongs to what follows it.
     let upstream = join(Cursor::new(ahead).chain(read), write);
     match protocol {
-        Protocol::WebSocket(messages) => {
+        UpgradeProtocol::WebSocket(messages) => {
             let limits = lane.route.messages.as_ref();
             let bounds = limits.map(|it| it.bounds).unwrap_or_default();
             let ended = relay(client, upstream, (messages, bounds), idle, closing).await;
             match ended.why {
-                Why::TooMuch { .. } => lane.metrics.count_message(MessageOutcome::Refused),
-                Why::TooLarge => lane.metrics.count_message(MessageOutcome::TooLarge),
+                RelayEnd::TooMuch { .. } => lane.metrics.count_message(MessageOutcome::Refused),
+                RelayEnd::TooLarge => lane.metrics.count_message(MessageOutcome::TooLarge),
                 _ => {}
             }
             debug!(?ended, "a WebSocket ended");
         }
         // Nobody here could say goodbye in it. Draining waits for it, and cuts it.
-        Protocol::Other => {
+        UpgradeProtocol::Other => {
             let ended = tunnel(client, upstream, idle).await;
             debug!(?ended, "a tunnel ended");
         }

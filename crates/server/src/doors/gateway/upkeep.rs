@@ -1,11 +1,11 @@
 //! What goes on between requests: routes that are replaced, upstreams that are looked after,
 //! connections that grow old.
 
-use super::lane::Lane;
-use super::table::{Prepared, Table};
+use super::lane::ActiveRoute;
+use super::table::{PreparedRoutes, RouteTable};
 use crate::proxy::health::watch as look_after;
 use crate::proxy::outgoing::Outgoing;
-use crate::proxy::target::{Manner, Target};
+use crate::proxy::target::{Manner, UpstreamTarget};
 use crate::proxy::upload::Upload;
 use crate::tasks::Tasks;
 use crate::telemetry::metrics::Metrics;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tidegate::Rules;
-use tidegate_policy::route::{Health, Routes};
+use tidegate_policy::route::{HealthCheck, Routes};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -26,7 +26,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// The routes of a server, which can be replaced while it runs.
 #[derive(Debug)]
 pub(crate) struct Gateway {
-    table: ArcSwap<Table>,
+    table: ArcSwap<RouteTable>,
     metrics: Arc<Metrics>,
     /// What runs beside the requests: it ends with this, and nobody waits for it.
     tasks: Arc<Tasks>,
@@ -43,8 +43,8 @@ impl Gateway {
         metrics: Arc<Metrics>,
     ) -> Result<Arc<Self>, String> {
         let tasks = Arc::new(Tasks::new());
-        let prepared = Prepared::new(routes, None, &tasks)?;
-        let table = Table::new(prepared, rules, &metrics.gateway);
+        let prepared = PreparedRoutes::new(routes, None, &tasks)?;
+        let table = RouteTable::new(prepared, rules, &metrics.gateway);
         let watched = look_after_all(&table, &tasks);
         let gateway = Arc::new(Self {
             table: ArcSwap::from_pointee(table),
@@ -58,22 +58,22 @@ impl Gateway {
 
     /// Prepares to replace the routes by others, and changes nothing yet. An error says what is wrong
     /// with the TLS of an upstream.
-    pub(crate) fn prepare(&self, routes: Routes) -> Result<Prepared, String> {
-        Prepared::new(routes, Some(&self.table.load_full()), &self.tasks)
+    pub(crate) fn prepare(&self, routes: Routes) -> Result<PreparedRoutes, String> {
+        PreparedRoutes::new(routes, Some(&self.table.load_full()), &self.tasks)
     }
 
     /// Replaces the routes, all at once, by those prepared last; `rules` are those of the same
     /// configuration. Requests under way keep their routes and rules; upstreams that stay keep their
     /// connections.
-    pub(crate) fn commit(&self, prepared: Prepared, rules: Arc<Rules>) {
-        let table = Table::new(prepared, rules, &self.metrics.gateway);
+    pub(crate) fn commit(&self, prepared: PreparedRoutes, rules: Arc<Rules>) {
+        let table = RouteTable::new(prepared, rules, &self.metrics.gateway);
         let watched = look_after_all(&table, &self.tasks);
         self.table.store(Arc::new(table));
         *self.watched.lock() = watched;
     }
 
     /// The routes at present.
-    pub(super) fn table(&self) -> Arc<Table> {
+    pub(super) fn table(&self) -> Arc<RouteTable> {
         self.table.load_full()
     }
 
@@ -98,7 +98,7 @@ async fn sweep(gateway: Weak<Gateway>) {
 }
 
 /// Looks after all upstreams that are to be, until what this returns is dropped.
-fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
+fn look_after_all(table: &RouteTable, tasks: &Tasks) -> watch::Sender<()> {
     let (watched, stop) = watch::channel(());
     // Nobody asks for those of a route that is off.
     for lane in table.lanes().iter().filter(|it| it.route.enabled) {
@@ -124,7 +124,11 @@ fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
 }
 
 /// Asks an upstream how it is, over a connection of its own: that others are still open says little.
-async fn probe(target: &Arc<Target>, lane: &Lane, health: &Health) -> Result<(), String> {
+async fn probe(
+    target: &Arc<UpstreamTarget>,
+    lane: &ActiveRoute,
+    health: &HealthCheck,
+) -> Result<(), String> {
     let mut request = Request::new(Upload::none());
     let path = format!("{}{}", target.upstream.prefix, health.path);
     *request.uri_mut() = Uri::try_from(path).map_err(|error| error.to_string())?;

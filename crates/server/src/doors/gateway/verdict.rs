@@ -1,29 +1,29 @@
 //! Whether a request may pass.
 
-use super::answer::{Outcome, whole};
-use super::lane::Lane;
-use super::messages::Messages;
-use super::table::Table;
+use super::answer::{GatewayResponse, whole};
+use super::lane::ActiveRoute;
+use super::messages::MessageLimiter;
+use super::table::RouteTable;
 use super::{GatewayDoor, grpc, respond};
 use crate::decider::{AskTerms, CheckAttempt, CheckOutcome, Logged};
 use crate::promise::{Promise, boxed};
-use crate::telemetry::traces::{Trace, UNTRACED};
+use crate::telemetry::traces::{RequestTrace, UNTRACED};
 use http::request::Request;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate::{Decision, Policy, Purpose, Repeated, Rules, Store};
+use tidegate::{AskPurpose, Decision, Policy, Repeated, Rules, Store};
 use tidegate_http::grpc::Status;
-use tidegate_http::question::{Head, Question};
+use tidegate_http::question::{HttpQuestion, RequestHeadRef};
 use tidegate_policy::Respond;
-use tidegate_policy::client::Identity;
-use tidegate_policy::route::{Carried, Refund};
+use tidegate_policy::client::ClientIdentity;
+use tidegate_policy::route::{RefundRule, RoutePolicy};
 
 /// What becomes of a request.
-pub(super) enum Verdict {
+pub(super) enum GatewayVerdict {
     /// It is passed on; `None` where its route is not limited, or nobody reads the decision.
     Pass(Option<Box<Decision>>),
     /// It is answered here.
-    Answer(Box<Outcome>),
+    Answer(Box<GatewayResponse>),
 }
 
 impl<S: Store + 'static> GatewayDoor<S> {
@@ -31,11 +31,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
     /// prepares to decide those as well: the client is identified once for both.
     pub(super) fn decide<'a, B: Sync>(
         &'a self,
-        (table, lane): (&'a Table, &'a Arc<Lane>),
+        (table, lane): (&'a RouteTable, &'a Arc<ActiveRoute>),
         from: (&'a Request<B>, IpAddr),
-        trace: &'a Trace,
+        trace: &'a RequestTrace,
         becomes_websocket: bool,
-    ) -> (Promise<'a, Verdict>, Option<Box<Messages<S>>>) {
+    ) -> (Promise<'a, GatewayVerdict>, Option<Box<MessageLimiter<S>>>) {
         let rules = &table.rules;
         let messages = lane.message_policy(becomes_websocket);
         let identity = messages.map(|_| head(from).identify(rules));
@@ -59,7 +59,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let messages = messages.map(|policy| {
             let question = lane.question(rules, &policy.name, from, known);
             let message = Repeated::new(rules, &question.request(&question.pairs()));
-            Box::new(Messages::new(&self.decider, lane, message))
+            Box::new(MessageLimiter::new(&self.decider, lane, message))
         });
         (verdict, messages)
     }
@@ -68,28 +68,28 @@ impl<S: Store + 'static> GatewayDoor<S> {
     /// counts for its address.
     fn guard<'a, B>(
         &self,
-        (table, lane): (&'a Table, &'a Lane),
+        (table, lane): (&'a RouteTable, &'a ActiveRoute),
         from: (&'a Request<B>, IpAddr),
-        known: Option<&Identity<'a>>,
-    ) -> Verdict {
+        known: Option<&ClientIdentity<'a>>,
+    ) -> GatewayVerdict {
         let rules = &table.rules;
         let is_asked = !rules.guards().is_empty() || rules.counts_addresses();
         let Some(policy) = rules.policy(None).filter(|_| is_asked) else {
-            return Verdict::Pass(None);
+            return GatewayVerdict::Pass(None);
         };
         // Every policy reads what guards look at, and the address.
         let question = lane.question(rules, &policy.name, from, known);
         let pairs = question.pairs();
         let terms = AskTerms {
-            purpose: Purpose::Guards,
+            purpose: AskPurpose::Guards,
             // Guards leave no span.
             ..AskTerms::pass(&UNTRACED, Logged::WithAnswer)
         };
         let tell = |outcome: CheckOutcome<'_>| match outcome {
             Ok(decision) if !decision.is_allowed() => {
-                Verdict::Answer(Box::new(self.refusal(decision, from.0)))
+                GatewayVerdict::Answer(Box::new(self.refusal(decision, from.0)))
             }
-            _ => Verdict::Pass(None),
+            _ => GatewayVerdict::Pass(None),
         };
         match self
             .decider
@@ -97,11 +97,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
         {
             CheckAttempt::Done(verdict) => verdict,
             // Guards never wait.
-            CheckAttempt::Pending(..) => Verdict::Pass(None),
+            CheckAttempt::Pending(..) => GatewayVerdict::Pass(None),
         }
     }
 
-    fn refusal<B>(&self, decision: &Decision, request: &Request<B>) -> Outcome {
+    fn refusal<B>(&self, decision: &Decision, request: &Request<B>) -> GatewayResponse {
         let answer = respond::refused(decision, request.headers(), self.decider.refusals());
         whole(grpc::or_status(answer, request, || {
             Status::refused(decision)
@@ -112,14 +112,14 @@ impl<S: Store + 'static> GatewayDoor<S> {
         &self,
         outcome: CheckOutcome<'_>,
         request: &Request<B>,
-        (lane, respond): (&Lane, Option<&Respond>),
-    ) -> Verdict {
+        (lane, respond): (&ActiveRoute, Option<&Respond>),
+    ) -> GatewayVerdict {
         let answer = match outcome {
             Ok(decision) if decision.is_allowed() => {
                 // Kept only for those who read it: the client, or whoever gives back what it charged.
-                let is_read =
-                    !decision.respond().headers.is_empty() || lane.route.refund != Refund::Never;
-                return Verdict::Pass(is_read.then(|| boxed(|| decision.clone())));
+                let is_read = !decision.respond().headers.is_empty()
+                    || lane.route.refund != RefundRule::Never;
+                return GatewayVerdict::Pass(is_read.then(|| boxed(|| decision.clone())));
             }
             Ok(decision) => self.refusal(decision, request),
             Err(_) => {
@@ -127,12 +127,12 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 whole(grpc::or_status(answer, request, Status::undecided))
             }
         };
-        Verdict::Answer(Box::new(answer))
+        GatewayVerdict::Answer(Box::new(answer))
     }
 }
 
-fn head<B>((request, peer): (&Request<B>, IpAddr)) -> Head<'_> {
-    Head {
+fn head<B>((request, peer): (&Request<B>, IpAddr)) -> RequestHeadRef<'_> {
+    RequestHeadRef {
         method: request.method(),
         uri: request.uri(),
         headers: request.headers(),
@@ -140,9 +140,9 @@ fn head<B>((request, peer): (&Request<B>, IpAddr)) -> Head<'_> {
     }
 }
 
-impl Lane {
+impl ActiveRoute {
     /// The policy of the messages of a request that becomes a WebSocket, if they have one.
-    pub(super) fn message_policy(&self, becomes_websocket: bool) -> Option<&Carried> {
+    pub(super) fn message_policy(&self, becomes_websocket: bool) -> Option<&RoutePolicy> {
         let messages = self.route.messages.as_ref();
         messages.filter(|_| becomes_websocket)?.policy.as_ref()
     }
@@ -154,19 +154,19 @@ impl Lane {
         rules: &'a Rules,
         policy: &'a str,
         from: (&'a Request<B>, IpAddr),
-        known: Option<&Identity<'a>>,
-    ) -> Question<'a> {
+        known: Option<&ClientIdentity<'a>>,
+    ) -> HttpQuestion<'a> {
         let head = head(from);
         let mut question = match known {
-            None => Question::direct(rules, Some(policy), head),
-            Some(identity) => Question::identified(rules, Some(policy), head, identity.clone()),
+            None => HttpQuestion::direct(rules, Some(policy), head),
+            Some(identity) => HttpQuestion::identified(rules, Some(policy), head, identity.clone()),
         };
         question.route(self.route.id.as_str());
         question
     }
 
     /// How the clients of this route are answered.
-    pub(super) fn respond<'t>(&self, table: &'t Table) -> Option<&'t Respond> {
+    pub(super) fn respond<'t>(&self, table: &'t RouteTable) -> Option<&'t Respond> {
         let name = self.route.policy.as_ref().map(|it| it.name.as_str());
         table.rules.policy(name).map(Policy::respond)
     }

@@ -1,7 +1,7 @@
 //! What goes back: a message and how the call ended, or messages as they come.
 
-use super::status::{STATUS, Status};
-use crate::server::paced::Paced;
+use super::status::{GrpcStatus, STATUS};
+use crate::server::paced::PacedBody;
 use crate::server::pulse::Alive;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -12,9 +12,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Messages as they come; then how the call ended.
-pub(super) trait Messages: Send + 'static {
+pub(super) trait MessageSource: Send + 'static {
     /// The next message, framed; `Err` once there are no more, with `None` where all is well.
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<Status>>>;
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<GrpcStatus>>>;
 }
 
 /// What goes back.
@@ -27,23 +27,23 @@ pub(crate) enum GrpcBody {
     /// That all is well.
     Well,
     /// Messages as they come. Put aside, for most answers are not of this kind.
-    Stream(Pin<Box<Paced<Stream>>>),
+    Stream(Pin<Box<PacedBody<MessageStream>>>),
 }
 
 /// Messages as they come, and whether they have come to their end.
-pub(crate) struct Stream {
-    messages: Box<dyn Messages>,
+pub(crate) struct MessageStream {
+    messages: Box<dyn MessageSource>,
     is_over: bool,
 }
 
 impl GrpcBody {
     /// Messages as they come, on a connection that is not idle meanwhile.
-    pub(super) fn stream(messages: impl Messages, alive: Alive) -> Self {
-        let stream = Stream {
+    pub(super) fn stream(messages: impl MessageSource, alive: Alive) -> Self {
+        let stream = MessageStream {
             messages: Box::new(messages),
             is_over: false,
         };
-        Self::Stream(Box::pin(Paced::new(stream, Some(alive))))
+        Self::Stream(Box::pin(PacedBody::new(stream, Some(alive))))
     }
 }
 
@@ -89,7 +89,7 @@ impl Body for GrpcBody {
     }
 }
 
-impl Body for Stream {
+impl Body for MessageStream {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -115,7 +115,7 @@ impl Body for Stream {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for MessageStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream")
             .field("is_over", &self.is_over)

@@ -1,6 +1,6 @@
 //! Messages on the wire: five bytes before each say whether it is compressed, and how long it is.
 
-use super::status::{Code, Status};
+use super::status::{GrpcCode, GrpcStatus};
 use bytes::{Buf, Bytes};
 
 /// What stands before a message.
@@ -34,21 +34,21 @@ pub(super) fn frame(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Bytes 
 }
 
 /// The first message of `bytes`, which are cut off behind it; `None` if it is not there in whole.
-pub(super) fn next(bytes: &mut Bytes, bytes_max: usize) -> Result<Option<Bytes>, Status> {
+pub(super) fn next(bytes: &mut Bytes, bytes_max: usize) -> Result<Option<Bytes>, GrpcStatus> {
     let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX>() else {
         return Ok(None);
     };
     let [compressed, length @ ..] = *prefix;
     if compressed != 0 {
-        return Err(Status::new(
-            Code::Unimplemented,
+        return Err(GrpcStatus::new(
+            GrpcCode::Unimplemented,
             "messages are not to be compressed",
         ));
     }
     let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
     if length > bytes_max {
-        return Err(Status::new(
-            Code::ResourceExhausted,
+        return Err(GrpcStatus::new(
+            GrpcCode::ResourceExhausted,
             format!("a message may have {bytes_max} bytes"),
         ));
     }
@@ -60,15 +60,15 @@ pub(super) fn next(bytes: &mut Bytes, bytes_max: usize) -> Result<Option<Bytes>,
 }
 
 /// The one message that a body holds.
-pub(super) fn only(body: &[u8]) -> Result<&[u8], Status> {
-    let wrong = |why: &'static str| Err(Status::new(Code::InvalidArgument, why));
+pub(super) fn only(body: &[u8]) -> Result<&[u8], GrpcStatus> {
+    let wrong = |why: &'static str| Err(GrpcStatus::new(GrpcCode::InvalidArgument, why));
     let Some((prefix, message)) = body.split_first_chunk::<PREFIX>() else {
         return wrong("there is no message, or its beginning is cut off");
     };
     let [compressed, length @ ..] = *prefix;
     if compressed != 0 {
-        return Err(Status::new(
-            Code::Unimplemented,
+        return Err(GrpcStatus::new(
+            GrpcCode::Unimplemented,
             "messages are not to be compressed",
         ));
     }

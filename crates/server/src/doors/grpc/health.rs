@@ -1,12 +1,12 @@
 //! `grpc.health.v1`: whether this server wants calls. The same as `/readyz` says.
 
-use super::body::{GrpcBody, Messages};
-use super::status::{Code, Status};
+use super::body::{GrpcBody, MessageSource};
+use super::status::{GrpcCode, GrpcStatus};
 use super::{GrpcDoor, frame, limiting};
-use crate::decider::{Decider, Standing};
-use crate::server::phase::{Phase, Watch};
-use crate::server::session::Visit;
-use crate::wire::protobuf::read::{Fields, Malformed};
+use crate::decider::{Decider, DeciderHealth};
+use crate::server::phase::{Phase, PhaseWatch};
+use crate::server::session::RequestContext;
+use crate::wire::protobuf::read::{Malformed, WireFields};
 use crate::wire::protobuf::write;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -25,7 +25,7 @@ const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// What is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Health {
+enum ServingStatus {
     Serving = 1,
     NotServing = 2,
     /// Only to those who watch: to others it is an error.
@@ -33,9 +33,12 @@ enum Health {
 }
 
 impl<S: Store + 'static> GrpcDoor<S> {
-    pub(super) async fn check_health(&self, body: Incoming) -> Result<GrpcBody, Status> {
+    pub(super) async fn check_health(&self, body: Incoming) -> Result<GrpcBody, GrpcStatus> {
         if !is_known(&self.message(body).await?)? {
-            return Err(Status::new(Code::NotFound, "there is no such service"));
+            return Err(GrpcStatus::new(
+                GrpcCode::NotFound,
+                "there is no such service",
+            ));
         }
         let health = look(&self.decider, &self.phase).await;
         Ok(GrpcBody::Message(health.message()))
@@ -44,8 +47,8 @@ impl<S: Store + 'static> GrpcDoor<S> {
     pub(super) async fn watch_health(
         &self,
         body: Incoming,
-        visit: Visit<'_>,
-    ) -> Result<GrpcBody, Status> {
+        visit: RequestContext<'_>,
+    ) -> Result<GrpcBody, GrpcStatus> {
         let is_known = is_known(&self.message(body).await?)?;
         let watcher = Watcher {
             decider: self.decider.clone(),
@@ -59,14 +62,14 @@ impl<S: Store + 'static> GrpcDoor<S> {
 }
 
 /// Whether the service that is asked for is here. An empty name is all of them.
-fn is_known(body: &[u8]) -> Result<bool, Status> {
+fn is_known(body: &[u8]) -> Result<bool, GrpcStatus> {
     let service = service(frame::only(body)?)?;
     Ok(service.is_empty() || limiting::SERVICES.contains(&service))
 }
 
 fn service(message: &[u8]) -> Result<&str, Malformed> {
     let mut service = "";
-    let mut fields = Fields::of(message);
+    let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
             service = value.text()?;
@@ -75,25 +78,27 @@ fn service(message: &[u8]) -> Result<&str, Malformed> {
     Ok(service)
 }
 
-async fn look<S: Store>(decider: &Decider<S>, phase: &Watch) -> Health {
+async fn look<S: Store>(decider: &Decider<S>, phase: &PhaseWatch) -> ServingStatus {
     match phase.now() {
-        Phase::Serving if decider.standing().await != Standing::Stuck => Health::Serving,
-        _ => Health::NotServing,
+        Phase::Serving if decider.standing().await != DeciderHealth::Stuck => {
+            ServingStatus::Serving
+        }
+        _ => ServingStatus::NotServing,
     }
 }
 
 /// Tells how it stands, at first and whenever that changes, until the door closes.
 struct Watcher<S> {
     decider: Decider<S>,
-    phase: Watch,
+    phase: PhaseWatch,
     is_known: bool,
-    told: Option<Health>,
-    looking: Option<BoxFuture<'static, Health>>,
+    told: Option<ServingStatus>,
+    looking: Option<BoxFuture<'static, ServingStatus>>,
 }
 
 impl<S: Store + 'static> Watcher<S> {
     /// Looks at once for the first time, and then now and then, or when the phase changes.
-    fn look(&self) -> BoxFuture<'static, Health> {
+    fn look(&self) -> BoxFuture<'static, ServingStatus> {
         let (decider, mut phase) = (self.decider.clone(), self.phase.clone());
         let (is_first, is_known) = (self.told.is_none(), self.is_known);
         async move {
@@ -113,19 +118,19 @@ impl<S: Store + 'static> Watcher<S> {
             if is_known {
                 look(&decider, &phase).await
             } else {
-                Health::ServiceUnknown
+                ServingStatus::ServiceUnknown
             }
         }
         .boxed()
     }
 }
 
-impl<S: Store + 'static> Messages for Watcher<S> {
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<Status>>> {
+impl<S: Store + 'static> MessageSource for Watcher<S> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<GrpcStatus>>> {
         loop {
             // Whoever was told so has nothing more to hear; the connection is about to close.
             let is_over = self.phase.now() >= Phase::Draining;
-            if is_over && self.told.is_some_and(|told| told != Health::Serving) {
+            if is_over && self.told.is_some_and(|told| told != ServingStatus::Serving) {
                 return Poll::Ready(Err(None));
             }
             let mut looking = self.looking.take().unwrap_or_else(|| self.look());
@@ -141,7 +146,7 @@ impl<S: Store + 'static> Messages for Watcher<S> {
     }
 }
 
-impl Health {
+impl ServingStatus {
     fn message(self) -> Bytes {
         frame::frame(2, |out| write::number(out, 1, u64::from(self as u8)))
     }

@@ -6,14 +6,14 @@
 //! nobody else is let in meanwhile on what it will have taken.
 
 use super::body::GrpcBody;
-use super::rls::{self, Unanswered};
-use super::status::{Code, Status};
+use super::rls::{self, RlsError};
+use super::status::{GrpcCode, GrpcStatus};
 use super::{GrpcDoor, frame, reserving};
 use crate::telemetry::stopwatch::Stopwatch;
-use crate::telemetry::traces::{Trace, Value};
+use crate::telemetry::traces::{AttributeValue, RequestTrace};
 use http::Request;
 use hyper::body::Incoming;
-use tidegate::{Purpose, Store};
+use tidegate::{AskPurpose, Store};
 
 pub(super) const SHOULD_RATE_LIMIT: &str =
     "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -36,7 +36,7 @@ const RESERVED_BYTES: usize = 512;
 
 /// What is asked of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lending {
+pub(super) enum ReservationCall {
     /// That there be one.
     Reserve,
     /// That it be settled.
@@ -46,9 +46,9 @@ pub(super) enum Lending {
 impl<S: Store + 'static> GrpcDoor<S> {
     pub(super) async fn limit(
         &self,
-        purpose: Purpose,
+        purpose: AskPurpose,
         request: Request<Incoming>,
-    ) -> Result<GrpcBody, Status> {
+    ) -> Result<GrpcBody, GrpcStatus> {
         let trace = self.begin(&request);
         let answered = self.limit_in(&trace, purpose, request).await;
         end(&trace, &answered);
@@ -57,10 +57,10 @@ impl<S: Store + 'static> GrpcDoor<S> {
 
     async fn limit_in(
         &self,
-        trace: &Trace,
-        purpose: Purpose,
+        trace: &RequestTrace,
+        purpose: AskPurpose,
         request: Request<Incoming>,
-    ) -> Result<GrpcBody, Status> {
+    ) -> Result<GrpcBody, GrpcStatus> {
         let watch = Stopwatch::start();
         let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
@@ -75,9 +75,9 @@ impl<S: Store + 'static> GrpcDoor<S> {
 
     pub(super) async fn lend(
         &self,
-        lending: Lending,
+        lending: ReservationCall,
         request: Request<Incoming>,
-    ) -> Result<GrpcBody, Status> {
+    ) -> Result<GrpcBody, GrpcStatus> {
         let trace = self.begin(&request);
         let answered = self.lend_in(&trace, lending, request).await;
         end(&trace, &answered);
@@ -86,21 +86,21 @@ impl<S: Store + 'static> GrpcDoor<S> {
 
     async fn lend_in(
         &self,
-        trace: &Trace,
-        lending: Lending,
+        trace: &RequestTrace,
+        lending: ReservationCall,
         request: Request<Incoming>,
-    ) -> Result<GrpcBody, Status> {
+    ) -> Result<GrpcBody, GrpcStatus> {
         let watch = Stopwatch::start();
         let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
         // Put aside, so that calls that decide need not carry them around.
         let answered = match lending {
-            Lending::Reserve => {
+            ReservationCall::Reserve => {
                 let out = frame::begin(RESERVED_BYTES);
                 Box::pin(reserving::reserve((decider, trace), message, out)).await
             }
-            Lending::Commit => {
+            ReservationCall::Commit => {
                 let out = frame::begin(ANSWER_BYTES);
                 Box::pin(reserving::commit(decider, message, out)).await
             }
@@ -111,13 +111,13 @@ impl<S: Store + 'static> GrpcDoor<S> {
 
     /// What is recorded of a call. Metadata is headers, and a proxy passes its trace on in them. Whoever
     /// may ask here is believed in everything else, too.
-    fn begin(&self, request: &Request<Incoming>) -> Trace {
+    fn begin(&self, request: &Request<Incoming>) -> RequestTrace {
         let trace = self.decider.trace(request.headers(), || true);
         trace.name(|| request.uri().path().trim_start_matches('/').to_owned());
         trace.note(|| {
             [
-                ("rpc.system", Value::Word("grpc")),
-                ("tidegate.door", Value::Word("grpc")),
+                ("rpc.system", AttributeValue::Word("grpc")),
+                ("tidegate.door", AttributeValue::Word("grpc")),
             ]
         });
         trace
@@ -125,18 +125,19 @@ impl<S: Store + 'static> GrpcDoor<S> {
 }
 
 /// Notes how a call ended.
-fn end(trace: &Trace, answered: &Result<GrpcBody, Status>) {
+fn end(trace: &RequestTrace, answered: &Result<GrpcBody, GrpcStatus>) {
     let code = answered.as_ref().err().map(|status| status.code as u16);
     trace.called(code.unwrap_or_default());
 }
 
-impl From<Unanswered> for Status {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<RlsError> for GrpcStatus {
+    fn from(unanswered: RlsError) -> Self {
         match unanswered {
-            Unanswered::Bad(why) => Self::new(Code::InvalidArgument, why),
-            Unanswered::Undecided => {
-                Self::new(Code::Unavailable, "this cannot be decided at the moment")
-            }
+            RlsError::Bad(why) => Self::new(GrpcCode::InvalidArgument, why),
+            RlsError::Undecided => Self::new(
+                GrpcCode::Unavailable,
+                "this cannot be decided at the moment",
+            ),
         }
     }
 }

@@ -21,20 +21,20 @@ mod status;
 mod tell;
 
 use self::body::GrpcBody;
-use self::limiting::Lending;
-use self::status::{Code, GRPC, STATUS, Status};
-use super::respond::Answer;
-use super::{Door, Http2, Protocols};
+use self::limiting::ReservationCall;
+use self::status::{GRPC, GrpcCode, GrpcStatus, STATUS};
+use super::respond::DoorResponse;
+use super::{Door, Http2Settings, Protocols};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
-use crate::server::phase::Watch;
-use crate::server::session::Visit;
+use crate::server::phase::PhaseWatch;
+use crate::server::session::RequestContext;
 use crate::wire::fault::quote;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use tidegate::{AnyStore, Purpose, Store};
+use tidegate::{AnyStore, AskPurpose, Store};
 
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
@@ -43,11 +43,11 @@ const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encodin
 pub(crate) struct GrpcDoor<S = AnyStore> {
     decider: Decider<S>,
     bounds: Bounds,
-    phase: Watch,
+    phase: PhaseWatch,
 }
 
 impl<S: Store + 'static> GrpcDoor<S> {
-    pub(crate) fn new(decider: Decider<S>, bounds: Bounds, phase: Watch) -> Self {
+    pub(crate) fn new(decider: Decider<S>, bounds: Bounds, phase: PhaseWatch) -> Self {
         Self {
             decider,
             bounds,
@@ -55,28 +55,32 @@ impl<S: Store + 'static> GrpcDoor<S> {
         }
     }
 
-    async fn call(&self, request: Request<Incoming>, visit: Visit<'_>) -> Result<GrpcBody, Status> {
+    async fn call(
+        &self,
+        request: Request<Incoming>,
+        visit: RequestContext<'_>,
+    ) -> Result<GrpcBody, GrpcStatus> {
         match request.uri().path() {
-            limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Pass, request).await,
-            limiting::CHECK_RATE_LIMIT => self.limit(Purpose::Test, request).await,
-            limiting::REPORT => self.limit(Purpose::Report, request).await,
-            limiting::RESERVE => self.lend(Lending::Reserve, request).await,
-            limiting::COMMIT => self.lend(Lending::Commit, request).await,
+            limiting::SHOULD_RATE_LIMIT => self.limit(AskPurpose::Pass, request).await,
+            limiting::CHECK_RATE_LIMIT => self.limit(AskPurpose::Test, request).await,
+            limiting::REPORT => self.limit(AskPurpose::Report, request).await,
+            limiting::RESERVE => self.lend(ReservationCall::Reserve, request).await,
+            limiting::COMMIT => self.lend(ReservationCall::Commit, request).await,
             health::CHECK => self.check_health(request.into_body()).await,
             health::WATCH => self.watch_health(request.into_body(), visit).await,
             reflection::V1 | reflection::V1_ALPHA => Ok(GrpcBody::stream(
-                reflection::Conversation::new(request.into_body()),
+                reflection::ReflectionStream::new(request.into_body()),
                 visit.alive(),
             )),
-            path => Err(Status::new(
-                Code::Unimplemented,
+            path => Err(GrpcStatus::new(
+                GrpcCode::Unimplemented,
                 format!("there is no method {}", quote(path)),
             )),
         }
     }
 
     /// The one message that a call brings, whole.
-    async fn message(&self, body: Incoming) -> Result<Bytes, Status> {
+    async fn message(&self, body: Incoming) -> Result<Bytes, GrpcStatus> {
         let bounds = &self.bounds;
         let bytes_max = bounds.body_bytes.saturating_add(frame::PREFIX);
         let body = super::body::read(body, bytes_max, bounds.body_time).await?;
@@ -90,12 +94,12 @@ impl<S: Store + 'static> Door for GrpcDoor<S> {
     type Begun = ();
 
     const PROTOCOLS: Protocols = Protocols::Http2;
-    const HTTP2: Http2 = Http2::OF_PROXIES;
+    const HTTP2: Http2Settings = Http2Settings::OF_PROXIES;
 
     async fn answer(
         &self,
         request: Box<Request<Incoming>>,
-        visit: Visit<'_>,
+        visit: RequestContext<'_>,
         (): (),
     ) -> Response<GrpcBody> {
         if !is_grpc(request.headers()) {
@@ -115,8 +119,8 @@ impl<S: Store + 'static> Door for GrpcDoor<S> {
     }
 
     /// The server itself only ever says that a token is missing.
-    fn whole(_: Answer) -> Response<GrpcBody> {
-        ended(&Status::unauthenticated())
+    fn whole(_: DoorResponse) -> Response<GrpcBody> {
+        ended(&GrpcStatus::unauthenticated())
     }
 
     /// Health is for probes and load balancers, which seldom can hold a secret.
@@ -130,7 +134,7 @@ impl<S: Store + 'static> Door for GrpcDoor<S> {
             return Some(answer.status().as_u16());
         }
         let code = answer.headers().get(STATUS)?.to_str().ok()?.parse().ok()?;
-        (code != Code::Unavailable as u16).then_some(code)
+        (code != GrpcCode::Unavailable as u16).then_some(code)
     }
 }
 
@@ -148,10 +152,10 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 /// An answer that says how a call ended, and nothing else.
-fn ended(status: &Status) -> Response<GrpcBody> {
+fn ended(status: &GrpcStatus) -> Response<GrpcBody> {
     let mut answer = Response::new(GrpcBody::Empty);
     *answer.headers_mut() = status.head();
-    if status.code == Code::Unimplemented {
+    if status.code == GrpcCode::Unimplemented {
         // Perhaps the message was compressed.
         let identity = HeaderValue::from_static("identity");
         answer.headers_mut().insert(ACCEPT_ENCODING, identity);

@@ -1,26 +1,26 @@
 //! Kuadrant's `Reserve` and `Commit`: an estimate before a request, and what it was afterwards. The same
 //! as `POST /v1/reserve` and `/v1/commit`, but that a commit without a reservation is a report.
 
-use super::rls::{self, Unanswered};
-use super::status::{Code, Status};
+use super::rls::{self, RlsError};
+use super::status::{GrpcCode, GrpcStatus};
 use crate::decider::{AskTerms, Decider, Logged};
-use crate::telemetry::traces::{Trace, UNTRACED};
+use crate::telemetry::traces::{RequestTrace, UNTRACED};
 use crate::wire::rls::reserve::{self, Commit, Reserve};
 use crate::wire::rls::write;
-use tidegate::{CheckError, Purpose, Reservation, SettleError, SettleState, Store};
+use tidegate::{AskPurpose, CheckError, Reservation, SettleError, SettleState, Store};
 
 /// Answers `message`, a `ReserveRequest`: appends a `ReserveResponse` to `out`.
 pub(super) async fn reserve<S: Store>(
-    (decider, trace): (&Decider<S>, &Trace),
+    (decider, trace): (&Decider<S>, &RequestTrace),
     message: &[u8],
     mut out: Vec<u8>,
-) -> Result<Vec<u8>, Status> {
+) -> Result<Vec<u8>, GrpcStatus> {
     let asked = Reserve::read(message)?;
     let (descriptors, ttl) = (asked.descriptors()?, asked.ttl()?);
     let rules = decider.rules().map_err(|error| unreserved(&error))?;
     let Some(request) = rls::request(&rules, asked.domain(), asked.amount, &descriptors) else {
         decider.metrics().grpc.count_unknown(asked.domain());
-        reserve::reserved(&mut out, write::Code::Ok, None);
+        reserve::reserved(&mut out, write::RlsCode::Ok, None);
         return Ok(out);
     };
     let leg = trace.leg();
@@ -36,7 +36,7 @@ pub(super) async fn commit<S: Store>(
     decider: &Decider<S>,
     message: &[u8],
     mut out: Vec<u8>,
-) -> Result<Vec<u8>, Status> {
+) -> Result<Vec<u8>, GrpcStatus> {
     let told = Commit::read(message)?;
     let is_released = match settle(decider, &told).await? {
         Some(is_released) => is_released,
@@ -53,7 +53,10 @@ pub(super) async fn commit<S: Store>(
 
 /// Settles the reservation: whether it was, by this call or by one before. `None` where there is no such
 /// reservation.
-async fn settle<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<Option<bool>, Status> {
+async fn settle<S: Store>(
+    decider: &Decider<S>,
+    told: &Commit<'_>,
+) -> Result<Option<bool>, GrpcStatus> {
     if told.reservation.is_empty() {
         return Ok(None);
     }
@@ -64,21 +67,21 @@ async fn settle<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<Opt
         ))),
         Err(SettleError::Unknown) => Ok(None),
         // What exactly failed is for the log.
-        Err(_) => Err(Status::new(
-            Code::Unavailable,
+        Err(_) => Err(GrpcStatus::new(
+            GrpcCode::Unavailable,
             "this cannot be settled at the moment; the same again settles what is left",
         )),
     }
 }
 
 /// Charges what was used; nothing of it where a limit that it meets is closed to whoever used it.
-async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(), Status> {
+async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(), GrpcStatus> {
     let descriptors = told.descriptors()?;
     let rules = decider.rules().map_err(|error| unreserved(&error))?;
     match rls::request(&rules, told.domain(), told.actual, &descriptors) {
         Some(request) => {
             let terms = AskTerms {
-                purpose: Purpose::Report,
+                purpose: AskPurpose::Report,
                 ..AskTerms::pass(&UNTRACED, Logged::Here)
             };
             let reported = decider.ask(&rules, &request, terms, |outcome| {
@@ -93,20 +96,20 @@ async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(),
     }
 }
 
-fn code(reservation: &Reservation) -> write::Code {
+fn code(reservation: &Reservation) -> write::RlsCode {
     if reservation.is_allowed() {
-        write::Code::Ok
+        write::RlsCode::Ok
     } else {
-        write::Code::OverLimit
+        write::RlsCode::OverLimit
     }
 }
 
-fn unreserved(error: &CheckError) -> Status {
+fn unreserved(error: &CheckError) -> GrpcStatus {
     match error {
         // Nothing is wrong with the call: the policy has to be another.
         CheckError::CannotReserve { .. } => {
-            Status::new(Code::FailedPrecondition, error.to_string())
+            GrpcStatus::new(GrpcCode::FailedPrecondition, error.to_string())
         }
-        error => Unanswered::from(error).into(),
+        error => RlsError::from(error).into(),
     }
 }

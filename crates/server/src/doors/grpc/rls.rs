@@ -3,16 +3,16 @@
 use super::tell;
 use crate::decider::{AskTerms, Decider, Logged};
 use crate::promise::Promise;
-use crate::telemetry::traces::Trace;
+use crate::telemetry::traces::RequestTrace;
 use crate::wire::protobuf::read::Malformed;
-use crate::wire::rls::read::Call;
-use crate::wire::rls::write::Code;
+use crate::wire::rls::read::RlsCall;
+use crate::wire::rls::write::RlsCode;
 use std::borrow::Cow;
-use tidegate::{CheckError, Descriptor, Purpose, Request, Rules, Store};
+use tidegate::{AskPurpose, CheckError, Descriptor, Request, Rules, Store};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::doors) enum Unanswered {
+pub(in crate::doors) enum RlsError {
     /// Something is wrong with the call.
     Bad(Cow<'static, str>),
     /// Nothing can be decided at the moment.
@@ -20,16 +20,16 @@ pub(in crate::doors) enum Unanswered {
 }
 
 /// What comes of a call: a `RateLimitResponse` and the code in it.
-pub(in crate::doors) type Answered = Result<(Code, Vec<u8>), Unanswered>;
+pub(in crate::doors) type Answered = Result<(RlsCode, Vec<u8>), RlsError>;
 
 /// Answers `message`, a `RateLimitRequest`: appends a `RateLimitResponse` to `out`.
 pub(in crate::doors) fn answer<'a, S: Store>(
-    (decider, trace): (&'a Decider<S>, &'a Trace),
-    purpose: Purpose,
+    (decider, trace): (&'a Decider<S>, &'a RequestTrace),
+    purpose: AskPurpose,
     message: &[u8],
     mut out: Vec<u8>,
 ) -> Promise<'a, Answered> {
-    let call = match Call::read(message) {
+    let call = match RlsCall::read(message) {
         Ok(call) => call,
         Err(malformed) => return Promise::Now(Err(malformed.into())),
     };
@@ -72,13 +72,13 @@ pub(super) fn request<'a>(
     })
 }
 
-impl From<Malformed> for Unanswered {
+impl From<Malformed> for RlsError {
     fn from(malformed: Malformed) -> Self {
         Self::Bad(malformed.words().into())
     }
 }
 
-impl From<&CheckError> for Unanswered {
+impl From<&CheckError> for RlsError {
     fn from(error: &CheckError) -> Self {
         match error {
             CheckError::BadLimit { reason } => Self::Bad(reason.clone().into()),

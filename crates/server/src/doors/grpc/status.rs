@@ -13,7 +13,7 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 /// Why a call did not come to an answer. "Unknown", which is 2, is never said: a proxy that hears it
 /// can make nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
+pub(super) enum GrpcCode {
     InvalidArgument = 3,
     DeadlineExceeded = 4,
     NotFound = 5,
@@ -26,13 +26,13 @@ pub(super) enum Code {
 
 /// The end of a call that has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Status {
-    pub(super) code: Code,
+pub(crate) struct GrpcStatus {
+    pub(super) code: GrpcCode,
     /// For whoever wrote the client.
     pub(super) message: Cow<'static, str>,
 }
 
-impl Code {
+impl GrpcCode {
     fn value(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::InvalidArgument => "3",
@@ -47,8 +47,8 @@ impl Code {
     }
 }
 
-impl Status {
-    pub(super) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+impl GrpcStatus {
+    pub(super) fn new(code: GrpcCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -58,7 +58,7 @@ impl Status {
     /// No token, or not the right one.
     pub(super) fn unauthenticated() -> Self {
         let message = "send the token of this door: `authorization: Bearer TOKEN`";
-        Self::new(Code::Unauthenticated, message)
+        Self::new(GrpcCode::Unauthenticated, message)
     }
 
     /// The head of an answer that says nothing else.
@@ -102,20 +102,25 @@ fn escape(message: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-impl From<Malformed> for Status {
+impl From<Malformed> for GrpcStatus {
     fn from(malformed: Malformed) -> Self {
-        Self::new(Code::InvalidArgument, malformed.words())
+        Self::new(GrpcCode::InvalidArgument, malformed.words())
     }
 }
 
-impl From<BodyError> for Status {
+impl From<BodyError> for GrpcStatus {
     fn from(error: BodyError) -> Self {
         match error {
-            BodyError::TooLarge => Self::new(Code::ResourceExhausted, "the message is too large"),
-            BodyError::TooSlow => {
-                Self::new(Code::DeadlineExceeded, "the message did not arrive in time")
+            BodyError::TooLarge => {
+                Self::new(GrpcCode::ResourceExhausted, "the message is too large")
             }
-            BodyError::Broken => Self::new(Code::InvalidArgument, "the message ended too early"),
+            BodyError::TooSlow => Self::new(
+                GrpcCode::DeadlineExceeded,
+                "the message did not arrive in time",
+            ),
+            BodyError::Broken => {
+                Self::new(GrpcCode::InvalidArgument, "the message ended too early")
+            }
         }
     }
 }
@@ -126,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_message_is_escaped_as_grpc_has_it() {
-        let status = Status::new(Code::NotFound, "100 % of `ü`\n");
+        let status = GrpcStatus::new(GrpcCode::NotFound, "100 % of `ü`\n");
         let head = status.head();
         assert_eq!(head["grpc-status"], "5");
         assert_eq!(head["grpc-message"], "100 %25 of `%C3%BC`%0A");
@@ -136,14 +141,14 @@ mod tests {
     #[test]
     fn the_codes_are_those_of_grpc() {
         for code in [
-            Code::InvalidArgument,
-            Code::DeadlineExceeded,
-            Code::NotFound,
-            Code::ResourceExhausted,
-            Code::FailedPrecondition,
-            Code::Unimplemented,
-            Code::Unavailable,
-            Code::Unauthenticated,
+            GrpcCode::InvalidArgument,
+            GrpcCode::DeadlineExceeded,
+            GrpcCode::NotFound,
+            GrpcCode::ResourceExhausted,
+            GrpcCode::FailedPrecondition,
+            GrpcCode::Unimplemented,
+            GrpcCode::Unavailable,
+            GrpcCode::Unauthenticated,
         ] {
             assert_eq!(code.value(), (code as u8).to_string().as_str());
         }

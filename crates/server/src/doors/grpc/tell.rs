@@ -1,26 +1,26 @@
 //! From a decision to a `RateLimitResponse`.
 
-use crate::wire::rls::write::{self, Code, CurrentLimit, Status};
+use crate::wire::rls::write::{self, CurrentLimit, DescriptorStatus, RlsCode};
 use http::HeaderMap;
 use std::time::Duration;
-use tidegate::{Applied, Decision, Purpose};
+use tidegate::{AppliedBand, AskPurpose, Decision};
 use tidegate_http::answer::{self, Correlation};
 use tidegate_policy::respond::RlsHeaders;
 use tracing::debug;
 
 /// Appends what there is to say of a call whose domain nobody has: it passes.
-pub(super) fn nothing(descriptors: usize, out: &mut Vec<u8>) -> Code {
-    write::code(out, Code::Ok);
+pub(super) fn nothing(descriptors: usize, out: &mut Vec<u8>) -> RlsCode {
+    write::code(out, RlsCode::Ok);
     for _ in 0..descriptors {
-        write::status(out, &status_without_limit(Code::Ok, 0));
+        write::status(out, &status_without_limit(RlsCode::Ok, 0));
     }
-    Code::Ok
+    RlsCode::Ok
 }
 
 /// Appends what `decision` says: of the call, of each descriptor, and to the client of the proxy.
-pub(super) fn decision(decision: &Decision, purpose: Purpose, out: &mut Vec<u8>) -> Code {
+pub(super) fn decision(decision: &Decision, purpose: AskPurpose, out: &mut Vec<u8>) -> RlsCode {
     // What was used already was used: nobody is refused.
-    let is_report = purpose == Purpose::Report;
+    let is_report = purpose == AskPurpose::Report;
     let overall = code(decision.is_allowed() || is_report);
     write::code(out, overall);
     for nth in 0..decision.descriptors() {
@@ -28,13 +28,13 @@ pub(super) fn decision(decision: &Decision, purpose: Purpose, out: &mut Vec<u8>)
     }
     let respond = decision.respond();
     match (respond.rls, overall) {
-        (RlsHeaders::Always, Code::Ok) => {
+        (RlsHeaders::Always, RlsCode::Ok) => {
             let mut headers = HeaderMap::new();
             answer::inform(decision, &mut headers);
             add_headers(&headers, |_| true, out);
         }
-        (RlsHeaders::Always | RlsHeaders::Refused, Code::OverLimit) => refusal(decision, out),
-        (RlsHeaders::Refused, Code::Ok) | (RlsHeaders::None, _) => {}
+        (RlsHeaders::Always | RlsHeaders::Refused, RlsCode::OverLimit) => refusal(decision, out),
+        (RlsHeaders::Refused, RlsCode::Ok) | (RlsHeaders::None, _) => {}
     }
     overall
 }
@@ -65,29 +65,29 @@ fn add_headers(headers: &HeaderMap, is_told: impl Fn(&str) -> bool, out: &mut Ve
     }
 }
 
-fn code(is_allowed: bool) -> Code {
+fn code(is_allowed: bool) -> RlsCode {
     if is_allowed {
-        Code::Ok
+        RlsCode::Ok
     } else {
-        Code::OverLimit
+        RlsCode::OverLimit
     }
 }
 
-fn status(decision: &Decision, nth: usize, is_report: bool) -> Status<'_> {
+fn status(decision: &Decision, nth: usize, is_report: bool) -> DescriptorStatus<'_> {
     let code = code(is_report || decision.descriptor_allowed(nth));
     let Some(applied) = decision.descriptor(nth) else {
         let is_unlimited = decision.descriptor_unlimited(nth);
         return status_without_limit(code, if is_unlimited { u32::MAX } else { 0 });
     };
-    Status {
+    DescriptorStatus {
         code,
         limit: limit(&applied),
         remaining: narrow(applied.remaining()),
     }
 }
 
-fn status_without_limit(code: Code, remaining: u32) -> Status<'static> {
-    Status {
+fn status_without_limit(code: RlsCode, remaining: u32) -> DescriptorStatus<'static> {
+    DescriptorStatus {
         code,
         limit: None,
         remaining,
@@ -96,7 +96,7 @@ fn status_without_limit(code: Code, remaining: u32) -> Status<'static> {
 
 /// What is told of a limit: how many there can be at once, and in what time they are there again. That
 /// is `RateLimit-Policy` in other words. `None` where no band was asked.
-fn limit<'a>(applied: &Applied<'a>) -> Option<CurrentLimit<'a>> {
+fn limit<'a>(applied: &AppliedBand<'a>) -> Option<CurrentLimit<'a>> {
     let spoken = applied.spoken()?;
     let period = applied.period();
     let is_refill = period == Duration::from_secs(spoken.window_s());

@@ -2,27 +2,31 @@
 
 use super::{DECISION_BYTES, HttpDoor};
 use crate::decider::{AskTerms, CheckOutcome, Logged};
-use crate::doors::respond::{self, Answer};
+use crate::doors::respond::{self, DoorResponse};
 use crate::promise::Promise;
-use crate::telemetry::traces::Trace;
+use crate::telemetry::traces::RequestTrace;
 use crate::wire::answer;
-use crate::wire::question::{Asked, Question};
+use crate::wire::question::{JsonQuestion, QuestionBody};
 use std::sync::Arc;
 use tidegate::{CheckError, Rules, Store};
 
 /// A decision in JSON, or the answer where there is none.
-type Told = Result<Vec<u8>, Box<Answer>>;
+type Told = Result<Vec<u8>, Box<DoorResponse>>;
 
 impl<S: Store> HttpDoor<S> {
     /// Answers questions.
-    pub(super) fn check<'a>(&'a self, text: &'a [u8], trace: &'a Trace) -> Promise<'a, Answer> {
-        match Asked::read(text) {
+    pub(super) fn check<'a>(
+        &'a self,
+        text: &'a [u8],
+        trace: &'a RequestTrace,
+    ) -> Promise<'a, DoorResponse> {
+        match QuestionBody::read(text) {
             Err(fault) => Promise::Now(respond::bad_question(&fault)),
-            Ok(Asked::One(question)) => match self.decider.rules() {
+            Ok(QuestionBody::One(question)) => match self.decider.rules() {
                 Ok(rules) => self.decide((&rules, trace), &question, None).map(answered),
                 Err(error) => Promise::Now(respond::undecided(&error, None)),
             },
-            Ok(Asked::Several(questions)) => match self.accept(&questions) {
+            Ok(QuestionBody::Several(questions)) => match self.accept(&questions) {
                 // Each by itself and in order: none waits for the answer of the one before, so that a
                 // store across the network is asked for all at once.
                 Ok(rules) => {
@@ -43,8 +47,8 @@ impl<S: Store> HttpDoor<S> {
     /// In a list, `place` is its number, and whether one before it is pending.
     fn decide<'a>(
         &'a self,
-        (rules, trace): (&Arc<Rules>, &'a Trace),
-        question: &Question<'_>,
+        (rules, trace): (&Arc<Rules>, &'a RequestTrace),
+        question: &JsonQuestion<'_>,
         place: Option<(usize, bool)>,
     ) -> Promise<'a, Told> {
         question.identified(rules.client(), |request| {
@@ -70,7 +74,7 @@ impl<S: Store> HttpDoor<S> {
 
     /// Returns the rules to decide a list by. A question that is wrong fails the list before any is
     /// decided, so that a list that is sent again, corrected, is charged once.
-    fn accept(&self, questions: &[Question<'_>]) -> Result<Arc<Rules>, (CheckError, usize)> {
+    fn accept(&self, questions: &[JsonQuestion<'_>]) -> Result<Arc<Rules>, (CheckError, usize)> {
         for (nth, question) in questions.iter().enumerate() {
             if question.policy.is_some() || !question.described.is_empty() {
                 let pairs = question.pairs();
@@ -84,7 +88,7 @@ impl<S: Store> HttpDoor<S> {
     }
 }
 
-fn answered(told: Told) -> Answer {
+fn answered(told: Told) -> DoorResponse {
     told.map_or_else(|answer| *answer, respond::decided)
 }
 

@@ -10,15 +10,15 @@ mod check;
 mod reserve;
 
 use super::auth::PendingAuth;
-use super::respond::{self, Answer, Whole};
+use super::respond::{self, DoorResponse, WholeBody};
 use super::{Door, auth, body, envoy_json};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
 use crate::promise::Promise;
-use crate::server::session::Visit;
+use crate::server::session::RequestContext;
 use crate::telemetry::stopwatch::Stopwatch;
-use crate::telemetry::traces::{Trace, Value};
-use crate::wire::settle::Kind;
+use crate::telemetry::traces::{AttributeValue, RequestTrace};
+use crate::wire::settle::SettleVerb;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
@@ -36,22 +36,22 @@ pub(crate) struct HttpDoor<S = AnyStore> {
 
 /// What is asked by `POST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asking {
+enum PostRoute {
     Check,
     Reserve,
-    Settle(Kind),
+    Settle(SettleVerb),
     /// As Envoy's rate limit service has it.
     Envoy,
 }
 
-impl Asking {
+impl PostRoute {
     /// What is asked at `path`, if anything is.
     fn at(path: &str) -> Option<Self> {
         Some(match path {
             "/v1/check" => Self::Check,
             "/v1/reserve" => Self::Reserve,
-            "/v1/commit" => Self::Settle(Kind::Commit),
-            "/v1/refund" => Self::Settle(Kind::Refund),
+            "/v1/commit" => Self::Settle(SettleVerb::Commit),
+            "/v1/refund" => Self::Settle(SettleVerb::Refund),
             envoy_json::JSON => Self::Envoy,
             _ => return None,
         })
@@ -63,7 +63,7 @@ impl<S: Store> HttpDoor<S> {
         Self { decider, bounds }
     }
 
-    async fn answer_body(&self, asking: Asking, request: Request<Incoming>) -> Answer {
+    async fn answer_body(&self, asking: PostRoute, request: Request<Incoming>) -> DoorResponse {
         let watch = Stopwatch::start();
         if !is_json(request.headers()) {
             return respond::unsupported();
@@ -71,7 +71,7 @@ impl<S: Store> HttpDoor<S> {
         // Whoever may ask here is believed in everything else, too.
         let trace = self.decider.trace(request.headers(), || true);
         trace.name(|| request.uri().path().to_owned());
-        trace.note(|| [("tidegate.door", Value::Word("http"))]);
+        trace.note(|| [("tidegate.door", AttributeValue::Word("http"))]);
         let bounds = &self.bounds;
         let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
         let answer = match body {
@@ -88,26 +88,31 @@ impl<S: Store> HttpDoor<S> {
         answer
     }
 
-    fn ask<'a>(&'a self, asking: Asking, text: &'a [u8], trace: &'a Trace) -> Promise<'a, Answer> {
+    fn ask<'a>(
+        &'a self,
+        asking: PostRoute,
+        text: &'a [u8],
+        trace: &'a RequestTrace,
+    ) -> Promise<'a, DoorResponse> {
         match asking {
-            Asking::Check => self.check(text, trace),
-            Asking::Reserve => Promise::Later(Box::pin(self.reserve(text, trace))),
-            Asking::Settle(kind) => Promise::Later(Box::pin(self.settle(text, kind))),
-            Asking::Envoy => envoy_json::answer(&self.decider, text, trace),
+            PostRoute::Check => self.check(text, trace),
+            PostRoute::Reserve => Promise::Later(Box::pin(self.reserve(text, trace))),
+            PostRoute::Settle(kind) => Promise::Later(Box::pin(self.settle(text, kind))),
+            PostRoute::Envoy => envoy_json::answer(&self.decider, text, trace),
         }
     }
 }
 
 impl<S: Store + 'static> Door for HttpDoor<S> {
-    type Body = Whole;
+    type Body = WholeBody;
     type Memory = ();
     type Begun = Option<Box<PendingAuth<S>>>;
 
     fn answer_at_once(
         &self,
         request: &Request<Incoming>,
-        visit: Visit<'_>,
-    ) -> Result<Answer, Self::Begun> {
+        visit: RequestContext<'_>,
+    ) -> Result<DoorResponse, Self::Begun> {
         if !auth::is_at(request.uri().path()) {
             return Err(None);
         }
@@ -117,10 +122,10 @@ impl<S: Store + 'static> Door for HttpDoor<S> {
     async fn answer(
         &self,
         request: Box<Request<Incoming>>,
-        visit: Visit<'_>,
+        visit: RequestContext<'_>,
         begun: Self::Begun,
-    ) -> Answer {
-        match (Asking::at(request.uri().path()), request.method()) {
+    ) -> DoorResponse {
+        match (PostRoute::at(request.uri().path()), request.method()) {
             (Some(asking), &Method::POST) => self.answer_body(asking, *request).await,
             (Some(_), _) => respond::wrong_method("POST"),
             (None, _) if request.uri().path() == envoy_json::HEALTH => {
@@ -137,7 +142,7 @@ impl<S: Store + 'static> Door for HttpDoor<S> {
         }
     }
 
-    fn whole(answer: Answer) -> Answer {
+    fn whole(answer: DoorResponse) -> DoorResponse {
         answer
     }
 

@@ -1,10 +1,10 @@
 //! `POST /v1/reserve`: reservations; `/v1/commit` and `/v1/refund`: what settles them.
 
 use super::{DECISION_BYTES, HttpDoor};
-use crate::doors::respond::{self, Answer};
-use crate::telemetry::traces::Trace;
-use crate::wire::question::{Asked, Question};
-use crate::wire::settle::{Kind, Settlement, ToSettle};
+use crate::doors::respond::{self, DoorResponse};
+use crate::telemetry::traces::RequestTrace;
+use crate::wire::question::{JsonQuestion, QuestionBody};
+use crate::wire::settle::{SettleVerb, Settlement, ToSettle};
 use crate::wire::{reserve, settle};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ const RESERVATION_BYTES: usize = DECISION_BYTES + 512;
 
 impl<S: Store> HttpDoor<S> {
     /// Answers what is to be reserved.
-    pub(super) async fn reserve(&self, text: &[u8], trace: &Trace) -> Answer {
-        let reserved = match Asked::read_reserving(text) {
+    pub(super) async fn reserve(&self, text: &[u8], trace: &RequestTrace) -> DoorResponse {
+        let reserved = match QuestionBody::read_reserving(text) {
             Err(fault) => return respond::bad_question(&fault),
-            Ok(Asked::One(question)) => self
+            Ok(QuestionBody::One(question)) => self
                 .reserve_one(&question, trace)
                 .await
                 .map_err(|error| (error, None)),
-            Ok(Asked::Several(questions)) => self
+            Ok(QuestionBody::Several(questions)) => self
                 .reserve_several(&questions, trace)
                 .await
                 .map_err(|(error, nth)| (error, Some(nth))),
@@ -37,8 +37,8 @@ impl<S: Store> HttpDoor<S> {
 
     async fn reserve_one(
         &self,
-        question: &Question<'_>,
-        trace: &Trace,
+        question: &JsonQuestion<'_>,
+        trace: &RequestTrace,
     ) -> Result<Vec<u8>, CheckError> {
         let rules = self.decider.rules()?;
         let leg = trace.leg();
@@ -53,7 +53,7 @@ impl<S: Store> HttpDoor<S> {
     async fn reserve_by(
         &self,
         rules: &Arc<Rules>,
-        question: &Question<'_>,
+        question: &JsonQuestion<'_>,
     ) -> Result<Reservation, CheckError> {
         let learnt = question.learn(rules.client(), &unix_seconds);
         let pairs = question.pairs_with(learnt.as_ref());
@@ -66,8 +66,8 @@ impl<S: Store> HttpDoor<S> {
     /// before any is reserved, so that a list that is sent again, mended, is charged once.
     async fn reserve_several(
         &self,
-        questions: &[Question<'_>],
-        trace: &Trace,
+        questions: &[JsonQuestion<'_>],
+        trace: &RequestTrace,
     ) -> Result<Vec<u8>, (CheckError, usize)> {
         let rules = self.decider.rules().map_err(|error| (error, 0))?;
         // Put together once, so that what is accepted is what is reserved.
@@ -118,7 +118,7 @@ impl<S: Store> HttpDoor<S> {
 
     /// Answers what settles reservations. Of a list each is told by itself what came of it: what was
     /// settled is not undone by what could not be.
-    pub(super) async fn settle(&self, text: &[u8], kind: Kind) -> Answer {
+    pub(super) async fn settle(&self, text: &[u8], kind: SettleVerb) -> DoorResponse {
         let settlements = match ToSettle::read(text, kind) {
             Err(fault) => return respond::bad_question(&fault),
             Ok(ToSettle::One(settlement)) => {
@@ -152,7 +152,7 @@ impl<S: Store> HttpDoor<S> {
     async fn settle_one(
         &self,
         settlement: &Settlement<'_>,
-    ) -> Result<tidegate::Settled, tidegate::SettleError> {
+    ) -> Result<tidegate::SettledReservation, tidegate::SettleError> {
         let Settlement {
             reservation,
             actual,
@@ -162,6 +162,6 @@ impl<S: Store> HttpDoor<S> {
 }
 
 /// For how long, if the question says so.
-fn ttl(question: &Question<'_>) -> Option<Duration> {
+fn ttl(question: &JsonQuestion<'_>) -> Option<Duration> {
     question.ttl_ms.map(Duration::from_millis)
 }

@@ -1,9 +1,9 @@
 //! Commands whose answers are not there yet, and the replies around them, in order.
 
-use super::command::Kind;
-use super::host::Host;
-use super::parse::{Command, OwnedCommand};
-use super::reply::{Protocol, Replies};
+use super::command::CommandKind;
+use super::host::RespHost;
+use super::parse::{OwnedCommand, RespCommand};
+use super::reply::{Replies, RespVersion};
 use super::{check, keys, throttle};
 use crate::decider::{Decider, PendingCheck};
 use crate::telemetry::traces::UNTRACED;
@@ -18,25 +18,25 @@ pub(super) const PENDING_MAX: usize = 1_024;
 
 /// The commands that wait, in order.
 #[derive(Debug)]
-pub(super) struct Batch<S> {
-    pending: Vec<Pending<S>>,
+pub(super) struct CommandBatch<S> {
+    pending: Vec<PendingCommand<S>>,
 }
 
 #[derive(Debug)]
-struct Pending<S> {
-    asked: Asked<S>,
+struct PendingCommand<S> {
+    asked: OwnedQuestion<S>,
     /// How many bytes of the other replies come before its own.
     at: usize,
     /// What it is to be written in, whatever a command behind it chooses.
-    protocol: Protocol,
+    protocol: RespVersion,
 }
 
 /// What is asked, with all that it needs: what it was read from will be read over.
 #[derive(Debug)]
-pub(super) enum Asked<S> {
+pub(super) enum OwnedQuestion<S> {
     Throttle(Box<OwnedThrottle>),
     Check(Box<PendingCheck<S>>),
-    Keys(Kind, OwnedCommand),
+    Keys(CommandKind, OwnedCommand),
 }
 
 #[derive(Debug)]
@@ -51,13 +51,13 @@ pub(super) struct OwnedThrottle {
     clippy::large_enum_variant,
     reason = "there is one for each pending command, and none is kept"
 )]
-enum Answer {
+enum CommandResult {
     Throttled(Result<Throttled, CheckError>, u64),
     Checked(Result<Decision, CheckError>),
-    Keys(Result<keys::Found, CheckError>),
+    Keys(Result<keys::KeyReply, CheckError>),
 }
 
-impl<S> Default for Batch<S> {
+impl<S> Default for CommandBatch<S> {
     fn default() -> Self {
         Self {
             pending: Vec::new(),
@@ -65,7 +65,7 @@ impl<S> Default for Batch<S> {
     }
 }
 
-impl<S> Batch<S> {
+impl<S> CommandBatch<S> {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
@@ -76,8 +76,8 @@ impl<S> Batch<S> {
     }
 
     /// Lets `asked` wait; its reply comes behind all of `replies`.
-    pub(super) fn push(&mut self, asked: Asked<S>, replies: &Replies) {
-        self.pending.push(Pending {
+    pub(super) fn push(&mut self, asked: OwnedQuestion<S>, replies: &Replies) {
+        self.pending.push(PendingCommand {
             asked,
             at: replies.len(),
             protocol: replies.protocol,
@@ -85,7 +85,7 @@ impl<S> Batch<S> {
     }
 }
 
-impl<S: Store> Asked<S> {
+impl<S: Store> OwnedQuestion<S> {
     pub(super) fn throttle(ask: &Throttle<'_>) -> Self {
         Self::Throttle(Box::new(OwnedThrottle {
             key: SmallVec::from_slice(ask.key),
@@ -94,7 +94,7 @@ impl<S: Store> Asked<S> {
         }))
     }
 
-    pub(super) fn keys(kind: Kind, command: Command<'_>) -> Self {
+    pub(super) fn keys(kind: CommandKind, command: RespCommand<'_>) -> Self {
         Self::Keys(kind, command.to_owned())
     }
 
@@ -104,7 +104,7 @@ impl<S: Store> Asked<S> {
         matches!(self, Self::Keys(..))
     }
 
-    async fn answer(self, decider: &Decider<S>, rules: &Arc<Rules>) -> Answer {
+    async fn answer(self, decider: &Decider<S>, rules: &Arc<Rules>) -> CommandResult {
         match self {
             Self::Throttle(owned) => {
                 let ask = Throttle {
@@ -113,18 +113,18 @@ impl<S: Store> Asked<S> {
                     quantity: owned.quantity,
                 };
                 let throttled = decider.throttle(rules, &ask).await;
-                Answer::Throttled(throttled, owned.quota.capacity())
+                CommandResult::Throttled(throttled, owned.quota.capacity())
             }
-            Self::Check(check) => Answer::Checked(check.outcome(decider, &UNTRACED).await),
+            Self::Check(check) => CommandResult::Checked(check.outcome(decider, &UNTRACED).await),
             Self::Keys(kind, owned) => {
                 let command = owned.as_command();
-                Answer::Keys(keys::answer(decider, rules, (kind, command)).await)
+                CommandResult::Keys(keys::answer(decider, rules, (kind, command)).await)
             }
         }
     }
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> RespHost<S> {
     /// Waits for all that waits, and puts the replies into their order.
     ///
     /// Decisions are begun in order before any is waited for, so that a store across the network
@@ -164,18 +164,18 @@ impl<S: Store> Host<S> {
         self.replies = replies;
     }
 
-    fn write(&mut self, answer: &Answer, replies: &mut Replies) {
+    fn write(&mut self, answer: &CommandResult, replies: &mut Replies) {
         match answer {
-            Answer::Throttled(Ok(throttled), capacity) => {
+            CommandResult::Throttled(Ok(throttled), capacity) => {
                 self.tally.throttled(Some(throttled));
                 throttle::write(throttled, *capacity, replies);
             }
-            Answer::Throttled(Err(error), _) => {
+            CommandResult::Throttled(Err(error), _) => {
                 self.tally.throttled(None);
                 check::write_error(error, replies);
             }
-            Answer::Checked(decided) => check::write(decided.as_ref(), replies),
-            Answer::Keys(found) => keys::write(found, replies),
+            CommandResult::Checked(decided) => check::write(decided.as_ref(), replies),
+            CommandResult::Keys(found) => keys::write(found, replies),
         }
     }
 }

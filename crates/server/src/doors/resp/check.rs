@@ -1,15 +1,15 @@
 //! `TG.CHECK policy [field value]…`: what `POST /v1/check` decides, without JSON.
 
-use super::parse::Command;
-use super::reply::{Protocol, Replies};
+use super::parse::RespCommand;
+use super::reply::{Replies, RespVersion};
 use crate::decider::{AskTerms, CheckAttempt, CheckOutcome, Decider, Logged, PendingCheck};
 use crate::telemetry::traces::UNTRACED;
 use crate::wire::answer::{barred_ms, millis};
 use crate::wire::fault::quote;
-use crate::wire::question::{Described, PAIRS_MAX, Question};
+use crate::wire::question::{JsonQuestion, PAIRS_MAX, QuestionDescriptors};
 use std::borrow::Cow;
 use std::sync::Arc;
-use tidegate::{Applied, CheckError, Rules, Skipped, Store};
+use tidegate::{AppliedBand, CheckError, Rules, SkippedBand, Store};
 
 const FIELDS: &str =
     "ip, user, api_key, method, host, path, route, cost, descriptors, header:NAME, attr:NAME";
@@ -19,11 +19,11 @@ const DESCRIPTORS: &str = "descriptors";
 
 /// Reads a question; an empty policy is the first. What is wrong with one is told in the words in
 /// which the HTTP API tells it.
-pub(super) fn read(command: Command<'_>) -> Result<Question<'_>, String> {
+pub(super) fn read(command: RespCommand<'_>) -> Result<JsonQuestion<'_>, String> {
     if !command.len().is_multiple_of(2) {
         return Err("ERR wrong number of arguments for 'tg.check' command".to_owned());
     }
-    let mut question = Question::default();
+    let mut question = JsonQuestion::default();
     let mut words = command.words().skip(1);
     let policy = text("policy", words.next().unwrap_or_default())?;
     question.policy = (!policy.is_empty()).then_some(policy);
@@ -45,7 +45,7 @@ pub(super) fn read(command: Command<'_>) -> Result<Question<'_>, String> {
     Ok(question)
 }
 
-fn set<'a>(question: &mut Question<'a>, name: &'a [u8], value: &'a [u8]) -> Result<(), String> {
+fn set<'a>(question: &mut JsonQuestion<'a>, name: &'a [u8], value: &'a [u8]) -> Result<(), String> {
     if let Some(header) = after(name, b"header:") {
         let header = text("header", header)?;
         let value = text(&format!("header:{header}"), value)?;
@@ -119,8 +119,8 @@ fn cost(value: &[u8]) -> Result<u64, String> {
 
 /// Reads descriptors, with the bounds that they have in a body. Where JSON breaks off is told by the
 /// character, for what a shell has done to its quotes is hard to see.
-fn descriptors(json: &[u8]) -> Result<Described<'_>, String> {
-    Described::parse(json).map_err(|fault| {
+fn descriptors(json: &[u8]) -> Result<QuestionDescriptors<'_>, String> {
+    QuestionDescriptors::parse(json).map_err(|fault| {
         let column = fault.column(json);
         let fault = fault.within(DESCRIPTORS);
         format!("ERR {fault} (character {column})")
@@ -132,7 +132,7 @@ fn descriptors(json: &[u8]) -> Result<Described<'_>, String> {
 pub(super) fn ask<S: Store>(
     decider: &Decider<S>,
     rules: &Arc<Rules>,
-    (question, is_behind): (&Question<'_>, bool),
+    (question, is_behind): (&JsonQuestion<'_>, bool),
     replies: &mut Replies,
 ) -> Option<PendingCheck<S>> {
     let terms = AskTerms {
@@ -154,7 +154,7 @@ pub(super) fn write(outcome: CheckOutcome<'_>, replies: &mut Replies) {
         Ok(decision) => decision,
         Err(error) => return write_error(error, replies),
     };
-    let is_resp3 = replies.protocol == Protocol::Resp3;
+    let is_resp3 = replies.protocol == RespVersion::Resp3;
     let name = |name: &str, replies: &mut Replies| {
         if is_resp3 {
             replies.bulk(name);
@@ -172,11 +172,14 @@ pub(super) fn write(outcome: CheckOutcome<'_>, replies: &mut Replies) {
     name("allowed", replies);
     replies.boolean(decision.is_allowed());
     name("limit", replies);
-    let limit = binding.as_ref().map(Applied::limit);
-    text_or_null(limit.or(unasked.as_ref().map(Skipped::limit)), replies);
+    let limit = binding.as_ref().map(AppliedBand::limit);
+    text_or_null(limit.or(unasked.as_ref().map(SkippedBand::limit)), replies);
     name("band", replies);
-    let band = binding.as_ref().and_then(Applied::band);
-    text_or_null(band.or(unasked.as_ref().and_then(Skipped::band)), replies);
+    let band = binding.as_ref().and_then(AppliedBand::band);
+    text_or_null(
+        band.or(unasked.as_ref().and_then(SkippedBand::band)),
+        replies,
+    );
     name("remaining", replies);
     match &binding {
         Some(binding) => replies.natural(binding.remaining()),
@@ -219,8 +222,8 @@ fn text_or_null(text: Option<&str>, replies: &mut Replies) {
 /// A number that there is not: −1 where numbers cannot be absent.
 fn absent(replies: &mut Replies) {
     match replies.protocol {
-        Protocol::Resp2 => replies.integer(-1),
-        Protocol::Resp3 => replies.null(),
+        RespVersion::Resp2 => replies.integer(-1),
+        RespVersion::Resp3 => replies.null(),
     }
 }
 

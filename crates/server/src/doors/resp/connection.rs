@@ -1,8 +1,8 @@
 //! Commands about the connection itself: who is there, and what is spoken.
 
-use super::host::{Host, shortened};
-use super::parse::{Command, strict_number};
-use super::reply::{Protocol, Replies};
+use super::host::{RespHost, shortened};
+use super::parse::{RespCommand, strict_number};
+use super::reply::{Replies, RespVersion};
 use super::session;
 use std::fmt::Write;
 use tidegate::Store;
@@ -23,7 +23,7 @@ const SYNTAX: &str = "ERR syntax error";
 /// The only user there is.
 const USER: &[u8] = b"default";
 
-pub(super) fn ping(command: Command<'_>, replies: &mut Replies) {
+pub(super) fn ping(command: RespCommand<'_>, replies: &mut Replies) {
     match command.len() {
         1 => replies.simple("PONG"),
         2 => replies.bulk(command.word(1)),
@@ -31,7 +31,7 @@ pub(super) fn ping(command: Command<'_>, replies: &mut Replies) {
     }
 }
 
-pub(super) fn select(command: Command<'_>, replies: &mut Replies) {
+pub(super) fn select(command: RespCommand<'_>, replies: &mut Replies) {
     match strict_number(command.word(1)) {
         Some(0) => replies.simple("OK"),
         Some(index) if i32::try_from(index).is_ok() => {
@@ -43,22 +43,22 @@ pub(super) fn select(command: Command<'_>, replies: &mut Replies) {
     }
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> RespHost<S> {
     /// `HELLO [protover [AUTH username password] [SETNAME name]]`. Nothing is changed unless all of it
     /// is right, but that who has logged in has.
-    pub(super) fn hello(&mut self, command: Command<'_>) {
+    pub(super) fn hello(&mut self, command: RespCommand<'_>) {
         match self.greet(command) {
             Ok(()) => self.introduce(),
             Err(message) => self.replies.error(message),
         }
     }
 
-    fn greet(&mut self, command: Command<'_>) -> Result<(), String> {
+    fn greet(&mut self, command: RespCommand<'_>) -> Result<(), String> {
         let protocol = match command.len() {
             1 => None,
             _ => match strict_number(command.word(1)) {
-                Some(2) => Some(Protocol::Resp2),
-                Some(3) => Some(Protocol::Resp3),
+                Some(2) => Some(RespVersion::Resp2),
+                Some(3) => Some(RespVersion::Resp3),
                 Some(_) => return Err("NOPROTO unsupported protocol version".to_owned()),
                 None => {
                     let message = "ERR Protocol version is not an integer or out of range";
@@ -115,7 +115,7 @@ impl<S: Store> Host<S> {
     }
 
     /// `AUTH [username] password`
-    pub(super) fn auth(&mut self, command: Command<'_>) {
+    pub(super) fn auth(&mut self, command: RespCommand<'_>) {
         let done = match command.len() {
             2 if self.door.token.is_none() => Err(NO_PASSWORD),
             2 => self.log_in(USER, command.word(1)),
@@ -145,12 +145,12 @@ impl<S: Store> Host<S> {
         self.session.transaction = None;
         self.session.name = Box::default();
         self.session.is_known = self.door.token.is_none();
-        self.replies.protocol = Protocol::Resp2;
+        self.replies.protocol = RespVersion::Resp2;
         self.replies.simple("RESET");
     }
 
     /// `CLIENT`, whose subcommand there is, with as many words as it wants.
-    pub(super) fn client(&mut self, command: Command<'_>) {
+    pub(super) fn client(&mut self, command: RespCommand<'_>) {
         let subcommand = command.word(1).to_ascii_lowercase();
         match subcommand.as_slice() {
             b"id" => self.replies.natural(self.session.id),
@@ -182,7 +182,7 @@ impl<S: Store> Host<S> {
         }
     }
 
-    fn set_info(&mut self, command: Command<'_>) {
+    fn set_info(&mut self, command: RespCommand<'_>) {
         let option = command.word(2).to_ascii_lowercase();
         let place = match option.as_slice() {
             b"lib-name" => &mut self.session.library,

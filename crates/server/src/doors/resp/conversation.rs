@@ -1,13 +1,13 @@
 //! One connection's commands and replies, whatever carries them.
 
 use super::RespDoor;
-use super::batch::Batch;
-use super::host::{Flow, Host};
+use super::batch::CommandBatch;
+use super::host::{Flow, RespHost};
 use super::intake::{Intake, KEPT_BYTES};
-use super::queue::Queue;
+use super::queue::CommandQueue;
 use super::reply::Replies;
-use super::session::Session;
-use crate::telemetry::resp::Tally;
+use super::session::RespSession;
+use crate::telemetry::resp::RespTally;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ const COMMANDS_MAX: usize = 256;
 
 /// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum NextAction {
     /// All that was read is answered: send it, and read on.
     Read,
     /// There is more to answer, but what is answered has to be sent first.
@@ -31,29 +31,29 @@ pub(super) enum Turn {
 
 /// One connection's commands and replies.
 #[derive(Debug)]
-pub(super) struct Conversation<S> {
+pub(super) struct RespConversation<S> {
     pub(super) intake: Intake,
-    pub(super) host: Host<S>,
+    pub(super) host: RespHost<S>,
     /// Commands of a transaction that `EXEC` has started, before any further command is read. They
     /// take turns and send replies like a pipeline, so a large transaction delays no other client.
-    running: Queue,
+    running: CommandQueue,
     /// Bytes of a command, and of replies that wait to be sent.
     pub(super) bytes_max: usize,
 }
 
-impl<S: Store> Conversation<S> {
+impl<S: Store> RespConversation<S> {
     pub(super) fn new(door: Arc<RespDoor<S>>, peer: IpAddr) -> Self {
         let id = door.connections.fetch_add(1, Relaxed);
         let is_known = door.token.is_none();
         Self {
             intake: Intake::new(),
-            running: Queue::default(),
+            running: CommandQueue::default(),
             bytes_max: door.threshold.bounds.body_bytes,
-            host: Host {
-                session: Session::new(id, peer.to_canonical(), is_known),
+            host: RespHost {
+                session: RespSession::new(id, peer.to_canonical(), is_known),
                 replies: Replies::default(),
-                batch: Batch::default(),
-                tally: Tally::default(),
+                batch: CommandBatch::default(),
+                tally: RespTally::default(),
                 rules: None,
                 door,
             },
@@ -61,24 +61,24 @@ impl<S: Store> Conversation<S> {
     }
 
     /// Carries out the commands that were read, as far as that goes without waiting.
-    pub(super) fn turn(&mut self) -> Turn {
+    pub(super) fn turn(&mut self) -> NextAction {
         let host = &mut self.host;
         for _ in 0..COMMANDS_MAX {
             if host.replies.len() >= self.bytes_max || host.batch.is_full() {
-                return Turn::Write;
+                return NextAction::Write;
             }
             let bounds = host.session.bounds(self.bytes_max);
             let flow = if let Some(command) = self.running.next() {
                 host.execute_queued(command)
             } else {
                 match self.intake.next(&bounds) {
-                    Ok(None) => return Turn::Read,
+                    Ok(None) => return NextAction::Read,
                     Ok(Some(command)) if command.is_empty() => Flow::GoOn,
                     Ok(Some(command)) => host.execute(command),
                     Err(fault) => {
                         host.door.threshold.metrics.count_bad(400);
                         host.replies.error(format!("ERR {}", fault.message()));
-                        return Turn::Close;
+                        return NextAction::Close;
                     }
                 }
             };
@@ -86,12 +86,12 @@ impl<S: Store> Conversation<S> {
                 Flow::GoOn => {}
                 Flow::Run => {
                     let queue = host.session.transaction.take();
-                    self.running = queue.map_or_else(Queue::default, |queue| *queue);
+                    self.running = queue.map_or_else(CommandQueue::default, |queue| *queue);
                 }
-                Flow::Close => return Turn::Close,
+                Flow::Close => return NextAction::Close,
             }
         }
-        Turn::Pause
+        NextAction::Pause
     }
 
     /// What was answered has been sent. The next batch is decided by whatever rules there are then.

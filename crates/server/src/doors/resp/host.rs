@@ -1,14 +1,14 @@
 //! Carries out commands, one after the other.
 
 use super::RespDoor;
-use super::batch::{Asked, Batch};
-use super::command::{self, Kind, Spec};
-use super::parse::Command;
+use super::batch::{CommandBatch, OwnedQuestion};
+use super::command::{self, CommandKind, CommandSpec};
+use super::parse::RespCommand;
 use super::reply::Replies;
-use super::session::Session;
-use super::throttle::{self, Call};
+use super::session::RespSession;
+use super::throttle::{self, ThrottleCall};
 use super::{check, connection, introspect, keys};
-use crate::telemetry::resp::Tally;
+use crate::telemetry::resp::RespTally;
 use futures_util::FutureExt;
 use std::sync::Arc;
 use tidegate::{Rules, Store, Throttle};
@@ -28,40 +28,40 @@ pub(super) enum Flow {
 
 /// The one side of a conversation that answers.
 #[derive(Debug)]
-pub(super) struct Host<S> {
+pub(super) struct RespHost<S> {
     pub(super) door: Arc<RespDoor<S>>,
-    pub(super) session: Session,
+    pub(super) session: RespSession,
     pub(super) replies: Replies,
-    pub(super) batch: Batch<S>,
-    pub(super) tally: Tally,
+    pub(super) batch: CommandBatch<S>,
+    pub(super) tally: RespTally,
     /// What is decided by, from the first decision of a batch to its last.
     pub(super) rules: Option<Arc<Rules>>,
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> RespHost<S> {
     /// Carries out a command, or puts it into the batch where the store has to be waited for.
     #[inline]
-    pub(super) fn execute(&mut self, command: Command<'_>) -> Flow {
+    pub(super) fn execute(&mut self, command: RespCommand<'_>) -> Flow {
         let Some(spec) = command::find(command.word(0)) else {
             return self.unknown(command);
         };
         self.tally.command(Some(spec.kind));
         let session = &self.session;
-        if spec.kind == Kind::Throttle && session.is_known && session.transaction.is_none() {
+        if spec.kind == CommandKind::Throttle && session.is_known && session.transaction.is_none() {
             return self.throttle(command);
         }
         self.execute_unusual(spec, command)
     }
 
     /// Executes a command of a transaction, which was counted when it was queued.
-    pub(super) fn execute_queued(&mut self, command: Command<'_>) -> Flow {
+    pub(super) fn execute_queued(&mut self, command: RespCommand<'_>) -> Flow {
         match command::find(command.word(0)) {
             Some(spec) => self.execute_unusual(spec, command),
             None => self.unknown(command),
         }
     }
 
-    fn execute_unusual(&mut self, spec: &Spec, command: Command<'_>) -> Flow {
+    fn execute_unusual(&mut self, spec: &CommandSpec, command: RespCommand<'_>) -> Flow {
         if let Err(message) = check_form(spec, command) {
             return self.reject(spec.kind, message);
         }
@@ -73,40 +73,40 @@ impl<S: Store> Host<S> {
             return self.enqueue(spec.kind, command);
         }
         match spec.kind {
-            Kind::Throttle => return self.throttle(command),
-            Kind::Check => return self.check(command),
-            Kind::Exec => return self.exec(),
-            Kind::Quit => {
+            CommandKind::Throttle => return self.throttle(command),
+            CommandKind::Check => return self.check(command),
+            CommandKind::Exec => return self.exec(),
+            CommandKind::Quit => {
                 self.replies.simple("OK");
                 return Flow::Close;
             }
-            Kind::Ping => connection::ping(command, &mut self.replies),
-            Kind::Echo => self.replies.bulk(command.word(1)),
-            Kind::Select => connection::select(command, &mut self.replies),
-            Kind::Hello => self.hello(command),
-            Kind::Auth => self.auth(command),
-            Kind::Client => self.client(command),
-            Kind::Reset => self.reset(),
-            Kind::Multi => self.multi(),
-            Kind::Discard => self.discard(),
-            Kind::Watch => self.watch(),
-            Kind::Unwatch => self.replies.simple("OK"),
-            kind @ (Kind::Del
-            | Kind::Unlink
-            | Kind::Exists
-            | Kind::Type
-            | Kind::Ttl
-            | Kind::Pttl) => return self.keys(kind, command),
-            Kind::Command => introspect::command(command, &mut self.replies),
-            Kind::Config => introspect::config(command, &mut self.replies),
-            Kind::Info => introspect::info(command, &mut self.replies),
+            CommandKind::Ping => connection::ping(command, &mut self.replies),
+            CommandKind::Echo => self.replies.bulk(command.word(1)),
+            CommandKind::Select => connection::select(command, &mut self.replies),
+            CommandKind::Hello => self.hello(command),
+            CommandKind::Auth => self.auth(command),
+            CommandKind::Client => self.client(command),
+            CommandKind::Reset => self.reset(),
+            CommandKind::Multi => self.multi(),
+            CommandKind::Discard => self.discard(),
+            CommandKind::Watch => self.watch(),
+            CommandKind::Unwatch => self.replies.simple("OK"),
+            kind @ (CommandKind::Del
+            | CommandKind::Unlink
+            | CommandKind::Exists
+            | CommandKind::Type
+            | CommandKind::Ttl
+            | CommandKind::Pttl) => return self.keys(kind, command),
+            CommandKind::Command => introspect::command(command, &mut self.replies),
+            CommandKind::Config => introspect::config(command, &mut self.replies),
+            CommandKind::Info => introspect::info(command, &mut self.replies),
         }
         Flow::GoOn
     }
 
     #[inline]
-    fn throttle(&mut self, command: Command<'_>) -> Flow {
-        let call = match Call::read(command, &mut self.session.quotas) {
+    fn throttle(&mut self, command: RespCommand<'_>) -> Flow {
+        let call = match ThrottleCall::read(command, &mut self.session.quotas) {
             Ok(call) => call,
             Err(wrong) => {
                 self.replies.error(wrong.to_string());
@@ -126,12 +126,14 @@ impl<S: Store> Host<S> {
                 self.tally.throttled(Some(&throttled));
                 throttle::write(&throttled, call.quota.capacity(), &mut self.replies);
             }
-            None => self.batch.push(Asked::throttle(&ask), &self.replies),
+            None => self
+                .batch
+                .push(OwnedQuestion::throttle(&ask), &self.replies),
         }
         Flow::GoOn
     }
 
-    fn check(&mut self, command: Command<'_>) -> Flow {
+    fn check(&mut self, command: RespCommand<'_>) -> Flow {
         let question = match check::read(command) {
             Ok(question) => question,
             Err(message) => {
@@ -145,20 +147,21 @@ impl<S: Store> Host<S> {
         let decider = &self.door.decider;
         let asked = (&question, !self.batch.is_empty());
         if let Some(check) = check::ask(decider, rules, asked, &mut self.replies) {
-            let asked = Asked::Check(Box::new(check));
+            let asked = OwnedQuestion::Check(Box::new(check));
             self.batch.push(asked, &self.replies);
         }
         Flow::GoOn
     }
 
     /// Executes a command about keys of `CL.THROTTLE`.
-    fn keys(&mut self, kind: Kind, command: Command<'_>) -> Flow {
+    fn keys(&mut self, kind: CommandKind, command: RespCommand<'_>) -> Flow {
         let Some(rules) = self.door.rules(&mut self.rules) else {
             return Flow::Close;
         };
         let decider = &self.door.decider;
         if decider.waits() {
-            self.batch.push(Asked::keys(kind, command), &self.replies);
+            self.batch
+                .push(OwnedQuestion::keys(kind, command), &self.replies);
             return Flow::GoOn;
         }
         // A store that does not wait is ready when first polled.
@@ -169,7 +172,7 @@ impl<S: Store> Host<S> {
     }
 
     #[cold]
-    fn unknown(&mut self, command: Command<'_>) -> Flow {
+    fn unknown(&mut self, command: RespCommand<'_>) -> Flow {
         self.tally.command(None);
         let name = command.word(0);
         // A browser that was led here by somebody else: what it says is not what its user wants.
@@ -199,7 +202,7 @@ impl<S: Store> Host<S> {
 }
 
 /// Whether a command has as many words as it may, and a subcommand that there is.
-fn check_form(spec: &Spec, command: Command<'_>) -> Result<(), String> {
+fn check_form(spec: &CommandSpec, command: RespCommand<'_>) -> Result<(), String> {
     let wrong = |name: &str, of: &str| {
         Err(format!(
             "ERR wrong number of arguments for '{name}{of}' command"

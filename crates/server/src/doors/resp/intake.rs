@@ -1,6 +1,6 @@
 //! What was read of a connection and not yet answered.
 
-use super::parse::{Bounds, Command, Fault, Parsed, Parser};
+use super::parse::{CommandBounds, Parsed, Parser, RespCommand, RespFault};
 
 /// What a connection begins with; most commands, and most batches of them, fit.
 const FIRST_BYTES: usize = 4 << 10;
@@ -57,7 +57,10 @@ impl Intake {
 
     /// The next command, if all of it is there.
     #[inline]
-    pub(super) fn next(&mut self, bounds: &Bounds) -> Result<Option<Command<'_>>, Fault> {
+    pub(super) fn next(
+        &mut self,
+        bounds: &CommandBounds,
+    ) -> Result<Option<RespCommand<'_>>, RespFault> {
         let text = self.bytes.get(self.start..).unwrap_or_default();
         match self.parser.parse(text, bounds)? {
             Parsed::More => Ok(None),

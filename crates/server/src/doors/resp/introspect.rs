@@ -1,8 +1,8 @@
 //! Commands about the server: what it can do, and who it is. Clients ask when they connect, and so do
 //! people at a prompt.
 
-use super::command::{self, Argument, Spec, TABLE};
-use super::parse::Command;
+use super::command::{self, Argument, CommandSpec, TABLE};
+use super::parse::RespCommand;
 use super::reply::Replies;
 
 /// The version of Redis whose replies these are. Some clients look at it before they say anything.
@@ -17,7 +17,7 @@ const CONFIG: [(&str, &str); 4] = [
 ];
 
 /// `COMMAND [COUNT | DOCS [name…] | INFO [name…] | LIST | HELP]`
-pub(super) fn command(command: Command<'_>, replies: &mut Replies) {
+pub(super) fn command(command: RespCommand<'_>, replies: &mut Replies) {
     let subcommand = command.word(1).to_ascii_lowercase();
     let names = command.words().skip(2);
     match subcommand.as_slice() {
@@ -41,7 +41,7 @@ pub(super) fn command(command: Command<'_>, replies: &mut Replies) {
             }
         }
         b"docs" => {
-            let is_asked = |spec: &&Spec| {
+            let is_asked = |spec: &&CommandSpec| {
                 command.len() == 2
                     || names
                         .clone()
@@ -64,7 +64,7 @@ fn all(replies: &mut Replies) {
     }
 }
 
-fn info_of(spec: &Spec, replies: &mut Replies) {
+fn info_of(spec: &CommandSpec, replies: &mut Replies) {
     replies.array(10);
     replies.bulk(spec.name);
     replies.integer(spec.arity);
@@ -105,7 +105,7 @@ fn words(words: &[&'static str], replies: &mut Replies) {
     }
 }
 
-fn docs_of(spec: &Spec, replies: &mut Replies) {
+fn docs_of(spec: &CommandSpec, replies: &mut Replies) {
     let has_arguments = usize::from(!spec.arguments.is_empty());
     let has_subcommands = usize::from(!spec.subcommands.is_empty());
     replies.bulk(spec.name);
@@ -172,7 +172,7 @@ pub(super) fn help(name: &'static str, replies: &mut Replies) {
 }
 
 /// `CONFIG GET pattern…`: `*` is all there is, and anything else a name.
-pub(super) fn config(command: Command<'_>, replies: &mut Replies) {
+pub(super) fn config(command: RespCommand<'_>, replies: &mut Replies) {
     if command.word(1).eq_ignore_ascii_case(b"help") {
         return help("config", replies);
     }
@@ -189,7 +189,7 @@ pub(super) fn config(command: Command<'_>, replies: &mut Replies) {
 }
 
 /// `INFO [section…]`
-pub(super) fn info(command: Command<'_>, replies: &mut Replies) {
+pub(super) fn info(command: RespCommand<'_>, replies: &mut Replies) {
     let sections = [
         (
             "Server",

@@ -3,8 +3,8 @@
 //! Keys of policies are not reachable here: every key names a bucket of `CL.THROTTLE`.
 
 use super::check;
-use super::command::Kind;
-use super::parse::Command;
+use super::command::CommandKind;
+use super::parse::RespCommand;
 use super::reply::Replies;
 use crate::decider::Decider;
 use futures_util::future::try_join_all;
@@ -16,7 +16,7 @@ const AT_ONCE: usize = 64;
 
 /// A reply, before it is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Found {
+pub(super) enum KeyReply {
     Count(u64),
     Type {
         exists: bool,
@@ -29,29 +29,29 @@ pub(super) enum Found {
 pub(super) async fn answer<S: Store>(
     decider: &Decider<S>,
     rules: &Rules,
-    (kind, command): (Kind, Command<'_>),
-) -> Result<Found, CheckError> {
+    (kind, command): (CommandKind, RespCommand<'_>),
+) -> Result<KeyReply, CheckError> {
     let left = async |key| decider.throttle_reset_after(rules, key).await;
     let key = command.word(1);
     Ok(match kind {
-        Kind::Type => Found::Type {
+        CommandKind::Type => KeyReply::Type {
             exists: left(key).await?.is_some(),
         },
-        Kind::Ttl => Found::Left(left(key).await?.map(|left| whole(left, 1_000_000))),
-        Kind::Pttl => Found::Left(left(key).await?.map(|left| whole(left, 1_000))),
+        CommandKind::Ttl => KeyReply::Left(left(key).await?.map(|left| whole(left, 1_000_000))),
+        CommandKind::Pttl => KeyReply::Left(left(key).await?.map(|left| whole(left, 1_000))),
         _ => {
             let keys: Vec<_> = command.words().skip(1).collect();
             let mut count = 0_u64;
             for keys in keys.chunks(AT_ONCE) {
                 let counting = keys.iter().map(async |key| match kind {
-                    Kind::Exists => Ok(left(key).await?.is_some()),
+                    CommandKind::Exists => Ok(left(key).await?.is_some()),
                     _ => decider.reset_throttle(rules, key).await,
                 });
                 let counted = try_join_all(counting).await?;
                 let found = counted.into_iter().filter(|found| *found).count();
                 count = count.saturating_add(u64::try_from(found).unwrap_or(u64::MAX));
             }
-            Found::Count(count)
+            KeyReply::Count(count)
         }
     })
 }
@@ -62,14 +62,14 @@ fn whole(left: Duration, unit_us: u128) -> u64 {
     u64::try_from(left.as_micros().div_ceil(unit_us)).unwrap_or(u64::MAX)
 }
 
-pub(super) fn write(found: &Result<Found, CheckError>, replies: &mut Replies) {
+pub(super) fn write(found: &Result<KeyReply, CheckError>, replies: &mut Replies) {
     match found {
-        Ok(Found::Count(count)) => replies.natural(*count),
+        Ok(KeyReply::Count(count)) => replies.natural(*count),
         // The type of redis-cell's keys: programs that check it see no difference.
-        Ok(Found::Type { exists: true }) => replies.simple("string"),
-        Ok(Found::Type { exists: false }) => replies.simple("none"),
-        Ok(Found::Left(Some(left))) => replies.natural(*left),
-        Ok(Found::Left(None)) => replies.integer(-2),
+        Ok(KeyReply::Type { exists: true }) => replies.simple("string"),
+        Ok(KeyReply::Type { exists: false }) => replies.simple("none"),
+        Ok(KeyReply::Left(Some(left))) => replies.natural(*left),
+        Ok(KeyReply::Left(None)) => replies.integer(-2),
         Err(error) => check::write_error(error, replies),
     }
 }

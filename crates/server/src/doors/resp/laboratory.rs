@@ -1,12 +1,12 @@
 //! A conversation without a socket: bytes in, bytes out. For tests and for fuzzing.
 
 use super::RespDoor;
-use super::conversation::{Conversation, Turn};
+use super::conversation::{NextAction, RespConversation};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
 use crate::server::phase::Phase;
-use crate::server::reception::Threshold;
-use crate::server::token::Token;
+use crate::server::reception::DoorConfig;
+use crate::server::token::DoorToken;
 use crate::telemetry::metrics::DoorMetrics;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use tidegate::{Secret, Store};
 /// A connection to a door of its own.
 #[derive(Debug)]
 pub struct Laboratory<S> {
-    talk: Conversation<S>,
+    talk: RespConversation<S>,
     is_closed: bool,
 }
 
 impl<S: Store + 'static> Laboratory<S> {
     /// Answers by `decider`, whoever says `password`, if there is one.
     pub fn new(decider: Decider<S>, password: Option<&str>) -> Self {
-        let threshold = Threshold {
+        let threshold = DoorConfig {
             name: "resp",
             bounds: Bounds::default(),
             metrics: DoorMetrics::default(),
             closes_in: Phase::Draining,
             age: None,
         };
-        let token = password.map(|it| Token::new(Secret::new(it)));
+        let token = password.map(|it| DoorToken::new(Secret::new(it)));
         let door = RespDoor::new(threshold, decider, token);
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Self {
-            talk: Conversation::new(Arc::new(door), peer),
+            talk: RespConversation::new(Arc::new(door), peer),
             is_closed: false,
         }
     }
@@ -57,9 +57,9 @@ impl<S: Store + 'static> Laboratory<S> {
                 replies.extend_from_slice(self.talk.host.replies.as_bytes());
                 self.talk.sent();
                 match turn {
-                    Turn::Read => break,
-                    Turn::Write | Turn::Pause => {}
-                    Turn::Close => {
+                    NextAction::Read => break,
+                    NextAction::Write | NextAction::Pause => {}
+                    NextAction::Close => {
                         self.is_closed = true;
                         return;
                     }

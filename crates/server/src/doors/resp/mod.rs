@@ -43,8 +43,10 @@ mod throttle;
 mod transaction;
 
 use crate::decider::Decider;
-use crate::server::reception::{Arrival, Held, Reception, Threshold, Wire};
-use crate::server::token::Token;
+use crate::server::reception::{
+    AcceptedConnection, ByteStream, ConnectionGuard, ConnectionHandler, DoorConfig,
+};
+use crate::server::token::DoorToken;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -53,16 +55,20 @@ use tidegate::{AnyStore, Rules, Store};
 /// The door.
 #[derive(Debug)]
 pub(crate) struct RespDoor<S = AnyStore> {
-    threshold: Threshold,
+    threshold: DoorConfig,
     decider: Decider<S>,
     /// What `AUTH` wants.
-    token: Option<Token>,
+    token: Option<DoorToken>,
     /// The number of the next connection.
     connections: AtomicU64,
 }
 
 impl<S: Store> RespDoor<S> {
-    pub(crate) fn new(threshold: Threshold, decider: Decider<S>, token: Option<Token>) -> Self {
+    pub(crate) fn new(
+        threshold: DoorConfig,
+        decider: Decider<S>,
+        token: Option<DoorToken>,
+    ) -> Self {
         decider.metrics().resp.open();
         Self {
             threshold,
@@ -83,15 +89,15 @@ impl<S: Store> RespDoor<S> {
     }
 }
 
-impl<S: Store + 'static> Reception for RespDoor<S> {
-    fn threshold(&self) -> &Threshold {
+impl<S: Store + 'static> ConnectionHandler for RespDoor<S> {
+    fn threshold(&self) -> &DoorConfig {
         &self.threshold
     }
 
-    fn serve<I: Wire, O: Held>(
+    fn serve<I: ByteStream, O: ConnectionGuard>(
         self: Arc<Self>,
         stream: I,
-        arrival: Arrival<O>,
+        arrival: AcceptedConnection<O>,
     ) -> impl Future<Output = ()> + Send + 'static {
         serve::serve(self, stream, arrival)
     }

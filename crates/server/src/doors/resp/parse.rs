@@ -15,7 +15,7 @@ const WORDS_KEPT: usize = 64;
 
 /// How large a command may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct CommandBounds {
     /// Words of a command.
     pub words: usize,
     /// Bytes of a word.
@@ -26,7 +26,7 @@ pub struct Bounds {
     pub is_stranger: bool,
 }
 
-impl Bounds {
+impl CommandBounds {
     /// For whoever may ask.
     pub fn of_client(command_bytes: usize) -> Self {
         Self {
@@ -59,30 +59,30 @@ pub enum Parsed {
 
 /// What is wrong with what was read. There is no telling where the next command begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(Cow<'static, str>);
+pub struct RespFault(Cow<'static, str>);
 
-impl Fault {
+impl RespFault {
     /// The words for it, without `ERR`.
     pub fn message(&self) -> &str {
         &self.0
     }
 }
 
-const fn fault(message: &'static str) -> Fault {
-    Fault(Cow::Borrowed(message))
+const fn fault(message: &'static str) -> RespFault {
+    RespFault(Cow::Borrowed(message))
 }
 
-const BAD_COUNT: Fault = fault("Protocol error: invalid multibulk length");
-const BAD_LENGTH: Fault = fault("Protocol error: invalid bulk length");
-const STRANGE_COUNT: Fault = fault("Protocol error: unauthenticated multibulk length");
-const STRANGE_LENGTH: Fault = fault("Protocol error: unauthenticated bulk length");
-const LONG_COUNT: Fault = fault("Protocol error: too big mbulk count string");
-const LONG_LENGTH: Fault = fault("Protocol error: too big bulk count string");
-const LONG_INLINE: Fault = fault("Protocol error: too big inline request");
-const UNBALANCED: Fault = fault("Protocol error: unbalanced quotes in request");
+const BAD_COUNT: RespFault = fault("Protocol error: invalid multibulk length");
+const BAD_LENGTH: RespFault = fault("Protocol error: invalid bulk length");
+const STRANGE_COUNT: RespFault = fault("Protocol error: unauthenticated multibulk length");
+const STRANGE_LENGTH: RespFault = fault("Protocol error: unauthenticated bulk length");
+const LONG_COUNT: RespFault = fault("Protocol error: too big mbulk count string");
+const LONG_LENGTH: RespFault = fault("Protocol error: too big bulk count string");
+const LONG_INLINE: RespFault = fault("Protocol error: too big inline request");
+const UNBALANCED: RespFault = fault("Protocol error: unbalanced quotes in request");
 
 /// Where a word is.
-pub(super) type Place = (u32, u32);
+pub(super) type WordRange = (u32, u32);
 
 /// Reads commands, one at a time, and remembers how far it came with one that is not complete.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ pub struct Parser {
     /// How long the next word is, once that is known.
     length: Option<usize>,
     /// The words so far.
-    places: SmallVec<[Place; 8]>,
+    places: SmallVec<[WordRange; 8]>,
     /// The words of an inline command, which may have been quoted.
     unquoted: Vec<u8>,
     is_inline: bool,
@@ -104,30 +104,30 @@ pub struct Parser {
 
 /// The words of a command. The first is its name.
 #[derive(Clone, Copy, Debug)]
-pub struct Command<'a> {
+pub struct RespCommand<'a> {
     text: &'a [u8],
-    places: &'a [Place],
+    places: &'a [WordRange],
 }
 
 /// A command that needs nothing of what it was read from.
 #[derive(Debug)]
 pub(super) struct OwnedCommand {
     text: Vec<u8>,
-    places: SmallVec<[Place; 8]>,
+    places: SmallVec<[WordRange; 8]>,
 }
 
 impl OwnedCommand {
-    pub(super) fn as_command(&self) -> Command<'_> {
-        Command {
+    pub(super) fn as_command(&self) -> RespCommand<'_> {
+        RespCommand {
             text: &self.text,
             places: &self.places,
         }
     }
 }
 
-impl<'a> Command<'a> {
+impl<'a> RespCommand<'a> {
     /// A command whose words are at `places` in `text`.
-    pub(super) fn new(text: &'a [u8], places: &'a [Place]) -> Self {
+    pub(super) fn new(text: &'a [u8], places: &'a [WordRange]) -> Self {
         Self { text, places }
     }
 
@@ -167,7 +167,7 @@ impl<'a> Command<'a> {
     }
 
     #[inline]
-    fn at(&self, (start, end): Place) -> &'a [u8] {
+    fn at(&self, (start, end): WordRange) -> &'a [u8] {
         // Lossless: a usize has no fewer bits here.
         self.text.get(start as usize..end as usize).unwrap_or(&[])
     }
@@ -177,7 +177,7 @@ impl Parser {
     /// Reads the next command. `text` begins with its first byte; after [`Parsed::More`] it has to be
     /// the same text with more behind it.
     #[inline]
-    pub fn parse(&mut self, text: &[u8], bounds: &Bounds) -> Result<Parsed, Fault> {
+    pub fn parse(&mut self, text: &[u8], bounds: &CommandBounds) -> Result<Parsed, RespFault> {
         if self.at == 0 {
             self.forget();
             match text.first() {
@@ -205,8 +205,8 @@ impl Parser {
 
     /// The command that was read last, from `text`, which is what it was read from.
     #[inline]
-    pub fn command<'a>(&'a self, text: &'a [u8]) -> Command<'a> {
-        Command {
+    pub fn command<'a>(&'a self, text: &'a [u8]) -> RespCommand<'a> {
+        RespCommand {
             text: if self.is_inline { &self.unquoted } else { text },
             places: &self.places,
         }
@@ -235,7 +235,11 @@ impl Parser {
 
     /// How many words there are, and where the first begins.
     #[inline]
-    fn count(&mut self, text: &[u8], bounds: &Bounds) -> Result<Option<(usize, usize)>, Fault> {
+    fn count(
+        &mut self,
+        text: &[u8],
+        bounds: &CommandBounds,
+    ) -> Result<Option<(usize, usize)>, RespFault> {
         let Some((count, next)) = self.number(text, bounds, LONG_COUNT)? else {
             return Ok(None);
         };
@@ -256,7 +260,7 @@ impl Parser {
 
     /// Reads a word, and tells where the next begins.
     #[inline]
-    fn word(&mut self, text: &[u8], bounds: &Bounds) -> Result<Option<usize>, Fault> {
+    fn word(&mut self, text: &[u8], bounds: &CommandBounds) -> Result<Option<usize>, RespFault> {
         let length = match self.length {
             Some(length) => length,
             None => match text.get(self.at) {
@@ -289,9 +293,9 @@ impl Parser {
     fn number(
         &mut self,
         text: &[u8],
-        bounds: &Bounds,
-        too_long: Fault,
-    ) -> Result<Option<(Option<i64>, usize)>, Fault> {
+        bounds: &CommandBounds,
+        too_long: RespFault,
+    ) -> Result<Option<(Option<i64>, usize)>, RespFault> {
         let start = self.at.saturating_add(1);
         let rest = text.get(start..).unwrap_or(&[]);
         // Nearly always it is one digit or two and the end of a line.
@@ -326,9 +330,9 @@ impl Parser {
     fn odd_number(
         &mut self,
         text: &[u8],
-        bounds: &Bounds,
-        too_long: Fault,
-    ) -> Result<Option<(Option<i64>, usize)>, Fault> {
+        bounds: &CommandBounds,
+        too_long: RespFault,
+    ) -> Result<Option<(Option<i64>, usize)>, RespFault> {
         let start = self.at.saturating_add(1);
         let from = start.saturating_add(self.searched);
         let rest = text.get(from..).unwrap_or(&[]);
@@ -349,7 +353,12 @@ impl Parser {
     }
 
     /// More is needed, unless a line that does not end is too long by now.
-    fn more<T>(&self, text: &[u8], bytes_max: usize, too_long: Fault) -> Result<Option<T>, Fault> {
+    fn more<T>(
+        &self,
+        text: &[u8],
+        bytes_max: usize,
+        too_long: RespFault,
+    ) -> Result<Option<T>, RespFault> {
         if self.searched > LINE_BYTES_MAX || text.len() >= bytes_max {
             return Err(too_long);
         }
@@ -357,7 +366,7 @@ impl Parser {
     }
 
     #[cold]
-    fn parse_inline(&mut self, text: &[u8]) -> Result<Parsed, Fault> {
+    fn parse_inline(&mut self, text: &[u8]) -> Result<Parsed, RespFault> {
         let rest = text.get(self.searched..).unwrap_or(&[]);
         let Some(found) = memchr(b'\n', rest) else {
             self.searched = text.len();
@@ -384,7 +393,11 @@ pub(super) fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-fn allowed_length(length: Option<i64>, next: usize, bounds: &Bounds) -> Result<usize, Fault> {
+fn allowed_length(
+    length: Option<i64>,
+    next: usize,
+    bounds: &CommandBounds,
+) -> Result<usize, RespFault> {
     let length = length.and_then(|length| usize::try_from(length).ok());
     let length = length.ok_or(BAD_LENGTH)?;
     if length > bounds.word_bytes {
@@ -401,13 +414,13 @@ fn allowed_length(length: Option<i64>, next: usize, bounds: &Bounds) -> Result<u
 }
 
 #[cold]
-fn not_a_length(found: u8) -> Fault {
+fn not_a_length(found: u8) -> RespFault {
     let found = match found {
         b'\r' | b'\n' => ' ',
         found if found.is_ascii() => char::from(found),
         _ => '?',
     };
-    Fault(Cow::Owned(format!(
+    RespFault(Cow::Owned(format!(
         "Protocol error: expected '$', got '{found}'"
     )))
 }

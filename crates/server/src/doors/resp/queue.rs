@@ -1,6 +1,6 @@
 //! Commands of a transaction, from `MULTI` to `EXEC`.
 
-use super::parse::{Command, Place, place};
+use super::parse::{RespCommand, WordRange, place};
 use std::fmt;
 
 /// Commands of one transaction.
@@ -11,10 +11,10 @@ const BYTES_MAX: usize = 256 << 10;
 
 /// Commands that wait for `EXEC`, in order, or run after it.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct CommandQueue {
     text: Vec<u8>,
     /// Where the words of all commands are.
-    places: Vec<Place>,
+    places: Vec<WordRange>,
     /// For each command, the number of places up to its last word.
     ends: Vec<u32>,
     /// Commands that [`next`](Self::next) has returned.
@@ -24,22 +24,22 @@ pub(super) struct Queue {
 
 /// The error for a command that does not fit.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct QueueFull;
 
-impl Queue {
+impl CommandQueue {
     /// Appends a command.
-    pub(super) fn push(&mut self, command: Command<'_>) -> Result<(), Full> {
+    pub(super) fn push(&mut self, command: RespCommand<'_>) -> Result<(), QueueFull> {
         let (text, places) = (self.text.len(), self.places.len());
         for word in command.words() {
             let start = place(self.text.len());
             self.text.extend_from_slice(word);
             self.places.push((start, place(self.text.len())));
         }
-        let bytes = size_of::<Place>().saturating_mul(self.places.len());
+        let bytes = size_of::<WordRange>().saturating_mul(self.places.len());
         if self.len() >= COMMANDS_MAX || self.text.len().saturating_add(bytes) > BYTES_MAX {
             self.text.truncate(text);
             self.places.truncate(places);
-            return Err(Full);
+            return Err(QueueFull);
         }
         self.ends.push(place(self.places.len()));
         Ok(())
@@ -65,7 +65,7 @@ impl Queue {
 
     /// Returns the next command to run. Frees the queue after the last one.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Command<'_>> {
+    pub(super) fn next(&mut self) -> Option<RespCommand<'_>> {
         if self.ends.is_empty() {
             return None;
         }
@@ -73,7 +73,7 @@ impl Queue {
     }
 
     #[cold]
-    fn next_of_some(&mut self) -> Option<Command<'_>> {
+    fn next_of_some(&mut self) -> Option<RespCommand<'_>> {
         let Some(end) = self.ends.get(self.done) else {
             *self = Self::default();
             return None;
@@ -83,11 +83,11 @@ impl Queue {
         // Lossless: a usize has no fewer bits here.
         let places = self.places.get(start..*end as usize).unwrap_or_default();
         self.done = self.done.saturating_add(1);
-        Some(Command::new(&self.text, places))
+        Some(RespCommand::new(&self.text, places))
     }
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for QueueFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -102,19 +102,19 @@ mod tests {
     use super::*;
 
     /// Calls `then` with the command of these words.
-    fn with<T>(words: &[&str], then: impl FnOnce(Command<'_>) -> T) -> T {
+    fn with<T>(words: &[&str], then: impl FnOnce(RespCommand<'_>) -> T) -> T {
         let (mut text, mut places) = (Vec::new(), Vec::new());
         for word in words {
             let start = place(text.len());
             text.extend_from_slice(word.as_bytes());
             places.push((start, place(text.len())));
         }
-        then(Command::new(&text, &places))
+        then(RespCommand::new(&text, &places))
     }
 
     #[test]
     fn commands_come_back_in_order_and_whole() {
-        let mut queue = Queue::default();
+        let mut queue = CommandQueue::default();
         let commands: [&[&str]; 3] = [&["a", "", "b c"], &["d"], &["", "e"]];
         for words in commands {
             with(words, |command| queue.push(command).unwrap());
@@ -138,7 +138,7 @@ mod tests {
             (many, BYTES_MAX / 8 / 1_024),
             (vec![&*"x".repeat(60_000)], 4),
         ] {
-            let mut queue = Queue::default();
+            let mut queue = CommandQueue::default();
             with(&words, |command| {
                 while queue.push(command).is_ok() {}
                 assert_eq!(queue.len(), fits);

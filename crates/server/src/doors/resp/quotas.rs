@@ -11,13 +11,13 @@ const KEPT: usize = 8;
 /// What a quota is made of: burst, count, and period in seconds.
 pub(super) type Parameters = (u64, u64, u64);
 
-type Kept = (Parameters, Quota);
+type CachedQuota = (Parameters, Quota);
 
 /// The quotas of one connection, each in the one place where it can be.
 #[derive(Debug, Default)]
 pub(super) struct Quotas {
     /// Made when the first is needed.
-    kept: Option<Box<[Option<Kept>; KEPT]>>,
+    kept: Option<Box<[Option<CachedQuota>; KEPT]>>,
 }
 
 impl Quotas {

@@ -2,7 +2,7 @@
 
 /// The version of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
+pub enum RespVersion {
     /// What everybody speaks until told otherwise.
     #[default]
     Resp2,
@@ -10,7 +10,7 @@ pub enum Protocol {
     Resp3,
 }
 
-impl Protocol {
+impl RespVersion {
     /// Its number.
     pub fn number(self) -> i64 {
         match self {
@@ -24,13 +24,13 @@ impl Protocol {
 #[derive(Debug, Default)]
 pub struct Replies {
     /// What they are written in from here on.
-    pub protocol: Protocol,
+    pub protocol: RespVersion,
     out: Vec<u8>,
 }
 
 impl Replies {
     /// Replies in `protocol`.
-    pub fn of(protocol: Protocol) -> Self {
+    pub fn of(protocol: RespVersion) -> Self {
         Self {
             protocol,
             out: Vec::new(),
@@ -122,7 +122,7 @@ impl Replies {
 
     /// A text for people, of several lines.
     pub fn verbatim(&mut self, text: &str) {
-        if self.protocol == Protocol::Resp2 {
+        if self.protocol == RespVersion::Resp2 {
             return self.bulk(text);
         }
         self.head(b'=', text.len().saturating_add(4));
@@ -134,17 +134,17 @@ impl Replies {
     /// Nothing.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match self.protocol {
-            Protocol::Resp2 => b"$-1\r\n",
-            Protocol::Resp3 => b"_\r\n",
+            RespVersion::Resp2 => b"$-1\r\n",
+            RespVersion::Resp3 => b"_\r\n",
         });
     }
 
     /// Yes or no; 1 or 0 where there is no such thing.
     pub fn boolean(&mut self, is_true: bool) {
         match (self.protocol, is_true) {
-            (Protocol::Resp2, _) => self.integer(is_true.into()),
-            (Protocol::Resp3, true) => self.line(b'#', b"t"),
-            (Protocol::Resp3, false) => self.line(b'#', b"f"),
+            (RespVersion::Resp2, _) => self.integer(is_true.into()),
+            (RespVersion::Resp3, true) => self.line(b'#', b"t"),
+            (RespVersion::Resp3, false) => self.line(b'#', b"f"),
         }
     }
 
@@ -157,8 +157,8 @@ impl Replies {
     /// A list in which nothing comes twice and order does not matter.
     pub fn set(&mut self, len: usize) {
         match self.protocol {
-            Protocol::Resp2 => self.head(b'*', len),
-            Protocol::Resp3 => self.head(b'~', len),
+            RespVersion::Resp2 => self.head(b'*', len),
+            RespVersion::Resp3 => self.head(b'~', len),
         }
     }
 
@@ -166,8 +166,8 @@ impl Replies {
     /// such thing.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
-            Protocol::Resp2 => self.head(b'*', pairs.saturating_mul(2)),
-            Protocol::Resp3 => self.head(b'%', pairs),
+            RespVersion::Resp2 => self.head(b'*', pairs.saturating_mul(2)),
+            RespVersion::Resp3 => self.head(b'%', pairs),
         }
     }
 

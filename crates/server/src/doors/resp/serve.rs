@@ -1,10 +1,10 @@
 //! Reads, answers, writes: one write for all the commands that one read has brought.
 
 use super::RespDoor;
-use super::conversation::{Conversation, Turn};
+use super::conversation::{NextAction, RespConversation};
 use crate::bounds::Bounds;
 use crate::server::pulse::Pulse;
-use crate::server::reception::{Arrival, Held, Wire};
+use crate::server::reception::{AcceptedConnection, ByteStream, ConnectionGuard};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use std::future::{pending, poll_fn};
@@ -28,7 +28,7 @@ const LINGER_BYTES: usize = 256 << 10;
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum RespEnd {
     /// The client has gone, or nothing is to be had from it.
     Gone,
     /// We end it, and the client may be speaking.
@@ -37,7 +37,7 @@ enum End {
 
 /// Why nobody waits for a client any longer.
 #[derive(Clone, Copy, Debug)]
-enum Call {
+enum RespCloseReason {
     Idle,
     Closing,
     /// There are too many connections, and this one was idle.
@@ -45,12 +45,12 @@ enum Call {
 }
 
 /// Serves a connection until it ends, is idle for too long, or the door closes.
-pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
+pub(super) async fn serve<S: Store + 'static, I: ByteStream, O: ConnectionGuard>(
     door: Arc<RespDoor<S>>,
     stream: I,
-    arrival: Arrival<O>,
+    arrival: AcceptedConnection<O>,
 ) {
-    let Arrival {
+    let AcceptedConnection {
         peer,
         mut phase,
         pulse,
@@ -64,14 +64,14 @@ pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
     let calls = FuturesUnordered::from_iter([async {
         tokio::select! {
             biased;
-            () = idle(&beats, bounds.resp_idle_time) => Call::Idle,
-            () = phase.reaches(closes_in) => Call::Closing,
-            () = pulse.evicted() => Call::Evicted,
+            () = idle(&beats, bounds.resp_idle_time) => RespCloseReason::Idle,
+            () = phase.reaches(closes_in) => RespCloseReason::Closing,
+            () = pulse.evicted() => RespCloseReason::Evicted,
         }
     }]);
-    let mut line = Line {
+    let mut line = RespConnection {
         stream,
-        talk: Conversation::new(door, peer),
+        talk: RespConversation::new(door, peer),
         bounds,
         calls: pin!(calls),
         beats: &beats,
@@ -81,7 +81,7 @@ pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
     };
     let end = line.speak().await;
     line.talk.sent();
-    if end == End::Closed {
+    if end == RespEnd::Closed {
         linger(&mut line.stream).await;
     }
     drop(line);
@@ -89,9 +89,9 @@ pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
 }
 
 /// A connection and all that its end depends on.
-struct Line<'a, S, I, C> {
+struct RespConnection<'a, S, I, C> {
     stream: I,
-    talk: Conversation<S>,
+    talk: RespConversation<S>,
     bounds: Bounds,
     calls: Pin<&'a mut C>,
     /// Reads so far.
@@ -103,16 +103,16 @@ struct Line<'a, S, I, C> {
     farewell: Option<Instant>,
 }
 
-impl<S, I, C> Line<'_, S, I, C>
+impl<S, I, C> RespConnection<'_, S, I, C>
 where
     S: Store,
-    I: Wire,
-    C: futures_util::Stream<Item = Call>,
+    I: ByteStream,
+    C: futures_util::Stream<Item = RespCloseReason>,
 {
-    async fn speak(&mut self) -> End {
+    async fn speak(&mut self) -> RespEnd {
         loop {
             let mut turn = self.talk.turn();
-            if turn == Turn::Pause {
+            if turn == NextAction::Pause {
                 tokio::task::consume_budget().await;
                 continue;
             }
@@ -120,30 +120,30 @@ where
                 let _answering = self.pulse.answering();
                 match self.settle().await {
                     // There may be a whole command by now.
-                    Ok(true) if turn == Turn::Read => turn = Turn::Write,
+                    Ok(true) if turn == NextAction::Read => turn = NextAction::Write,
                     Ok(_) => {}
                     Err(end) => return end,
                 }
             }
             if let Err(error) = self.write().await {
                 debug!(%error, "a connection broke");
-                return End::Gone;
+                return RespEnd::Gone;
             }
             self.talk.sent();
             match turn {
-                Turn::Close => return End::Closed,
-                Turn::Read => match self.read().await {
-                    Ok(0) => return End::Gone,
+                NextAction::Close => return RespEnd::Closed,
+                NextAction::Read => match self.read().await {
+                    Ok(0) => return RespEnd::Gone,
                     Ok(_) => {}
                     Err(end) => return end,
                 },
-                Turn::Write | Turn::Pause => {}
+                NextAction::Write | NextAction::Pause => {}
             }
         }
     }
 
     /// Reads whatever comes next; 0 bytes are the end.
-    async fn read(&mut self) -> Result<usize, End> {
+    async fn read(&mut self) -> Result<usize, RespEnd> {
         let partial = self.talk.intake.partial();
         self.patience = partial.map(|now| match self.patience {
             // From when it began: a client gains no time by sending a byte now and then.
@@ -165,17 +165,17 @@ where
                     if self.farewell.is_none() {
                         debug!("closed a connection in the middle of a command");
                     }
-                    return Err(End::Closed);
+                    return Err(RespEnd::Closed);
                 }
                 call = self.calls.next(), if self.farewell.is_none() => match call {
                     // A client may have sent a command that is still on its way. It is answered; no
                     // word of the protocol says that it was the last.
-                    Some(Call::Closing) => {
+                    Some(RespCloseReason::Closing) => {
                         self.farewell = Some(Instant::now() + self.bounds.farewell_time);
                     }
-                    Some(Call::Idle | Call::Evicted) | None => {
+                    Some(RespCloseReason::Idle | RespCloseReason::Evicted) | None => {
                         debug!("closed an idle connection");
-                        return Err(End::Gone);
+                        return Err(RespEnd::Gone);
                     }
                 },
             }
@@ -185,8 +185,8 @@ where
     /// Waits for what the store or a limit has to be waited for. Meanwhile it is read on, so that it
     /// is known when the client has gone: then those who wait make place. Tells whether anything was
     /// read.
-    async fn settle(&mut self) -> Result<bool, End> {
-        let Conversation {
+    async fn settle(&mut self) -> Result<bool, RespEnd> {
+        let RespConversation {
             intake,
             host,
             bytes_max,
@@ -203,7 +203,7 @@ where
                         // Perhaps it has only stopped speaking, and listens still.
                         let time_max = self.bounds.farewell_time;
                         let settled = timeout(time_max, settling).await;
-                        return settled.map(|()| has_read).map_err(|_| End::Gone);
+                        return settled.map(|()| has_read).map_err(|_| RespEnd::Gone);
                     }
                     Ok(_) => has_read = true,
                     Err(error) => return Err(broken(&error)),
@@ -266,7 +266,7 @@ async fn idle(beats: &AtomicU64, time_max: Duration) {
 
 /// Tells the client that this is the end, and throws away what it still says, for a while: a socket
 /// that is closed with something unread may take the last reply with it.
-async fn linger<I: Wire>(stream: &mut I) {
+async fn linger<I: ByteStream>(stream: &mut I) {
     if stream.shutdown().await.is_err() {
         return;
     }
@@ -285,7 +285,7 @@ async fn linger<I: Wire>(stream: &mut I) {
 }
 
 /// Clients that go away are everyday business.
-fn broken(error: &io::Error) -> End {
+fn broken(error: &io::Error) -> RespEnd {
     debug!(%error, "a connection broke");
-    End::Gone
+    RespEnd::Gone
 }

@@ -1,7 +1,7 @@
 //! What is remembered of a connection.
 
-use super::parse::Bounds;
-use super::queue::Queue;
+use super::parse::CommandBounds;
+use super::queue::CommandQueue;
 use super::quotas::Quotas;
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ pub(super) const NAME_BYTES_MAX: usize = 64;
 
 /// What is remembered of a connection, from its first command to its last.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct RespSession {
     /// The number of the connection, by which clients tell theirs apart.
     pub(super) id: u64,
     pub(super) peer: IpAddr,
@@ -21,10 +21,10 @@ pub(super) struct Session {
     pub(super) library_version: Box<str>,
     pub(super) quotas: Quotas,
     /// The open transaction, between `MULTI` and `EXEC`.
-    pub(super) transaction: Option<Box<Queue>>,
+    pub(super) transaction: Option<Box<CommandQueue>>,
 }
 
-impl Session {
+impl RespSession {
     pub(super) fn new(id: u64, peer: IpAddr, is_known: bool) -> Self {
         Self {
             id,
@@ -40,11 +40,11 @@ impl Session {
 
     /// How large its commands may be, within `command_bytes`.
     #[inline]
-    pub(super) fn bounds(&self, command_bytes: usize) -> Bounds {
+    pub(super) fn bounds(&self, command_bytes: usize) -> CommandBounds {
         if self.is_known {
-            Bounds::of_client(command_bytes)
+            CommandBounds::of_client(command_bytes)
         } else {
-            Bounds::of_stranger(command_bytes)
+            CommandBounds::of_stranger(command_bytes)
         }
     }
 }

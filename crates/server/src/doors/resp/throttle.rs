@@ -1,7 +1,7 @@
 //! `CL.THROTTLE key max_burst count_per_period period [quantity]`: what redis-cell answers, and its
 //! words where it does not.
 
-use super::parse::Command;
+use super::parse::RespCommand;
 use super::quotas::{Parameters, Quotas};
 use super::reply::Replies;
 use std::fmt::{self, Display};
@@ -12,7 +12,7 @@ const USAGE: &str = "Usage: cl.throttle <key> <max_burst> <count per period> <pe
 
 /// What a call asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct ThrottleCall<'a> {
     pub(super) key: &'a [u8],
     pub(super) quota: &'a Quota,
     pub(super) quantity: u64,
@@ -20,7 +20,7 @@ pub(super) struct Call<'a> {
 
 /// What is wrong with a call.
 #[derive(Debug)]
-pub(super) enum Wrong<'a> {
+pub(super) enum ThrottleError<'a> {
     Usage,
     NotAnInteger(&'a [u8]),
     Negative(&'static str),
@@ -29,11 +29,14 @@ pub(super) enum Wrong<'a> {
     Quota(QuotaError),
 }
 
-impl<'a> Call<'a> {
+impl<'a> ThrottleCall<'a> {
     #[inline]
-    pub(super) fn read(command: Command<'a>, quotas: &'a mut Quotas) -> Result<Self, Wrong<'a>> {
+    pub(super) fn read(
+        command: RespCommand<'a>,
+        quotas: &'a mut Quotas,
+    ) -> Result<Self, ThrottleError<'a>> {
         if !matches!(command.len(), 5 | 6) {
-            return Err(Wrong::Usage);
+            return Err(ThrottleError::Usage);
         }
         let max_burst = integer(command.word(2))?;
         let count = integer(command.word(3))?;
@@ -43,9 +46,10 @@ impl<'a> Call<'a> {
             _ => 1,
         };
         if count == 0 || period_s == 0 {
-            return Err(Wrong::Zero);
+            return Err(ThrottleError::Zero);
         }
-        let natural = |number: i64, name| u64::try_from(number).map_err(|_| Wrong::Negative(name));
+        let natural =
+            |number: i64, name| u64::try_from(number).map_err(|_| ThrottleError::Negative(name));
         let parameters: Parameters = (
             natural(max_burst, "max_burst")?.saturating_add(1),
             natural(count, "count per period")?,
@@ -54,14 +58,14 @@ impl<'a> Call<'a> {
         Ok(Self {
             key: command.word(1),
             quantity: natural(quantity, "quantity")?,
-            quota: quotas.of(parameters).map_err(Wrong::Quota)?,
+            quota: quotas.of(parameters).map_err(ThrottleError::Quota)?,
         })
     }
 }
 
 /// A number as Rust reads it, and so redis-cell: a sign and zeros before it are taken.
 #[inline]
-fn integer(word: &[u8]) -> Result<i64, Wrong<'_>> {
+fn integer(word: &[u8]) -> Result<i64, ThrottleError<'_>> {
     // So many digits always fit.
     if matches!(word.len(), 1..=18) {
         let mut number = 0;
@@ -78,10 +82,10 @@ fn integer(word: &[u8]) -> Result<i64, Wrong<'_>> {
 }
 
 #[cold]
-fn odd_integer(word: &[u8]) -> Result<i64, Wrong<'_>> {
+fn odd_integer(word: &[u8]) -> Result<i64, ThrottleError<'_>> {
     let text = std::str::from_utf8(word).ok();
     let number = text.and_then(|text| text.parse().ok());
-    number.ok_or(Wrong::NotAnInteger(word))
+    number.ok_or(ThrottleError::NotAnInteger(word))
 }
 
 /// Writes redis-cell's five integers.
@@ -108,7 +112,7 @@ fn seconds(micros: u64) -> i64 {
     i64::try_from(micros.div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
-impl Display for Wrong<'_> {
+impl Display for ThrottleError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cell = "Cell error: Store error:";
         match self {

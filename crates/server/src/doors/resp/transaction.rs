@@ -4,10 +4,10 @@
 //! each as if it had been sent alone. Commands of other connections may run in between.
 
 use super::check;
-use super::command::Kind;
-use super::host::{Flow, Host};
-use super::parse::Command;
-use super::throttle::Call;
+use super::command::CommandKind;
+use super::host::{Flow, RespHost};
+use super::parse::RespCommand;
+use super::throttle::ThrottleCall;
 use tidegate::Store;
 
 const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
@@ -15,7 +15,7 @@ const ABORTED: &str = "EXECABORT Transaction discarded because of previous error
 const NO_WATCH: &str = "ERR WATCH is not supported: a transaction cannot depend on keys that other \
     clients change";
 
-impl<S: Store> Host<S> {
+impl<S: Store> RespHost<S> {
     pub(super) fn multi(&mut self) {
         if self.session.transaction.is_some() {
             return self.replies.error("ERR MULTI calls can not be nested");
@@ -55,12 +55,12 @@ impl<S: Store> Host<S> {
 
     /// Queues a command for `EXEC`. Rejects decisions that cannot be made, so that nothing is taken
     /// by those before them.
-    pub(super) fn enqueue(&mut self, kind: Kind, command: Command<'_>) -> Flow {
+    pub(super) fn enqueue(&mut self, kind: CommandKind, command: RespCommand<'_>) -> Flow {
         let valid = match kind {
-            Kind::Throttle => Call::read(command, &mut self.session.quotas)
+            CommandKind::Throttle => ThrottleCall::read(command, &mut self.session.quotas)
                 .map(|_| ())
                 .map_err(|wrong| wrong.to_string()),
-            Kind::Check => check::read(command).map(|_| ()),
+            CommandKind::Check => check::read(command).map(|_| ()),
             _ => Ok(()),
         };
         let queued = valid.and_then(|()| match &mut self.session.transaction {
@@ -77,9 +77,9 @@ impl<S: Store> Host<S> {
     }
 
     /// Replies with an error to a command that is not executed. An open transaction fails.
-    pub(super) fn reject(&mut self, kind: Kind, message: impl AsRef<str>) -> Flow {
+    pub(super) fn reject(&mut self, kind: CommandKind, message: impl AsRef<str>) -> Flow {
         let message = message.as_ref();
-        if kind == Kind::Exec {
+        if kind == CommandKind::Exec {
             self.session.transaction = None;
             let reason = message.strip_prefix("ERR ").unwrap_or(message);
             let message = format!("EXECABORT Transaction discarded because of: {reason}");

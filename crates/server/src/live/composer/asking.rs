@@ -1,11 +1,11 @@
 //! Asking sources again, and taking in what they say.
 
 use super::Composer;
-use super::refused::Refused;
+use super::refused::ReloadError;
 use crate::live::begin::PATIENCE;
 use crate::live::report;
-use crate::live::source::{Loaded, Trouble};
-use crate::live::state::{Kept, Slot, Which};
+use crate::live::source::{Loaded, SourceError};
+use crate::live::state::{ChangedOrigin, SourceHandle, SourceState};
 use crate::tasks::undisturbed;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 impl Composer {
     /// Keeps one source.
-    pub(super) async fn keep(&self, kept: Arc<Kept>) {
+    pub(super) async fn keep(&self, kept: Arc<SourceHandle>) {
         // It may have failed before anybody kept it.
         let mut failures: u32 = u32::from(kept.health.is_failing());
         loop {
@@ -43,7 +43,7 @@ impl Composer {
     }
 
     /// Asks a source what it says, and serves it if that is something else.
-    pub(super) async fn refresh(&self, kept: &Arc<Kept>) -> Result<(), Trouble> {
+    pub(super) async fn refresh(&self, kept: &Arc<SourceHandle>) -> Result<(), SourceError> {
         loop {
             let seen = self.inner.state.lock().await.seen(kept);
             let Some((seen, epoch)) = seen else {
@@ -61,7 +61,7 @@ impl Composer {
     }
 
     /// Takes what a source said when it was at `epoch`, and serves it. Tells whether it still was.
-    async fn take_in(&self, kept: &Arc<Kept>, epoch: u64, loaded: Loaded) -> bool {
+    async fn take_in(&self, kept: &Arc<SourceHandle>, epoch: u64, loaded: Loaded) -> bool {
         let mut state = self.inner.state.lock().await;
         let Some(slot) = state.slot(kept) else {
             return true;
@@ -83,7 +83,7 @@ impl Composer {
     pub(super) async fn ask_all(&self) {
         let pool: Vec<_> = {
             let state = self.inner.state.lock().await;
-            let seen = |slot: &Slot| (Arc::clone(&slot.kept), state.seen(&slot.kept));
+            let seen = |slot: &SourceState| (Arc::clone(&slot.kept), state.seen(&slot.kept));
             state.pool.iter().map(seen).collect()
         };
         let asked = pool.into_iter().map(|(kept, seen)| async move {
@@ -114,7 +114,7 @@ impl Composer {
     }
 
     /// Takes what a source says. Tells whether that may change what is served.
-    pub(super) fn take(&self, slot: &mut Slot, loaded: Loaded) -> bool {
+    pub(super) fn take(&self, slot: &mut SourceState, loaded: Loaded) -> bool {
         let health = Arc::clone(&slot.kept.health);
         match loaded {
             Loaded::Unchanged => {
@@ -128,8 +128,8 @@ impl Composer {
             }
             Loaded::Wrong(wrong) => {
                 health.answered();
-                let which = Which::Source(Arc::clone(&slot.kept));
-                self.complain(&which, &Refused::Unread(wrong.why.clone()));
+                let which = ChangedOrigin::Source(Arc::clone(&slot.kept));
+                self.complain(&which, &ReloadError::Unread(wrong.why.clone()));
                 slot.wrong = Some(wrong);
                 false
             }

@@ -1,12 +1,12 @@
 //! Changes through this server: checked whole, written, and then served.
 
 use super::Composer;
-use super::refused::{Refused, lost};
-use crate::live::edit::{self, Edit, EditError, Edited};
+use super::refused::{ReloadError, lost};
+use crate::live::edit::{self, Edit, EditError, EditedPart};
 use crate::live::report;
-use crate::live::source::{Part, Version, WriteError, Wrong};
-use crate::live::state::{Kept, State, Which};
-use crate::live::view::View;
+use crate::live::source::{LoadedPart, Revision, SourceDefect, WriteError};
+use crate::live::state::{ChangedOrigin, ComposerState, SourceHandle};
+use crate::live::view::ServedConfig;
 use crate::tasks::undisturbed;
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
@@ -21,7 +21,7 @@ impl Composer {
         source: Option<&str>,
         expected: &str,
         edits: Vec<Edit>,
-    ) -> Result<Arc<View>, EditError> {
+    ) -> Result<Arc<ServedConfig>, EditError> {
         let (this, source) = (self.clone(), source.map(str::to_owned));
         let expected = expected.to_owned();
         let edited = undisturbed(async move {
@@ -39,7 +39,7 @@ impl Composer {
         source: Option<&str>,
         expected: &str,
         edits: &[Edit],
-    ) -> Result<Arc<View>, EditError> {
+    ) -> Result<Arc<ServedConfig>, EditError> {
         let mut state = self.inner.state.lock().await;
         let view = self.view().await;
         if view.version != expected {
@@ -50,21 +50,21 @@ impl Composer {
         let latest = edit::base(state.at(&kept), &kept)?;
         let edited = edit::edited(&view, &state.served.order, (&kept, &latest), edits)?;
         let part = match edited {
-            Edited::Sound(part) => Arc::new(part),
-            Edited::Less { after, why } => {
+            EditedPart::Sound(part) => Arc::new(part),
+            EditedPart::Less { after, why } => {
                 let version = match write(&kept, &latest.version, edits).await {
                     Err(EditError::Stale { .. }) => return Err(self.outrun(state, &kept).await),
                     written => written?,
                 };
                 if let Some(slot) = state.slot(&kept) {
                     slot.epoch = slot.epoch.wrapping_add(1);
-                    slot.wrong = Some(Wrong {
+                    slot.wrong = Some(SourceDefect {
                         version,
                         why: why.clone(),
                         documents: Some(after),
                     });
                 }
-                let refused = Refused::Unread(why);
+                let refused = ReloadError::Unread(why);
                 kept.health.answered();
                 kept.health.still_refused(report::in_short(&refused));
                 return Err(EditError::Unserved(refused));
@@ -81,9 +81,9 @@ impl Composer {
         }
         match write(&kept, &latest.version, edits).await {
             Ok(version) => {
-                let part = Part::clone(&part);
+                let part = LoadedPart::clone(&part);
                 if let Some(slot) = state.slot(&kept) {
-                    slot.take(Part { version, ..part });
+                    slot.take(LoadedPart { version, ..part });
                 }
                 state.is_unsettled = true;
                 kept.health.answered();
@@ -103,11 +103,11 @@ impl Composer {
     /// right one by one.
     async fn is_less(
         &self,
-        refused: &Refused,
-        state: &State,
-        (kept, latest): (&Arc<Kept>, &Arc<Part>),
+        refused: &ReloadError,
+        state: &ComposerState,
+        (kept, latest): (&Arc<SourceHandle>, &Arc<LoadedPart>),
     ) -> bool {
-        let Refused::Invalid(errors) = refused else {
+        let ReloadError::Invalid(errors) = refused else {
             return false;
         };
         let documents = latest.documents.as_ref();
@@ -115,11 +115,15 @@ impl Composer {
             return true;
         }
         let now = self.compose(state.with_part(kept, latest)).await;
-        matches!(now, Err(Refused::Invalid(earlier)) if errors.count() < earlier.count())
+        matches!(now, Err(ReloadError::Invalid(earlier)) if errors.count() < earlier.count())
     }
 
     /// Somebody else has written to a source: what they wrote is read, for whoever tries again.
-    async fn outrun(&self, state: MutexGuard<'_, State>, kept: &Arc<Kept>) -> EditError {
+    async fn outrun(
+        &self,
+        state: MutexGuard<'_, ComposerState>,
+        kept: &Arc<SourceHandle>,
+    ) -> EditError {
         drop(state);
         if let Err(trouble) = self.refresh(kept).await {
             return EditError::Away(trouble.0);
@@ -130,7 +134,11 @@ impl Composer {
 }
 
 /// Writes to a source that is at `expected`, and tells which version that makes.
-async fn write(kept: &Kept, expected: &Version, edits: &[Edit]) -> Result<Version, EditError> {
+async fn write(
+    kept: &SourceHandle,
+    expected: &Revision,
+    edits: &[Edit],
+) -> Result<Revision, EditError> {
     let Some(writer) = kept.source.writer() else {
         let name = &kept.settings.name;
         return Err(EditError::Unknown(format!("{name} is not there")));
@@ -146,6 +154,6 @@ async fn write(kept: &Kept, expected: &Version, edits: &[Edit]) -> Result<Versio
         })
 }
 
-fn is_of(which: &Which, kept: &Arc<Kept>) -> bool {
-    matches!(which, Which::Source(it) if Arc::ptr_eq(it, kept))
+fn is_of(which: &ChangedOrigin, kept: &Arc<SourceHandle>) -> bool {
+    matches!(which, ChangedOrigin::Source(it) if Arc::ptr_eq(it, kept))
 }

@@ -1,11 +1,11 @@
 //! The file: looked at each second, and read again when it has changed.
 
 use super::Composer;
-use super::refused::{Refused, lost};
-use crate::config_source::{Texts, Unusable};
+use super::refused::{ReloadError, lost};
+use crate::config_source::{ConfigTexts, Unusable};
 use crate::live::begin::{PATIENCE, first, kept};
 use crate::live::report;
-use crate::live::state::{Kept, Slot, State, Which};
+use crate::live::state::{ChangedOrigin, ComposerState, SourceHandle, SourceState};
 use crate::tasks::{blocking, undisturbed};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tidegate_policy::source::PolicySource;
 
 /// Why the file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum ReadReason {
     /// It looks otherwise, or a file does that it names.
     Changed,
     /// One of them could not be read the last time, which has been told.
@@ -30,21 +30,25 @@ impl Composer {
             let now = self.inner.ground.changed(looked).await;
             let is_same = now == looked.last();
             looked.see(now);
-            let why = if is_same { Why::Again } else { Why::Changed };
+            let why = if is_same {
+                ReadReason::Again
+            } else {
+                ReadReason::Changed
+            };
             self.read_file(why).await;
         }
     }
 
     /// Reads the file, and serves what it says: if it says something else, or names a file that does. What
     /// is wrong with it is told.
-    async fn read_file(&self, why: Why) {
+    async fn read_file(&self, why: ReadReason) {
         let this = self.clone();
         let read = undisturbed(async move { this.read_file_now(why).await });
         // Nobody waits for what came of it.
         drop(read.await);
     }
 
-    pub(super) async fn read_file_now(&self, why: Why) -> Result<(), Refused> {
+    pub(super) async fn read_file_now(&self, why: ReadReason) -> Result<(), ReloadError> {
         let _reading = self.inner.reading.lock().await;
         let looked = &self.inner.looked;
         let texts = match self.inner.ground.read().await {
@@ -55,10 +59,10 @@ impl Composer {
             }
         };
         self.inner.file.answered();
-        let always = why == Why::Asked || looked.is_due();
+        let always = why == ReadReason::Asked || looked.is_due();
         if !always && self.inner.state.lock().await.has_file(&texts) {
             self.inner.file.unchanged();
-            if why == Why::Again {
+            if why == ReadReason::Again {
                 self.settle_again().await;
             }
             return Ok(());
@@ -83,7 +87,10 @@ impl Composer {
 
     /// The sources that a file lists, and those of them that are new and have been asked for the first
     /// time: all at once, and while everything else goes on.
-    async fn listed(&self, texts: &Arc<Texts>) -> Result<(Vec<PolicySource>, Vec<Slot>), Refused> {
+    async fn listed(
+        &self,
+        texts: &Arc<ConfigTexts>,
+    ) -> Result<(Vec<PolicySource>, Vec<SourceState>), ReloadError> {
         let (ground, texts) = (self.inner.ground.clone(), Arc::clone(texts));
         let read = blocking(move || {
             let environment = ground.environment();
@@ -94,7 +101,7 @@ impl Composer {
         let (listed, files, is_lacking) = read.await.ok_or_else(lost)?;
         self.inner.looked.begin(files);
         self.inner.looked.note_reading(is_lacking);
-        let listed = listed.map_err(Refused::Invalid)?;
+        let listed = listed.map_err(ReloadError::Invalid)?;
         // Nobody else adds to them.
         let known = self.inner.state.lock().await.known();
         let mut new = Vec::new();
@@ -104,9 +111,9 @@ impl Composer {
             }
             let opened = kept(settings.clone());
             let name = &settings.name;
-            let opened = opened.map_err(|why| Refused::Unservable(format!("{name}: {why}")))?;
+            let opened = opened.map_err(|why| ReloadError::Unservable(format!("{name}: {why}")))?;
             // Whoever only has another password is no stranger.
-            let is_it = |(kept, _): &&(Arc<Kept>, _)| kept.settings.is_same_place(settings);
+            let is_it = |(kept, _): &&(Arc<SourceHandle>, _)| kept.settings.is_same_place(settings);
             let before = known.iter().find(is_it).and_then(|(_, part)| part.clone());
             new.push(first(Arc::new(opened), before, PATIENCE));
         }
@@ -114,7 +121,7 @@ impl Composer {
     }
 
     /// Lets go of sources that no file names any more. Whoever keeps them hears of that, and of new ones.
-    pub(super) fn prune(&self, state: &mut State, is_new: bool) {
+    pub(super) fn prune(&self, state: &mut ComposerState, is_new: bool) {
         let before = state.pool.len();
         state.prune();
         if is_new || state.pool.len() != before {
@@ -132,11 +139,11 @@ impl Composer {
     }
 
     /// Refuses a file that is not even taken to be served.
-    fn refuse_file(&self, refused: Refused, why: Why) -> Refused {
+    fn refuse_file(&self, refused: ReloadError, why: ReadReason) -> ReloadError {
         self.inner.looked.owe();
         let told = self.inner.file.standing().trouble;
-        if why != Why::Again || told != Some(report::in_short(&refused)) {
-            self.complain(&Which::File, &refused);
+        if why != ReadReason::Again || told != Some(report::in_short(&refused)) {
+            self.complain(&ChangedOrigin::File, &refused);
         }
         refused
     }

@@ -17,18 +17,18 @@ mod file;
 mod refused;
 mod settling;
 
-use file::Why;
-pub(crate) use refused::Refused;
+use file::ReadReason;
+pub(crate) use refused::ReloadError;
 use refused::lost;
 
-use crate::live::begin::Begun;
+use crate::live::begin::InitialConfig;
 use crate::live::edit::Raw;
-use crate::live::ground::Ground;
-use crate::live::health::{Board, Health};
-use crate::live::looked::Looked;
+use crate::live::ground::ConfigFiles;
+use crate::live::health::{Board, SourceHealth};
+use crate::live::looked::FileWatch;
 use crate::live::report::Oddities;
-use crate::live::state::State;
-use crate::live::view::{Standing, View};
+use crate::live::state::ComposerState;
+use crate::live::view::{ServedConfig, SourceView};
 use crate::serving::Serving;
 use crate::tasks::{blocking, undisturbed};
 use futures_util::future::BoxFuture;
@@ -46,19 +46,19 @@ pub(crate) struct Composer {
 }
 
 struct Inner {
-    ground: Ground,
+    ground: ConfigFiles,
     serving: Serving,
     /// What is served, for those who look. Locked while it changes.
-    view: RwLock<Arc<View>>,
+    view: RwLock<Arc<ServedConfig>>,
     board: Arc<Board>,
-    file: Arc<Health>,
+    file: Arc<SourceHealth>,
     /// One change at a time. Nobody who holds it waits for strangers, but for what is bounded: a write,
     /// and lists that are read ahead.
-    state: Mutex<State>,
+    state: Mutex<ComposerState>,
     /// One reading of the file at a time, which asks sources that are new.
     reading: Mutex<()>,
     /// How the files looked when they were last read.
-    looked: Looked,
+    looked: FileWatch,
     /// What was told of the last composition that was served.
     told: parking_lot::Mutex<Oddities>,
     /// Rises whenever there are other sources to be kept.
@@ -69,8 +69,8 @@ struct Inner {
 
 impl Composer {
     /// Goes on from what was begun with, which `serving` serves.
-    pub(crate) fn new(begun: Begun, serving: Serving) -> Self {
-        let Begun {
+    pub(crate) fn new(begun: InitialConfig, serving: Serving) -> Self {
+        let InitialConfig {
             ground,
             state,
             view,
@@ -131,12 +131,12 @@ impl Composer {
 
     /// What is served now: whoever asks from here on is decided by it, or by what comes after it, and
     /// nobody was by what comes after it so far. Where that changes just now, it is waited for.
-    pub(crate) async fn view(&self) -> Arc<View> {
+    pub(crate) async fn view(&self) -> Arc<ServedConfig> {
         Arc::clone(&*self.inner.view.read().await)
     }
 
     /// How it stands with each source, the file first.
-    pub(crate) fn standings(&self) -> Vec<Standing> {
+    pub(crate) fn standings(&self) -> Vec<SourceView> {
         let sources = self.inner.board.sources();
         sources.iter().map(|health| health.standing()).collect()
     }
@@ -147,12 +147,14 @@ impl Composer {
     }
 
     /// What is served, read anew: for those who need more of it than its documents.
-    pub(crate) async fn config(&self) -> Result<Config, Refused> {
+    pub(crate) async fn config(&self) -> Result<Config, ReloadError> {
         let whole = self.inner.state.lock().await.as_served();
         let ground = self.inner.ground.clone();
         let composed = blocking(move || whole.compose(&ground.environment()));
         let composed = composed.await.ok_or_else(lost)?;
-        composed.map(|sound| sound.config).map_err(Refused::Invalid)
+        composed
+            .map(|sound| sound.config)
+            .map_err(ReloadError::Invalid)
     }
 
     /// A document as its source has it, secrets and all, for whoever changes a part of it; none where it
@@ -209,23 +211,23 @@ impl Composer {
 
     /// Reads the file and all sources again, and serves what they say. What cannot be asked stays as it
     /// was; what is wrong is told, and changes nothing.
-    pub(crate) async fn reload(&self) -> Result<(), Refused> {
+    pub(crate) async fn reload(&self) -> Result<(), ReloadError> {
         if self.inner.ground.is_built_in() {
-            return Err(Refused::BuiltIn);
+            return Err(ReloadError::BuiltIn);
         }
         let this = self.clone();
         let reloaded = undisturbed(async move { this.reload_now().await });
         reloaded.await.unwrap_or_else(|| Err(lost()))
     }
 
-    async fn reload_now(&self) -> Result<(), Refused> {
+    async fn reload_now(&self) -> Result<(), ReloadError> {
         let reloads = &self.inner.reloads;
         reloads.send_modify(|it| *it = it.wrapping_add(1));
         let looked = &self.inner.looked;
         looked.see(self.inner.ground.look(looked.last().named).await);
         self.inner.told.lock().forget_warnings();
         self.ask_all().await;
-        let read = self.read_file_now(Why::Asked).await;
+        let read = self.read_file_now(ReadReason::Asked).await;
         // A file that is not even read keeps nothing from being served that sources have said.
         let mut state = self.inner.state.lock().await;
         if state.is_unsettled {

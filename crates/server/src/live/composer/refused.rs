@@ -7,7 +7,7 @@ use tidegate_policy::ConfigErrors;
 
 /// Why what is served did not change.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum ReloadError {
     /// Something could not be read.
     Unread(String),
     /// It is not sound: everything that is wrong with it.
@@ -18,7 +18,7 @@ pub(crate) enum Refused {
     BuiltIn,
 }
 
-impl From<Unusable> for Refused {
+impl From<Unusable> for ReloadError {
     fn from(unusable: Unusable) -> Self {
         match unusable {
             Unusable::Unread(failure) => Self::Unread(failure.to_string()),
@@ -27,16 +27,16 @@ impl From<Unusable> for Refused {
     }
 }
 
-impl From<Refused> for EditError {
-    fn from(refused: Refused) -> Self {
+impl From<ReloadError> for EditError {
+    fn from(refused: ReloadError) -> Self {
         match refused {
-            Refused::Invalid(errors) => Self::Invalid(errors),
+            ReloadError::Invalid(errors) => Self::Invalid(errors),
             refused => Self::Refused(refused.to_string()),
         }
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ReloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unread(why) | Self::Unservable(why) => f.write_str(why),
@@ -48,9 +48,9 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for ReloadError {}
 
 /// Something of ours ended before its end.
-pub(super) fn lost() -> Refused {
-    Refused::Unread("reading it came to no end".to_owned())
+pub(super) fn lost() -> ReloadError {
+    ReloadError::Unread("reading it came to no end".to_owned())
 }

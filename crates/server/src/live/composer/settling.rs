@@ -1,10 +1,10 @@
 //! Serving what was taken in: all of it, or as much of it as is sound.
 
 use super::Composer;
-use super::refused::{Refused, lost};
-use crate::live::health::Health;
+use super::refused::{ReloadError, lost};
+use crate::live::health::SourceHealth;
 use crate::live::report::{self, Oddities};
-use crate::live::state::{Kept, Sound, State, Which, Whole};
+use crate::live::state::{ChangedOrigin, ComposerState, ConfigCandidate, Sound, SourceHandle};
 use crate::tasks::blocking;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,22 @@ const AHEAD: Duration = Duration::from_secs(5);
 
 /// How it goes with what is settled.
 #[derive(Debug)]
-struct Course {
+struct SettleProgress {
     /// Until when lists are read ahead.
     until: Instant,
     /// Whether something was wrong where a file could not be read.
     is_lacking: bool,
     /// What is left out of what was served last.
-    left_out: Option<Vec<(Arc<Kept>, LeftOut)>>,
+    left_out: Option<Vec<(Arc<SourceHandle>, LeftOut)>>,
 }
 
 impl Composer {
     /// Serves what waits: all of it, or as much of it as is sound. Tells what is not.
-    pub(super) async fn settle(&self, state: &mut State) -> Vec<(Which, Refused)> {
-        let mut course = Course {
+    pub(super) async fn settle(
+        &self,
+        state: &mut ComposerState,
+    ) -> Vec<(ChangedOrigin, ReloadError)> {
+        let mut course = SettleProgress {
             until: Instant::now() + AHEAD,
             is_lacking: false,
             left_out: None,
@@ -58,7 +61,10 @@ impl Composer {
 
     /// The same, for whoever does not read the file: with a source, a file may be served that waited for
     /// it, and lists others than the one before.
-    pub(super) async fn settle_beside(&self, state: &mut State) -> Vec<(Which, Refused)> {
+    pub(super) async fn settle_beside(
+        &self,
+        state: &mut ComposerState,
+    ) -> Vec<(ChangedOrigin, ReloadError)> {
         // Put aside: it is large.
         let refusals = Box::pin(self.settle(state)).await;
         // Whoever reads the file counts on those that it found, and lets go of them afterwards.
@@ -69,17 +75,21 @@ impl Composer {
     }
 
     /// Serves what waits, one after the other, as far as each is sound beside what is served.
-    async fn settle_each(&self, state: &mut State, course: &mut Course) -> Vec<(Which, Refused)> {
+    async fn settle_each(
+        &self,
+        state: &mut ComposerState,
+        course: &mut SettleProgress,
+    ) -> Vec<(ChangedOrigin, ReloadError)> {
         let mut refusals = Vec::new();
         if state.wanted.is_some() {
-            match self.attempt(state.with(&Which::File), course).await {
-                Ok(()) => self.promote(state, &Which::File).await,
-                Err(refused) => refusals.push((Which::File, refused)),
+            match self.attempt(state.with(&ChangedOrigin::File), course).await {
+                Ok(()) => self.promote(state, &ChangedOrigin::File).await,
+                Err(refused) => refusals.push((ChangedOrigin::File, refused)),
             }
         }
         // With the file, sources may have come that have more to say.
         for which in state.waiting() {
-            if matches!(which, Which::File) {
+            if matches!(which, ChangedOrigin::File) {
                 continue;
             }
             match self.attempt(state.with(&which), course).await {
@@ -91,18 +101,18 @@ impl Composer {
     }
 
     /// Notes that all that waits is served now: the file first, for the sources that come with it.
-    async fn promote_all(&self, state: &mut State) {
+    async fn promote_all(&self, state: &mut ComposerState) {
         if state.wanted.is_some() {
-            self.promote(state, &Which::File).await;
+            self.promote(state, &ChangedOrigin::File).await;
         }
         for which in state.waiting() {
             self.promote(state, &which).await;
         }
     }
 
-    async fn promote(&self, state: &mut State, which: &Which) {
+    async fn promote(&self, state: &mut ComposerState, which: &ChangedOrigin) {
         let promoted = state.promote(which);
-        if matches!(which, Which::File) {
+        if matches!(which, ChangedOrigin::File) {
             self.inner.file.applied(&self.view().await.version);
         }
         for kept in promoted {
@@ -112,7 +122,7 @@ impl Composer {
     }
 
     /// Tells that something cannot be served, once for as long as it says the same.
-    fn refuse(&self, state: &mut State, which: &Which, refused: &Refused) {
+    fn refuse(&self, state: &mut ComposerState, which: &ChangedOrigin, refused: &ReloadError) {
         if state.tell(which) {
             self.complain(which, refused);
         } else {
@@ -120,7 +130,7 @@ impl Composer {
         }
     }
 
-    pub(super) fn complain(&self, which: &Which, refused: &Refused) {
+    pub(super) fn complain(&self, which: &ChangedOrigin, refused: &ReloadError) {
         let health = self.health(which);
         self.inner.serving.reload_refused();
         // Metrics and status first: they hold by the time that the log has the line.
@@ -128,15 +138,19 @@ impl Composer {
         report::refused(health.name(), &self.inner.ground.name(), refused);
     }
 
-    pub(super) fn health<'a>(&'a self, which: &'a Which) -> &'a Health {
+    pub(super) fn health<'a>(&'a self, which: &'a ChangedOrigin) -> &'a SourceHealth {
         match which {
-            Which::File => &self.inner.file,
-            Which::Source(kept) => &kept.health,
+            ChangedOrigin::File => &self.inner.file,
+            ChangedOrigin::Source(kept) => &kept.health,
         }
     }
 
     /// Serves `whole`, or says why not.
-    async fn attempt(&self, whole: Whole, course: &mut Course) -> Result<(), Refused> {
+    async fn attempt(
+        &self,
+        whole: ConfigCandidate,
+        course: &mut SettleProgress,
+    ) -> Result<(), ReloadError> {
         let (composed, is_lacking) = self.composed(whole).await;
         course.is_lacking |= is_lacking;
         let (
@@ -155,7 +169,7 @@ impl Composer {
         // not show what somebody has been refused by.
         let mut shown = self.inner.view.write().await;
         let served = self.inner.serving.try_reload(config);
-        served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
+        served.map_err(|failure| ReloadError::Unservable(failure.to_string()))?;
         *shown = Arc::new(view);
         self.announce(&shown.version);
         drop(shown);
@@ -168,19 +182,22 @@ impl Composer {
     }
 
     /// What `whole` means, or what is wrong with it.
-    pub(super) async fn compose(&self, whole: Whole) -> Result<Config, Refused> {
+    pub(super) async fn compose(&self, whole: ConfigCandidate) -> Result<Config, ReloadError> {
         let (composed, _) = self.composed(whole).await;
         composed.map(|(sound, _)| sound.config)
     }
 
     /// The same, with what there is to tell once it is served, and whether it is wrong where a file could
     /// not be read.
-    async fn composed(&self, whole: Whole) -> (Result<(Sound, Oddities), Refused>, bool) {
+    async fn composed(
+        &self,
+        whole: ConfigCandidate,
+    ) -> (Result<(Sound, Oddities), ReloadError>, bool) {
         if let Some(kept) = whole.missing() {
             let (name, standing) = (&kept.settings.name, kept.health.standing());
             let why = standing.trouble.unwrap_or_default();
             let message = format!("nothing is known of the source `{name}`: {why}");
-            return (Err(Refused::Unread(message)), false);
+            return (Err(ReloadError::Unread(message)), false);
         }
         let ground = self.inner.ground.clone();
         let composed = blocking(move || {
@@ -198,14 +215,14 @@ impl Composer {
         // Whatever came of it: a file that is not there may be tomorrow.
         self.inner.looked.add(files);
         let is_lacking = is_lacking && composed.is_err();
-        (composed.map_err(Refused::Invalid), is_lacking)
+        (composed.map_err(ReloadError::Invalid), is_lacking)
     }
 
     /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may
     /// list one otherwise that is served as it was listed before, and then it is that one which counts.
-    pub(super) fn hang(&self, state: &State) {
+    pub(super) fn hang(&self, state: &ComposerState) {
         let served = state.served.order.iter().cloned();
-        let mut shown: Vec<Arc<Health>> = vec![Arc::clone(&self.inner.file)];
+        let mut shown: Vec<Arc<SourceHealth>> = vec![Arc::clone(&self.inner.file)];
         for kept in served.chain(state.kept()) {
             if shown.iter().all(|it| it.name() != kept.settings.name) {
                 shown.push(Arc::clone(&kept.health));
@@ -219,13 +236,13 @@ impl Composer {
 mod tests {
     use super::Composer;
     use crate::live::begin::begin;
-    use crate::live::ground::Ground;
+    use crate::live::ground::ConfigFiles;
     use crate::serving::Serving;
     use futures_util::FutureExt;
 
     #[tokio::test]
     async fn what_was_only_tried_counted_as_told_as_if_it_were_served() {
-        let (config, begun) = begin(Ground::default()).await.unwrap();
+        let (config, begun) = begin(ConfigFiles::default()).await.unwrap();
         let serving = Serving::start(config).await.unwrap();
         let composer = Composer::new(begun, serving);
         let told = || composer.inner.told.lock().variables.clone();
@@ -240,7 +257,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_looked_while_a_change_took_effect_was_shown_what_was_served_before() {
-        let (config, begun) = begin(Ground::default()).await.unwrap();
+        let (config, begun) = begin(ConfigFiles::default()).await.unwrap();
         let serving = Serving::start(config).await.unwrap();
         let composer = Composer::new(begun, serving);
         let before = composer.view().await.version.clone();

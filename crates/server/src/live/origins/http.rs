@@ -2,8 +2,8 @@
 
 use super::BYTES_MAX;
 use super::translate::Foreign;
-use crate::errand::{Answer, Errand};
-use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::errand::{FetchedResponse, HttpFetch};
+use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError};
 use crate::tasks::blocking;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use std::time::Duration;
 use tidegate_policy::config::Secret;
 use tidegate_policy::route::UpstreamTls;
-use tidegate_policy::source::{Format, digest};
+use tidegate_policy::source::{DocumentFormat, digest};
 use tokio::time::sleep;
 
 /// The longest tag that is presented again.
@@ -25,9 +25,9 @@ const UNTAGGED: char = '~';
 #[derive(Debug)]
 pub(super) struct HttpSource {
     name: String,
-    errand: Errand,
+    errand: HttpFetch,
     headers: HeaderMap,
-    format: Format,
+    format: DocumentFormat,
     every: Duration,
 }
 
@@ -35,7 +35,7 @@ impl HttpSource {
     pub(super) fn new(
         name: &str,
         (url, tls): (&str, &UpstreamTls),
-        (token, format): (Option<&Secret>, Format),
+        (token, format): (Option<&Secret>, DocumentFormat),
         time_max: Duration,
         every: Duration,
     ) -> Result<Self, String> {
@@ -50,14 +50,14 @@ impl HttpSource {
         }
         Ok(Self {
             name: name.to_owned(),
-            errand: Errand::to(url, tls, time_max, BYTES_MAX)?,
+            errand: HttpFetch::to(url, tls, time_max, BYTES_MAX)?,
             headers,
             format,
             every,
         })
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
         let mut headers = self.headers.clone();
         let tag = seen.filter(|it| !it.0.starts_with(UNTAGGED));
         let tag = tag.and_then(|tag| HeaderValue::from_str(&tag.0).ok());
@@ -66,27 +66,31 @@ impl HttpSource {
             headers.insert(IF_NONE_MATCH, tag);
         }
         let answer = self.errand.run(Method::GET, headers, Bytes::new()).await;
-        let answer = answer.map_err(|error| Trouble(error.to_string()))?;
+        let answer = answer.map_err(|error| SourceError(error.to_string()))?;
         match answer.status {
             StatusCode::NOT_MODIFIED if is_tagged => Ok(Loaded::Unchanged),
             StatusCode::OK => self.read(answer, seen).await,
-            status => Err(Trouble(format!("it was answered {status}"))),
+            status => Err(SourceError(format!("it was answered {status}"))),
         }
     }
 
-    async fn read(&self, answer: Answer, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn read(
+        &self,
+        answer: FetchedResponse,
+        seen: Option<&Revision>,
+    ) -> Result<Loaded, SourceError> {
         let tag = answer.headers.get(ETAG).and_then(|it| it.to_str().ok());
         let tag = tag.filter(|tag| tag.len() <= TAG_MAX && !tag.starts_with(UNTAGGED));
         let tag = tag.map(str::to_owned);
         let body = answer.document();
-        let body = body.map_err(|why| Trouble(why.to_owned()))?;
+        let body = body.map_err(|why| SourceError(why.to_owned()))?;
         let text = String::from_utf8(body.into());
-        let text = text.map_err(|_| Trouble("it is not text in UTF-8".to_owned()))?;
+        let text = text.map_err(|_| SourceError("it is not text in UTF-8".to_owned()))?;
         let version = match tag {
             Some(tag) => tag,
             None => format!("{UNTAGGED}{}", digest(&text)),
         };
-        let version = Version(version);
+        let version = Revision(version);
         if seen == Some(&version) {
             return Ok(Loaded::Unchanged);
         }
@@ -101,12 +105,15 @@ impl HttpSource {
             foreign.load(version)
         });
         read.await
-            .ok_or_else(|| Trouble("reading it came to no end".to_owned()))
+            .ok_or_else(|| SourceError("reading it came to no end".to_owned()))
     }
 }
 
-impl Source for HttpSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl PolicyFetcher for HttpSource {
+    fn load<'a>(
+        &'a self,
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Loaded, SourceError>> {
         Box::pin(self.ask(seen))
     }
 

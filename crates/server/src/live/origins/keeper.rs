@@ -2,8 +2,8 @@
 
 use super::BYTES_MAX;
 use super::translate::Foreign;
-use crate::errand::Errand;
-use crate::live::source::{Loaded, Part, Source, Trouble, Version};
+use crate::errand::HttpFetch;
+use crate::live::source::{Loaded, LoadedPart, PolicyFetcher, Revision, SourceError};
 use crate::tasks::blocking;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,14 +28,14 @@ const UNCOUNTED: &str = "0/0";
 #[derive(Debug)]
 pub(super) struct KeeperSource {
     keeper: Keeper,
-    errand: Errand,
+    errand: HttpFetch,
     headers: HeaderMap,
     every: Duration,
 }
 
 /// What a keeper answers.
 #[derive(Deserialize)]
-struct Answered {
+struct KeeperReply {
     /// The document: text, or JSON within JSON.
     #[serde(default)]
     value: Value,
@@ -45,9 +45,9 @@ struct Answered {
     mod_revision: Value,
 }
 
-impl Answered {
+impl KeeperReply {
     /// The document, and which version of it that is.
-    fn told(self) -> (Version, String) {
+    fn told(self) -> (Revision, String) {
         let text = match self.value {
             Value::String(text) => text,
             Value::Null => String::new(),
@@ -59,7 +59,7 @@ impl Answered {
             UNCOUNTED => format!("{UNCOUNTED}~{}", digest(&text)),
             _ => version,
         };
-        (Version(version), text)
+        (Revision(version), text)
     }
 }
 
@@ -86,34 +86,39 @@ impl KeeperSource {
         }
         Ok(Self {
             keeper: keeper.clone(),
-            errand: Errand::to(&url, &keeper.tls, time_max, BYTES_MAX)?,
+            errand: HttpFetch::to(&url, &keeper.tls, time_max, BYTES_MAX)?,
             headers,
             every,
         })
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
         let asked = self
             .errand
             .run(Method::GET, self.headers.clone(), Bytes::new());
-        let answer = asked.await.map_err(|error| Trouble(error.to_string()))?;
+        let answer = asked
+            .await
+            .map_err(|error| SourceError(error.to_string()))?;
         if answer.status != StatusCode::OK {
-            return Err(Trouble(format!("it was answered {}", answer.status)));
+            return Err(SourceError(format!("it was answered {}", answer.status)));
         }
-        let answered: Answered = serde_json::from_slice(&answer.body)
-            .map_err(|error| Trouble(format!("the answer is not what a keeper says: {error}")))?;
+        let answered: KeeperReply = serde_json::from_slice(&answer.body).map_err(|error| {
+            SourceError(format!("the answer is not what a keeper says: {error}"))
+        })?;
         let (version, text) = answered.told();
         if seen == Some(&version) {
             return Ok(Loaded::Unchanged);
         }
         if text.trim().is_empty() {
             let key = &self.keeper.key;
-            return Err(Trouble(format!("there is nothing under the key `{key}`")));
+            return Err(SourceError(format!(
+                "there is nothing under the key `{key}`"
+            )));
         }
         let keeper = self.keeper.clone();
         let read = blocking(move || foreign(&keeper, &text).load(version));
         read.await
-            .ok_or_else(|| Trouble("reading it came to no end".to_owned()))
+            .ok_or_else(|| SourceError("reading it came to no end".to_owned()))
     }
 }
 
@@ -126,8 +131,11 @@ fn foreign<'a>(keeper: &'a Keeper, text: &'a str) -> Foreign<'a> {
     }
 }
 
-impl Source for KeeperSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl PolicyFetcher for KeeperSource {
+    fn load<'a>(
+        &'a self,
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Loaded, SourceError>> {
         Box::pin(self.ask(seen))
     }
 
@@ -135,12 +143,12 @@ impl Source for KeeperSource {
         Box::pin(sleep(self.every))
     }
 
-    fn fallback(&self) -> Option<Result<Part, Trouble>> {
+    fn fallback(&self) -> Option<Result<LoadedPart, SourceError>> {
         let text = self.keeper.fallback.as_ref()?;
-        let loaded = foreign(&self.keeper, text).load(Version(FALLBACK.to_owned()));
+        let loaded = foreign(&self.keeper, text).load(Revision(FALLBACK.to_owned()));
         match loaded {
             Loaded::Part(part) => Some(Ok(part)),
-            Loaded::Wrong(wrong) => Some(Err(Trouble(wrong.why))),
+            Loaded::Wrong(wrong) => Some(Err(SourceError(wrong.why))),
             Loaded::Unchanged => None,
         }
     }
@@ -175,12 +183,12 @@ fn segment(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answered, segment};
+    use super::{KeeperReply, segment};
 
     #[test]
     fn a_keeper_that_does_not_count_was_at_the_same_version_whatever_it_said() {
         let told = |text: &str| {
-            let answered: Answered = serde_json::from_str(text).unwrap();
+            let answered: KeeperReply = serde_json::from_str(text).unwrap();
             answered.told().0
         };
         let one = told(r#"{"value": "one"}"#);

@@ -17,7 +17,7 @@ mod shelved;
 mod steady;
 mod translate;
 
-use super::source::Source;
+use super::source::PolicyFetcher;
 use tidegate_policy::source::{PolicyOrigin, PolicySource};
 
 /// The longest document: more than the language takes, so that it is the language's own message that
@@ -25,11 +25,11 @@ use tidegate_policy::source::{PolicyOrigin, PolicySource};
 const BYTES_MAX: usize = 16 << 20;
 
 /// The source that `settings` name, or what is wrong with them. Asks nobody yet.
-pub(super) fn open(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
+pub(super) fn open(settings: &PolicySource) -> Result<Box<dyn PolicyFetcher>, String> {
     Ok(Box::new(steady::Steady::new(origin(settings)?)))
 }
 
-fn origin(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
+fn origin(settings: &PolicySource) -> Result<Box<dyn PolicyFetcher>, String> {
     let every = settings.refresh;
     Ok(match &settings.origin {
         PolicyOrigin::Keeper(keeper) => {

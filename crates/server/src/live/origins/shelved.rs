@@ -2,8 +2,8 @@
 
 use crate::live::documents::Documents;
 use crate::live::edit::Edit;
-use crate::live::source::{Loaded, Source, Trouble, Version, WriteError, Writer};
-use crate::shelf::{self, Change, Shelf};
+use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError, WriteError, Writer};
+use crate::shelf::{self, DocumentChange, DocumentStore};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tidegate_policy::source as settings;
@@ -11,14 +11,14 @@ use tidegate_policy::source as settings;
 /// A shelf with documents.
 #[derive(Debug)]
 pub(super) struct ShelvedSource {
-    shelf: Box<dyn Shelf>,
+    shelf: Box<dyn DocumentStore>,
     is_writable: bool,
     every: Duration,
 }
 
 impl ShelvedSource {
     pub(super) fn new(
-        settings: &settings::Shelf,
+        settings: &settings::DocumentStoreSettings,
         time_max: Duration,
         every: Duration,
     ) -> Result<Self, String> {
@@ -30,8 +30,11 @@ impl ShelvedSource {
     }
 }
 
-impl Source for ShelvedSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl PolicyFetcher for ShelvedSource {
+    fn load<'a>(
+        &'a self,
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Loaded, SourceError>> {
         Box::pin(async move {
             let shelved = self.shelf.read(seen).await?;
             Ok(shelved.map_or(Loaded::Unchanged, Documents::load))
@@ -54,11 +57,11 @@ impl Source for ShelvedSource {
 impl Writer for ShelvedSource {
     fn write<'a>(
         &'a self,
-        expected: &'a Version,
+        expected: &'a Revision,
         edits: &'a [Edit],
-    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+    ) -> BoxFuture<'a, Result<Revision, WriteError>> {
         Box::pin(async move {
-            let changes: Vec<Change> = edits.iter().map(Documents::change).collect();
+            let changes: Vec<DocumentChange> = edits.iter().map(Documents::change).collect();
             self.shelf.write(expected, &changes).await
         })
     }

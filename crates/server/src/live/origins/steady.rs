@@ -5,7 +5,9 @@
 //! before stands, and it is told. Whoever means it takes the source out of the file; and where changes
 //! are counted, as in Redis and etcd, a count that goes on says that somebody meant it.
 
-use crate::live::source::{Loaded, Part, Source, Trouble, Version, Writer, Wrong};
+use crate::live::source::{
+    Loaded, LoadedPart, PolicyFetcher, Revision, SourceDefect, SourceError, Writer,
+};
 use crate::tasks::blocking;
 use futures_util::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,13 +19,13 @@ const NOTHING: &str = "it has no policies, guards or routes any more, which it h
 /// A source whose last word is not taken back by silence.
 #[derive(Debug)]
 pub(super) struct Steady {
-    source: Box<dyn Source>,
+    source: Box<dyn PolicyFetcher>,
     /// Whether it had anything to say when it last spoke, or its fallback has.
     has_said: AtomicBool,
 }
 
 impl Steady {
-    pub(super) fn new(source: Box<dyn Source>) -> Self {
+    pub(super) fn new(source: Box<dyn PolicyFetcher>) -> Self {
         let fallback = source.fallback().and_then(Result::ok);
         let has_said = fallback.is_some_and(|part| has_documents(&part.text));
         Self {
@@ -32,17 +34,18 @@ impl Steady {
         }
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
         let part = match self.source.load(seen).await? {
             Loaded::Part(part) => part,
             loaded => return Ok(loaded),
         };
         let read = blocking(move || (says_something(&part), part));
         let read = read.await;
-        let (says, part) = read.ok_or_else(|| Trouble("reading it came to no end".to_owned()))?;
+        let (says, part) =
+            read.ok_or_else(|| SourceError("reading it came to no end".to_owned()))?;
         if !says && self.has_said.load(Relaxed) && !is_meant(&part) {
             let (version, why) = (part.version, NOTHING.to_owned());
-            return Ok(Loaded::Wrong(Wrong::new(version, why)));
+            return Ok(Loaded::Wrong(SourceDefect::new(version, why)));
         }
         self.has_said.store(says, Relaxed);
         Ok(Loaded::Part(part))
@@ -50,7 +53,7 @@ impl Steady {
 }
 
 /// Takes as long as reading it does.
-fn says_something(part: &Part) -> bool {
+fn says_something(part: &LoadedPart) -> bool {
     match &part.documents {
         Some(documents) => !documents.is_empty(),
         None => has_documents(&part.text),
@@ -58,12 +61,15 @@ fn says_something(part: &Part) -> bool {
 }
 
 /// Whether somebody counted on while removing the last document.
-fn is_meant(part: &Part) -> bool {
+fn is_meant(part: &LoadedPart) -> bool {
     part.documents.is_some() && part.version.is_counted()
 }
 
-impl Source for Steady {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl PolicyFetcher for Steady {
+    fn load<'a>(
+        &'a self,
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Loaded, SourceError>> {
         Box::pin(self.ask(seen))
     }
 
@@ -75,7 +81,7 @@ impl Source for Steady {
         self.source.told()
     }
 
-    fn fallback(&self) -> Option<Result<Part, Trouble>> {
+    fn fallback(&self) -> Option<Result<LoadedPart, SourceError>> {
         self.source.fallback()
     }
 

@@ -1,16 +1,16 @@
 //! Documents of others, told in our own language.
 
-use crate::live::source::{Loaded, Note, Part, Version, Wrong};
+use crate::live::source::{Loaded, LoadedPart, Revision, SourceDefect, SourceNote};
 use tidegate_policy::ConfigErrors;
 use tidegate_policy::import::{Imported, LimitsOptions, fluxgate_rules, traefik_plugin_limits};
-use tidegate_policy::source::Format;
+use tidegate_policy::source::DocumentFormat;
 
 /// A document, and how it is to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign<'a> {
     /// What messages call it.
     pub(super) name: &'a str,
-    pub(super) format: Format,
+    pub(super) format: DocumentFormat,
     /// What the policy is called that it becomes, where it is one.
     pub(super) policy: &'a str,
     pub(super) text: &'a str,
@@ -18,10 +18,10 @@ pub(super) struct Foreign<'a> {
 
 impl Foreign<'_> {
     /// It as a part in our language. Takes as long as reading it does.
-    pub(super) fn load(&self, version: Version) -> Loaded {
+    pub(super) fn load(&self, version: Revision) -> Loaded {
         let imported = match self.format {
-            Format::Tidegate => {
-                return Loaded::Part(Part {
+            DocumentFormat::Tidegate => {
+                return Loaded::Part(LoadedPart {
                     text: self.text.to_owned(),
                     version,
                     is_translated: false,
@@ -31,17 +31,17 @@ impl Foreign<'_> {
                     documents: None,
                 });
             }
-            Format::TraefikPlugin => self.limits(),
-            Format::Fluxgate => fluxgate_rules(self.name, self.text),
+            DocumentFormat::TraefikPlugin => self.limits(),
+            DocumentFormat::Fluxgate => fluxgate_rules(self.name, self.text),
         };
         match imported {
-            Err(errors) => Loaded::Wrong(Wrong::new(version, errors.to_string())),
-            Ok(imported) => Loaded::Part(Part {
+            Err(errors) => Loaded::Wrong(SourceDefect::new(version, errors.to_string())),
+            Ok(imported) => Loaded::Part(LoadedPart {
                 text: imported.to_part(),
                 version,
                 is_translated: true,
-                is_separable: self.format == Format::Fluxgate,
-                notes: Note::of(&imported),
+                is_separable: self.format == DocumentFormat::Fluxgate,
+                notes: SourceNote::of(&imported),
                 flaw: None,
                 documents: None,
             }),

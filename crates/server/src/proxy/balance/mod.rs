@@ -11,9 +11,9 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use set::{Set, UPSTREAMS_MAX};
+pub(crate) use set::{UPSTREAMS_MAX, UpstreamSet};
 
-use super::standing::{Condition, Present, Standing, Turn};
+use super::standing::{LazyNow, UpstreamCondition, UpstreamHealth, UpstreamLease};
 use rota::Rota;
 use std::sync::Arc;
 use tidegate_policy::route::Balance;
@@ -26,25 +26,25 @@ use tidegate_policy::route::Balance;
 #[derive(Debug)]
 pub(crate) struct Balancer {
     balance: Balance,
-    upstreams: Box<[Arc<Standing>]>,
+    upstreams: Box<[Arc<UpstreamHealth>]>,
     rota: Rota,
 }
 
 /// The upstreams of a route at one moment.
 #[derive(Debug, Default)]
-struct View {
+struct BalanceView {
     /// Those that are in.
-    well: Set,
+    well: UpstreamSet,
     /// Those that one request may try.
-    due: Set,
-    all: Set,
-    present: Present,
+    due: UpstreamSet,
+    all: UpstreamSet,
+    present: LazyNow,
 }
 
 impl Balancer {
     /// Chooses among these, each with its weight. Only the first [`UPSTREAMS_MAX`] are ever chosen.
     pub(crate) fn new(
-        upstreams: impl IntoIterator<Item = (Arc<Standing>, u32)>,
+        upstreams: impl IntoIterator<Item = (Arc<UpstreamHealth>, u32)>,
         balance: Balance,
     ) -> Self {
         let (upstreams, weights): (Vec<_>, Vec<_>) =
@@ -57,13 +57,13 @@ impl Balancer {
     }
 
     /// The upstreams, in the order given.
-    pub(crate) fn upstreams(&self) -> &[Arc<Standing>] {
+    pub(crate) fn upstreams(&self) -> &[Arc<UpstreamHealth>] {
         &self.upstreams
     }
 
     /// The next turn, with none of those that the request has `tried` already. `None` means that no
     /// other is worth trying.
-    pub(crate) fn pick(&self, tried: Set) -> Option<Turn> {
+    pub(crate) fn pick(&self, tried: UpstreamSet) -> Option<UpstreamLease> {
         let mut view = self.look();
         loop {
             let usable = view.well.union(view.due);
@@ -72,36 +72,37 @@ impl Balancer {
             let index = self.choose(among.without(tried), tried)?;
             let standing = self.upstreams.get(index)?;
             let condition = match (is_desperate, view.due.has(index)) {
-                (true, _) => Condition::Out,
-                (false, false) => Condition::In,
+                (true, _) => UpstreamCondition::Out,
+                (false, false) => UpstreamCondition::In,
                 // Looked up again, for the number; it may be somebody else's by now.
                 (false, true) => standing.condition(&mut view.present),
             };
-            let is_lost = !is_desperate && condition == Condition::Out;
+            let is_lost = !is_desperate && condition == UpstreamCondition::Out;
             if !is_lost
-                && let Some(turn) = Turn::begin(index, standing, condition, &mut view.present)
+                && let Some(turn) =
+                    UpstreamLease::begin(index, standing, condition, &mut view.present)
             {
                 return Some(turn);
             }
             // Somebody else has the trial. Each time round there is one fewer, so this ends.
-            view.due = view.due.without(Set::of(index));
+            view.due = view.due.without(UpstreamSet::of(index));
         }
     }
 
-    fn look(&self) -> View {
-        let mut view = View::default();
+    fn look(&self) -> BalanceView {
+        let mut view = BalanceView::default();
         for (index, standing) in self.upstreams.iter().enumerate() {
             view.all.add(index);
             match standing.condition(&mut view.present) {
-                Condition::In => view.well.add(index),
-                Condition::Due(_) => view.due.add(index),
-                Condition::Out => {}
+                UpstreamCondition::In => view.well.add(index),
+                UpstreamCondition::Due(_) => view.due.add(index),
+                UpstreamCondition::Out => {}
             }
         }
         view
     }
 
-    fn choose(&self, among: Set, tried: Set) -> Option<usize> {
+    fn choose(&self, among: UpstreamSet, tried: UpstreamSet) -> Option<usize> {
         let among = match self.balance {
             Balance::RoundRobin => among,
             Balance::LeastRequests => self.least_busy(among),
@@ -116,9 +117,9 @@ impl Balancer {
     }
 
     /// Those that have the fewest requests under way for their weight.
-    fn least_busy(&self, among: Set) -> Set {
+    fn least_busy(&self, among: UpstreamSet) -> UpstreamSet {
         let mut least: Option<(u64, u64)> = None;
-        let mut tied = Set::default();
+        let mut tied = UpstreamSet::default();
         for (index, standing) in self.upstreams.iter().enumerate() {
             if !among.has(index) {
                 continue;
@@ -129,7 +130,7 @@ impl Balancer {
             let order = least.map(|(other, its)| (busy * its).cmp(&(other * weight)));
             if order.is_none_or(std::cmp::Ordering::is_lt) {
                 least = Some((busy, weight));
-                tied = Set::of(index);
+                tied = UpstreamSet::of(index);
             } else if order.is_some_and(std::cmp::Ordering::is_eq) {
                 tied.add(index);
             }

@@ -5,7 +5,7 @@
 //! does so at the same time. Only where the one whose turn it is cannot take it, a stand-in is chosen by
 //! the same rule among those who can, under a lock. Both go by weight, so their sum does as well.
 
-use super::set::Set;
+use super::set::UpstreamSet;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -20,12 +20,12 @@ pub(super) struct Rota {
     order: Box<[u8]>,
     /// How many turns there have been.
     turns: AtomicUsize,
-    stand_ins: Mutex<Credits>,
+    stand_ins: Mutex<UpstreamCredits>,
 }
 
 /// What each upstream is owed; all of it together is always nothing.
 #[derive(Debug)]
-struct Credits(Box<[i64]>);
+struct UpstreamCredits(Box<[i64]>);
 
 impl Rota {
     /// One for upstreams of these weights.
@@ -36,7 +36,7 @@ impl Rota {
         Self {
             order: write_down(&weights),
             turns: AtomicUsize::new(0),
-            stand_ins: Mutex::new(Credits::none(weights.len())),
+            stand_ins: Mutex::new(UpstreamCredits::none(weights.len())),
             weights,
         }
     }
@@ -46,7 +46,7 @@ impl Rota {
     }
 
     /// The next one, or its stand-in, of those `among` whom it is to be.
-    pub(super) fn next(&self, among: Set) -> Option<usize> {
+    pub(super) fn next(&self, among: UpstreamSet) -> Option<usize> {
         self.in_order()
             .filter(|index| among.has(*index))
             .or_else(|| self.stand_in(among))
@@ -63,18 +63,18 @@ impl Rota {
     }
 
     /// One of those `among` whom it is to be, without taking a turn of the order.
-    pub(super) fn stand_in(&self, among: Set) -> Option<usize> {
+    pub(super) fn stand_in(&self, among: UpstreamSet) -> Option<usize> {
         self.stand_ins.lock().next(&self.weights, among)
     }
 }
 
-impl Credits {
+impl UpstreamCredits {
     fn none(count: usize) -> Self {
         Self(vec![0; count].into())
     }
 
     /// Everyone is credited its weight; who then has most is next, and pays for all.
-    fn next(&mut self, weights: &[u32], among: Set) -> Option<usize> {
+    fn next(&mut self, weights: &[u32], among: UpstreamSet) -> Option<usize> {
         let mut paid = 0;
         let mut next: Option<(usize, i64)> = None;
         for (index, (credit, weight)) in self.0.iter_mut().zip(weights).enumerate() {
@@ -101,9 +101,9 @@ fn write_down(weights: &[u32]) -> Box<[u8]> {
     if turns > ORDER_MAX {
         return Box::default();
     }
-    let mut all = Set::default();
+    let mut all = UpstreamSet::default();
     (0..weights.len()).for_each(|index| all.add(index));
-    let mut credits = Credits::none(weights.len());
+    let mut credits = UpstreamCredits::none(weights.len());
     let next = |_| u8::try_from(credits.next(weights, all)?).ok();
     (0..turns).filter_map(next).collect()
 }

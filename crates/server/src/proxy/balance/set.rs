@@ -7,9 +7,9 @@ pub(crate) const UPSTREAMS_MAX: usize = Route::UPSTREAMS_MAX;
 
 /// Some of a route's upstreams: in a word, so that it costs nothing to have one for each request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Set(u64);
+pub(crate) struct UpstreamSet(u64);
 
-impl Set {
+impl UpstreamSet {
     /// Only this one.
     pub(super) fn of(index: usize) -> Self {
         let bit = u32::try_from(index).ok();

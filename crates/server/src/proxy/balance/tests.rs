@@ -7,7 +7,7 @@ use std::thread;
 
 fn balancer(weights: &[u32], balance: Balance) -> Balancer {
     let upstream = |(nth, weight): (usize, &u32)| {
-        let standing = Standing::new("orders", &format!("10.0.0.{nth}:80"), None);
+        let standing = UpstreamHealth::new("orders", &format!("10.0.0.{nth}:80"), None);
         (Arc::new(standing), *weight)
     };
     Balancer::new(weights.iter().enumerate().map(upstream), balance)
@@ -17,13 +17,13 @@ fn balancer(weights: &[u32], balance: Balance) -> Balancer {
 fn counts(balancer: &Balancer, turns: u64) -> Vec<u64> {
     let mut counts = vec![0; balancer.upstreams().len()];
     for _ in 0..turns {
-        counts[balancer.pick(Set::default()).unwrap().index()] += 1;
+        counts[balancer.pick(UpstreamSet::default()).unwrap().index()] += 1;
     }
     counts
 }
 
-fn set(members: &[bool]) -> Set {
-    let mut set = Set::default();
+fn set(members: &[bool]) -> UpstreamSet {
+    let mut set = UpstreamSet::default();
     let members = members
         .iter()
         .enumerate()
@@ -71,7 +71,7 @@ proptest! {
         let cycle = exact(&weights).iter().sum::<u64>();
         let mut had = vec![0_u64; weights.len()];
         for turn in 1..=cycle {
-            had[balancer.pick(Set::default()).unwrap().index()] += 1;
+            had[balancer.pick(UpstreamSet::default()).unwrap().index()] += 1;
             for (had, weight) in had.iter().zip(exact(&weights)) {
                 // In turns of the cycle's length, so that they are whole numbers.
                 let ahead = (had * cycle).abs_diff(turn * weight);
@@ -137,13 +137,13 @@ proptest! {
         ends in prop::collection::vec(any::<Option<prop::sample::Index>>(), 1..60),
     ) {
         let balancer = balancer(&weights, Balance::LeastRequests);
-        let mut held: Vec<Turn> = Vec::new();
+        let mut held: Vec<UpstreamLease> = Vec::new();
         for end in ends {
             if let (Some(end), false) = (end, held.is_empty()) {
                 drop(held.swap_remove(end.index(held.len())));
             }
             let busy: Vec<u64> = balancer.upstreams().iter().map(|it| it.in_flight().into()).collect();
-            let turn = balancer.pick(Set::default()).unwrap();
+            let turn = balancer.pick(UpstreamSet::default()).unwrap();
             let chosen = turn.index();
             for (other, weight) in exact(&weights).into_iter().enumerate() {
                 prop_assert!(busy[chosen] * weight <= busy[other] * exact(&weights)[chosen]);
@@ -156,7 +156,7 @@ proptest! {
 #[test]
 fn turns_are_spread_and_not_in_a_row() {
     let balancer = balancer(&[10, 2, 2], Balance::RoundRobin);
-    let picks = (0..7).map(|_| balancer.pick(Set::default()).unwrap().index());
+    let picks = (0..7).map(|_| balancer.pick(UpstreamSet::default()).unwrap().index());
     assert_eq!(picks.collect::<Vec<_>>(), [0, 0, 1, 0, 2, 0, 0]);
 }
 
@@ -172,9 +172,9 @@ fn a_second_try_does_not_take_a_first_ones_place() {
     let balancer = balancer(&[1, 1], Balance::RoundRobin);
     let mut firsts = [0; 2];
     for _ in 0..10 {
-        let first = balancer.pick(Set::default()).unwrap();
+        let first = balancer.pick(UpstreamSet::default()).unwrap();
         firsts[first.index()] += 1;
-        let second = balancer.pick(Set::of(first.index())).unwrap();
+        let second = balancer.pick(UpstreamSet::of(first.index())).unwrap();
         assert_ne!(first.index(), second.index());
     }
     assert_eq!(firsts, [5, 5]);
@@ -217,7 +217,7 @@ fn many_at_once_share_exactly_while_one_is_out() {
 fn without_upstreams_there_is_no_turn() {
     assert!(
         balancer(&[], Balance::RoundRobin)
-            .pick(Set::default())
+            .pick(UpstreamSet::default())
             .is_none()
     );
 }

@@ -1,6 +1,6 @@
 //! Bodies that come in chunks, byte by byte where it is not data.
 
-use super::fault::Fault;
+use super::fault::Http1Fault;
 use super::read::{FIELDS_MAX, what};
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
@@ -41,7 +41,7 @@ impl Chunks {
 
     /// Takes what is not data from the front of `input`: so many bytes. Then there is data next, or
     /// nothing, or more is needed.
-    pub(super) fn pass(&mut self, input: &[u8]) -> Result<usize, Fault> {
+    pub(super) fn pass(&mut self, input: &[u8]) -> Result<usize, Http1Fault> {
         for (at, byte) in input.iter().enumerate() {
             if matches!(self, Self::Data(_) | Self::Done(_)) {
                 return Ok(at);
@@ -51,13 +51,13 @@ impl Chunks {
         Ok(input.len())
     }
 
-    fn step(&mut self, byte: u8) -> Result<(), Fault> {
+    fn step(&mut self, byte: u8) -> Result<(), Http1Fault> {
         let next = match (&mut *self, byte) {
             (Self::Size { size, digits }, byte) => Self::size(*size, *digits, byte)?,
             (Self::Extension { size, .. }, b'\r') => Self::SizeLf(*size),
             (Self::Extension { size, taken }, byte) => {
                 if *taken == EXTENSION_MAX || matches!(byte, b'\n' | 0) {
-                    return Err(Fault::NotHttp("a chunk's extension is none"));
+                    return Err(Http1Fault::NotHttp("a chunk's extension is none"));
                 }
                 let (size, taken) = (*size, taken.saturating_add(1));
                 Self::Extension { size, taken }
@@ -70,13 +70,13 @@ impl Chunks {
                 Some(done) => done,
                 None => return Ok(()),
             },
-            _ => return Err(Fault::NotHttp("a chunk does not end where it should")),
+            _ => return Err(Http1Fault::NotHttp("a chunk does not end where it should")),
         };
         *self = next;
         Ok(())
     }
 
-    fn size(size: u64, digits: u8, byte: u8) -> Result<Self, Fault> {
+    fn size(size: u64, digits: u8, byte: u8) -> Result<Self, Http1Fault> {
         let has_digits = digits > 0;
         if let Some(digit) = char::from(byte).to_digit(16)
             && digits < DIGITS_MAX
@@ -91,7 +91,7 @@ impl Chunks {
             b'\r' if has_digits => Ok(Self::SizeLf(size)),
             // Some fill up with spaces.
             b';' | b' ' | b'\t' if has_digits => Ok(Self::Extension { size, taken: 0 }),
-            _ => Err(Fault::NotHttp("a chunk's size is no number")),
+            _ => Err(Http1Fault::NotHttp("a chunk's size is no number")),
         }
     }
 
@@ -107,12 +107,12 @@ impl Chunks {
 }
 
 /// Adds to trailers; what comes after them, if they have come to their end.
-fn trailers(bytes: &mut Vec<u8>, byte: u8) -> Result<Option<Chunks>, Fault> {
+fn trailers(bytes: &mut Vec<u8>, byte: u8) -> Result<Option<Chunks>, Http1Fault> {
     if bytes.len() == TRAILERS_MAX {
-        return Err(Fault::NotHttp("its trailers are too large"));
+        return Err(Http1Fault::NotHttp("its trailers are too large"));
     }
     if (byte == b'\n') != (bytes.last() == Some(&b'\r')) {
-        return Err(Fault::NotHttp("a line does not end as it should"));
+        return Err(Http1Fault::NotHttp("a line does not end as it should"));
     }
     bytes.push(byte);
     if bytes == b"\r\n" {
@@ -123,16 +123,16 @@ fn trailers(bytes: &mut Vec<u8>, byte: u8) -> Result<Option<Chunks>, Fault> {
     }
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let parsed = httparse::parse_headers(bytes, &mut fields);
-    let parsed = parsed.map_err(|error| Fault::NotHttp(what(error)))?;
+    let parsed = parsed.map_err(|error| Http1Fault::NotHttp(what(error)))?;
     let Status::Complete((_, fields)) = parsed else {
-        return Err(Fault::NotHttp("its trailers are none"));
+        return Err(Http1Fault::NotHttp("its trailers are none"));
     };
     let mut headers = Box::new(HeaderMap::with_capacity(fields.len()));
     for field in fields {
         let name = HeaderName::from_bytes(field.name.as_bytes());
-        let name = name.map_err(|_| Fault::NotHttp("a field's name is none"))?;
+        let name = name.map_err(|_| Http1Fault::NotHttp("a field's name is none"))?;
         let value = HeaderValue::from_bytes(field.value);
-        let value = value.map_err(|_| Fault::NotHttp("a field's value is none"))?;
+        let value = value.map_err(|_| Http1Fault::NotHttp("a field's value is none"))?;
         headers.append(name, value);
     }
     Ok(Some(Chunks::Done(Some(headers))))

@@ -1,8 +1,8 @@
 //! The body of an answer, from bytes.
 
 use super::chunks::Chunks;
-use super::fault::Fault;
-use super::framing::Extent;
+use super::fault::Http1Fault;
+use super::framing::BodyExtent;
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method, StatusCode};
 use http_body::{Frame, SizeHint};
@@ -18,12 +18,12 @@ pub(super) enum Content {
     /// Nothing.
     Done,
     /// Nothing that could be read: this was wrong with it.
-    Wrong(Option<Fault>),
+    Wrong(Option<Http1Fault>),
 }
 
 /// What bytes are the next piece of.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum ContentPiece {
     Frame(Frame<Bytes>),
     /// The body is complete.
     End,
@@ -33,17 +33,17 @@ pub(super) enum Piece {
 
 impl Content {
     /// The body of an answer with this status to this method, which ends there.
-    pub(super) fn of(method: &Method, status: StatusCode, extent: Extent) -> Self {
+    pub(super) fn of(method: &Method, status: StatusCode, extent: BodyExtent) -> Self {
         let is_head_only = *method == Method::HEAD
             || status.is_informational()
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         match extent {
             _ if is_head_only => Self::Done,
-            Extent::Length(0) => Self::Done,
-            Extent::Length(bytes) => Self::Length(bytes),
-            Extent::Chunked => Self::Chunked(Chunks::BEGIN),
+            BodyExtent::Length(0) => Self::Done,
+            BodyExtent::Length(bytes) => Self::Length(bytes),
+            BodyExtent::Chunked => Self::Chunked(Chunks::BEGIN),
             // What is in doubt is not passed on, and even less is a second request sent after it.
-            Extent::Close | Extent::Doubtful => Self::UntilClose,
+            BodyExtent::Close | BodyExtent::Doubtful => Self::UntilClose,
         }
     }
 
@@ -75,14 +75,14 @@ impl Content {
     }
 
     /// The next piece, taken from the front of `input`. If nothing follows it, that is known with it.
-    pub(super) fn next(&mut self, input: &mut Bytes) -> Result<Piece, Fault> {
+    pub(super) fn next(&mut self, input: &mut Bytes) -> Result<ContentPiece, Http1Fault> {
         match self {
-            Self::Done => Ok(Piece::End),
+            Self::Done => Ok(ContentPiece::End),
             Self::Wrong(fault) => match fault.take() {
                 Some(fault) => Err(fault),
-                None => Ok(Piece::End),
+                None => Ok(ContentPiece::End),
             },
-            Self::UntilClose | Self::Length(_) if input.is_empty() => Ok(Piece::More),
+            Self::UntilClose | Self::Length(_) if input.is_empty() => Ok(ContentPiece::More),
             Self::UntilClose => Ok(data(std::mem::take(input))),
             Self::Length(left) => {
                 let piece = take(input, *left);
@@ -96,19 +96,19 @@ impl Content {
         }
     }
 
-    fn next_chunk(&mut self, input: &mut Bytes) -> Result<Piece, Fault> {
+    fn next_chunk(&mut self, input: &mut Bytes) -> Result<ContentPiece, Http1Fault> {
         if let Some(trailers) = self.pass(input)? {
             *self = Self::Done;
-            return Ok(Piece::Frame(Frame::trailers(*trailers)));
+            return Ok(ContentPiece::Frame(Frame::trailers(*trailers)));
         }
         let Self::Chunked(chunks) = self else {
-            return Ok(Piece::End);
+            return Ok(ContentPiece::End);
         };
         let &mut Chunks::Data(left) = chunks else {
-            return Ok(Piece::More);
+            return Ok(ContentPiece::More);
         };
         if input.is_empty() {
-            return Ok(Piece::More);
+            return Ok(ContentPiece::More);
         }
         let piece = take(input, left);
         chunks.taken(piece.len() as u64);
@@ -123,7 +123,7 @@ impl Content {
     }
 
     /// Passes what is no data. It is done if there is nothing more, but for trailers.
-    fn pass(&mut self, input: &mut Bytes) -> Result<Option<Box<HeaderMap>>, Fault> {
+    fn pass(&mut self, input: &mut Bytes) -> Result<Option<Box<HeaderMap>>, Http1Fault> {
         let Self::Chunked(chunks) = self else {
             return Ok(None);
         };
@@ -140,19 +140,19 @@ impl Content {
     }
 
     /// The connection has ended: an error, if that is not how the body was to end.
-    pub(super) fn end(&mut self) -> Result<(), Fault> {
+    pub(super) fn end(&mut self) -> Result<(), Http1Fault> {
         match self {
             Self::UntilClose | Self::Done => {
                 *self = Self::Done;
                 Ok(())
             }
-            _ => Err(Fault::Ended),
+            _ => Err(Http1Fault::Ended),
         }
     }
 }
 
-fn data(bytes: Bytes) -> Piece {
-    Piece::Frame(Frame::data(bytes))
+fn data(bytes: Bytes) -> ContentPiece {
+    ContentPiece::Frame(Frame::data(bytes))
 }
 
 /// Takes up to `bytes` from the front.

@@ -1,6 +1,6 @@
 //! How long an answer may take.
 
-use crate::proxy::upload::Progress;
+use crate::proxy::upload::UploadProgress;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Deadline {
     pub(super) fn poll_over(
         &mut self,
         context: &mut Context<'_>,
-        upload: &Progress,
+        upload: &UploadProgress,
         time_max: Duration,
     ) -> Poll<()> {
         while self.timer.as_mut().poll(context).is_ready() {

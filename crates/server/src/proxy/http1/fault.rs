@@ -6,7 +6,7 @@ use std::io;
 
 /// How a connection failed, or what on it was not HTTP.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum Http1Fault {
     /// It was closed, or something came on it, before anything was asked.
     Stale,
     /// Nothing more can be read from it or written to it.
@@ -19,11 +19,11 @@ pub(crate) enum Fault {
     Http2(hyper::Error),
 }
 
-impl Fault {
+impl Http1Fault {
     pub(super) const TOO_LARGE: Self = Self::NotHttp("its head is too large");
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Http1Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stale => f.write_str("it was closed while it waited for a request"),
@@ -35,15 +35,15 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Error for Fault {}
+impl Error for Http1Fault {}
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for Http1Fault {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<hyper::Error> for Fault {
+impl From<hyper::Error> for Http1Fault {
     fn from(error: hyper::Error) -> Self {
         Self::Http2(error)
     }

@@ -1,10 +1,10 @@
 //! Where an answer ends, by what its head says.
 
-use super::fault::Fault;
+use super::fault::Http1Fault;
 
 /// What was said about where an answer ends, and in how many words.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct FramingFields {
     length: Option<u64>,
     lengths: usize,
     encodings: usize,
@@ -14,7 +14,7 @@ pub(super) struct Said {
 
 /// Where an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum BodyExtent {
     Length(u64),
     Chunked,
     /// With the connection.
@@ -23,13 +23,14 @@ pub(super) enum Extent {
     Doubtful,
 }
 
-impl Said {
+impl FramingFields {
     /// Takes in a `Content-Length`.
-    pub(super) fn length(&mut self, value: &[u8]) -> Result<(), Fault> {
+    pub(super) fn length(&mut self, value: &[u8]) -> Result<(), Http1Fault> {
         for one in value.split(|byte| *byte == b',') {
-            let number = number(one.trim_ascii()).ok_or(Fault::NotHttp("a length is no number"))?;
+            let number =
+                number(one.trim_ascii()).ok_or(Http1Fault::NotHttp("a length is no number"))?;
             if self.length.is_some_and(|before| before != number) {
-                return Err(Fault::NotHttp("there are two lengths"));
+                return Err(Http1Fault::NotHttp("there are two lengths"));
             }
             self.length = Some(number);
             self.lengths = self.lengths.saturating_add(1);
@@ -49,12 +50,12 @@ impl Said {
     }
 
     /// Where the answer ends.
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn extent(&self) -> BodyExtent {
         match (self.lengths, self.encodings, self.length) {
-            (0, 0, _) => Extent::Close,
-            (1, 0, Some(length)) => Extent::Length(length),
-            (0, 1, _) if !self.is_odd => Extent::Chunked,
-            _ => Extent::Doubtful,
+            (0, 0, _) => BodyExtent::Close,
+            (1, 0, Some(length)) => BodyExtent::Length(length),
+            (0, 1, _) if !self.is_odd => BodyExtent::Chunked,
+            _ => BodyExtent::Doubtful,
         }
     }
 }

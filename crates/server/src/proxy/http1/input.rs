@@ -1,7 +1,7 @@
 //! What comes on a connection, and was not taken yet.
 
-use super::fault::Fault;
-use super::read::{HEAD_BYTES, Head, is_worth_it, parse};
+use super::fault::Http1Fault;
+use super::read::{HEAD_BYTES, ResponseHead, is_worth_it, parse};
 use bytes::{Buf, Bytes, BytesMut};
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
@@ -80,7 +80,7 @@ impl Input {
     }
 
     /// Takes the next head, if all of it is there.
-    pub(super) fn head(&mut self) -> Result<Option<Head>, Fault> {
+    pub(super) fn head(&mut self) -> Result<Option<ResponseHead>, Http1Fault> {
         if self.ahead.is_empty() && !is_worth_it(&self.buffer, self.seen) {
             return self.bounded();
         }
@@ -93,7 +93,7 @@ impl Input {
             return self.bounded();
         };
         if length > HEAD_BYTES {
-            return Err(Fault::TOO_LARGE);
+            return Err(Http1Fault::TOO_LARGE);
         }
         if length == all.len() {
             *all = Bytes::new();
@@ -105,9 +105,9 @@ impl Input {
     }
 
     /// Waits for more of a head, if there may be more.
-    fn bounded(&self) -> Result<Option<Head>, Fault> {
+    fn bounded(&self) -> Result<Option<ResponseHead>, Http1Fault> {
         if self.buffer.len() > HEAD_BYTES {
-            return Err(Fault::TOO_LARGE);
+            return Err(Http1Fault::TOO_LARGE);
         }
         Ok(None)
     }

@@ -1,9 +1,9 @@
 //! Interim answers (1xx) of an upstream, on their way to the client.
 
-use super::read::Head;
+use super::read::ResponseHead;
 use super::write::field;
 use crate::proxy::hop;
-use crate::proxy::rewrite::Changes;
+use crate::proxy::rewrite::HeaderChanges;
 use crate::server::interim::InterimSink;
 use http::StatusCode;
 use http::header::CONTENT_LENGTH;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Interim {
     client: InterimSink,
-    changes: Arc<Changes>,
+    changes: Arc<HeaderChanges>,
 }
 
 impl Interim {
     /// Passes them on to `client`, with these changes of the route.
-    pub(crate) fn new(client: InterimSink, changes: &Arc<Changes>) -> Self {
+    pub(crate) fn new(client: InterimSink, changes: &Arc<HeaderChanges>) -> Self {
         Self {
             client,
             changes: Arc::clone(changes),
@@ -27,7 +27,7 @@ impl Interim {
 
     /// Passes one on, and returns whether it is on its way. A 100 is not for the client: the gateway
     /// sends its own when it wants the body.
-    pub(super) fn pass(&self, head: Head) -> bool {
+    pub(super) fn pass(&self, head: ResponseHead) -> bool {
         if head.status == StatusCode::CONTINUE {
             return false;
         }

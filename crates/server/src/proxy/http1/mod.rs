@@ -35,6 +35,6 @@ pub mod whole;
 mod wire;
 mod write;
 
-pub(crate) use fault::Fault;
+pub(crate) use fault::Http1Fault;
 pub(crate) use interim::Interim;
-pub(crate) use wire::{Asked, Wire};
+pub(crate) use wire::{ReadTerms, UpstreamHttp1};

@@ -3,8 +3,8 @@
 //! What httparse takes is HTTP/1.0 or 1.1, fields without folds and without spaces before the colon. A
 //! line may end in LF alone: it is written anew for the client, so nobody reads it in another way.
 
-use super::fault::Fault;
-use super::framing::{Extent, Said};
+use super::fault::Http1Fault;
+use super::framing::{BodyExtent, FramingFields};
 use bytes::Bytes;
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, HeaderValue, StatusCode, Version};
@@ -23,17 +23,17 @@ const SHORT: usize = 512;
 
 /// The head of an answer.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     /// The words beside the status, where they are not the usual ones.
     pub(super) extensions: Extensions,
-    pub(super) extent: Extent,
+    pub(super) extent: BodyExtent,
     /// Whether the upstream will take another request on the same connection.
     pub(super) keeps: bool,
 }
 
-impl Head {
+impl ResponseHead {
     /// Whether it only says that an answer will follow.
     pub(super) fn is_interim(&self) -> bool {
         self.status.is_informational() && self.status != StatusCode::SWITCHING_PROTOCOLS
@@ -55,29 +55,29 @@ pub(super) fn is_worth_it(input: &[u8], seen: usize) -> bool {
 }
 
 /// A head, and how long it is.
-pub(super) fn parse(all: &Bytes) -> Result<Option<(Head, usize)>, Fault> {
+pub(super) fn parse(all: &Bytes) -> Result<Option<(ResponseHead, usize)>, Http1Fault> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut parsed = httparse::Response::new(&mut []);
     let status = ParserConfig::default()
         .parse_response_with_uninit_headers(&mut parsed, all, &mut fields)
-        .map_err(|error| Fault::NotHttp(what(error)))?;
+        .map_err(|error| Http1Fault::NotHttp(what(error)))?;
     let Status::Complete(length) = status else {
         return Ok(None);
     };
     let status = StatusCode::from_u16(parsed.code.unwrap_or_default());
-    let status = status.map_err(|_| Fault::NotHttp("its status is none"))?;
+    let status = status.map_err(|_| Http1Fault::NotHttp("its status is none"))?;
     let version = match parsed.version {
         Some(1) => Version::HTTP_11,
         _ => Version::HTTP_10,
     };
-    let mut fields = Fields::new(all, version, parsed.headers.len());
+    let mut fields = HeadFields::new(all, version, parsed.headers.len());
     for field in &*parsed.headers {
         fields.take(field)?;
     }
     if version == Version::HTTP_10 && fields.said.has_encoding() {
-        return Err(Fault::NotHttp("HTTP/1.0 has no transfer encodings"));
+        return Err(Http1Fault::NotHttp("HTTP/1.0 has no transfer encodings"));
     }
-    let head = Head {
+    let head = ResponseHead {
         status,
         extensions: reason(status, parsed.reason.unwrap_or_default()),
         extent: fields.said.extent(),
@@ -88,29 +88,29 @@ pub(super) fn parse(all: &Bytes) -> Result<Option<(Head, usize)>, Fault> {
 }
 
 /// The fields of a head, and what those of them say that are meant for this side.
-struct Fields<'a> {
+struct HeadFields<'a> {
     all: &'a Bytes,
     version: Version,
     headers: HeaderMap,
-    said: Said,
+    said: FramingFields,
     closes: bool,
     stays: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> HeadFields<'a> {
     fn new(all: &'a Bytes, version: Version, count: usize) -> Self {
         Self {
             all,
             version,
             headers: HeaderMap::with_capacity(count),
-            said: Said::default(),
+            said: FramingFields::default(),
             closes: false,
             stays: false,
         }
     }
 
     #[inline]
-    fn take(&mut self, field: &httparse::Header<'_>) -> Result<(), Fault> {
+    fn take(&mut self, field: &httparse::Header<'_>) -> Result<(), Http1Fault> {
         let name = field.name.as_bytes();
         match name.len() {
             // What only this side needs to know is not given to anybody else.
@@ -125,9 +125,9 @@ impl<'a> Fields<'a> {
             _ => {}
         }
         let name = HeaderName::from_bytes(name);
-        let name = name.map_err(|_| Fault::NotHttp("a field's name is none"))?;
+        let name = name.map_err(|_| Http1Fault::NotHttp("a field's name is none"))?;
         let value = HeaderValue::from_maybe_shared(self.all.slice_ref(field.value));
-        let value = value.map_err(|_| Fault::NotHttp("a field's value is none"))?;
+        let value = value.map_err(|_| Http1Fault::NotHttp("a field's value is none"))?;
         self.headers.append(name, value);
         Ok(())
     }

@@ -49,7 +49,7 @@ pub(super) struct Sending {
 
 /// Why a request is not sent any further.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum SendStop {
     /// The connection broke.
     Io(io::Error),
     /// There is no more of its body.
@@ -100,22 +100,22 @@ impl Sending {
         &mut self,
         context: &mut Context<'_>,
         stream: &mut W,
-    ) -> Poll<Result<(), Stop>> {
+    ) -> Poll<Result<(), SendStop>> {
         while self.body.is_some() {
             // What is there of the body goes with the head.
             let is_late = !self.is_full && self.poll_piece(context)?.is_pending();
-            ready!(self.poll_write(context, stream)).map_err(Stop::Io)?;
+            ready!(self.poll_write(context, stream)).map_err(SendStop::Io)?;
             if is_late {
-                ready!(self.poll_flush(context, stream)).map_err(Stop::Io)?;
+                ready!(self.poll_flush(context, stream)).map_err(SendStop::Io)?;
                 return Poll::Pending;
             }
         }
-        ready!(self.poll_write(context, stream)).map_err(Stop::Io)?;
-        self.poll_flush(context, stream).map_err(Stop::Io)
+        ready!(self.poll_write(context, stream)).map_err(SendStop::Io)?;
+        self.poll_flush(context, stream).map_err(SendStop::Io)
     }
 
     /// Takes the next piece of the body.
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Stop>> {
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendStop>> {
         let Some(body) = &mut self.body else {
             return Poll::Ready(Ok(()));
         };
@@ -125,7 +125,7 @@ impl Sending {
             Some(frame) => frame.and_then(|frame| self.add(frame, is_last)),
             None => self.end(None),
         };
-        Poll::Ready(added.map_err(Stop::Upload))
+        Poll::Ready(added.map_err(SendStop::Upload))
     }
 
     fn add(&mut self, frame: Frame<Bytes>, is_last: bool) -> Result<(), UploadError> {

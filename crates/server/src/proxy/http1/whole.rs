@@ -1,14 +1,14 @@
 //! A whole answer from bytes that come in pieces, without a connection: for tests and fuzzers.
 
-use super::content::{Content, Piece};
-use super::fault::Fault;
-use super::framing::Extent;
+use super::content::{Content, ContentPiece};
+use super::fault::Http1Fault;
+use super::framing::BodyExtent;
 use super::input::Input;
 use http::{HeaderMap, Method, StatusCode};
 
 /// An answer that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Whole {
+pub struct WholeResponse {
     /// Its status.
     pub status: StatusCode,
     /// Its fields, but for those that were meant for this side alone.
@@ -28,29 +28,29 @@ pub struct Whole {
 pub fn read<'a>(
     method: &Method,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<Whole, String> {
+) -> Result<WholeResponse, String> {
     let mut pieces = pieces.into_iter();
-    let mut reading = Reading::default();
+    let mut reading = ResponseReader::default();
     for piece in pieces.by_ref() {
         reading.input.add(piece);
         let read = reading.go_on(method).map_err(|fault| fault.to_string())?;
         if let Some(whole) = read {
             let left: usize = pieces.map(<[u8]>::len).sum();
             let stray = whole.stray.saturating_add(left);
-            return Ok(Whole { stray, ..whole });
+            return Ok(WholeResponse { stray, ..whole });
         }
     }
     reading.end().map_err(|fault| fault.to_string())
 }
 
 #[derive(Debug, Default)]
-struct Reading {
+struct ResponseReader {
     input: Input,
-    begun: Option<(Whole, Content)>,
+    begun: Option<(WholeResponse, Content)>,
 }
 
-impl Reading {
-    fn go_on(&mut self, method: &Method) -> Result<Option<Whole>, Fault> {
+impl ResponseReader {
+    fn go_on(&mut self, method: &Method) -> Result<Option<WholeResponse>, Http1Fault> {
         while self.begun.is_none() {
             let Some(head) = self.input.head()? else {
                 return Ok(None);
@@ -58,11 +58,11 @@ impl Reading {
             if head.is_interim() {
                 continue;
             }
-            if head.extent == Extent::Doubtful {
-                return Err(Fault::NotHttp("it can be read in two ways"));
+            if head.extent == BodyExtent::Doubtful {
+                return Err(Http1Fault::NotHttp("it can be read in two ways"));
             }
             let content = Content::of(method, head.status, head.extent);
-            let whole = Whole {
+            let whole = WholeResponse {
                 status: head.status,
                 headers: head.headers,
                 body: Vec::new(),
@@ -77,9 +77,9 @@ impl Reading {
         };
         loop {
             match content.next(self.input.bytes())? {
-                Piece::More => return Ok(None),
-                Piece::End => break,
-                Piece::Frame(frame) => match frame.into_data() {
+                ContentPiece::More => return Ok(None),
+                ContentPiece::End => break,
+                ContentPiece::Frame(frame) => match frame.into_data() {
                     Ok(data) => whole.body.extend_from_slice(&data),
                     Err(frame) => whole.trailers = frame.into_trailers().ok(),
                 },
@@ -89,8 +89,8 @@ impl Reading {
         Ok(Some(whole.clone()))
     }
 
-    fn end(self) -> Result<Whole, Fault> {
-        let (whole, mut content) = self.begun.ok_or(Fault::Ended)?;
+    fn end(self) -> Result<WholeResponse, Http1Fault> {
+        let (whole, mut content) = self.begun.ok_or(Http1Fault::Ended)?;
         content.end()?;
         Ok(whole)
     }

@@ -6,20 +6,20 @@
 //! to be sent again. Nobody drives an idle connection; that it was closed meanwhile is noticed when it is
 //! taken up again.
 
-use super::content::{Content, Piece};
+use super::content::{Content, ContentPiece};
 use super::deadline::Deadline;
-use super::fault::Fault;
-use super::framing::Extent;
+use super::fault::Http1Fault;
+use super::framing::BodyExtent;
 use super::input::Input;
 use super::interim::Interim;
-use super::read::Head;
-use super::sending::{Sending, Stop};
+use super::read::ResponseHead;
+use super::sending::{SendStop, Sending};
 use crate::proxy::outgoing::Outgoing;
-use crate::proxy::places::Place;
-use crate::proxy::stream::Stream;
+use crate::proxy::places::UpstreamPermit;
+use crate::proxy::stream::UpstreamStream;
 use crate::proxy::target::Manner;
-use crate::proxy::trouble::Trouble;
-use crate::proxy::upload::Progress;
+use crate::proxy::trouble::UpstreamError;
+use crate::proxy::upload::UploadProgress;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body::{Frame, SizeHint};
@@ -34,11 +34,11 @@ const INTERIM_STEPS: usize = 8;
 
 /// One HTTP/1 connection to an upstream.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    stream: Stream,
+pub(crate) struct UpstreamHttp1 {
+    stream: UpstreamStream,
     sending: Sending,
     /// Why the request is not sent any further, while its answer may still come.
-    broke: Option<Fault>,
+    broke: Option<Http1Fault>,
     input: Input,
     /// What is to come of the answer.
     content: Content,
@@ -49,17 +49,17 @@ pub(crate) struct Wire {
 
 /// What an answer is to be read by.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReadTerms<'a> {
     /// What tells of the request's body.
-    pub(crate) upload: &'a Progress,
+    pub(crate) upload: &'a UploadProgress,
     /// How long the answer may take, from when the body no longer goes on.
     pub(crate) time_max: Duration,
     pub(crate) manner: Manner,
 }
 
-impl Wire {
+impl UpstreamHttp1 {
     /// Speaks HTTP/1 on `stream`.
-    pub(crate) fn new(stream: Stream) -> Self {
+    pub(crate) fn new(stream: UpstreamStream) -> Self {
         Self {
             stream,
             sending: Sending::default(),
@@ -76,8 +76,8 @@ impl Wire {
     pub(crate) fn send<'a>(
         &'a mut self,
         request: &'a mut Outgoing,
-        asked: Asked<'a>,
-    ) -> impl Future<Output = Result<Response<()>, Trouble>> + Unpin + 'a {
+        asked: ReadTerms<'a>,
+    ) -> impl Future<Output = Result<Response<()>, UpstreamError>> + Unpin + 'a {
         let mut is_begun = false;
         poll_fn(move |context| {
             let answer = if is_begun {
@@ -92,7 +92,7 @@ impl Wire {
                         .deadline
                         .poll_over(context, asked.upload, asked.time_max);
                     ready!(over);
-                    Err(Trouble::ResponseTimeout)
+                    Err(UpstreamError::ResponseTimeout)
                 }
                 Poll::Ready(answer) => answer,
             };
@@ -116,12 +116,12 @@ impl Wire {
         &mut self,
         context: &mut Context<'_>,
         request: &mut Outgoing,
-    ) -> Poll<Result<Response<()>, Trouble>> {
+    ) -> Poll<Result<Response<()>, UpstreamError>> {
         self.sending.forget();
         // An answer that was there before the question is nobody's. From here on whoever waits is woken
         // when something comes, so there is no need to look again.
         if !self.is_silent(context) {
-            return Poll::Ready(Err(Trouble::Broken(Fault::Stale)));
+            return Poll::Ready(Err(UpstreamError::Broken(Http1Fault::Stale)));
         }
         self.deadline.begin();
         self.sending.begin(request);
@@ -133,8 +133,8 @@ impl Wire {
         &mut self,
         context: &mut Context<'_>,
         request: &Outgoing,
-        asked: &Asked<'_>,
-    ) -> Poll<Result<Response<()>, Trouble>> {
+        asked: &ReadTerms<'_>,
+    ) -> Poll<Result<Response<()>, UpstreamError>> {
         let mut head = self.poll_head(context, request.interim());
         if head.is_pending() && !self.sending.is_done() && self.broke.is_none() {
             self.poll_sending(context)?;
@@ -147,16 +147,16 @@ impl Wire {
             Ok(head) => head,
             Err(fault) => {
                 let fault = self.broke.take().unwrap_or(fault);
-                return Poll::Ready(Err(Trouble::Broken(fault)));
+                return Poll::Ready(Err(UpstreamError::Broken(fault)));
             }
         };
-        if head.extent == Extent::Doubtful {
+        if head.extent == BodyExtent::Doubtful {
             let what = "where it ends can be read in two ways";
-            return Poll::Ready(Err(Trouble::Malformed(what)));
+            return Poll::Ready(Err(UpstreamError::Malformed(what)));
         }
         if head.status == StatusCode::SWITCHING_PROTOCOLS && asked.manner != Manner::Upgrade {
             let what = "it changes to something that nobody asked for";
-            return Poll::Ready(Err(Trouble::Malformed(what)));
+            return Poll::Ready(Err(UpstreamError::Malformed(what)));
         }
         self.content = Content::of(request.method(), head.status, head.extent);
         let is_closed_by_end = matches!(self.content, Content::UntilClose);
@@ -169,15 +169,17 @@ impl Wire {
     }
 
     /// Sends what goes. An error if the request cannot be sent at all, or there is no more of it.
-    fn poll_sending(&mut self, context: &mut Context<'_>) -> Result<(), Trouble> {
+    fn poll_sending(&mut self, context: &mut Context<'_>) -> Result<(), UpstreamError> {
         match self.sending.poll_send(context, &mut self.stream) {
             Poll::Pending | Poll::Ready(Ok(())) => Ok(()),
-            Poll::Ready(Err(Stop::Upload(error))) => Err(Trouble::Upload(error)),
-            Poll::Ready(Err(Stop::Io(error))) if self.sending.has_begun() => {
-                self.broke = Some(Fault::Io(error));
+            Poll::Ready(Err(SendStop::Upload(error))) => Err(UpstreamError::Upload(error)),
+            Poll::Ready(Err(SendStop::Io(error))) if self.sending.has_begun() => {
+                self.broke = Some(Http1Fault::Io(error));
                 Ok(())
             }
-            Poll::Ready(Err(Stop::Io(error))) => Err(Trouble::Broken(Fault::Io(error))),
+            Poll::Ready(Err(SendStop::Io(error))) => {
+                Err(UpstreamError::Broken(Http1Fault::Io(error)))
+            }
         }
     }
 
@@ -186,7 +188,7 @@ impl Wire {
         &mut self,
         context: &mut Context<'_>,
         interim: Option<&Interim>,
-    ) -> Poll<Result<Head, Fault>> {
+    ) -> Poll<Result<ResponseHead, Http1Fault>> {
         let mut steps = 0_usize;
         loop {
             while let Some(head) = self.input.head()? {
@@ -202,7 +204,7 @@ impl Wire {
                 }
             }
             if ready!(self.input.poll_fill(context, &mut self.stream))? == 0 {
-                return Poll::Ready(Err(Fault::Ended));
+                return Poll::Ready(Err(Http1Fault::Ended));
             }
         }
     }
@@ -217,19 +219,19 @@ impl Wire {
     pub(crate) fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Http1Fault>>> {
         if !self.sending.is_done() && self.broke.is_none() {
             // An answer is an answer, even if its question never came to an end.
             if let Err(trouble) = self.poll_sending(context) {
                 let fault = std::io::Error::other(trouble.to_string());
-                self.broke = Some(Fault::Io(fault));
+                self.broke = Some(Http1Fault::Io(fault));
             }
         }
         loop {
             match self.content.next(self.input.bytes())? {
-                Piece::Frame(frame) => return Poll::Ready(Some(Ok(frame))),
-                Piece::End => return Poll::Ready(None),
-                Piece::More => {}
+                ContentPiece::Frame(frame) => return Poll::Ready(Some(Ok(frame))),
+                ContentPiece::End => return Poll::Ready(None),
+                ContentPiece::More => {}
             }
             if ready!(self.input.poll_fill(context, &mut self.stream))? == 0 {
                 self.content.end()?;
@@ -248,7 +250,7 @@ impl Wire {
     }
 
     /// Takes a place for as long as it is used, or gives back the one that it has.
-    pub(crate) fn set_place(&mut self, place: Option<Place>) -> Option<Place> {
+    pub(crate) fn set_place(&mut self, place: Option<UpstreamPermit>) -> Option<UpstreamPermit> {
         self.stream.set_place(place)
     }
 
@@ -282,7 +284,7 @@ impl Wire {
 
     /// What comes after HTTP, once the upstream has agreed to change to something else: the bytes, and
     /// those that were read ahead.
-    pub(crate) fn into_upgraded(self) -> (Stream, Bytes) {
+    pub(crate) fn into_upgraded(self) -> (UpstreamStream, Bytes) {
         (self.stream, self.input.into_bytes())
     }
 }

@@ -14,7 +14,7 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use turn::Turn;
+pub(crate) use turn::UpstreamLease;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -25,7 +25,7 @@ use tracing::{info, warn};
 
 /// What is known of one upstream. Reading it costs a few loads, and no clock unless it is ejected.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct UpstreamHealth {
     route: Box<str>,
     upstream: Box<str>,
     eject: Option<Eject>,
@@ -46,10 +46,10 @@ pub(crate) struct Standing {
 
 /// Whether an upstream is worth trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum UpstreamCondition {
     /// It is, for all that is known.
     In,
-    /// One request may find out. The number is for [`Standing::claim`].
+    /// One request may find out. The number is for [`UpstreamHealth::claim`].
     Due(u64),
     /// It is not.
     Out,
@@ -57,15 +57,15 @@ pub(super) enum Condition {
 
 /// The present, read once, and only if somebody asks.
 #[derive(Debug, Default)]
-pub(super) struct Present(Option<Instant>);
+pub(super) struct LazyNow(Option<Instant>);
 
-impl Present {
+impl LazyNow {
     fn get(&mut self) -> Instant {
         *self.0.get_or_insert_with(Instant::now)
     }
 }
 
-impl Standing {
+impl UpstreamHealth {
     /// Of an upstream of a route, as the configuration names both. Nothing bad is known of it.
     pub(crate) fn new(route: &str, upstream: &str, eject: Option<Eject>) -> Self {
         Self {
@@ -138,20 +138,20 @@ impl Standing {
         self.is_unhealthy.swap(!is_healthy, Relaxed) == is_healthy
     }
 
-    pub(super) fn condition(&self, present: &mut Present) -> Condition {
+    pub(super) fn condition(&self, present: &mut LazyNow) -> UpstreamCondition {
         if !self.is_healthy() {
-            return Condition::Out;
+            return UpstreamCondition::Out;
         }
         match self.ejected_until.load(Relaxed) {
-            0 => Condition::In,
-            until if until <= self.micros(present.get()) => Condition::Due(until),
-            _ => Condition::Out,
+            0 => UpstreamCondition::In,
+            until if until <= self.micros(present.get()) => UpstreamCondition::Due(until),
+            _ => UpstreamCondition::Out,
         }
     }
 
     /// Takes the trial that was due `until`; `None` if somebody else was faster. Until when the trial
     /// may take, which is also what it is known by.
-    fn claim(&self, until: u64, present: &mut Present) -> Option<u64> {
+    fn claim(&self, until: u64, present: &mut LazyNow) -> Option<u64> {
         let next = self.ejection_from(present.get());
         let swapped = self
             .ejected_until

@@ -1,5 +1,5 @@
 use super::*;
-use crate::proxy::balance::{Balancer, Set};
+use crate::proxy::balance::{Balancer, UpstreamSet};
 use tidegate_policy::route::Balance;
 use tokio::time::advance;
 
@@ -12,16 +12,16 @@ const EJECT: Eject = Eject {
 const ALMOST: Duration = Duration::from_millis(9_999);
 
 fn balancer(names: &[&str], eject: Option<Eject>) -> Balancer {
-    let standing = |name: &&str| (Arc::new(Standing::new("orders", name, eject)), 1);
+    let standing = |name: &&str| (Arc::new(UpstreamHealth::new("orders", name, eject)), 1);
     Balancer::new(names.iter().map(standing), Balance::RoundRobin)
 }
 
-fn turn(balancer: &Balancer) -> Turn {
-    balancer.pick(Set::default()).unwrap()
+fn turn(balancer: &Balancer) -> UpstreamLease {
+    balancer.pick(UpstreamSet::default()).unwrap()
 }
 
 /// A turn with this one. Waits for nothing: in a rota of equals it comes within one round.
-fn turn_with(balancer: &Balancer, name: &str) -> Option<Turn> {
+fn turn_with(balancer: &Balancer, name: &str) -> Option<UpstreamLease> {
     let upstreams = balancer.upstreams();
     let mut turns = upstreams.iter().map(|_| turn(balancer));
     turns.find(|it| upstreams[it.index()].upstream() == name)
@@ -135,7 +135,7 @@ async fn if_all_are_out_all_are_tried_and_one_that_answers_is_back_at_once() {
     fail(&both, "b", 3);
     let mut turns = [turn(&both), turn(&both)];
     assert_ne!(turns[0].index(), turns[1].index());
-    assert!(turns.iter().all(Turn::is_desperate));
+    assert!(turns.iter().all(UpstreamLease::is_desperate));
     turns[0].failed();
     turns[1].succeeded();
     let back = turns[1].index();
@@ -213,10 +213,10 @@ async fn of_many_who_come_at_once_one_has_the_trial() {
         let standing = &both.upstreams()[0];
         let until = standing.ejected_until.load(Relaxed);
         // Due now: threads have no paused clock to look at.
-        let mut due = Present(standing.origin.checked_add(Duration::from_micros(until)));
-        assert_eq!(standing.condition(&mut due), Condition::Due(until));
+        let mut due = LazyNow(standing.origin.checked_add(Duration::from_micros(until)));
+        assert_eq!(standing.condition(&mut due), UpstreamCondition::Due(until));
         let claimed: Vec<u64> = std::thread::scope(|scope| {
-            let claim = || standing.claim(until, &mut Present(due.0));
+            let claim = || standing.claim(until, &mut LazyNow(due.0));
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
             let claims = threads.into_iter().map(|it| it.join().unwrap());
             claims.flatten().collect()

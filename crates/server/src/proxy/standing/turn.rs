@@ -1,6 +1,6 @@
 //! One request's turn with an upstream.
 
-use super::{Condition, Present, Standing};
+use super::{LazyNow, UpstreamCondition, UpstreamHealth};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// in silence, because the client went away, speaks neither for the upstream nor against it.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Turn {
+pub(crate) struct UpstreamLease {
     index: usize,
-    standing: Arc<Standing>,
+    standing: Arc<UpstreamHealth>,
     kind: Kind,
 }
 
@@ -27,19 +27,19 @@ enum Kind {
     Desperate,
 }
 
-impl Turn {
+impl UpstreamLease {
     /// A turn with the upstream at `index`, whose condition is as just looked up. `None` if it was a
     /// trial that somebody else has taken meanwhile.
     pub(in crate::proxy) fn begin(
         index: usize,
-        standing: &Arc<Standing>,
-        condition: Condition,
-        present: &mut Present,
+        standing: &Arc<UpstreamHealth>,
+        condition: UpstreamCondition,
+        present: &mut LazyNow,
     ) -> Option<Self> {
         let kind = match condition {
-            Condition::In => Kind::Usual,
-            Condition::Due(until) => Kind::Trial(standing.claim(until, present)?),
-            Condition::Out => Kind::Desperate,
+            UpstreamCondition::In => Kind::Usual,
+            UpstreamCondition::Due(until) => Kind::Trial(standing.claim(until, present)?),
+            UpstreamCondition::Out => Kind::Desperate,
         };
         standing.in_flight.fetch_add(1, Relaxed);
         Some(Self {
@@ -86,7 +86,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for UpstreamLease {
     #[inline]
     fn drop(&mut self) {
         self.standing.in_flight.fetch_sub(1, Relaxed);

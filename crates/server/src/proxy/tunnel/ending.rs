@@ -1,7 +1,7 @@
 //! When a tunnel is over: both directions ended, one of its sides is gone, or nothing moves.
 
 use super::pipe::{Break, Pipe};
-use super::{Side, Why};
+use super::{Side, TunnelEnd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(in crate::proxy) struct Ending {
     seen: u64,
     quiet: u32,
     /// What broke first; from then on the timer is for last words.
-    broke: Option<Why>,
+    broke: Option<TunnelEnd>,
 }
 
 impl Ending {
@@ -46,7 +46,7 @@ impl Ending {
         context: &mut Context<'_>,
         up: &Pipe,
         down: &Pipe,
-    ) -> Poll<Why> {
+    ) -> Poll<TunnelEnd> {
         let is_over = up.is_over() && down.is_over();
         if let Some(why) = self.broke {
             return if is_over {
@@ -59,18 +59,18 @@ impl Ending {
         let down_broke = down.broken().map(|broke| (broke, Side::Upstream));
         match up_broke.or(down_broke) {
             // Of one that cannot be heard nothing is to be expected.
-            Some((Break::Reading(kind), side)) => Poll::Ready(Why::Broke { side, kind }),
+            Some((Break::Reading(kind), side)) => Poll::Ready(TunnelEnd::Broke { side, kind }),
             // One that takes nothing any more may have said why, before it went.
             Some((Break::Writing(kind), from)) => {
                 let side = from.other();
-                self.broke = Some(Why::Broke { side, kind });
+                self.broke = Some(TunnelEnd::Broke { side, kind });
                 self.set_timer(LAST_WORDS);
                 self.poll(context, up, down)
             }
-            None if is_over => Poll::Ready(Why::Closed),
+            None if is_over => Poll::Ready(TunnelEnd::Closed),
             None => {
                 let moved = up.moved().wrapping_add(down.moved());
-                self.poll_quiet(context, moved).map(|()| Why::Idle)
+                self.poll_quiet(context, moved).map(|()| TunnelEnd::Idle)
             }
         }
     }

@@ -36,17 +36,17 @@ impl Side {
 
 /// How a tunnel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct TunnelReport {
     /// Bytes that the upstream took.
     pub(crate) to_upstream: u64,
     /// Bytes that the client took.
     pub(crate) to_client: u64,
-    pub(crate) why: Why,
+    pub(crate) why: TunnelEnd,
 }
 
 /// Why a tunnel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum TunnelEnd {
     /// Both sides had finished.
     Closed,
     /// Nothing moved either way for too long.
@@ -60,7 +60,7 @@ pub(crate) enum Why {
 ///
 /// When one side has finished, the other is told so and may go on. Dropping the future closes both
 /// connections, where they stand.
-pub(crate) async fn tunnel<C, U>(mut client: C, mut upstream: U, idle: Duration) -> Ended
+pub(crate) async fn tunnel<C, U>(mut client: C, mut upstream: U, idle: Duration) -> TunnelReport
 where
     C: AsyncRead + AsyncWrite + Unpin,
     U: AsyncRead + AsyncWrite + Unpin,
@@ -73,7 +73,7 @@ where
         ending.poll(context, &up, &down)
     })
     .await;
-    Ended {
+    TunnelReport {
         to_upstream: up.written(),
         to_client: down.written(),
         why,

@@ -17,7 +17,7 @@ pub(in crate::proxy) const STEPS: usize = 16;
 
 /// What became of one end of a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum End {
+enum PipeEnd {
     #[default]
     Open,
     /// Nothing more will go through it.
@@ -39,8 +39,8 @@ pub(in crate::proxy) struct Pipe {
     bytes: Vec<u8>,
     sent: usize,
     cleared: usize,
-    input: End,
-    output: End,
+    input: PipeEnd,
+    output: PipeEnd,
     is_unflushed: bool,
     read: u64,
     written: u64,
@@ -52,7 +52,7 @@ impl Pipe {
         Self {
             cleared: bytes.len(),
             bytes,
-            input: End::Over,
+            input: PipeEnd::Over,
             // What others wrote before may wait to be flushed, even if there is nothing to add.
             is_unflushed: true,
             ..Self::default()
@@ -106,10 +106,10 @@ impl Pipe {
         }
         match self.input {
             // Whoever was cut off did not finish, and the other side is not told that it did.
-            End::Broken(_) => {
+            PipeEnd::Broken(_) => {
                 ready!(self.poll_flush(context, writer));
-                if self.output == End::Open {
-                    self.output = End::Over;
+                if self.output == PipeEnd::Open {
+                    self.output = PipeEnd::Over;
                 }
                 Poll::Ready(())
             }
@@ -145,9 +145,9 @@ impl Pipe {
         }
         self.bytes.reserve_exact(room);
         match pin!(reader.read_buf(&mut self.bytes)).poll(context) {
-            Poll::Ready(Ok(0)) => self.input = End::Over,
+            Poll::Ready(Ok(0)) => self.input = PipeEnd::Over,
             Poll::Ready(Ok(count)) => self.read = self.read.saturating_add(wide(count)),
-            Poll::Ready(Err(error)) => self.input = End::Broken(error.kind()),
+            Poll::Ready(Err(error)) => self.input = PipeEnd::Broken(error.kind()),
             Poll::Pending => {
                 if self.bytes.is_empty() {
                     self.bytes = Vec::new();
@@ -164,9 +164,9 @@ impl Pipe {
         context: &mut Context<'_>,
         writer: &mut W,
     ) -> Poll<()> {
-        if self.output == End::Open {
+        if self.output == PipeEnd::Open {
             self.output = match ready!(Pin::new(writer).poll_shutdown(context)) {
-                Ok(()) => End::Over,
+                Ok(()) => PipeEnd::Over,
                 Err(error) => self.give_up(&error),
             };
         }
@@ -197,7 +197,7 @@ impl Pipe {
         context: &mut Context<'_>,
         writer: &mut W,
     ) -> Poll<()> {
-        if self.is_unflushed && self.output == End::Open {
+        if self.is_unflushed && self.output == PipeEnd::Open {
             match ready!(Pin::new(writer).poll_flush(context)) {
                 Ok(()) => self.is_unflushed = false,
                 Err(error) => self.output = self.give_up(&error),
@@ -207,9 +207,9 @@ impl Pipe {
     }
 
     /// What could not be sent never will be.
-    fn give_up(&mut self, error: &io::Error) -> End {
+    fn give_up(&mut self, error: &io::Error) -> PipeEnd {
         self.sent = self.cleared;
-        End::Broken(error.kind())
+        PipeEnd::Broken(error.kind())
     }
 
     /// What was read and is not cleared.
@@ -234,19 +234,19 @@ impl Pipe {
 
     /// Whether more may come.
     pub(in crate::proxy) fn reads(&self) -> bool {
-        self.input == End::Open
+        self.input == PipeEnd::Open
     }
 
     /// Whether nothing more can be written.
     pub(in crate::proxy) fn is_over(&self) -> bool {
-        self.output != End::Open
+        self.output != PipeEnd::Open
     }
 
     /// What broke it, once what was read before is sent.
     pub(super) fn broken(&self) -> Option<Break> {
         match (self.input, self.output) {
-            (_, End::Broken(kind)) => Some(Break::Writing(kind)),
-            (End::Broken(kind), End::Over) => Some(Break::Reading(kind)),
+            (_, PipeEnd::Broken(kind)) => Some(Break::Writing(kind)),
+            (PipeEnd::Broken(kind), PipeEnd::Over) => Some(Break::Reading(kind)),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //! has to be reset.
 
 use super::pipe::{Pipe, ROOM};
-use super::{Ended, Side, Why, tunnel};
+use super::{Side, TunnelEnd, TunnelReport, tunnel};
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::task::Poll;
@@ -17,7 +17,7 @@ const LAST_WORDS: [u8; 3 << 10] = [7; 3 << 10];
 const IDLE: Duration = Duration::from_mins(1);
 
 /// Runs `play` with the far ends of a tunnel, the client's and the upstream's.
-async fn play(play: impl AsyncFnOnce(DuplexStream, DuplexStream)) -> Ended {
+async fn play(play: impl AsyncFnOnce(DuplexStream, DuplexStream)) -> TunnelReport {
     let (client, near_client) = duplex(1 << 10);
     let (upstream, near_upstream) = duplex(1 << 10);
     let tunnel = tunnel(near_client, near_upstream, IDLE);
@@ -48,10 +48,10 @@ async fn bytes_go_both_ways_and_each_side_finishes_for_itself() {
     .await;
     assert_eq!(
         ended,
-        Ended {
+        TunnelReport {
             to_upstream: 200_000,
             to_client: 14,
-            why: Why::Closed
+            why: TunnelEnd::Closed
         }
     );
 }
@@ -66,7 +66,7 @@ async fn an_upstream_that_finishes_first_still_hears_the_client() {
         assert_eq!(rest(&mut upstream).await, b"still here");
     })
     .await;
-    assert_eq!(ended.why, Why::Closed);
+    assert_eq!(ended.why, TunnelEnd::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +84,7 @@ async fn a_side_that_takes_nothing_holds_the_other_back() {
         client.read_u8().await.unwrap_err();
     })
     .await;
-    assert_eq!(ended.why, Why::Idle);
+    assert_eq!(ended.why, TunnelEnd::Idle);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ async fn a_tunnel_in_which_nothing_moves_ends() {
     })
     .await;
     assert_eq!((ended.to_upstream, ended.to_client), (5, 5));
-    assert_eq!(ended.why, Why::Idle);
+    assert_eq!(ended.why, TunnelEnd::Idle);
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn no_idle_time_is_too_long() {
     let (upstream, near_upstream) = duplex(64);
     drop((client, upstream));
     let ended = tunnel(near_client, near_upstream, Duration::MAX).await;
-    assert_eq!(ended.why, Why::Closed);
+    assert_eq!(ended.why, TunnelEnd::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +129,7 @@ async fn the_last_words_of_an_upstream_that_is_gone_arrive() {
     .await;
     let side = Side::Upstream;
     let kind = ErrorKind::BrokenPipe;
-    assert_eq!(ended.why, Why::Broke { side, kind });
+    assert_eq!(ended.why, TunnelEnd::Broke { side, kind });
     assert_eq!((ended.to_upstream, ended.to_client), (0, 3 << 10));
 }
 
@@ -146,7 +146,7 @@ async fn last_words_that_nobody_takes_are_not_waited_for_as_one_waits_for_the_li
     let (ended, ()) = tokio::join!(tunnel, play);
     let side = Side::Upstream;
     let kind = ErrorKind::BrokenPipe;
-    assert_eq!(ended.unwrap().why, Why::Broke { side, kind });
+    assert_eq!(ended.unwrap().why, TunnelEnd::Broke { side, kind });
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,7 +160,7 @@ async fn a_client_that_is_gone_is_not_waited_for() {
     .await;
     let side = Side::Client;
     let kind = ErrorKind::BrokenPipe;
-    assert_eq!(ended.why, Why::Broke { side, kind });
+    assert_eq!(ended.why, TunnelEnd::Broke { side, kind });
     assert!(begin.elapsed() < IDLE / 5);
 }
 
@@ -184,7 +184,7 @@ async fn what_was_said_before_a_reset_arrives() {
     let (ended, ()) = tokio::join!(tunnel(near_client, near_upstream, IDLE), play);
     let side = Side::Client;
     let kind = ErrorKind::ConnectionReset;
-    assert_eq!(ended.why, Why::Broke { side, kind });
+    assert_eq!(ended.why, TunnelEnd::Broke { side, kind });
     assert_eq!(ended.to_upstream, 8);
 }
 

@@ -1,6 +1,6 @@
 //! What one client may send on one WebSocket, beside the messages that a gate is asked for.
 
-use super::frame::Frames;
+use super::frame::WebSocketFrames;
 use std::time::Duration;
 use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
 use tidegate_policy::route::MessageBounds;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// Holds the frames of one client against their bounds.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(super) struct MessageMeter {
     message_bytes: Option<u64>,
     bytes: Option<Count>,
     frames: Option<Count>,
@@ -31,7 +31,7 @@ pub(super) enum Excess {
     TooMuch { retry_after: Duration },
 }
 
-impl Meter {
+impl MessageMeter {
     pub(super) fn new(bounds: &MessageBounds) -> Self {
         let count = |quota: Quota| Count {
             bucket: Bucket::new(&quota),
@@ -50,7 +50,7 @@ impl Meter {
         &mut self,
         head_bytes: usize,
         begins_message: bool,
-        frames: &Frames,
+        frames: &WebSocketFrames,
     ) -> Result<(), Excess> {
         if self
             .message_bytes

@@ -9,19 +9,19 @@ use std::time::Duration;
 
 /// How a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct RelayReport {
     /// Bytes that the upstream took; the farewell is not among them.
     pub(crate) to_upstream: u64,
     /// Bytes that the client took; the farewell is not among them.
     pub(crate) to_client: u64,
     /// Messages of the client that were admitted.
     pub(crate) messages: u64,
-    pub(crate) why: Why,
+    pub(crate) why: RelayEnd,
 }
 
 /// Why a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum RelayEnd {
     /// Both sides had finished.
     Closed,
     /// Nothing moved either way for too long.
@@ -40,17 +40,17 @@ pub(crate) enum Why {
     GoingAway,
 }
 
-impl From<tunnel::Why> for Why {
-    fn from(why: tunnel::Why) -> Self {
+impl From<tunnel::TunnelEnd> for RelayEnd {
+    fn from(why: tunnel::TunnelEnd) -> Self {
         match why {
-            tunnel::Why::Closed => Self::Closed,
-            tunnel::Why::Idle => Self::Idle,
-            tunnel::Why::Broke { side, kind } => Self::Broke { side, kind },
+            tunnel::TunnelEnd::Closed => Self::Closed,
+            tunnel::TunnelEnd::Idle => Self::Idle,
+            tunnel::TunnelEnd::Broke { side, kind } => Self::Broke { side, kind },
         }
     }
 }
 
-impl From<Excess> for Why {
+impl From<Excess> for RelayEnd {
     fn from(excess: Excess) -> Self {
         match excess {
             Excess::TooLarge => Self::TooLarge,
@@ -59,7 +59,7 @@ impl From<Excess> for Why {
     }
 }
 
-impl Why {
+impl RelayEnd {
     /// What the client and the upstream are told, if there is anything to tell.
     pub(super) fn farewells(self) -> Option<(Close, Close)> {
         let away = Close::going_away("");

@@ -19,7 +19,7 @@ const KEY_BYTES: usize = 4;
 
 /// Follows the frames that one side sends.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct WebSocketFrames {
     from: Side,
     /// What is still to come of the present frame's payload.
     left: u64,
@@ -32,7 +32,7 @@ pub(super) struct Frames {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum FrameStep {
     /// The head of a frame, this many bytes.
     Head { bytes: usize, begins_message: bool },
     /// So many bytes of payload.
@@ -54,14 +54,14 @@ enum Kind {
 
 /// The head of a frame, read and found proper.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct FrameHead {
     bytes: usize,
     kind: Kind,
     is_final: bool,
     length: u64,
 }
 
-impl Frames {
+impl WebSocketFrames {
     pub(super) fn new(from: Side) -> Self {
         Self {
             from,
@@ -75,12 +75,12 @@ impl Frames {
     /// What `bytes`, which follow what was told before, begin with. A head is told once all of it is
     /// there, and until then asked for again from its first byte. After a violation nothing makes
     /// sense any more.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<Next, Violation> {
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<FrameStep, Violation> {
         if self.left > 0 {
             return Ok(self.pass(bytes.len()));
         }
         let Some(head) = self.head(bytes)? else {
-            return Ok(Next::More);
+            return Ok(FrameStep::More);
         };
         self.left = head.length;
         match head.kind {
@@ -95,7 +95,7 @@ impl Frames {
             Kind::Close => self.has_closed = true,
             Kind::Control => {}
         }
-        Ok(Next::Head {
+        Ok(FrameStep::Head {
             bytes: head.bytes,
             begins_message: head.kind == Kind::Message,
         })
@@ -121,19 +121,19 @@ impl Frames {
         self.has_closed
     }
 
-    fn pass(&mut self, available: usize) -> Next {
+    fn pass(&mut self, available: usize) -> FrameStep {
         let bytes = usize::try_from(self.left).map_or(available, |left| left.min(available));
         if bytes == 0 {
-            return Next::More;
+            return FrameStep::More;
         }
         let passed = u64::try_from(bytes).unwrap_or(self.left);
         self.left = self.left.saturating_sub(passed);
-        Next::Payload { bytes }
+        FrameStep::Payload { bytes }
     }
 
     /// Each byte is judged before the next one is looked at, so that it does not matter how many there
     /// are.
-    fn head(&self, bytes: &[u8]) -> Result<Option<Head>, Violation> {
+    fn head(&self, bytes: &[u8]) -> Result<Option<FrameHead>, Violation> {
         let Some((&first, rest)) = bytes.split_first() else {
             return Ok(None);
         };
@@ -156,7 +156,7 @@ impl Frames {
             return Ok(None);
         };
         let key_bytes = if is_masked { KEY_BYTES } else { 0 };
-        let head = Head {
+        let head = FrameHead {
             bytes: 2 + length_bytes + key_bytes,
             kind,
             is_final,

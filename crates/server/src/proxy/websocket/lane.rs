@@ -2,8 +2,8 @@
 //! asked for.
 
 use super::super::tunnel::{Pipe, STEPS, Side};
-use super::bounds::{Excess, Meter};
-use super::frame::{Frames, Next};
+use super::bounds::{Excess, MessageMeter};
+use super::frame::{FrameStep, WebSocketFrames};
 use super::violation::Violation;
 use std::task::{Context, Poll, ready};
 use tidegate_policy::route::MessageBounds;
@@ -11,11 +11,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// One direction, until it is decided that the relay ends; then it becomes a `Parting`.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct RelayDirection {
     pub(super) pipe: Pipe,
-    pub(super) frames: Frames,
+    pub(super) frames: WebSocketFrames,
     /// Bounds of clients, whose messages have to be asked for as well.
-    meter: Option<Meter>,
+    meter: Option<MessageMeter>,
     /// The head of a message that has been asked for and not answered: this many bytes that are read
     /// and not cleared.
     pub(super) held: usize,
@@ -23,18 +23,18 @@ pub(super) struct Lane {
 
 /// Where a lane stops. What it stopped at is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum RelayStop {
     /// A message begins, and goes no further until it is admitted.
     Message,
     /// A frame is beyond a bound.
     Excess(Excess),
 }
 
-impl Lane {
+impl RelayDirection {
     /// What comes from the client, whose messages are asked for.
     pub(super) fn of_client(bounds: &MessageBounds) -> Self {
         Self {
-            meter: Some(Meter::new(bounds)),
+            meter: Some(MessageMeter::new(bounds)),
             ..Self::new(Side::Client)
         }
     }
@@ -47,7 +47,7 @@ impl Lane {
     fn new(side: Side) -> Self {
         Self {
             pipe: Pipe::default(),
-            frames: Frames::new(side),
+            frames: WebSocketFrames::new(side),
             meter: None,
             held: 0,
         }
@@ -59,7 +59,7 @@ impl Lane {
         context: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
-    ) -> Poll<Result<Found, Violation>>
+    ) -> Poll<Result<RelayStop, Violation>>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
@@ -85,11 +85,11 @@ impl Lane {
     }
 
     /// Clears what was read, up to where it stops.
-    fn find(&mut self) -> Result<Option<Found>, Violation> {
+    fn find(&mut self) -> Result<Option<RelayStop>, Violation> {
         loop {
             let had_closed = self.frames.has_closed();
             match self.frames.next(self.pipe.uncleared())? {
-                Next::Head {
+                FrameStep::Head {
                     bytes,
                     begins_message,
                 } => {
@@ -100,14 +100,14 @@ impl Lane {
                         if begins_message || charged.is_err() {
                             self.held = bytes;
                             return Ok(Some(
-                                charged.map_or_else(Found::Excess, |()| Found::Message),
+                                charged.map_or_else(RelayStop::Excess, |()| RelayStop::Message),
                             ));
                         }
                     }
                     self.pipe.clear(bytes);
                 }
-                Next::Payload { bytes } => self.pipe.clear(bytes),
-                Next::More => return Ok(None),
+                FrameStep::Payload { bytes } => self.pipe.clear(bytes),
+                FrameStep::More => return Ok(None),
             }
         }
     }

@@ -22,6 +22,6 @@ mod relay;
 mod tests;
 mod violation;
 
-pub(crate) use ended::Why;
+pub(crate) use ended::RelayEnd;
 pub(crate) use gate::{Admit, Gate};
 pub(crate) use relay::relay;

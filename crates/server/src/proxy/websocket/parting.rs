@@ -5,17 +5,17 @@
 //! said farewell as well.
 
 use super::super::tunnel::{Pipe, STEPS};
-use super::frame::{Frames, Next};
-use super::lane::Lane;
+use super::frame::{FrameStep, WebSocketFrames};
+use super::lane::RelayDirection;
 use std::mem::take;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// One direction of a relay that ends.
 #[derive(Debug)]
-pub(super) struct Parting<'a> {
+pub(super) struct ClosingDirection<'a> {
     pipe: &'a mut Pipe,
-    frames: &'a mut Frames,
+    frames: &'a mut WebSocketFrames,
     /// The head of a message that is not passed on.
     held: usize,
     /// The Close frame.
@@ -28,11 +28,15 @@ pub(super) struct Parting<'a> {
     is_unreadable: bool,
 }
 
-impl<'a> Parting<'a> {
+impl<'a> ClosingDirection<'a> {
     /// Of a lane that stopped where it stands. What it holds goes no further. `farewell` is for whom it
     /// leads to; `is_unreadable` says that whoever it comes from broke the rules.
-    pub(super) fn new(lane: &'a mut Lane, farewell: Vec<u8>, is_unreadable: bool) -> Self {
-        let Lane {
+    pub(super) fn new(
+        lane: &'a mut RelayDirection,
+        farewell: Vec<u8>,
+        is_unreadable: bool,
+    ) -> Self {
+        let RelayDirection {
             pipe, frames, held, ..
         } = lane;
         // Nobody says farewell twice, nor for another.
@@ -124,12 +128,14 @@ impl<'a> Parting<'a> {
                 return self.pipe.skip(usize::MAX);
             }
             match self.frames.next(self.pipe.uncleared()) {
-                Ok(Next::Payload { bytes }) if self.is_passing => {
+                Ok(FrameStep::Payload { bytes }) if self.is_passing => {
                     self.pipe.clear(bytes);
                     self.is_passing = !self.frames.is_between();
                 }
-                Ok(Next::Head { bytes, .. } | Next::Payload { bytes }) => self.pipe.skip(bytes),
-                Ok(Next::More) => return,
+                Ok(FrameStep::Head { bytes, .. } | FrameStep::Payload { bytes }) => {
+                    self.pipe.skip(bytes)
+                }
+                Ok(FrameStep::More) => return,
                 Err(_) => self.is_unreadable = true,
             }
         }

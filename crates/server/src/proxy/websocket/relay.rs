@@ -6,10 +6,10 @@
 
 use super::super::tunnel::{Ending, Side};
 use super::close::Close;
-use super::ended::{Ended, Why};
+use super::ended::{RelayEnd, RelayReport};
 use super::gate::{Admit, Gate};
-use super::lane::{Found, Lane};
-use super::parting::Parting;
+use super::lane::{RelayDirection, RelayStop};
+use super::parting::ClosingDirection;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -34,17 +34,17 @@ pub(crate) async fn relay<C, U, G>(
     (mut gate, bounds): (G, MessageBounds),
     idle: Duration,
     going_away: impl Future<Output = ()>,
-) -> Ended
+) -> RelayReport
 where
     C: AsyncRead + AsyncWrite + Unpin,
     U: AsyncRead + AsyncWrite + Unpin,
     G: Gate,
 {
-    let mut relay = Relay {
+    let mut relay = WebSocketRelay {
         client,
         upstream,
-        up: Lane::of_client(&bounds),
-        down: Lane::of_upstream(),
+        up: RelayDirection::of_client(&bounds),
+        down: RelayDirection::of_upstream(),
         ending: Ending::new(idle),
         messages: 0,
     };
@@ -52,7 +52,7 @@ where
     if let Some((to_client, to_upstream)) = why.farewells() {
         relay.part(why, &to_client, &to_upstream).await;
     }
-    Ended {
+    RelayReport {
         to_upstream: relay.up.pipe.written(),
         to_client: relay.down.pipe.written(),
         messages: relay.messages,
@@ -61,23 +61,23 @@ where
 }
 
 #[derive(Debug)]
-struct Relay<C, U> {
+struct WebSocketRelay<C, U> {
     client: C,
     upstream: U,
     /// From the client to the upstream.
-    up: Lane,
+    up: RelayDirection,
     /// From the upstream to the client.
-    down: Lane,
+    down: RelayDirection,
     ending: Ending,
     messages: u64,
 }
 
-impl<C, U> Relay<C, U>
+impl<C, U> WebSocketRelay<C, U>
 where
     C: AsyncRead + AsyncWrite + Unpin,
     U: AsyncRead + AsyncWrite + Unpin,
 {
-    async fn run<G, F>(&mut self, gate: &mut G, mut going_away: Pin<&mut F>) -> Why
+    async fn run<G, F>(&mut self, gate: &mut G, mut going_away: Pin<&mut F>) -> RelayEnd
     where
         G: Gate,
         F: Future<Output = ()>,
@@ -89,7 +89,7 @@ where
             }
             match self.ask(gate, going_away.as_mut()).await {
                 Ok(Admit::Pass) => self.up.admit(),
-                Ok(Admit::Refuse { retry_after }) => return Why::Refused { retry_after },
+                Ok(Admit::Refuse { retry_after }) => return RelayEnd::Refused { retry_after },
                 Err(why) => return why,
             }
             self.messages = self.messages.saturating_add(1);
@@ -103,7 +103,7 @@ where
         &mut self,
         context: &mut Context<'_>,
         going_away: Pin<&mut F>,
-    ) -> Poll<Result<(), Why>> {
+    ) -> Poll<Result<(), RelayEnd>> {
         if let Poll::Ready(why) = self.poll_down(context, going_away) {
             return Poll::Ready(Err(why));
         }
@@ -111,9 +111,9 @@ where
         if let Poll::Ready(found) = up {
             let side = Side::Client;
             return Poll::Ready(match found {
-                Ok(Found::Message) => Ok(()),
-                Ok(Found::Excess(excess)) => Err(excess.into()),
-                Err(violation) => Err(Why::Violated { side, violation }),
+                Ok(RelayStop::Message) => Ok(()),
+                Ok(RelayStop::Excess(excess)) => Err(excess.into()),
+                Err(violation) => Err(RelayEnd::Violated { side, violation }),
             });
         }
         self.poll_ending(context).map(Err)
@@ -121,7 +121,11 @@ where
 
     /// Asks for a message. What was admitted before goes on to the upstream meanwhile, and whatever
     /// comes from there to the client.
-    async fn ask<G, F>(&mut self, gate: &mut G, mut going_away: Pin<&mut F>) -> Result<Admit, Why>
+    async fn ask<G, F>(
+        &mut self,
+        gate: &mut G,
+        mut going_away: Pin<&mut F>,
+    ) -> Result<Admit, RelayEnd>
     where
         G: Gate,
         F: Future<Output = ()>,
@@ -147,15 +151,15 @@ where
         &mut self,
         context: &mut Context<'_>,
         going_away: Pin<&mut F>,
-    ) -> Poll<Why> {
+    ) -> Poll<RelayEnd> {
         if going_away.poll(context).is_ready() {
-            return Poll::Ready(Why::GoingAway);
+            return Poll::Ready(RelayEnd::GoingAway);
         }
         let found = self
             .down
             .poll(context, &mut self.upstream, &mut self.client);
         match ready!(found) {
-            Err(violation) => Poll::Ready(Why::Violated {
+            Err(violation) => Poll::Ready(RelayEnd::Violated {
                 side: Side::Upstream,
                 violation,
             }),
@@ -164,25 +168,25 @@ where
         }
     }
 
-    fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<Why> {
+    fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<RelayEnd> {
         let ended = self.ending.poll(context, &self.up.pipe, &self.down.pipe);
-        ended.map(Why::from)
+        ended.map(RelayEnd::from)
     }
 
     /// Says farewell to both sides, hears them out, and closes.
-    async fn part(&mut self, why: Why, to_client: &Close, to_upstream: &Close) {
+    async fn part(&mut self, why: RelayEnd, to_client: &Close, to_upstream: &Close) {
         let Self {
             client,
             upstream,
             ending,
             ..
         } = self;
-        let mut up = Parting::new(
+        let mut up = ClosingDirection::new(
             &mut self.up,
             to_upstream.frame(Side::Upstream),
             why.is_violation_of(Side::Client),
         );
-        let mut down = Parting::new(
+        let mut down = ClosingDirection::new(
             &mut self.down,
             to_client.frame(Side::Client),
             why.is_violation_of(Side::Upstream),

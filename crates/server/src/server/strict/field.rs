@@ -1,10 +1,10 @@
 //! Which header fields say how a request is read.
 
-use super::reason::Reason;
+use super::reason::StrictReason;
 
 /// What a field's name makes of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum HeaderField {
     /// Nothing that is of interest here.
     Plain,
     Host,
@@ -13,13 +13,13 @@ pub(super) enum Field {
     Encoding,
 }
 
-impl Field {
+impl HeaderField {
     /// The longest name that matters.
     pub(super) const NAME_MAX: usize = b"transfer-encoding".len();
 
     /// The field of this name.
     #[inline]
-    pub(super) fn named(name: &[u8]) -> Result<Self, Reason> {
+    pub(super) fn named(name: &[u8]) -> Result<Self, StrictReason> {
         // Nearly all have another length than any of these.
         let (field, known) = match name.len() {
             4 => (Self::Host, &b"host"[..]),
@@ -35,7 +35,7 @@ impl Field {
             byte.eq_ignore_ascii_case(known) || (*byte == b'_' && *known == b'-')
         };
         if name.iter().zip(known).all(is_alike) {
-            return Err(Reason::Lookalike);
+            return Err(StrictReason::Lookalike);
         }
         Ok(Self::Plain)
     }

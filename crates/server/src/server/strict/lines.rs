@@ -1,50 +1,50 @@
 //! Header lines, in a head and among trailers, up to the empty one.
 
 use super::bytes::{text_in, tokens_in};
-use super::field::Field;
+use super::field::HeaderField;
 use super::message::Follows;
-use super::reader::{Reader, START, Section, State};
-use super::reason::Reason;
+use super::reader::{ReaderState, START, Section, StrictReader};
+use super::reason::StrictReason;
 use memchr::memchr3;
 
 /// Most bytes of a value that says how a request is read.
 const FRAMING_MAX: usize = 64;
 
-impl Reader {
-    pub(super) fn name(&mut self, rest: &mut &[u8], section: Section) -> Result<(), Reason> {
+impl StrictReader {
+    pub(super) fn name(&mut self, rest: &mut &[u8], section: Section) -> Result<(), StrictReason> {
         if self.part == 0 {
             self.pass(rest, section);
         }
         let name = self.take(rest, tokens_in(rest));
         if rest.is_empty() {
-            self.remember(name, Field::NAME_MAX.saturating_add(1));
+            self.remember(name, HeaderField::NAME_MAX.saturating_add(1));
             return Ok(());
         }
         match (rest.first(), self.part) {
             (Some(b':'), 1..) => {}
             (Some(b'\r'), 0) => {
                 self.take(rest, 1);
-                self.enter(State::EndLf(section));
+                self.enter(ReaderState::EndLf(section));
                 return Ok(());
             }
-            (Some(b' ' | b'\t'), 0) => return Err(Reason::Fold),
-            (Some(b'\n'), _) => return Err(Reason::BareLf),
-            (Some(0), _) => return Err(Reason::Nul),
-            _ => return Err(Reason::Name),
+            (Some(b' ' | b'\t'), 0) => return Err(StrictReason::Fold),
+            (Some(b'\n'), _) => return Err(StrictReason::BareLf),
+            (Some(0), _) => return Err(StrictReason::Nul),
+            _ => return Err(StrictReason::Name),
         }
         let field = if self.begun.is_empty() {
-            Field::named(name)?
+            HeaderField::named(name)?
         } else {
-            self.remember(name, Field::NAME_MAX.saturating_add(1));
-            Field::named(&self.begun)?
+            self.remember(name, HeaderField::NAME_MAX.saturating_add(1));
+            HeaderField::named(&self.begun)?
         };
         match section {
             Section::Head => self.message.begin(field)?,
-            Section::Trailer if matches!(field, Field::Plain | Field::Upgrade) => {}
-            Section::Trailer => return Err(Reason::Trailer),
+            Section::Trailer if matches!(field, HeaderField::Plain | HeaderField::Upgrade) => {}
+            Section::Trailer => return Err(StrictReason::Trailer),
         }
         self.take(rest, 1);
-        self.enter(State::Value(section, field));
+        self.enter(ReaderState::Value(section, field));
         Ok(())
     }
 
@@ -52,9 +52,9 @@ impl Reader {
     /// Whatever is not plain is left where it is.
     fn pass(&mut self, rest: &mut &[u8], section: Section) {
         while let Some((name, [b':', value @ ..])) = rest.split_at_checked(tokens_in(rest)) {
-            let is_host = match Field::named(name) {
-                Ok(Field::Plain) if !name.is_empty() => false,
-                Ok(Field::Host) if !self.message.has_host && section == Section::Head => true,
+            let is_host = match HeaderField::named(name) {
+                Ok(HeaderField::Plain) if !name.is_empty() => false,
+                Ok(HeaderField::Host) if !self.message.has_host && section == Section::Head => true,
                 Ok(_) | Err(_) => return,
             };
             let Some((_, [b'\r', b'\n', after @ ..])) = value.split_at_checked(text_in(value))
@@ -68,22 +68,22 @@ impl Reader {
         }
     }
 
-    pub(super) fn value(&mut self, rest: &mut &[u8], section: Section) -> Result<(), Reason> {
+    pub(super) fn value(&mut self, rest: &mut &[u8], section: Section) -> Result<(), StrictReason> {
         let end = memchr3(b'\r', b'\n', 0, rest);
         self.take(rest, end.unwrap_or(rest.len()));
         match rest {
             // The whole end of the line, nearly always.
             [b'\r', b'\n', after @ ..] => {
                 *rest = after;
-                self.enter(State::Name(section));
+                self.enter(ReaderState::Name(section));
             }
             [b'\r', ..] => {
                 self.take(rest, 1);
-                self.enter(State::ValueLf(section));
+                self.enter(ReaderState::ValueLf(section));
             }
             [] => {}
-            [b'\n', ..] => return Err(Reason::BareLf),
-            _ => return Err(Reason::Nul),
+            [b'\n', ..] => return Err(StrictReason::BareLf),
+            _ => return Err(StrictReason::Nul),
         }
         Ok(())
     }
@@ -93,11 +93,11 @@ impl Reader {
         &mut self,
         rest: &mut &[u8],
         section: Section,
-        field: Field,
-    ) -> Result<(), Reason> {
+        field: HeaderField,
+    ) -> Result<(), StrictReason> {
         let reason = match field {
-            Field::Length => Reason::Length,
-            _ => Reason::Encoding,
+            HeaderField::Length => StrictReason::Length,
+            _ => StrictReason::Encoding,
         };
         let end = memchr3(b'\r', b'\n', 0, rest);
         let room = FRAMING_MAX.saturating_sub(self.begun.len());
@@ -112,8 +112,8 @@ impl Reader {
                 return Ok(());
             }
             Some(b'\r') => {}
-            Some(b'\n') => return Err(Reason::BareLf),
-            Some(_) => return Err(Reason::Nul),
+            Some(b'\n') => return Err(StrictReason::BareLf),
+            Some(_) => return Err(StrictReason::Nul),
         }
         if self.begun.is_empty() {
             self.message.frame(field, value)?;
@@ -122,21 +122,21 @@ impl Reader {
             self.message.frame(field, &self.begun)?;
         }
         self.take(rest, 1);
-        self.enter(State::ValueLf(section));
+        self.enter(ReaderState::ValueLf(section));
         Ok(())
     }
 
     /// The last byte of a head or of trailers.
-    pub(super) fn end(&mut self, rest: &mut &[u8], section: Section) -> Result<(), Reason> {
+    pub(super) fn end(&mut self, rest: &mut &[u8], section: Section) -> Result<(), StrictReason> {
         if rest.first() != Some(&b'\n') {
-            return Err(Reason::BareCr);
+            return Err(StrictReason::BareCr);
         }
         let next = match section {
             Section::Trailer => self.after(),
             Section::Head => match self.message.follows()? {
                 Follows::Bytes(0) => self.after(),
-                Follows::Bytes(length) => State::Body(length),
-                Follows::Chunks => State::ChunkSize(0),
+                Follows::Bytes(length) => ReaderState::Body(length),
+                Follows::Chunks => ReaderState::ChunkSize(0),
             },
         };
         if section == Section::Head {
@@ -148,9 +148,9 @@ impl Reader {
     }
 
     /// What comes after the request.
-    pub(super) fn after(&self) -> State {
+    pub(super) fn after(&self) -> ReaderState {
         if self.message.may_turn() {
-            State::Turn
+            ReaderState::Turn
         } else {
             START
         }

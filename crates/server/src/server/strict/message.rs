@@ -1,12 +1,12 @@
 //! What is known of the request that is being read.
 
 use super::bytes::{number, trim};
-use super::field::Field;
-use super::reason::Reason;
+use super::field::HeaderField;
+use super::reason::StrictReason;
 
 /// What is known of the request that is being read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Message {
+pub(super) struct RequestFraming {
     /// Whether it is HTTP/1.0.
     pub(super) is_old: bool,
     /// Whether its method is `CONNECT`, as far as is known.
@@ -34,42 +34,45 @@ pub(super) enum Follows {
     Chunks,
 }
 
-impl Message {
+impl RequestFraming {
     /// A field of this name begins.
-    pub(super) fn begin(&mut self, field: Field) -> Result<(), Reason> {
+    pub(super) fn begin(&mut self, field: HeaderField) -> Result<(), StrictReason> {
         match field {
-            Field::Host if self.has_host => return Err(Reason::TwoHosts),
-            Field::Host => self.has_host = true,
-            Field::Upgrade => self.wants_upgrade = true,
-            Field::Plain | Field::Length | Field::Encoding => {}
+            HeaderField::Host if self.has_host => return Err(StrictReason::TwoHosts),
+            HeaderField::Host => self.has_host = true,
+            HeaderField::Upgrade => self.wants_upgrade = true,
+            HeaderField::Plain | HeaderField::Length | HeaderField::Encoding => {}
         }
         Ok(())
     }
 
     /// A field of framing has this value.
-    pub(super) fn frame(&mut self, field: Field, value: &[u8]) -> Result<(), Reason> {
+    pub(super) fn frame(&mut self, field: HeaderField, value: &[u8]) -> Result<(), StrictReason> {
         let value = trim(value);
-        let (said, reason) = if field == Field::Length {
+        let (said, reason) = if field == HeaderField::Length {
             let said = number(value).map(Follows::Bytes);
-            (said, Reason::Length)
+            (said, StrictReason::Length)
         } else {
             let is_chunked = value.eq_ignore_ascii_case(b"chunked") && !self.is_old;
-            (is_chunked.then_some(Follows::Chunks), Reason::Encoding)
+            (
+                is_chunked.then_some(Follows::Chunks),
+                StrictReason::Encoding,
+            )
         };
         let said = said.ok_or(reason)?;
         match (self.said, said) {
             (None, said) => self.said = Some(said),
             (Some(Follows::Bytes(_)), Follows::Bytes(_))
             | (Some(Follows::Chunks), Follows::Chunks) => return Err(reason),
-            (Some(_), _) => return Err(Reason::LengthAndEncoding),
+            (Some(_), _) => return Err(StrictReason::LengthAndEncoding),
         }
         Ok(())
     }
 
     /// The head is at its end.
-    pub(super) fn follows(&self) -> Result<Follows, Reason> {
+    pub(super) fn follows(&self) -> Result<Follows, StrictReason> {
         if !self.has_host && !self.is_old {
-            return Err(Reason::NoHost);
+            return Err(StrictReason::NoHost);
         }
         Ok(self.said.unwrap_or(Follows::Bytes(0)))
     }

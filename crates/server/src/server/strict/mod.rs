@@ -26,6 +26,6 @@ mod request_line;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub(super) use reader::{Reader, Stop};
+pub(super) use reader::{ReadStop, StrictReader};
 #[cfg(test)]
-use reason::Reason;
+use reason::StrictReason;

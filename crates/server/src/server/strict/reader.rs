@@ -1,15 +1,15 @@
 //! Where in a request we are, byte after byte.
 
-use super::field::Field;
-use super::message::Message;
-use super::reason::Reason;
+use super::field::HeaderField;
+use super::message::RequestFraming;
+use super::reason::StrictReason;
 
 /// Reads requests as they come, in whatever pieces: the verdict is the same. What is refused is
 /// refused at the first byte that no good request could have there.
 #[derive(Debug)]
-pub(in crate::server) struct Reader {
-    pub(super) state: State,
-    pub(super) message: Message,
+pub(in crate::server) struct StrictReader {
+    pub(super) state: ReaderState,
+    pub(super) message: RequestFraming,
     /// How many bytes of a part, such as a name, have been read.
     pub(super) part: u32,
     /// The beginning of a name or value of which the rest is still to come.
@@ -20,16 +20,16 @@ pub(in crate::server) struct Reader {
 
 /// Why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum Stop {
+pub(in crate::server) enum ReadStop {
     /// What follows may be no request, depending on the answer.
     Turn,
     /// No good request goes on like this.
-    Refused(Reason),
+    Refused(StrictReason),
 }
 
 /// Where in a request we are.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum State {
+pub(super) enum ReaderState {
     /// Before a request; one empty line may precede it.
     Start {
         may_be_empty: bool,
@@ -43,7 +43,7 @@ pub(super) enum State {
     LineLf,
     /// At the beginning of a header line, or in its name.
     Name(Section),
-    Value(Section, Field),
+    Value(Section, HeaderField),
     ValueLf(Section),
     EndLf(Section),
     Body(u64),
@@ -64,13 +64,13 @@ pub(super) enum Section {
     Trailer,
 }
 
-pub(super) const START: State = State::Start { may_be_empty: true };
+pub(super) const START: ReaderState = ReaderState::Start { may_be_empty: true };
 
-impl Default for Reader {
+impl Default for StrictReader {
     fn default() -> Self {
         Self {
             state: START,
-            message: Message::default(),
+            message: RequestFraming::default(),
             part: 0,
             begun: Vec::new(),
             heads: 0,
@@ -78,11 +78,11 @@ impl Default for Reader {
     }
 }
 
-impl Reader {
+impl StrictReader {
     /// Reads `bytes`, up to where it has to stop, if it has to: at the byte of this index.
     ///
     /// After a refusal nothing is to be read any more.
-    pub(in crate::server) fn read(&mut self, bytes: &[u8]) -> Result<(), (usize, Stop)> {
+    pub(in crate::server) fn read(&mut self, bytes: &[u8]) -> Result<(), (usize, ReadStop)> {
         let mut rest = bytes;
         while !rest.is_empty() {
             if let Err(stop) = self.step(&mut rest) {
@@ -99,7 +99,7 @@ impl Reader {
 
     /// The answer has made nothing of it: requests go on.
     pub(in crate::server) fn go_on(&mut self) {
-        if matches!(self.state, State::Turn) {
+        if matches!(self.state, ReaderState::Turn) {
             self.state = START;
         }
     }
@@ -108,84 +108,100 @@ impl Reader {
     pub(in crate::server) fn is_in_body(&self) -> bool {
         matches!(
             self.state,
-            State::Body(_)
-                | State::ChunkSize(_)
-                | State::Extension(_)
-                | State::ChunkLf(_)
-                | State::Data(_)
-                | State::DataCr
-                | State::DataLf
-                | State::Name(Section::Trailer)
-                | State::Value(Section::Trailer, _)
-                | State::ValueLf(Section::Trailer)
-                | State::EndLf(Section::Trailer)
+            ReaderState::Body(_)
+                | ReaderState::ChunkSize(_)
+                | ReaderState::Extension(_)
+                | ReaderState::ChunkLf(_)
+                | ReaderState::Data(_)
+                | ReaderState::DataCr
+                | ReaderState::DataLf
+                | ReaderState::Name(Section::Trailer)
+                | ReaderState::Value(Section::Trailer, _)
+                | ReaderState::ValueLf(Section::Trailer)
+                | ReaderState::EndLf(Section::Trailer)
         )
     }
 
     /// Whether no request has begun.
     #[cfg(test)]
     pub(super) fn is_between(&self) -> bool {
-        matches!(self.state, State::Start { .. } | State::Turn)
+        matches!(self.state, ReaderState::Start { .. } | ReaderState::Turn)
     }
 
     /// Goes on by one part, or as much of it as there is. `rest` is not empty.
-    fn step(&mut self, rest: &mut &[u8]) -> Result<(), Stop> {
+    fn step(&mut self, rest: &mut &[u8]) -> Result<(), ReadStop> {
         let step = match self.state {
-            State::Start { may_be_empty } => self.start(rest, may_be_empty),
-            State::StartLf => self.line_feed(
+            ReaderState::Start { may_be_empty } => self.start(rest, may_be_empty),
+            ReaderState::StartLf => self.line_feed(
                 rest,
-                State::Start {
+                ReaderState::Start {
                     may_be_empty: false,
                 },
             ),
-            State::Method => self.method(rest),
-            State::Target => self.target(rest),
-            State::Version => self.version(rest),
-            State::Minor => self.minor(rest),
-            State::LineCr => self.expect(rest, b'\r', State::LineLf, Reason::RequestLine),
-            State::LineLf => self.line_feed(rest, State::Name(Section::Head)),
-            State::Name(section) => self.name(rest, section),
-            State::Value(section, field) if field.is_framing() => {
+            ReaderState::Method => self.method(rest),
+            ReaderState::Target => self.target(rest),
+            ReaderState::Version => self.version(rest),
+            ReaderState::Minor => self.minor(rest),
+            ReaderState::LineCr => {
+                self.expect(rest, b'\r', ReaderState::LineLf, StrictReason::RequestLine)
+            }
+            ReaderState::LineLf => self.line_feed(rest, ReaderState::Name(Section::Head)),
+            ReaderState::Name(section) => self.name(rest, section),
+            ReaderState::Value(section, field) if field.is_framing() => {
                 self.framing(rest, section, field)
             }
-            State::Value(section, _) => self.value(rest, section),
-            State::ValueLf(section) => self.line_feed(rest, State::Name(section)),
-            State::EndLf(section) => self.end(rest, section),
-            State::Body(left) | State::Data(left) => {
+            ReaderState::Value(section, _) => self.value(rest, section),
+            ReaderState::ValueLf(section) => self.line_feed(rest, ReaderState::Name(section)),
+            ReaderState::EndLf(section) => self.end(rest, section),
+            ReaderState::Body(left) | ReaderState::Data(left) => {
                 self.skip(rest, left);
                 Ok(())
             }
-            State::ChunkSize(size) => self.chunk_size(rest, size),
-            State::Extension(size) => self.extension(rest, size),
-            State::ChunkLf(0) => self.line_feed(rest, State::Name(Section::Trailer)),
-            State::ChunkLf(size) => self.line_feed(rest, State::Data(size)),
-            State::DataCr => self.expect(rest, b'\r', State::DataLf, Reason::ChunkEnd),
-            State::DataLf => self.expect(rest, b'\n', State::ChunkSize(0), Reason::ChunkEnd),
-            State::Turn => return Err(Stop::Turn),
+            ReaderState::ChunkSize(size) => self.chunk_size(rest, size),
+            ReaderState::Extension(size) => self.extension(rest, size),
+            ReaderState::ChunkLf(0) => self.line_feed(rest, ReaderState::Name(Section::Trailer)),
+            ReaderState::ChunkLf(size) => self.line_feed(rest, ReaderState::Data(size)),
+            ReaderState::DataCr => {
+                self.expect(rest, b'\r', ReaderState::DataLf, StrictReason::ChunkEnd)
+            }
+            ReaderState::DataLf => self.expect(
+                rest,
+                b'\n',
+                ReaderState::ChunkSize(0),
+                StrictReason::ChunkEnd,
+            ),
+            ReaderState::Turn => return Err(ReadStop::Turn),
         };
-        step.map_err(Stop::Refused)
+        step.map_err(ReadStop::Refused)
     }
 
     /// The LF after a CR.
-    pub(super) fn line_feed(&mut self, rest: &mut &[u8], next: State) -> Result<(), Reason> {
-        self.expect(rest, b'\n', next, Reason::BareCr)
+    pub(super) fn line_feed(
+        &mut self,
+        rest: &mut &[u8],
+        next: ReaderState,
+    ) -> Result<(), StrictReason> {
+        self.expect(rest, b'\n', next, StrictReason::BareCr)
     }
 
     pub(super) fn expect(
         &mut self,
         rest: &mut &[u8],
         byte: u8,
-        next: State,
-        or: Reason,
-    ) -> Result<(), Reason> {
+        next: ReaderState,
+        or: StrictReason,
+    ) -> Result<(), StrictReason> {
         match rest.first() {
             Some(first) if *first == byte => {}
-            Some(b'\n') => return Err(Reason::BareLf),
+            Some(b'\n') => return Err(StrictReason::BareLf),
             _ => return Err(or),
         }
         self.take(rest, 1);
         // Within the version one byte follows another, and they are counted.
-        if !matches!((self.state, next), (State::Version, State::Version)) {
+        if !matches!(
+            (self.state, next),
+            (ReaderState::Version, ReaderState::Version)
+        ) {
             self.enter(next);
         }
         Ok(())
@@ -206,7 +222,7 @@ impl Reader {
         self.begun.extend_from_slice(piece);
     }
 
-    pub(super) fn enter(&mut self, state: State) {
+    pub(super) fn enter(&mut self, state: ReaderState) {
         self.state = state;
         self.part = 0;
         self.begun.clear();

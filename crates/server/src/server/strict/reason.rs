@@ -2,7 +2,7 @@
 
 /// Why a request is refused. Each is something that two programs could read in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Reason {
+pub(crate) enum StrictReason {
     /// What stands where a request begins is the beginning of none.
     Garbage,
     /// Not `METHOD SP target SP HTTP/1.x`.
@@ -39,7 +39,7 @@ pub(crate) enum Reason {
     Trailer,
 }
 
-impl Reason {
+impl StrictReason {
     /// As metrics and logs have it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

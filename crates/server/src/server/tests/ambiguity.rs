@@ -1,13 +1,13 @@
 //! What is refused unread.
 
 use super::kit::{House, exchange, statuses};
-use crate::server::strict::Reader;
+use crate::server::strict::StrictReader;
 use crate::server::strict::tests::{BAD, GOOD, anything};
 use proptest::prelude::*;
 
 /// How many requests of `bytes` come whole before they are refused, or before they end.
 fn whole(bytes: &[u8]) -> u64 {
-    let mut reader = Reader::default();
+    let mut reader = StrictReader::default();
     reader.read(bytes).ok();
     reader.heads() - u64::from(reader.is_in_body())
 }

@@ -1,14 +1,14 @@
 //! A door that does as it is told, and connections to it in memory.
 
 use crate::bounds::Bounds;
-use crate::doors::respond::Answer;
+use crate::doors::respond::DoorResponse;
 use crate::doors::{Door, Protocols};
 use crate::server::connection::DoorContext;
-use crate::server::paced::Paced;
-use crate::server::phase::{self, Lead, Phase, Watch};
+use crate::server::paced::PacedBody;
+use crate::server::phase::{self, Lead, Phase, PhaseWatch};
 use crate::server::pulse::Pulse;
-use crate::server::reception::{Arrival, Reception, Threshold};
-use crate::server::session::Visit;
+use crate::server::reception::{AcceptedConnection, ConnectionHandler, DoorConfig};
+use crate::server::session::RequestContext;
 use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
 use bytes::Bytes;
@@ -77,7 +77,7 @@ impl Body for TestBody {
 }
 
 impl Door for TestDoor {
-    type Body = Paced<TestBody>;
+    type Body = PacedBody<TestBody>;
     /// How many requests came on the connection.
     type Memory = AtomicU32;
     type Begun = ();
@@ -87,7 +87,7 @@ impl Door for TestDoor {
     async fn answer(
         &self,
         request: Box<Request<Incoming>>,
-        visit: Visit<'_, AtomicU32>,
+        visit: RequestContext<'_, AtomicU32>,
         (): (),
     ) -> Response<Self::Body> {
         let alive = visit.alive();
@@ -120,7 +120,7 @@ impl Door for TestDoor {
                 Err(_) => (StatusCode::BAD_REQUEST, text("broken".to_owned())),
             },
         };
-        let mut answer = Response::new(Paced::new(body, Some(alive)));
+        let mut answer = Response::new(PacedBody::new(body, Some(alive)));
         *answer.status_mut() = status;
         if status == StatusCode::SWITCHING_PROTOCOLS {
             let headers = answer.headers_mut();
@@ -130,8 +130,8 @@ impl Door for TestDoor {
         answer
     }
 
-    fn whole(answer: Answer) -> Response<Self::Body> {
-        answer.map(|_| Paced::new(TestBody::Text(None), None))
+    fn whole(answer: DoorResponse) -> Response<Self::Body> {
+        answer.map(|_| PacedBody::new(TestBody::Text(None), None))
     }
 
     fn is_public(&self, _: &Request<Incoming>) -> bool {
@@ -150,7 +150,7 @@ pub(super) struct House {
     /// Of the clients.
     pub(super) clients: Tasks,
     lead: Lead,
-    watch: Watch,
+    watch: PhaseWatch,
 }
 
 impl House {
@@ -163,7 +163,7 @@ impl House {
         let (lead, watch) = phase::channel();
         Self {
             context: Arc::new(DoorContext {
-                threshold: Threshold {
+                threshold: DoorConfig {
                     name: "test",
                     bounds: Bounds {
                         idle_time: IDLE,
@@ -191,7 +191,7 @@ impl House {
     /// A connection whose signs of life are these.
     pub(super) fn connect_with(&self, pulse: Arc<Pulse>) -> DuplexStream {
         let (ours, theirs) = duplex(4 << 10);
-        let arrival = Arrival {
+        let arrival = AcceptedConnection {
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             secure: None,
             tasks: Arc::clone(&self.tasks),

@@ -3,8 +3,8 @@
 //! One that hangs takes its share of the time and no more, so that the next is asked while somebody still
 //! waits for the answer.
 
-use super::said::{Failed, is_unknown, refused, send, told};
-use crate::errand::{Errand, ErrandError};
+use super::said::{EtcdError, is_unknown, refused, send, told};
+use crate::errand::{ErrandError, HttpFetch};
 use bytes::Bytes;
 use http::StatusCode;
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_policy::config::Secret;
 use tidegate_policy::route::UpstreamTls;
-use tidegate_policy::source::Etcd;
+use tidegate_policy::source::EtcdSource;
 use tokio::time::{Instant, timeout};
 
 /// The least time that one of several has before the next is asked.
@@ -27,8 +27,8 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// The members.
 #[derive(Debug)]
-pub(super) struct Members {
-    all: Vec<Member>,
+pub(super) struct EtcdMembers {
+    all: Vec<EtcdMember>,
     /// Which is asked first: the one that answered last, or the one after it if it does no longer.
     first: AtomicUsize,
     time_max: Duration,
@@ -40,17 +40,17 @@ pub(super) struct Members {
 
 /// The errands to one member.
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) range: Errand,
-    pub(super) txn: Errand,
-    authenticate: Errand,
-    pub(super) watch: Errand,
+pub(super) struct EtcdMember {
+    pub(super) range: HttpFetch,
+    pub(super) txn: HttpFetch,
+    authenticate: HttpFetch,
+    pub(super) watch: HttpFetch,
 }
 
 /// The turn of one member. Where it ends without an answer, for whatever reason, the next is first.
-pub(super) struct Turn<'a> {
-    members: &'a Members,
-    pub(super) member: &'a Member,
+pub(super) struct MemberAttempt<'a> {
+    members: &'a EtcdMembers,
+    pub(super) member: &'a EtcdMember,
     nth: usize,
     /// How many are there to be asked after it.
     others: usize,
@@ -65,7 +65,7 @@ pub(super) struct Until {
     is_known: bool,
 }
 
-impl Member {
+impl EtcdMember {
     /// Each that is asked for has `time_max` to answer, and `share` to be reached.
     fn new(
         url: &str,
@@ -74,7 +74,7 @@ impl Member {
         share: Duration,
     ) -> Result<Self, String> {
         let to = |path: &str, time_max| {
-            let errand = Errand::to(&format!("{url}/v3/{path}"), tls, time_max, BYTES_MAX)?;
+            let errand = HttpFetch::to(&format!("{url}/v3/{path}"), tls, time_max, BYTES_MAX)?;
             Ok::<_, String>(errand.reached_within(share))
         };
         Ok(Self {
@@ -87,12 +87,12 @@ impl Member {
     }
 }
 
-impl Members {
-    pub(super) fn new(etcd: &Etcd, time_max: Duration) -> Result<Self, String> {
+impl EtcdMembers {
+    pub(super) fn new(etcd: &EtcdSource, time_max: Duration) -> Result<Self, String> {
         let count = u32::try_from(etcd.endpoints.len()).unwrap_or(u32::MAX);
         let share = (time_max / count.max(1)).max(SHARE_MIN).min(time_max);
         let all = etcd.endpoints.iter();
-        let all = all.map(|url| Member::new(url, &etcd.tls, time_max, share));
+        let all = all.map(|url| EtcdMember::new(url, &etcd.tls, time_max, share));
         Ok(Self {
             all: all.collect::<Result<_, _>>()?,
             first: AtomicUsize::new(0),
@@ -116,16 +116,16 @@ impl Members {
     }
 
     /// All of them, as they are to be asked.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &Member)> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &EtcdMember)> {
         let members = self.all.iter().enumerate().cycle();
         members.skip(self.first.load(Relaxed)).take(self.all.len())
     }
 
     /// A turn for each.
-    pub(super) fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
+    pub(super) fn turns(&self) -> impl Iterator<Item = MemberAttempt<'_>> {
         let others = (0..self.all.len()).rev();
         let turns = self.in_order().zip(others);
-        turns.map(|((nth, member), others)| Turn {
+        turns.map(|((nth, member), others)| MemberAttempt {
             members: self,
             member,
             nth,
@@ -137,7 +137,7 @@ impl Members {
     /// Asks the members in turn until one answers. Not for what must not be done twice.
     pub(super) async fn call(
         &self,
-        errand: fn(&Member) -> &Errand,
+        errand: fn(&EtcdMember) -> &HttpFetch,
         asked: &Value,
         until: Until,
     ) -> Result<Bytes, String> {
@@ -158,10 +158,10 @@ impl Members {
 
     pub(super) async fn call_one(
         &self,
-        member: &Member,
-        errand: fn(&Member) -> &Errand,
+        member: &EtcdMember,
+        errand: fn(&EtcdMember) -> &HttpFetch,
         asked: &Value,
-    ) -> Result<Bytes, Failed> {
+    ) -> Result<Bytes, EtcdError> {
         let token = self.token();
         let had_token = token.is_some();
         let (status, body) = send(errand(member), asked, token.as_deref()).await?;
@@ -181,14 +181,14 @@ impl Members {
             "password": password.expose(),
         });
         // Who is not known has changed nothing.
-        let unsent = |failed: Failed| Failed::Unsent(failed.into_why());
+        let unsent = |failed: EtcdError| EtcdError::Unsent(failed.into_why());
         let answer = send(&member.authenticate, &who, None).await;
         let (status, body) = answer.map_err(unsent)?;
         let body = told(&body).unwrap_or_default();
         let token = body.get("token").and_then(Value::as_str).map(str::to_owned);
         let Some(token) = token.filter(|_| status == StatusCode::OK) else {
             let why = refused(status, &body).into_why();
-            return Err(Failed::Unsent(format!("etcd did not take us: {why}")));
+            return Err(EtcdError::Unsent(format!("etcd did not take us: {why}")));
         };
         *self.token.lock() = Some(token.clone());
         match send(errand(member), asked, Some(&token)).await? {
@@ -198,7 +198,7 @@ impl Members {
     }
 }
 
-impl Turn<'_> {
+impl MemberAttempt<'_> {
     /// It has answered, so it is asked first from now on.
     pub(super) fn answered(&mut self) {
         self.is_answered = true;
@@ -206,7 +206,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for MemberAttempt<'_> {
     fn drop(&mut self) {
         if self.is_answered {
             return;
@@ -230,7 +230,7 @@ impl Until {
     }
 
     /// How long a member may take.
-    fn share(self, turn: &Turn<'_>) -> Duration {
+    fn share(self, turn: &MemberAttempt<'_>) -> Duration {
         let left = self.end.saturating_duration_since(Instant::now());
         let others = u32::try_from(turn.others).unwrap_or(u32::MAX);
         let is_first = turn.others + 1 == turn.members.all.len();
@@ -249,18 +249,18 @@ mod tests {
 
     const TIME_MAX: Duration = Duration::from_secs(9);
 
-    fn members(count: usize) -> Members {
-        let etcd = Etcd {
+    fn members(count: usize) -> EtcdMembers {
+        let etcd = EtcdSource {
             endpoints: vec!["http://127.0.0.1:1".to_owned(); count],
             prefix: "/t/".to_owned(),
             user: None,
             password: None,
             tls: UpstreamTls::default(),
         };
-        Members::new(&etcd, TIME_MAX).unwrap()
+        EtcdMembers::new(&etcd, TIME_MAX).unwrap()
     }
 
-    fn order(members: &Members) -> Vec<usize> {
+    fn order(members: &EtcdMembers) -> Vec<usize> {
         members.in_order().map(|(nth, _)| nth).collect()
     }
 

@@ -17,20 +17,20 @@ mod pairs;
 mod said;
 mod write;
 
-use super::{Change, Shelf, Shelved, Trouble, Version, WriteError};
-use crate::errand::Errand;
+use super::{DocumentChange, DocumentSnapshot, DocumentStore, Revision, SourceError, WriteError};
+use crate::errand::HttpFetch;
 use crate::tasks::blocking;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use members::{Members, Until};
-use pairs::{Pairs, revision, version_of};
+use members::{EtcdMembers, Until};
+use pairs::{EtcdEntries, revision, version_of};
 use said::{headers, told};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_policy::source::Etcd;
+use tidegate_policy::source::EtcdSource;
 use tokio::time::{sleep, timeout};
 
 /// The key below the prefix that every change writes: who has seen it has seen all that came before.
@@ -43,16 +43,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct EtcdShelf {
     prefix: String,
-    members: Members,
+    members: EtcdMembers,
     /// Up to which revision everything has been read.
     read_to: AtomicU64,
 }
 
 impl EtcdShelf {
-    pub(super) fn new(etcd: &Etcd, time_max: Duration) -> Result<Self, String> {
+    pub(super) fn new(etcd: &EtcdSource, time_max: Duration) -> Result<Self, String> {
         Ok(Self {
             prefix: etcd.prefix.clone(),
-            members: Members::new(etcd, time_max)?,
+            members: EtcdMembers::new(etcd, time_max)?,
             read_to: AtomicU64::new(0),
         })
     }
@@ -62,9 +62,9 @@ impl EtcdShelf {
         STANDARD.encode(format!("{}{name}", self.prefix))
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Option<Shelved>, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Option<DocumentSnapshot>, SourceError> {
         let until = self.members.until();
-        let (version, revision) = self.look(until).await.map_err(Trouble)?;
+        let (version, revision) = self.look(until).await.map_err(SourceError)?;
         if seen.is_some_and(|seen| seen.0 == version) {
             self.read_to.store(revision, Relaxed);
             return Ok(None);
@@ -74,16 +74,16 @@ impl EtcdShelf {
             .members
             .call(|it| &it.range, &asked, until.known())
             .await
-            .map_err(Trouble)?;
+            .map_err(SourceError)?;
         let prefix = self.prefix.clone();
         // There may be megabytes of it.
-        let read = blocking(move || Pairs::read(&prefix, &told(&answer)?)).await;
+        let read = blocking(move || EtcdEntries::read(&prefix, &told(&answer)?)).await;
         let read = read.unwrap_or_else(|| Err("reading it came to no end".to_owned()));
-        let pairs = read.map_err(Trouble)?;
+        let pairs = read.map_err(SourceError)?;
         self.read_to.store(pairs.revision, Relaxed);
-        Shelved::new(&pairs.version, pairs.texts, seen).map_err(|_| {
+        DocumentSnapshot::new(&pairs.version, pairs.texts, seen).map_err(|_| {
             let prefix = &self.prefix;
-            Trouble(format!("everything below `{prefix}` is gone"))
+            SourceError(format!("everything below `{prefix}` is gone"))
         })
     }
 
@@ -143,7 +143,7 @@ impl EtcdShelf {
 }
 
 /// Whether a change was told of.
-async fn watched(errand: &Errand, asked: &Value, token: Option<&str>) -> bool {
+async fn watched(errand: &HttpFetch, asked: &Value, token: Option<&str>) -> bool {
     let Ok(headers) = headers(token) else {
         return false;
     };
@@ -153,11 +153,11 @@ async fn watched(errand: &Errand, asked: &Value, token: Option<&str>) -> bool {
     errand.listen(headers, body, wanted).await.unwrap_or(false)
 }
 
-impl Shelf for EtcdShelf {
+impl DocumentStore for EtcdShelf {
     fn read<'a>(
         &'a self,
-        seen: Option<&'a Version>,
-    ) -> BoxFuture<'a, Result<Option<Shelved>, Trouble>> {
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Option<DocumentSnapshot>, SourceError>> {
         Box::pin(self.ask(seen))
     }
 
@@ -170,9 +170,9 @@ impl Shelf for EtcdShelf {
 
     fn write<'a>(
         &'a self,
-        expected: &'a Version,
-        changes: &'a [Change],
-    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+        expected: &'a Revision,
+        changes: &'a [DocumentChange],
+    ) -> BoxFuture<'a, Result<Revision, WriteError>> {
         Box::pin(self.change(expected, changes))
     }
 }

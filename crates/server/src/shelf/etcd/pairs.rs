@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// All keys.
 #[derive(Debug)]
-pub(super) struct Pairs {
+pub(super) struct EtcdEntries {
     /// What they are at.
     pub(super) version: String,
     /// The revision of etcd at which they were.
@@ -14,7 +14,7 @@ pub(super) struct Pairs {
     pub(super) texts: Vec<(String, String)>,
 }
 
-impl Pairs {
+impl EtcdEntries {
     /// What an answer has that has all keys which begin with `prefix`. Takes long if it is long.
     pub(super) fn read(prefix: &str, answer: &Value) -> Result<Self, String> {
         let mut texts = Vec::new();
@@ -88,7 +88,7 @@ mod tests {
             (&counted[..1], true, "9-0"),
             (&[], false, "0"),
         ] {
-            let all = Pairs::read("/t/", &json!({ "kvs": kvs })).unwrap();
+            let all = EtcdEntries::read("/t/", &json!({ "kvs": kvs })).unwrap();
             // What is empty or nothing is left out.
             let mut count = json!({});
             if has_count {

@@ -1,6 +1,6 @@
 //! What is said to a member of etcd, and what it answers: JSON both ways.
 
-use crate::errand::{Errand, ErrandError};
+use crate::errand::{ErrandError, HttpFetch};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Why a member did not do as it was asked.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(super) enum EtcdError {
     /// It never heard of it.
     Unsent(String),
     /// It will not.
@@ -19,7 +19,7 @@ pub(super) enum Failed {
     Lost(String),
 }
 
-impl Failed {
+impl EtcdError {
     pub(super) fn into_why(self) -> String {
         match self {
             Self::Unsent(why) | Self::Refused(why) | Self::Lost(why) => why,
@@ -40,16 +40,16 @@ pub(super) fn headers(token: Option<&str>) -> Result<HeaderMap, String> {
 }
 
 pub(super) async fn send(
-    errand: &Errand,
+    errand: &HttpFetch,
     asked: &Value,
     token: Option<&str>,
-) -> Result<(StatusCode, Bytes), Failed> {
+) -> Result<(StatusCode, Bytes), EtcdError> {
     let body = Bytes::from(asked.to_string());
-    let headers = headers(token).map_err(Failed::Unsent)?;
+    let headers = headers(token).map_err(EtcdError::Unsent)?;
     let answer = errand.run(Method::POST, headers, body).await;
     let answer = answer.map_err(|error| match error {
-        ErrandError::Unreachable(why) => Failed::Unsent(why),
-        ErrandError::TooSlow | ErrandError::Broken(_) => Failed::Lost(error.to_string()),
+        ErrandError::Unreachable(why) => EtcdError::Unsent(why),
+        ErrandError::TooSlow | ErrandError::Broken(_) => EtcdError::Lost(error.to_string()),
     })?;
     Ok((answer.status, answer.body))
 }
@@ -68,16 +68,16 @@ pub(super) fn is_unknown(body: &Value) -> bool {
     message.contains("token") || message.contains("user name is empty")
 }
 
-pub(super) fn refused(status: StatusCode, body: &Value) -> Failed {
+pub(super) fn refused(status: StatusCode, body: &Value) -> EtcdError {
     let why = match body.get("error").and_then(Value::as_str) {
         Some(error) => format!("it was answered {status}: {error}"),
         None => format!("it was answered {status}"),
     };
     // A member that says that it took too long, or lost its leader, may have passed it on before.
     if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT {
-        Failed::Refused(why)
+        EtcdError::Refused(why)
     } else {
-        Failed::Lost(why)
+        EtcdError::Lost(why)
     }
 }
 

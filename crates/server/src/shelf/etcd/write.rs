@@ -1,9 +1,9 @@
 //! Changes to the keys of etcd: one transaction each, and never asked for twice.
 
 use super::pairs::highest;
-use super::said::{Failed, decoded, number, told};
+use super::said::{EtcdError, decoded, number, told};
 use super::{COUNT, EtcdShelf};
-use crate::shelf::{Change, Version, WriteError};
+use crate::shelf::{DocumentChange, Revision, WriteError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -12,9 +12,9 @@ use tidegate_policy::source::digest;
 impl EtcdShelf {
     pub(super) async fn change(
         &self,
-        expected: &Version,
-        changes: &[Change],
-    ) -> Result<Version, WriteError> {
+        expected: &Revision,
+        changes: &[DocumentChange],
+    ) -> Result<Revision, WriteError> {
         let mark = mark(expected, changes);
         let asked = self.transaction(expected, changes, &mark);
         let mut why = "there are no members".to_owned();
@@ -27,12 +27,12 @@ impl EtcdShelf {
                     return Self::changed_to(expected, changes, &answer);
                 }
                 // Nothing was sent, so another may be asked.
-                Err(Failed::Unsent(error)) => why = error,
-                Err(Failed::Refused(error)) => {
+                Err(EtcdError::Unsent(error)) => why = error,
+                Err(EtcdError::Refused(error)) => {
                     turn.answered();
                     return Err(WriteError::Away(error));
                 }
-                Err(Failed::Lost(error)) => {
+                Err(EtcdError::Lost(error)) => {
                     // Somebody else is asked what became of it.
                     drop(turn);
                     return self.look_back(&mark, error).await;
@@ -43,7 +43,7 @@ impl EtcdShelf {
     }
 
     /// What makes these changes, or none.
-    fn transaction(&self, expected: &Version, changes: &[Change], mark: &str) -> Value {
+    fn transaction(&self, expected: &Revision, changes: &[DocumentChange], mark: &str) -> Value {
         // Nothing below the prefix may have a higher revision than what was seen: neither the count,
         // which every change of ours raises, nor what somebody else changed by hand.
         let (seen, _) = parts(expected);
@@ -77,10 +77,10 @@ impl EtcdShelf {
 
     /// Which version a change made.
     fn changed_to(
-        expected: &Version,
-        changes: &[Change],
+        expected: &Revision,
+        changes: &[DocumentChange],
         answer: &Value,
-    ) -> Result<Version, WriteError> {
+    ) -> Result<Revision, WriteError> {
         if answer.get("succeeded").and_then(Value::as_bool) != Some(true) {
             return Err(WriteError::Conflict);
         }
@@ -103,11 +103,11 @@ impl EtcdShelf {
                 Some(_) => {}
             }
         }
-        Ok(Version(format!("{revision}-{count}")))
+        Ok(Revision(format!("{revision}-{count}")))
     }
 
     /// Whether a change was made whose answer was lost: it is not asked for twice.
-    async fn look_back(&self, mark: &str, why: String) -> Result<Version, WriteError> {
+    async fn look_back(&self, mark: &str, why: String) -> Result<Revision, WriteError> {
         let asked = json!({ "key": self.key(COUNT) });
         let unknown = |_| {
             let message = format!("it is not known whether it was changed: {why}");
@@ -122,7 +122,7 @@ impl EtcdShelf {
             // Of how many texts there are nothing is known here, so all of it is read again.
             Ok(there) if there == mark => {
                 let revision = number(pair.and_then(|it| it.get("mod_revision")));
-                Ok(Version(format!("{revision}-?")))
+                Ok(Revision(format!("{revision}-?")))
             }
             // It may still come to pass.
             _ => Err(unknown(String::new())),
@@ -131,12 +131,12 @@ impl EtcdShelf {
 }
 
 /// What a change leaves behind to be known by: the same changes from the same version come to the same.
-fn mark(expected: &Version, changes: &[Change]) -> String {
+fn mark(expected: &Revision, changes: &[DocumentChange]) -> String {
     digest(&format!("{expected} {changes:?}"))
 }
 
 /// The highest revision of a version, and how many texts it has.
-fn parts(version: &Version) -> (u64, u64) {
+fn parts(version: &Revision) -> (u64, u64) {
     let (revision, count) = version.0.split_once('-').unwrap_or((&version.0, "0"));
     let number = |text: &str| text.parse().unwrap_or_default();
     (number(revision), number(count))
@@ -145,7 +145,7 @@ fn parts(version: &Version) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shelf::etcd::pairs::Pairs;
+    use crate::shelf::etcd::pairs::EtcdEntries;
 
     fn pair(name: &str, revision: u64) -> Value {
         let key = STANDARD.encode(format!("/t/{name}"));
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_change_beside_a_key_that_went_is_at_no_version_that_is_there() {
-        let change = |name: &str, text: Option<&str>| Change {
+        let change = |name: &str, text: Option<&str>| DocumentChange {
             key: format!("policy/{name}"),
             text: text.map(str::to_owned),
         };
@@ -171,7 +171,7 @@ mod tests {
                 { "response_put": {} },
                 { "response_range": { "kvs": kvs } },
             ] });
-            let seen = Version("10-3".to_owned());
+            let seen = Revision("10-3".to_owned());
             EtcdShelf::changed_to(&seen, &changes, &answer).unwrap().0
         };
         let mut kvs = vec![
@@ -182,7 +182,7 @@ mod tests {
         ];
         assert_eq!(responses(kvs.clone()), "12-3", "as a load tells it");
         kvs.remove(2);
-        let there = Pairs::read("/t/", &json!({ "kvs": kvs.clone() }));
+        let there = EtcdEntries::read("/t/", &json!({ "kvs": kvs.clone() }));
         let there = there.unwrap().version;
         assert_eq!(there, "12-2");
         assert_ne!(responses(kvs), there, "so all of it is read again");

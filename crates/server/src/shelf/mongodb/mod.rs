@@ -17,7 +17,10 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use super::{Change, Gone, Shelf, Shelved, Trouble, Version, WriteError};
+use super::{
+    DocumentChange, DocumentSnapshot, DocumentStore, Revision, SourceError, StoreEmptied,
+    WriteError,
+};
 use crate::sources::mongodb::{connect, shown};
 use futures_util::future::BoxFuture;
 use mongodb::bson::{Document as Fields, doc};
@@ -26,7 +29,7 @@ use mongodb::options::{
 };
 use mongodb::{Client, Collection};
 use std::time::Duration;
-use texts::{ID, Stored, VERSION};
+use texts::{ID, StoredDocument, VERSION};
 use tidegate_policy::source::MongoDocuments;
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
@@ -48,7 +51,7 @@ impl MongoShelf {
         }
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Option<Shelved>, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Option<DocumentSnapshot>, SourceError> {
         // Where nobody counts, a version says nothing.
         if let Some(seen) = seen.filter(|seen| seen.is_counted()) {
             let fields = self.find(&[VERSION]).await?;
@@ -62,18 +65,18 @@ impl MongoShelf {
             .await?
             .unwrap_or_default()
             .shelved(seen)
-            .map_err(|Gone| self.wrong("it is gone, and its version with it"))
+            .map_err(|StoreEmptied| self.wrong("it is gone, and its version with it"))
     }
 
     /// All of the document, if it is there.
-    async fn stored(&self) -> Result<Option<Stored>, Trouble> {
+    async fn stored(&self) -> Result<Option<StoredDocument>, SourceError> {
         let fields = self.find(&[]).await?;
-        let stored = fields.map(Stored::new).transpose();
+        let stored = fields.map(StoredDocument::new).transpose();
         stored.map_err(|why| self.wrong(&why))
     }
 
     /// The document, or these fields of it.
-    async fn find(&self, fields: &[&str]) -> Result<Option<Fields>, Trouble> {
+    async fn find(&self, fields: &[&str]) -> Result<Option<Fields>, SourceError> {
         let asked = async {
             let collection = self.collection().await?;
             let mut find = collection.find_one(doc! { "_id": ID });
@@ -87,7 +90,7 @@ impl MongoShelf {
         let found = found.unwrap_or_else(|_| Err(self.too_slow()));
         found.map_err(|why| {
             let name = &self.place.collection;
-            Trouble(format!("collection `{name}`: {why}"))
+            SourceError(format!("collection `{name}`: {why}"))
         })
     }
 
@@ -117,17 +120,17 @@ impl MongoShelf {
     }
 
     /// That something is wrong with the document.
-    fn wrong(&self, why: &str) -> Trouble {
+    fn wrong(&self, why: &str) -> SourceError {
         let name = &self.place.collection;
-        Trouble(format!("document `{ID}` of collection `{name}`: {why}"))
+        SourceError(format!("document `{ID}` of collection `{name}`: {why}"))
     }
 }
 
-impl Shelf for MongoShelf {
+impl DocumentStore for MongoShelf {
     fn read<'a>(
         &'a self,
-        seen: Option<&'a Version>,
-    ) -> BoxFuture<'a, Result<Option<Shelved>, Trouble>> {
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Option<DocumentSnapshot>, SourceError>> {
         Box::pin(self.ask(seen))
     }
 
@@ -138,9 +141,9 @@ impl Shelf for MongoShelf {
 
     fn write<'a>(
         &'a self,
-        expected: &'a Version,
-        changes: &'a [Change],
-    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+        expected: &'a Revision,
+        changes: &'a [DocumentChange],
+    ) -> BoxFuture<'a, Result<Revision, WriteError>> {
         Box::pin(self.change(expected, changes))
     }
 }

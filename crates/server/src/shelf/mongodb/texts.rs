@@ -10,7 +10,7 @@
 //! people keep in it stays as it is.
 
 use super::json;
-use crate::shelf::{Change, Gone, Shelved, Version};
+use crate::shelf::{DocumentChange, DocumentSnapshot, Revision, StoreEmptied};
 use mongodb::bson::{Bson, Document as Fields, doc, oid::ObjectId};
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) const TEXTS: &str = "texts";
 
 /// The shelf as it is stored; nothing where there is no document.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stored {
+pub(super) struct StoredDocument {
     /// All of it.
     fields: Fields,
     /// What it counts itself to be at; 0 where it does not.
@@ -37,7 +37,7 @@ pub(super) struct Stored {
 
 /// A change that can be asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub(super) struct MongoUpdate {
     /// What the document must be for it.
     pub(super) filter: Fields,
     /// What is set in it.
@@ -62,7 +62,7 @@ pub(super) fn version(fields: &Fields) -> Result<i64, String> {
     version.ok_or_else(|| format!("its `{VERSION}` is not a whole number"))
 }
 
-impl Stored {
+impl StoredDocument {
     /// What a document says, or what is wrong with it.
     pub(super) fn new(fields: Fields) -> Result<Self, String> {
         let version = version(&fields)?;
@@ -89,13 +89,16 @@ impl Stored {
     }
 
     /// What is on the shelf, unless it is at `seen` still. The error is that it is gone.
-    pub(super) fn shelved(self, seen: Option<&Version>) -> Result<Option<Shelved>, Gone> {
-        Shelved::new(&self.version.to_string(), self.texts, seen)
+    pub(super) fn shelved(
+        self,
+        seen: Option<&Revision>,
+    ) -> Result<Option<DocumentSnapshot>, StoreEmptied> {
+        DocumentSnapshot::new(&self.version.to_string(), self.texts, seen)
     }
 
     /// Whether this is what was seen at a version.
-    fn is_at(&self, expected: &Version) -> bool {
-        let shelved = Shelved::new(&self.version.to_string(), self.texts.clone(), None);
+    fn is_at(&self, expected: &Revision) -> bool {
+        let shelved = DocumentSnapshot::new(&self.version.to_string(), self.texts.clone(), None);
         shelved.is_ok_and(|it| it.is_some_and(|it| it.version == *expected))
     }
 
@@ -103,10 +106,10 @@ impl Stored {
     /// The error is that the document would be too large.
     pub(super) fn with(
         mut self,
-        expected: &Version,
-        changes: &[Change],
+        expected: &Revision,
+        changes: &[DocumentChange],
         now: i64,
-    ) -> Result<Option<Planned>, String> {
+    ) -> Result<Option<MongoUpdate>, String> {
         if !self.is_at(expected) {
             return Ok(None);
         }
@@ -136,7 +139,7 @@ impl Stored {
                 "it would have {length} bytes, and a document of MongoDB has at most {BYTES_MAX}; nothing was changed"
             ));
         }
-        Ok(Some(Planned {
+        Ok(Some(MongoUpdate {
             filter,
             set,
             version,
@@ -166,7 +169,7 @@ const NAME: &str = "name";
 const DOCUMENT: &str = "document";
 const TEXT: &str = "text";
 
-fn apply(texts: &mut Vec<Bson>, change: &Change) {
+fn apply(texts: &mut Vec<Bson>, change: &DocumentChange) {
     let is_it = |entry: &Bson| {
         let name = entry.as_document().and_then(|it| it.get(NAME)?.as_str());
         name == Some(change.key.as_str())
@@ -189,16 +192,16 @@ fn apply(texts: &mut Vec<Bson>, change: &Change) {
 mod tests {
     use super::*;
 
-    fn stored(fields: Fields) -> Stored {
-        Stored::new(fields).unwrap()
+    fn stored(fields: Fields) -> StoredDocument {
+        StoredDocument::new(fields).unwrap()
     }
 
-    fn at(version: &str) -> Version {
-        Version(version.to_owned())
+    fn at(version: &str) -> Revision {
+        Revision(version.to_owned())
     }
 
-    fn change(key: &str, text: Option<&str>) -> Change {
-        Change {
+    fn change(key: &str, text: Option<&str>) -> DocumentChange {
+        DocumentChange {
             key: key.to_owned(),
             text: text.map(str::to_owned),
         }
@@ -257,7 +260,7 @@ mod tests {
                 "`a` is twice",
             ),
         ] {
-            let why = Stored::new(fields.clone()).unwrap_err();
+            let why = StoredDocument::new(fields.clone()).unwrap_err();
             assert!(why.contains(expected), "{fields}: {why}");
         }
     }

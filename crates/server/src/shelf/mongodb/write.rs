@@ -4,9 +4,9 @@
 //! both go by one number, and the server makes the change once. Whoever is left without an answer looks
 //! whether the change is there.
 
-use super::texts::{CHANGE, ID, Planned, VERSION, version};
+use super::texts::{CHANGE, ID, MongoUpdate, VERSION, version};
 use super::{MongoShelf, shown};
-use crate::shelf::{Change, Version, WriteError};
+use crate::shelf::{DocumentChange, Revision, WriteError};
 use mongodb::bson::{Bson, doc};
 use mongodb::error::{Error, ErrorKind, RETRYABLE_WRITE_ERROR, WriteFailure};
 use tidegate::{Clock, SystemClock};
@@ -21,7 +21,7 @@ const INTERRUPTED: [i32; 15] = [
 ];
 
 /// Why a change has no answer that says it was made.
-enum Failed {
+enum MongoWriteError {
     /// It is none of the version that was expected any more.
     Conflict,
     /// It was not made.
@@ -33,9 +33,9 @@ enum Failed {
 impl MongoShelf {
     pub(super) async fn change(
         &self,
-        expected: &Version,
-        changes: &[Change],
-    ) -> Result<Version, WriteError> {
+        expected: &Revision,
+        changes: &[DocumentChange],
+    ) -> Result<Revision, WriteError> {
         let stored = self.stored().await.map_err(|it| WriteError::Away(it.0))?;
         let is_there = stored.is_some();
         let now = i64::try_from(SystemClock::new().now().as_micros()).unwrap_or(i64::MAX);
@@ -43,16 +43,16 @@ impl MongoShelf {
         let planned = planned.map_err(|why| WriteError::Away(self.wrong(&why).0))?;
         let planned = planned.ok_or(WriteError::Conflict)?;
         let asked = timeout(self.time_max, self.ask_for(&planned, is_there)).await;
-        match asked.unwrap_or_else(|_| Err(Failed::Lost(self.too_slow()))) {
-            Ok(()) => Ok(Version(planned.version.to_string())),
-            Err(Failed::Conflict) => Err(WriteError::Conflict),
-            Err(Failed::Refused(why)) => Err(WriteError::Away(why)),
-            Err(Failed::Lost(why)) => self.look_back(&planned, &why).await,
+        match asked.unwrap_or_else(|_| Err(MongoWriteError::Lost(self.too_slow()))) {
+            Ok(()) => Ok(Revision(planned.version.to_string())),
+            Err(MongoWriteError::Conflict) => Err(WriteError::Conflict),
+            Err(MongoWriteError::Refused(why)) => Err(WriteError::Away(why)),
+            Err(MongoWriteError::Lost(why)) => self.look_back(&planned, &why).await,
         }
     }
 
-    async fn ask_for(&self, planned: &Planned, is_there: bool) -> Result<(), Failed> {
-        let collection = self.collection().await.map_err(Failed::Refused)?;
+    async fn ask_for(&self, planned: &MongoUpdate, is_there: bool) -> Result<(), MongoWriteError> {
+        let collection = self.collection().await.map_err(MongoWriteError::Refused)?;
         if !is_there {
             let mut first = doc! { "_id": ID };
             first.extend(planned.set.clone());
@@ -64,20 +64,20 @@ impl MongoShelf {
         let set = doc! { "$set": planned.set.clone() };
         match collection.update_one(planned.filter.clone(), set).await {
             Ok(done) if done.matched_count == 1 => Ok(()),
-            Ok(_) => Err(Failed::Conflict),
+            Ok(_) => Err(MongoWriteError::Conflict),
             Err(error) => Err(failed(error)),
         }
     }
 
     /// Whether a change was made whose answer was lost: it is not asked for twice.
-    async fn look_back(&self, planned: &Planned, why: &str) -> Result<Version, WriteError> {
+    async fn look_back(&self, planned: &MongoUpdate, why: &str) -> Result<Revision, WriteError> {
         let found = self.find(&[VERSION, CHANGE]).await.ok().flatten();
         let is_made = found.is_some_and(|it| {
             version(&it) == Ok(planned.version)
                 && it.get(CHANGE) == Some(&Bson::ObjectId(planned.change))
         });
         if is_made {
-            return Ok(Version(planned.version.to_string()));
+            return Ok(Revision(planned.version.to_string()));
         }
         // It may still come to pass.
         let message = format!("it is not known whether it was changed: {why}");
@@ -85,10 +85,10 @@ impl MongoShelf {
     }
 }
 
-fn failed(error: Error) -> Failed {
+fn failed(error: Error) -> MongoWriteError {
     let is_lost = match &*error.kind {
         ErrorKind::Write(WriteFailure::WriteError(wrong)) if wrong.code == DUPLICATE => {
-            return Failed::Conflict;
+            return MongoWriteError::Conflict;
         }
         // Nobody was asked, or who was asked will not.
         ErrorKind::Write(WriteFailure::WriteError(_))
@@ -105,8 +105,8 @@ fn failed(error: Error) -> Failed {
     };
     let why = shown(error);
     if is_lost {
-        Failed::Lost(why)
+        MongoWriteError::Lost(why)
     } else {
-        Failed::Refused(why)
+        MongoWriteError::Refused(why)
     }
 }

@@ -10,19 +10,19 @@
 use super::target;
 use crate::simulate::event::Event;
 use crate::simulate::when::common_log;
-use crate::wire::fault::{Fault, quote};
-use crate::wire::json::Result;
-use crate::wire::question::Question;
+use crate::wire::fault::{WireFault, quote};
+use crate::wire::json::JsonResult;
+use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// Reads one line into `event`, which has to be as new.
-pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
+pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let text = std::str::from_utf8(line)
-        .map_err(|error| Fault::new(error.valid_up_to(), "this is not UTF-8"))?;
+        .map_err(|error| WireFault::new(error.valid_up_to(), "this is not UTF-8"))?;
     // Where something is missing is told by how much of the line was left.
     let at = |rest: &str| text.len().saturating_sub(rest.len());
-    let fault = |rest: &str, message: &'static str| Fault::new(at(rest), message);
+    let fault = |rest: &str, message: &'static str| WireFault::new(at(rest), message);
 
     let question = &mut event.question;
     let (head, rest) = text
@@ -35,7 +35,7 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
         .ok_or_else(|| fault(rest, "expected a time in brackets and a request in quotes"))?;
     let Some(when) = common_log(time) else {
         let message = format!("{} is not a time", quote(time));
-        return Err(Fault::new(head.len() + 2, message));
+        return Err(WireFault::new(head.len() + 2, message));
     };
 
     let (request, rest) =
@@ -49,7 +49,7 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
 }
 
 /// Reads what stands before the time: `client ident user`, perhaps with a host in front.
-fn read_head<'a>(head: &'a str, question: &mut Question<'a>) -> Result<()> {
+fn read_head<'a>(head: &'a str, question: &mut JsonQuestion<'a>) -> JsonResult<()> {
     let (first, mut rest) = head.split_once(' ').unwrap_or((head, ""));
     let mut client = first.parse::<IpAddr>().ok();
     if client.is_none() {
@@ -60,7 +60,7 @@ fn read_head<'a>(head: &'a str, question: &mut Question<'a>) -> Result<()> {
     }
     if client.is_none() {
         let message = format!("{} is not the address of a client", quote(first));
-        return Err(Fault::new(0, message));
+        return Err(WireFault::new(0, message));
     }
     question.ip = client;
     let user = rest.split_once(' ').map(|(_ident, user)| user);
@@ -69,7 +69,7 @@ fn read_head<'a>(head: &'a str, question: &mut Question<'a>) -> Result<()> {
 }
 
 /// Reads what stands behind the request: ` status size "referrer" "agent"`.
-fn read_tail<'a>(tail: &'a str, question: &mut Question<'a>) -> Option<()> {
+fn read_tail<'a>(tail: &'a str, question: &mut JsonQuestion<'a>) -> Option<()> {
     let status = tail.strip_prefix(' ')?;
     let status = status.split(' ').next()?;
     if status.len() != 3 || !status.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -145,7 +145,7 @@ mod tests {
 
     const TIME: &str = "[14/Nov/2023:22:13:20 +0000]";
 
-    fn run(line: &str) -> std::result::Result<String, String> {
+    fn run(line: &str) -> Result<String, String> {
         let mut event = Event::default();
         read(line.as_bytes(), &mut event)
             .map_err(|fault| format!("{}: {fault}", fault.column(line.as_bytes())))?;

@@ -1,6 +1,6 @@
 //! Which format an input has, going by its first lines.
 
-use super::Format;
+use super::InputFormat;
 use crate::simulate::event::Event;
 use memchr::memmem;
 
@@ -11,7 +11,7 @@ const LINES_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// This.
-    Format(Format),
+    Format(InputFormat),
     /// There are no lines, so it does not matter.
     Empty,
     /// Nothing that is known.
@@ -35,20 +35,22 @@ pub fn detect(start: &[u8]) -> Detected {
         .map_or(Detected::Unknown, Detected::Format)
 }
 
-impl Format {
+impl InputFormat {
     fn reads(self, line: &[u8]) -> bool {
         self.read(line, &mut Event::default()).is_ok()
     }
 }
 
-fn format(line: &[u8]) -> Option<Format> {
+fn format(line: &[u8]) -> Option<InputFormat> {
     if !line.starts_with(b"{") {
-        return Format::Combined.reads(line).then_some(Format::Combined);
+        return InputFormat::Combined
+            .reads(line)
+            .then_some(InputFormat::Combined);
     }
     if memmem::find(line, b"\"at_ms\"").is_some() {
-        return Some(Format::Trace);
+        return Some(InputFormat::Trace);
     }
-    Format::Json.reads(line).then_some(Format::Json)
+    InputFormat::Json.reads(line).then_some(InputFormat::Json)
 }
 
 #[cfg(test)]
@@ -63,16 +65,19 @@ mod tests {
         for (text, expected) in [
             ("", Detected::Empty),
             (" \r\n\n", Detected::Empty),
-            ("\u{feff}{\"at_ms\": 1}\n", Detected::Format(Format::Trace)),
-            ("{\"at_ms\": nonsense", Detected::Format(Format::Trace)),
-            (combined, Detected::Format(Format::Combined)),
+            (
+                "\u{feff}{\"at_ms\": 1}\n",
+                Detected::Format(InputFormat::Trace),
+            ),
+            ("{\"at_ms\": nonsense", Detected::Format(InputFormat::Trace)),
+            (combined, Detected::Format(InputFormat::Combined)),
             (
                 &format!("garbage\n\n{combined}\n"),
-                Detected::Format(Format::Combined),
+                Detected::Format(InputFormat::Combined),
             ),
             (
                 &format!("{{\"level\": \"info\"}}\n{json}"),
-                Detected::Format(Format::Json),
+                Detected::Format(InputFormat::Json),
             ),
             ("hello\nworld", Detected::Unknown),
             ("{}", Detected::Unknown),

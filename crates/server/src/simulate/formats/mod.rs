@@ -18,12 +18,12 @@ mod tests;
 pub mod trace;
 
 use super::event::Event;
-use crate::wire::json::Result;
+use crate::wire::json::JsonResult;
 use std::fmt;
 
 /// What the lines of an input look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum InputFormat {
     /// Questions with their time. A line that cannot be read is an error.
     Trace,
     /// The common or combined log format of nginx and Apache.
@@ -32,10 +32,10 @@ pub enum Format {
     Json,
 }
 
-impl Format {
+impl InputFormat {
     /// Reads one line into `event`, which has to be as new.
     #[inline]
-    pub fn read<'a>(self, line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
+    pub fn read<'a>(self, line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
         match self {
             Self::Trace => trace::read(line, event),
             Self::Combined => combined::read(line, event),
@@ -50,7 +50,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for InputFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Trace => "a trace",

@@ -1,18 +1,18 @@
 //! What a request line asks for: `GET /path?query HTTP/1.1`.
 
-use crate::wire::question::Question;
+use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 
 /// A request line or a target, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Parts<'t> {
+struct TargetParts<'t> {
     method: Option<&'t str>,
     host: Option<&'t str>,
     path: Option<&'t str>,
 }
 
 /// Fills in what a request line tells, and says whether it is one.
-pub(super) fn read_line<'a>(line: Cow<'a, str>, question: &mut Question<'a>) -> bool {
+pub(super) fn read_line<'a>(line: Cow<'a, str>, question: &mut JsonQuestion<'a>) -> bool {
     let read = match line {
         Cow::Borrowed(line) => split_line(line).map(|parts| fill(&parts, question, Cow::Borrowed)),
         Cow::Owned(line) => split_line(&line).map(|parts| fill(&parts, question, owned)),
@@ -21,7 +21,7 @@ pub(super) fn read_line<'a>(line: Cow<'a, str>, question: &mut Question<'a>) -> 
 }
 
 /// Fills in what a request target tells.
-pub(super) fn read<'a>(target: Cow<'a, str>, question: &mut Question<'a>) {
+pub(super) fn read<'a>(target: Cow<'a, str>, question: &mut JsonQuestion<'a>) {
     match target {
         Cow::Borrowed(target) => fill(&split_target(target), question, Cow::Borrowed),
         Cow::Owned(target) => fill(&split_target(&target), question, owned),
@@ -32,7 +32,7 @@ fn owned<'a>(text: &str) -> Cow<'a, str> {
     Cow::Owned(text.to_owned())
 }
 
-fn fill<'t, 'a, F>(parts: &Parts<'t>, question: &mut Question<'a>, keep: F)
+fn fill<'t, 'a, F>(parts: &TargetParts<'t>, question: &mut JsonQuestion<'a>, keep: F)
 where
     F: Fn(&'t str) -> Cow<'a, str>,
 {
@@ -46,7 +46,7 @@ where
 }
 
 /// Takes a request line apart. What strangers send to a port is not always one.
-fn split_line(line: &str) -> Option<Parts<'_>> {
+fn split_line(line: &str) -> Option<TargetParts<'_>> {
     let (method, rest) = line.split_once(' ')?;
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if method.is_empty() || !method.bytes().all(is_token) {
@@ -62,36 +62,36 @@ fn split_line(line: &str) -> Option<Parts<'_>> {
     }
     let parts = match method {
         // It names a host and no path.
-        "CONNECT" => Parts {
+        "CONNECT" => TargetParts {
             host: Some(target),
-            ..Parts::default()
+            ..TargetParts::default()
         },
         _ => split_target(target),
     };
-    Some(Parts {
+    Some(TargetParts {
         method: Some(method),
         ..parts
     })
 }
 
 /// Takes a target apart, which to a proxy may be a whole URL.
-fn split_target(target: &str) -> Parts<'_> {
+fn split_target(target: &str) -> TargetParts<'_> {
     let scheme = target.split_once("://");
     let Some((_, rest)) =
         scheme.filter(|(scheme, _)| scheme.bytes().all(|b| b.is_ascii_alphabetic()))
     else {
-        return Parts {
+        return TargetParts {
             path: Some(target),
-            ..Parts::default()
+            ..TargetParts::default()
         };
     };
     let slash = rest.find(['/', '?']).unwrap_or(rest.len());
     let (host, path) = rest.split_at_checked(slash).unwrap_or((rest, ""));
     let path = if path.is_empty() { "/" } else { path };
-    Parts {
+    TargetParts {
         host: Some(host),
         path: Some(path),
-        ..Parts::default()
+        ..TargetParts::default()
     }
 }
 
@@ -99,9 +99,9 @@ fn split_target(target: &str) -> Parts<'_> {
 mod tests {
     use super::*;
 
-    fn parts<'t>(method: &'t str, host: &'t str, path: &'t str) -> Parts<'t> {
+    fn parts<'t>(method: &'t str, host: &'t str, path: &'t str) -> TargetParts<'t> {
         let known = |text: &'t str| (!text.is_empty()).then_some(text);
-        Parts {
+        TargetParts {
             method: known(method),
             host: known(host),
             path: known(path),
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn owned_text_is_kept() {
-        let mut question = Question::default();
+        let mut question = JsonQuestion::default();
         assert!(read_line(
             Cow::Owned("GET http://h/a HTTP/1.1".to_owned()),
             &mut question

@@ -12,7 +12,7 @@ const SAMPLES: [&str; 4] = [
 ];
 
 fn read_all(line: &[u8]) {
-    for format in [Format::Trace, Format::Combined, Format::Json] {
+    for format in [InputFormat::Trace, InputFormat::Combined, InputFormat::Json] {
         if let Err(fault) = format.read(line, &mut Event::default()) {
             assert!(fault.column(line) >= 1);
         }

@@ -2,18 +2,18 @@
 
 use crate::simulate::event::Event;
 use crate::simulate::when::LATEST;
-use crate::wire::fault::Fault;
-use crate::wire::json::Result;
+use crate::wire::fault::WireFault;
+use crate::wire::json::JsonResult;
 use tidegate::Timestamp;
 
 /// Reads one line of a trace into `event`, which has to be as new.
 #[inline]
-pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
+pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let at_ms = event.question.read_at(line)?;
     event.at = Timestamp::from_millis(at_ms);
     if event.at > LATEST {
         let message = format!("{at_ms} milliseconds since the epoch is later than the year 2255");
-        return Err(Fault::new(0, message).within("at_ms"));
+        return Err(WireFault::new(0, message).within("at_ms"));
     }
     Ok(())
 }

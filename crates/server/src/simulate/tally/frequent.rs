@@ -12,13 +12,13 @@ const WATCHED_MAX: usize = 8_192;
 /// too low by at most [`error`](Self::error), which is at most 2 / 8,192 of all that was added.
 #[derive(Debug, Default)]
 pub(super) struct Frequent {
-    watched: HashTable<Watched>,
+    watched: HashTable<FrequentKey>,
     error: u64,
 }
 
 /// A key, and how often it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Watched {
+pub(super) struct FrequentKey {
     hash: u64,
     /// Whose key it is, as an index.
     pub(super) row: usize,
@@ -32,7 +32,7 @@ impl Frequent {
     #[inline]
     pub(super) fn add(&mut self, row: usize, key: &str, hash: u64) {
         let is_same =
-            |other: &Watched| other.hash == hash && other.row == row && *other.key == *key;
+            |other: &FrequentKey| other.hash == hash && other.row == row && *other.key == *key;
         if let Some(watched) = self.watched.find_mut(hash, is_same) {
             watched.count += 1;
             return;
@@ -45,7 +45,7 @@ impl Frequent {
         if self.watched.len() >= WATCHED_MAX {
             self.forget();
         }
-        let watched = Watched {
+        let watched = FrequentKey {
             hash,
             row,
             key: key.into(),
@@ -68,8 +68,8 @@ impl Frequent {
     }
 
     /// The `count` most frequent keys, the most frequent first.
-    pub(super) fn top(&self, count: usize) -> Vec<Watched> {
-        let mut all: Vec<&Watched> = self.watched.iter().collect();
+    pub(super) fn top(&self, count: usize) -> Vec<FrequentKey> {
+        let mut all: Vec<&FrequentKey> = self.watched.iter().collect();
         // By name where they are even, so that the same trace always gives the same summary.
         all.sort_unstable_by(|a, b| {
             let by_count = b.count.cmp(&a.count);

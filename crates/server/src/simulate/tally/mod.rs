@@ -9,11 +9,11 @@ mod tests;
 
 use foldhash::quality::FixedState;
 use hashbrown::HashMap;
-use rows::{Counts, GuardRow, Rows};
+use rows::{GuardRow, RowCounts, Rows};
 use std::sync::Arc;
-use tidegate::plan::Table;
-use tidegate::{Applied, Config, Decision, Request, Timestamp};
-use tidegate_policy::guard::Effect;
+use tidegate::plan::PlanTable;
+use tidegate::{AppliedBand, Config, Decision, Request, Timestamp};
+use tidegate_policy::guard::GuardEffect;
 use tidegate_policy::matching::{KeyRules, Scratch};
 use tidegate_policy::{Limit, Policy};
 
@@ -22,10 +22,10 @@ use tidegate_policy::{Limit, Policy};
 /// For each limit: how many requests it applied to, to how many of them it had room for, and how
 /// many different keys they had. A request that one limit refuses may have been fine by another.
 #[derive(Debug)]
-pub struct Tally {
+pub struct SimulationTally {
     rows: Rows,
     policies: Vec<PolicyRows>,
-    total: Counts,
+    total: RowCounts,
     /// Requests that no limit applied to.
     unlimited: u64,
     /// Requests that limits or guards in shadow mode would have refused.
@@ -34,7 +34,7 @@ pub struct Tally {
     span: Option<(Timestamp, Timestamp)>,
     keys: KeyRules,
     /// What plans say.
-    plans: Vec<Option<Arc<Table>>>,
+    plans: Vec<Option<Arc<PlanTable>>>,
     scratch: Scratch,
 }
 
@@ -47,7 +47,7 @@ struct PolicyRows {
     by_name: HashMap<Box<str>, usize, FixedState>,
 }
 
-impl Tally {
+impl SimulationTally {
     /// Counts nothing yet, for the limits of `config`.
     pub fn new(config: Config) -> Self {
         let keys = config.key_rules();
@@ -61,7 +61,7 @@ impl Tally {
         Self {
             policies,
             rows,
-            total: Counts::default(),
+            total: RowCounts::default(),
             unlimited: 0,
             would_refuse: 0,
             guards,
@@ -73,7 +73,7 @@ impl Tally {
     }
 
     /// Lets it find whom plans know, by what they say.
-    pub(super) fn use_plans(&mut self, tables: Vec<Option<Arc<Table>>>) {
+    pub(super) fn use_plans(&mut self, tables: Vec<Option<Arc<PlanTable>>>) {
         self.plans = tables;
     }
 
@@ -121,7 +121,7 @@ impl Tally {
     }
 }
 
-impl Tally {
+impl SimulationTally {
     /// Counts what guards decided, and what shadow mode let pass.
     fn count_guards(&mut self, decision: &Decision) {
         let shadow_limits = decision.shadow_refusals().next().is_some();
@@ -130,7 +130,7 @@ impl Tally {
         for guard in decided.chain(decision.watching_guards()) {
             let mut rows = self.guards.iter_mut();
             if let Some(row) = rows.find(|row| *row.name == *guard.name) {
-                would_refuse |= row.is_shadow && row.effect == Effect::Refuse;
+                would_refuse |= row.is_shadow && row.effect == GuardEffect::Refuse;
                 row.count += 1;
             }
         }
@@ -181,6 +181,6 @@ fn sole(decision: &Decision) -> Option<(&str, bool, &str)> {
 /// Whether two bands are of one limit, going by where its name is kept, and were met by one
 /// descriptor, if by any.
 #[inline]
-fn is_same_met(one: &Applied<'_>, other: &Applied<'_>) -> bool {
+fn is_same_met(one: &AppliedBand<'_>, other: &AppliedBand<'_>) -> bool {
     std::ptr::eq(one.limit(), other.limit()) && one.descriptor() == other.descriptor()
 }

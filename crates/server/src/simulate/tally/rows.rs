@@ -5,7 +5,7 @@ use super::frequent::Frequent;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
 use tidegate::Mode;
-use tidegate_policy::guard::Effect;
+use tidegate_policy::guard::GuardEffect;
 use tidegate_policy::{Guard, Limit};
 
 /// Seeds the hash of keys. Fixed, so that the same trace always gives the same summary; whoever
@@ -18,18 +18,18 @@ const NO_IDENTITY: &str = "(no identity)";
 /// What came of each limit, and of the keys that were refused most.
 #[derive(Debug)]
 pub(super) struct Rows {
-    pub(super) all: Vec<Row>,
+    pub(super) all: Vec<LimitRow>,
     pub(super) refused: Frequent,
     hasher: FixedState,
 }
 
 /// What came of one limit.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct LimitRow {
     pub(super) policy: Box<str>,
     pub(super) limit: Box<str>,
     pub(super) is_shadow: bool,
-    pub(super) counts: Counts,
+    pub(super) counts: RowCounts,
     pub(super) keys: Distinct,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Row {
 #[derive(Debug)]
 pub(super) struct GuardRow {
     pub(super) name: Box<str>,
-    pub(super) effect: Effect,
+    pub(super) effect: GuardEffect,
     pub(super) is_shadow: bool,
     /// Requests that it refused or exempted, or would have in shadow mode.
     pub(super) count: u64,
@@ -45,7 +45,7 @@ pub(super) struct GuardRow {
 
 /// How often it was asked, and what the answers were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct RowCounts {
     pub(super) asked: u64,
     pub(super) refused: u64,
 }
@@ -66,7 +66,7 @@ impl Rows {
     /// Adds a row for a limit of `policy`, and tells which it is.
     pub(super) fn add(&mut self, policy: &str, limit: &Limit) -> usize {
         let row = self.all.len();
-        self.all.push(Row::new(policy, limit));
+        self.all.push(LimitRow::new(policy, limit));
         row
     }
 
@@ -90,13 +90,13 @@ impl Rows {
 
 // === impl Row ===
 
-impl Row {
+impl LimitRow {
     fn new(policy: &str, limit: &Limit) -> Self {
         Self {
             policy: policy.into(),
             limit: limit.name.as_str().into(),
             is_shadow: limit.mode == Mode::Shadow,
-            counts: Counts::default(),
+            counts: RowCounts::default(),
             keys: Distinct::default(),
         }
     }
@@ -117,7 +117,7 @@ impl GuardRow {
 
 // === impl Counts ===
 
-impl Counts {
+impl RowCounts {
     #[inline]
     pub(super) fn add(&mut self, is_allowed: bool) {
         self.asked += 1;

@@ -1,11 +1,11 @@
 //! A tally, shown to people.
 
-use super::Tally;
-use super::rows::Row;
-use crate::simulate::table::{Table, grouped};
+use super::SimulationTally;
+use super::rows::LimitRow;
+use crate::simulate::table::{TextTable, grouped};
 use crate::simulate::when;
 use std::fmt;
-use tidegate_policy::guard::Effect;
+use tidegate_policy::guard::GuardEffect;
 
 /// How many limits are listed.
 const ROWS_MAX: usize = 100;
@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 100;
 /// How many of the keys that were refused most are listed.
 const TOP: usize = 10;
 
-impl fmt::Display for Tally {
+impl fmt::Display for SimulationTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requests = if self.total.asked == 1 {
             "request"
@@ -42,18 +42,18 @@ impl fmt::Display for Tally {
     }
 }
 
-impl Tally {
+impl SimulationTally {
     fn show_guards(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.guards.is_empty() {
             return Ok(());
         }
-        let mut table = Table::new(["guard", "refused", "exempt"], 1);
+        let mut table = TextTable::new(["guard", "refused", "exempt"], 1);
         for guard in &self.guards {
             let shadow = if guard.is_shadow { " (shadow)" } else { "" };
             let count = grouped(guard.count);
             let [refused, exempt] = match guard.effect {
-                Effect::Refuse => [count, String::new()],
-                Effect::Exempt => [String::new(), count],
+                GuardEffect::Refuse => [count, String::new()],
+                GuardEffect::Exempt => [String::new(), count],
             };
             table.row([format!("{}{shadow}", guard.name), refused, exempt]);
         }
@@ -62,7 +62,7 @@ impl Tally {
 
     fn show_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = ["policy", "limit", "asked", "allowed", "refused", "", "keys"];
-        let mut table = Table::new(head, 2);
+        let mut table = TextTable::new(head, 2);
         for row in self.rows.all.iter().take(ROWS_MAX) {
             table.row([
                 row.policy.to_string(),
@@ -86,7 +86,7 @@ impl Tally {
         if top.is_empty() {
             return Ok(());
         }
-        let mut table = Table::new(["refused most", "key", "refused"], 2);
+        let mut table = TextTable::new(["refused most", "key", "refused"], 2);
         for watched in top {
             let Some(row) = self.rows.all.get(watched.row) else {
                 continue;
@@ -106,7 +106,7 @@ impl Tally {
     }
 }
 
-impl Row {
+impl LimitRow {
     fn name(&self) -> String {
         let shadow = if self.is_shadow { " (shadow)" } else { "" };
         format!("{}{shadow}", self.limit)

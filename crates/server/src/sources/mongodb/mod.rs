@@ -13,14 +13,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::LoadedPlans;
-use tidegate::plan::{Collections, Document};
+use tidegate::plan::{Collections, PlanDocument};
 use tidegate_policy::config::Secret;
 
 /// The most documents of a collection.
 const DOCUMENTS_MAX: usize = 10_000_000;
 
 /// What is asked for.
-pub(super) struct Place<'a> {
+pub(super) struct CollectionQuery<'a> {
     pub(super) url: &'a Secret,
     pub(super) database: &'a str,
     pub(super) collections: &'a Collections,
@@ -35,7 +35,7 @@ impl Clients {
     /// What the collections hold now.
     pub(super) async fn load(
         &self,
-        place: &Place<'_>,
+        place: &CollectionQuery<'_>,
         hides_subjects: bool,
     ) -> Result<LoadedPlans, String> {
         let client = self.client(place).await?;
@@ -51,19 +51,24 @@ impl Clients {
         let plans = wants.read(&database, &names.plans).await?;
         let names = names.clone();
         let document = crate::tasks::blocking(move || {
-            let mut document = Document::default();
+            let mut document = PlanDocument::default();
             if hides_subjects {
                 document = document.hiding_subjects();
             }
-            let told = Told { names: &names };
+            let told = DocumentReader { names: &names };
             for entry in &plans {
-                told.add(entry, "_id", &mut document, Document::plan);
+                told.add(entry, "_id", &mut document, PlanDocument::plan);
             }
             for entry in &groups {
-                told.add(entry, "_id", &mut document, Document::group);
+                told.add(entry, "_id", &mut document, PlanDocument::group);
             }
             for entry in &subjects {
-                told.add(entry, &names.subject_id, &mut document, Document::subject);
+                told.add(
+                    entry,
+                    &names.subject_id,
+                    &mut document,
+                    PlanDocument::subject,
+                );
             }
             document
         });
@@ -74,7 +79,7 @@ impl Clients {
         })
     }
 
-    async fn client(&self, place: &Place<'_>) -> Result<Client, String> {
+    async fn client(&self, place: &CollectionQuery<'_>) -> Result<Client, String> {
         let known = |kept: &Vec<(Secret, Client)>| {
             let same = kept.iter().find(|(url, _)| url == place.url);
             same.map(|(_, client)| client.clone())
@@ -155,18 +160,18 @@ pub(crate) fn shown(error: mongodb::error::Error) -> String {
 }
 
 /// What documents tell.
-struct Told<'a> {
+struct DocumentReader<'a> {
     names: &'a Collections,
 }
 
-impl Told<'_> {
+impl DocumentReader<'_> {
     /// Adds what a document tells.
     fn add(
         &self,
         entry: &RawDocument,
         id: &str,
-        document: &mut Document,
-        add: fn(&mut Document, &str, &[(&str, &str)]),
+        document: &mut PlanDocument,
+        add: fn(&mut PlanDocument, &str, &[(&str, &str)]),
     ) {
         // Whoever has no such id is known by it to nobody.
         let Some(id) = value(entry, id) else {
@@ -181,10 +186,11 @@ impl Told<'_> {
         let plan = value(entry, &names.plan_of_group);
         let group = value(entry, &names.group_of_subject);
         // What a collection does not have is not asked of it.
-        let is = |other: fn(&mut Document, &str, &[(&str, &str)])| std::ptr::fn_addr_eq(add, other);
-        if is(Document::group) {
+        let is =
+            |other: fn(&mut PlanDocument, &str, &[(&str, &str)])| std::ptr::fn_addr_eq(add, other);
+        if is(PlanDocument::group) {
             fields.extend(plan.map(|plan| ("plan", plan)));
-        } else if is(Document::subject) {
+        } else if is(PlanDocument::subject) {
             fields.extend(group.map(|group| ("group", group)));
         }
         let fields: Vec<(&str, &str)> = fields

@@ -4,15 +4,15 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tidegate::{DecidedBy, Reason};
+use tidegate::{AnswerReason, DecidedBy};
 
 /// What is counted, but for who decided.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Of<'a> {
+pub(super) struct DecisionLabels<'a> {
     pub(super) policy: &'a str,
     pub(super) limit: &'a str,
     pub(super) outcome: &'static str,
-    pub(super) reason: Reason,
+    pub(super) reason: AnswerReason,
 }
 
 /// In the order of [`DECIDERS`].
@@ -35,7 +35,11 @@ impl ByDecider {
 
     /// Shows it from the beginning: what the store decides starts at zero, so that a rate over its
     /// first increase is right. Series of a store that never failed would be noise.
-    pub(super) fn encode(&self, encoder: &mut MetricEncoder<'_>, of: &Of<'_>) -> fmt::Result {
+    pub(super) fn encode(
+        &self,
+        encoder: &mut MetricEncoder<'_>,
+        of: &DecisionLabels<'_>,
+    ) -> fmt::Result {
         self.encode_those(encoder, of, |by, count| count > 0 || by == DecidedBy::Store)
     }
 
@@ -43,7 +47,7 @@ impl ByDecider {
     pub(super) fn encode_counted(
         &self,
         encoder: &mut MetricEncoder<'_>,
-        of: &Of<'_>,
+        of: &DecisionLabels<'_>,
     ) -> fmt::Result {
         self.encode_those(encoder, of, |_, count| count > 0)
     }
@@ -51,7 +55,7 @@ impl ByDecider {
     fn encode_those(
         &self,
         encoder: &mut MetricEncoder<'_>,
-        of: &Of<'_>,
+        of: &DecisionLabels<'_>,
         is_shown: impl Fn(DecidedBy, u64) -> bool,
     ) -> fmt::Result {
         for (by, counter) in DECIDERS.iter().zip(&self.0) {

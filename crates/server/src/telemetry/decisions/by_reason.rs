@@ -1,26 +1,26 @@
 //! One count of refusals, by why they are and by who decided.
 
-use super::by_decider::{ByDecider, Of};
+use super::by_decider::{ByDecider, DecisionLabels};
 use prometheus_client::encoding::MetricEncoder;
 use std::array;
 use std::fmt;
-use tidegate::{DecidedBy, Reason};
+use tidegate::{AnswerReason, DecidedBy};
 
 /// In the order of `REASONS` of whoever refuses.
 #[derive(Debug)]
 pub(super) struct ByReason<const N: usize>([ByDecider; N]);
 
 /// Why limits refuse; what they are there for comes first.
-pub(super) const OF_LIMITS: [Reason; 5] = [
-    Reason::Limited,
-    Reason::LimitBlocked,
-    Reason::NoIdentity,
-    Reason::NoPlan,
-    Reason::NoStore,
+pub(super) const OF_LIMITS: [AnswerReason; 5] = [
+    AnswerReason::Limited,
+    AnswerReason::LimitBlocked,
+    AnswerReason::NoIdentity,
+    AnswerReason::NoPlan,
+    AnswerReason::NoStore,
 ];
 
 /// Why guards refuse.
-pub(super) const OF_GUARDS: [Reason; 2] = [Reason::Blocked, Reason::Blacklisted];
+pub(super) const OF_GUARDS: [AnswerReason; 2] = [AnswerReason::Blocked, AnswerReason::Blacklisted];
 
 impl<const N: usize> Default for ByReason<N> {
     fn default() -> Self {
@@ -30,7 +30,7 @@ impl<const N: usize> Default for ByReason<N> {
 
 impl<const N: usize> ByReason<N> {
     /// Counts a refusal; for a reason that is not among `reasons`, as the first of them.
-    pub(super) fn add(&self, reasons: &[Reason; N], reason: Reason, by: DecidedBy) {
+    pub(super) fn add(&self, reasons: &[AnswerReason; N], reason: AnswerReason, by: DecidedBy) {
         let mut counters = reasons.iter().zip(&self.0);
         let known = counters.find(|(it, _)| **it == reason);
         if let Some(counter) = known.map(|(_, counter)| counter).or(self.0.first()) {
@@ -46,15 +46,15 @@ impl<const N: usize> ByReason<N> {
     /// that reason.
     pub(super) fn encode(
         &self,
-        reasons: &[Reason; N],
+        reasons: &[AnswerReason; N],
         encoder: &mut MetricEncoder<'_>,
-        of: &Of<'_>,
+        of: &DecisionLabels<'_>,
     ) -> fmt::Result {
         for (&reason, counter) in reasons.iter().zip(&self.0) {
             if reason == of.reason {
                 counter.encode(encoder, of)?;
             } else {
-                counter.encode_counted(encoder, &Of { reason, ..*of })?;
+                counter.encode_counted(encoder, &DecisionLabels { reason, ..*of })?;
             }
         }
         Ok(())

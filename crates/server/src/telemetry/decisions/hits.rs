@@ -9,7 +9,7 @@ use tidegate::{HitResult, LimitHits};
 
 /// Hits of a limit in each mode: requests in flight during a reload may know it in the other one.
 #[derive(Debug, Default)]
-pub(super) struct Hits {
+pub(super) struct HitCounters {
     enforced: Counts,
     shadow: Counts,
     /// The statistics as they were sent last, in the order of [`STATISTICS`].
@@ -31,7 +31,7 @@ const RESULTS: [HitResult; 3] = [
     HitResult::NotCharged,
 ];
 
-impl Hits {
+impl HitCounters {
     #[inline]
     pub(super) fn add(&self, hits: &LimitHits<'_>) {
         let counts = if hits.is_shadow {

@@ -1,8 +1,8 @@
 //! A counter for every name of a configuration.
 
-use super::by_decider::{ByDecider, Of};
+use super::by_decider::{ByDecider, DecisionLabels};
 use super::by_reason::{ByReason, OF_GUARDS, OF_LIMITS};
-use super::hits::{self, Hits};
+use super::hits::{self, HitCounters};
 use super::pending::Pending;
 use crate::telemetry::durations::Durations;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Decision, Mode, Reason, Request};
+use tidegate::{AnswerReason, Decision, Mode, Request};
 use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Limit, Policy};
 
@@ -19,21 +19,21 @@ use tidegate_policy::{Limit, Policy};
 /// Names that it no longer has stay until the next one. For some requests are still decided by the
 /// policies before it, and what was counted since somebody last looked at the page would be lost.
 #[derive(Debug)]
-pub(crate) struct Layout {
-    policies: BTreeMap<Box<str>, PolicyCounts>,
+pub(crate) struct DecisionCounters {
+    policies: BTreeMap<Box<str>, PolicyDecisionCounters>,
 }
 
 #[derive(Clone, Debug)]
-struct PolicyCounts {
+struct PolicyDecisionCounters {
     unlimited: Arc<ByDecider>,
     durations: Arc<Durations>,
     /// Those of guards, before any limit was asked: refused, and exempt.
-    guarded: Arc<Guarded>,
-    limits: BTreeMap<Box<str>, LimitCounts>,
+    guarded: Arc<GuardedCounters>,
+    limits: BTreeMap<Box<str>, LimitCounterSet>,
     /// The limits again, in the order of the policy.
-    ordered: Arc<[(Box<str>, Arc<Outcomes>)]>,
+    ordered: Arc<[(Box<str>, Arc<LimitCounters>)]>,
     /// Those of limits that requests brought themselves; few policies ever see one.
-    brought: Arc<Outcomes>,
+    brought: Arc<LimitCounters>,
     /// The name of limits that requests bring, in statistics.
     brought_key: Arc<str>,
     /// Whether any of its limits is only watched, or was before: most policies have none to look
@@ -44,41 +44,41 @@ struct PolicyCounts {
 }
 
 #[derive(Debug, Default)]
-struct Guarded {
+struct GuardedCounters {
     refused: ByReason<{ OF_GUARDS.len() }>,
     exempt: ByDecider,
 }
 
 #[derive(Clone, Debug)]
-struct LimitCounts {
+struct LimitCounterSet {
     /// A limit that is only watched decides nothing: it has refusals of its own kind.
     is_shadow: bool,
     is_current: bool,
-    outcomes: Arc<Outcomes>,
+    outcomes: Arc<LimitCounters>,
     /// Its name in statistics; `None` where it is unlimited, of which there are none.
     key: Option<Arc<str>>,
 }
 
 /// All of them, whatever the limit's mode is at present: requests under way may know it by another.
 #[derive(Debug, Default)]
-pub(super) struct Outcomes {
+pub(super) struct LimitCounters {
     allowed: ByDecider,
     refused: ByReason<{ OF_LIMITS.len() }>,
     shadow_refused: ByReason<{ OF_LIMITS.len() }>,
     /// In every decision, also of those that report another limit.
-    pub(super) hits: Hits,
+    pub(super) hits: HitCounters,
 }
 
 // === impl Layout ===
 
-impl Layout {
+impl DecisionCounters {
     /// The counters for `policies`, which go on where those of `before` are.
     pub(super) fn new(policies: &[Policy], before: Option<&Self>) -> Self {
         let before = before.map(|before| &before.policies);
         let laid_out = |policy: &Policy| {
             let name = policy.name.as_str();
             let before = before.and_then(|before| before.get(name));
-            (name.into(), PolicyCounts::new(policy, before))
+            (name.into(), PolicyDecisionCounters::new(policy, before))
         };
         let mut policies: BTreeMap<_, _> = policies.iter().map(laid_out).collect();
         for (name, gone) in before.into_iter().flatten() {
@@ -123,11 +123,11 @@ impl Layout {
 
     pub(super) fn encode(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         for (policy, counts) in &self.policies {
-            let unlimited = Of {
+            let unlimited = DecisionLabels {
                 policy,
                 limit: "",
                 outcome: "unlimited",
-                reason: Reason::Allowed,
+                reason: AnswerReason::Allowed,
             };
             counts.unlimited.encode(encoder, &unlimited)?;
             counts.guarded.encode(encoder, policy)?;
@@ -156,7 +156,7 @@ impl Layout {
     /// Passes the hits of every limit to `encode`.
     pub(super) fn encode_hits(
         &self,
-        mut encode: impl FnMut(&Hits, &hits::Of<'_>) -> fmt::Result,
+        mut encode: impl FnMut(&HitCounters, &hits::Of<'_>) -> fmt::Result,
     ) -> fmt::Result {
         for (policy, counts) in &self.policies {
             for (limit, counts) in &counts.limits {
@@ -196,13 +196,13 @@ impl Layout {
 
 // === impl PolicyCounts ===
 
-impl PolicyCounts {
+impl PolicyDecisionCounters {
     fn new(policy: &Policy, before: Option<&Self>) -> Self {
         let laid_out = |(number, limit): (usize, &Limit)| {
             let name = limit.name.as_str();
             let before = before.and_then(|before| before.limits.get(name));
             let key = (!limit.is_unlimited()).then(|| Statsd::key(policy, number).into());
-            (name.into(), LimitCounts::new(limit, key, before))
+            (name.into(), LimitCounterSet::new(limit, key, before))
         };
         let limits = policy.limits.iter().enumerate();
         let mut limits: BTreeMap<_, _> = limits.map(laid_out).collect();
@@ -246,7 +246,7 @@ impl PolicyCounts {
     /// Those of the limit of this name. One that requests bring has a name that a limit of the
     /// configuration may have as well, and is then counted with it.
     #[inline]
-    fn outcomes(&self, limit: &str) -> Option<&Outcomes> {
+    fn outcomes(&self, limit: &str) -> Option<&LimitCounters> {
         match self.limits.get(limit) {
             Some(counts) => Some(&counts.outcomes),
             None => (limit == Policy::override_name()).then_some(&self.brought),
@@ -256,7 +256,7 @@ impl PolicyCounts {
     /// Returns the counters of the limit of this name, which has this number in its policy, or had it in
     /// the one before.
     #[inline]
-    fn outcomes_at(&self, number: usize, limit: &str) -> Option<&Outcomes> {
+    fn outcomes_at(&self, number: usize, limit: &str) -> Option<&LimitCounters> {
         match self.ordered.get(number) {
             Some((name, outcomes)) if **name == *limit => Some(outcomes),
             _ => self.outcomes(limit),
@@ -265,7 +265,7 @@ impl PolicyCounts {
 
     /// Only once there was one: elsewhere it would be noise.
     fn encode_brought(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
-        let Outcomes {
+        let LimitCounters {
             allowed,
             refused,
             shadow_refused,
@@ -273,17 +273,17 @@ impl PolicyCounts {
         } = &*self.brought;
         let of = of_limit(policy, Policy::override_name());
         if !allowed.is_zero() || !refused.is_zero() {
-            allowed.encode(encoder, &of("allowed", Reason::Allowed))?;
-            refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))?;
+            allowed.encode(encoder, &of("allowed", AnswerReason::Allowed))?;
+            refused.encode(&OF_LIMITS, encoder, &of("refused", AnswerReason::Limited))?;
         }
         if !shadow_refused.is_zero() {
-            let shadow = of("shadow_refused", Reason::Limited);
+            let shadow = of("shadow_refused", AnswerReason::Limited);
             shadow_refused.encode(&OF_LIMITS, encoder, &shadow)?;
         }
         Ok(())
     }
 
-    fn current_limits(&self) -> impl Iterator<Item = (&Box<str>, &LimitCounts)> {
+    fn current_limits(&self) -> impl Iterator<Item = (&Box<str>, &LimitCounterSet)> {
         self.limits.iter().filter(|(_, limit)| limit.is_current)
     }
 
@@ -301,23 +301,24 @@ impl PolicyCounts {
 
 // === impl Guarded ===
 
-impl Guarded {
+impl GuardedCounters {
     /// Only once there was one: where there are no guards it would be noise.
     fn encode(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
         let of = of_limit(policy, "");
         // No reason of theirs, so that each is shown once there was one.
-        let refused = of("refused", Reason::Limited);
+        let refused = of("refused", AnswerReason::Limited);
         self.refused.encode(&OF_GUARDS, encoder, &refused)?;
         if self.exempt.is_zero() {
             return Ok(());
         }
-        self.exempt.encode(encoder, &of("exempt", Reason::Exempt))
+        self.exempt
+            .encode(encoder, &of("exempt", AnswerReason::Exempt))
     }
 }
 
 // === impl LimitCounts ===
 
-impl LimitCounts {
+impl LimitCounterSet {
     fn new(limit: &Limit, key: Option<Arc<str>>, before: Option<&Self>) -> Self {
         Self {
             key,
@@ -340,7 +341,7 @@ impl LimitCounts {
         encoder: &mut MetricEncoder<'_>,
         (policy, limit): (&str, &str),
     ) -> fmt::Result {
-        let Outcomes {
+        let LimitCounters {
             allowed,
             refused,
             shadow_refused,
@@ -348,13 +349,13 @@ impl LimitCounts {
         } = &*self.outcomes;
         let of = of_limit(policy, limit);
         if !self.is_shadow || !allowed.is_zero() {
-            allowed.encode(encoder, &of("allowed", Reason::Allowed))?;
+            allowed.encode(encoder, &of("allowed", AnswerReason::Allowed))?;
         }
         if !self.is_shadow || !refused.is_zero() {
-            refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))?;
+            refused.encode(&OF_LIMITS, encoder, &of("refused", AnswerReason::Limited))?;
         }
         if self.is_shadow || !shadow_refused.is_zero() {
-            let shadow = of("shadow_refused", Reason::Limited);
+            let shadow = of("shadow_refused", AnswerReason::Limited);
             shadow_refused.encode(&OF_LIMITS, encoder, &shadow)?;
         }
         Ok(())
@@ -366,8 +367,11 @@ fn is_shadow(limit: Option<&Limit>) -> bool {
 }
 
 /// What is counted of a limit, by outcome and reason.
-fn of_limit<'a>(policy: &'a str, limit: &'a str) -> impl Fn(&'static str, Reason) -> Of<'a> {
-    move |outcome, reason| Of {
+fn of_limit<'a>(
+    policy: &'a str,
+    limit: &'a str,
+) -> impl Fn(&'static str, AnswerReason) -> DecisionLabels<'a> {
+    move |outcome, reason| DecisionLabels {
         policy,
         limit,
         outcome,

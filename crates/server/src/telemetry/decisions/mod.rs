@@ -19,7 +19,7 @@ mod timing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use layout::Layout;
+pub(crate) use layout::DecisionCounters;
 pub(crate) use pending::Pending;
 pub(crate) use timing::Timing;
 
@@ -37,30 +37,30 @@ use tidegate_policy::Policy;
 /// is to find and to add. Only names from the configuration become labels, so there are no more
 /// series than it has limits, and the one before it had.
 #[derive(Debug)]
-pub(crate) struct Decisions {
+pub(crate) struct DecisionMetrics {
     /// Replaced whole by a reload. Two layouts that know the same name share its counters, so that
     /// it does not matter in which of them a decision is counted meanwhile.
-    layout: ArcSwap<Layout>,
+    layout: ArcSwap<DecisionCounters>,
 }
 
-impl Decisions {
+impl DecisionMetrics {
     pub(crate) fn new(policies: &[Policy]) -> Self {
         Self {
-            layout: ArcSwap::from_pointee(Layout::new(policies, None)),
+            layout: ArcSwap::from_pointee(DecisionCounters::new(policies, None)),
         }
     }
 
     /// Lays them out for `policies`, which are about to take effect, and tells how they were. Names
     /// that stay go on counting.
-    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<DecisionCounters> {
         let before = self.layout.load_full();
-        let layout = Layout::new(policies, Some(&before));
+        let layout = DecisionCounters::new(policies, Some(&before));
         self.layout.store(Arc::new(layout));
         before
     }
 
     /// Puts a layout back, because nothing came of those policies.
-    pub(crate) fn put_back(&self, layout: Arc<Layout>) {
+    pub(crate) fn put_back(&self, layout: Arc<DecisionCounters>) {
         self.layout.store(layout);
     }
 
@@ -76,7 +76,7 @@ impl Decisions {
     }
 }
 
-impl Collector for Decisions {
+impl Collector for DecisionMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Decisions by policy, limit, outcome and reason; shadow_refused counts what a \
                     watched limit would have refused, beside the decision itself.";

@@ -1,6 +1,6 @@
 //! Statistics that were counted and not yet sent.
 
-use super::layout::Outcomes;
+use super::layout::LimitCounters;
 use std::sync::Arc;
 
 /// The statistics of a limit, by the names that envoyproxy/ratelimit has for them.
@@ -23,12 +23,12 @@ pub(crate) struct Pending {
     number: usize,
     /// What it has grown to.
     now: u64,
-    of: Arc<Outcomes>,
+    of: Arc<LimitCounters>,
 }
 
 impl Pending {
     /// Returns the statistics of a limit that have grown.
-    pub(super) fn all(key: &Arc<str>, of: &Arc<Outcomes>) -> impl Iterator<Item = Self> {
+    pub(super) fn all(key: &Arc<str>, of: &Arc<LimitCounters>) -> impl Iterator<Item = Self> {
         let grown = of.hits.unsent().into_iter().enumerate();
         let grown = grown.filter(|(_, (sent, now))| now > sent);
         grown.map(|(number, (sent, now))| Self {

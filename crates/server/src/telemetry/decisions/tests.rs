@@ -1,13 +1,15 @@
-use super::{Decisions, Timing};
+use super::{DecisionMetrics, Timing};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
-use tidegate::{Attempt, Config, Descriptor, Hits, Limiter, Purpose, Request, Rules, ToldLimit};
+use tidegate::{
+    AskPurpose, Attempt, Config, Descriptor, DescriptorHits, Limiter, Request, Rules, ToldLimit,
+};
 
 /// A limiter, and what is counted of it.
 struct Counted {
     limiter: Limiter,
-    decisions: Arc<Decisions>,
+    decisions: Arc<DecisionMetrics>,
     registry: Registry,
 }
 
@@ -17,7 +19,7 @@ impl Counted {
     }
 
     fn of(config: Config) -> Self {
-        let decisions = Arc::new(Decisions::new(&config.policies));
+        let decisions = Arc::new(DecisionMetrics::new(&config.policies));
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Arc::clone(&decisions)));
         Self {
@@ -39,7 +41,7 @@ impl Counted {
 
     fn decide_by(&self, rules: &Arc<Rules>, policy: &str) {
         let request = Request::new().policy(policy);
-        match self.limiter.attempt(rules, &request, Purpose::Pass) {
+        match self.limiter.attempt(rules, &request, AskPurpose::Pass) {
             Ok(Attempt::Done(decision)) => {
                 let timing = Timing::start(true);
                 self.decisions.count(&decision, &request, timing);
@@ -187,7 +189,7 @@ fn a_layout_that_is_put_back_has_what_was_counted_meanwhile() {
 fn user(amount: Option<u64>) -> Descriptor<'static> {
     Descriptor {
         entries: &[("user", "ann")],
-        hits: Hits::AsRequest,
+        hits: DescriptorHits::AsRequest,
         limit: amount.map(|amount| ToldLimit {
             amount,
             period_us: 3_600_000_000,

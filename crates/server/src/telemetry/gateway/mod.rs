@@ -18,7 +18,7 @@ mod statuses;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use outcome::{MessageOutcome, Outcome};
+pub(crate) use outcome::{MessageOutcome, UpstreamOutcome};
 pub(crate) use route::{RouteLabels, RouteMetrics};
 
 use parking_lot::RwLock;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What came of a request to an upstream. Each has one of these, but for [`CutShort`](Self::CutShort).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum UpstreamOutcome {
     /// The head of an answer came, whatever its status.
     Answered,
     /// Nobody listens there.
@@ -46,12 +46,12 @@ pub(crate) enum MessageOutcome {
 }
 
 /// One of a few things that are counted.
-pub(super) trait Counted: Copy + Into<usize> + 'static {
+pub(super) trait CountedLabel: Copy + Into<usize> + 'static {
     /// As labels, by number.
     const LABELS: &'static [&'static str];
 }
 
-impl Counted for Outcome {
+impl CountedLabel for UpstreamOutcome {
     const LABELS: &'static [&'static str] = &[
         "answered",
         "refused_connection",
@@ -66,24 +66,24 @@ impl Counted for Outcome {
     ];
 }
 
-impl From<Outcome> for usize {
-    fn from(outcome: Outcome) -> Self {
+impl From<UpstreamOutcome> for usize {
+    fn from(outcome: UpstreamOutcome) -> Self {
         match outcome {
-            Outcome::Answered => 0,
-            Outcome::RefusedConnection => 1,
-            Outcome::Unreachable => 2,
-            Outcome::ConnectTimeout => 3,
-            Outcome::ResponseTimeout => 4,
-            Outcome::Broken => 5,
-            Outcome::UploadFailed => 6,
-            Outcome::Abandoned => 7,
-            Outcome::CutShort => 8,
-            Outcome::ConnectionsFull => 9,
+            UpstreamOutcome::Answered => 0,
+            UpstreamOutcome::RefusedConnection => 1,
+            UpstreamOutcome::Unreachable => 2,
+            UpstreamOutcome::ConnectTimeout => 3,
+            UpstreamOutcome::ResponseTimeout => 4,
+            UpstreamOutcome::Broken => 5,
+            UpstreamOutcome::UploadFailed => 6,
+            UpstreamOutcome::Abandoned => 7,
+            UpstreamOutcome::CutShort => 8,
+            UpstreamOutcome::ConnectionsFull => 9,
         }
     }
 }
 
-impl Counted for MessageOutcome {
+impl CountedLabel for MessageOutcome {
     const LABELS: &'static [&'static str] = &["allowed", "refused", "undecided", "too_large"];
 }
 
@@ -100,11 +100,11 @@ impl From<MessageOutcome> for usize {
 
 /// A counter for each outcome.
 #[derive(Debug, Default)]
-pub(super) struct Outcomes([AtomicU64; 10]);
+pub(super) struct UpstreamOutcomeCounters([AtomicU64; 10]);
 
-impl Outcomes {
+impl UpstreamOutcomeCounters {
     #[inline]
-    pub(super) fn count(&self, outcome: impl Counted) {
+    pub(super) fn count(&self, outcome: impl CountedLabel) {
         if let Some(count) = self.0.get(outcome.into()) {
             count.fetch_add(1, Relaxed);
         }
@@ -112,7 +112,7 @@ impl Outcomes {
 
     /// The first outcome, which is the good one, begins at zero, so that a rate over its first increase
     /// is right; the others appear once they happen.
-    pub(super) fn encode<C: Counted, const N: usize>(
+    pub(super) fn encode<C: CountedLabel, const N: usize>(
         &self,
         encoder: &mut MetricEncoder<'_>,
         whose: [(&str, &str); N],

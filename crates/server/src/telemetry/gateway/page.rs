@@ -1,8 +1,8 @@
 //! How the gateway's metrics are written down.
 
 use super::GatewayMetrics;
-use super::outcome::{MessageOutcome, Outcome};
-use super::route::{Counts, RouteMetrics, UpstreamMetrics};
+use super::outcome::{MessageOutcome, UpstreamOutcome};
+use super::route::{RouteCounters, RouteMetrics, UpstreamMetrics};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -13,11 +13,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-type Routes = [Arc<RouteMetrics>];
+type RouteMetricsList = [Arc<RouteMetrics>];
 
 /// A name, what it means, and where it is read.
-type UpstreamGauge = (&'static str, &'static str, fn(Upstream<'_>) -> Option<i64>);
-type RouteCounter = (&'static str, &'static str, fn(&Counts) -> &AtomicU64);
+type UpstreamGauge = (
+    &'static str,
+    &'static str,
+    fn(UpstreamRow<'_>) -> Option<i64>,
+);
+type RouteCounter = (&'static str, &'static str, fn(&RouteCounters) -> &AtomicU64);
 
 impl Collector for GatewayMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -41,7 +45,11 @@ impl Collector for GatewayMetrics {
 }
 
 impl GatewayMetrics {
-    fn encode_requests(&self, encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    fn encode_requests(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        routes: &RouteMetricsList,
+    ) -> fmt::Result {
         let help = "Requests by route, the path of the route as written, and status of the answer; \
                     without a route and a path where none was for them.";
         let mut encoder =
@@ -56,7 +64,7 @@ impl GatewayMetrics {
     }
 }
 
-fn encode_durations(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+fn encode_durations(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let help =
         "From a request's head to the head of its answer, by route, with all that it waited for.";
     let (unit, kind) = (Some(&Unit::Seconds), MetricType::Histogram);
@@ -69,20 +77,20 @@ fn encode_durations(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt
     Ok(())
 }
 
-fn encode_outcomes(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+fn encode_outcomes(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let help = "Requests to upstreams by what came of them; cut_short counts answers that did not \
                 come to their end, beside answered.";
     let mut encoder =
         encoder.encode_descriptor("gateway_upstream_requests", help, None, MetricType::Counter)?;
     for (labels, (_, upstream)) in upstreams(routes) {
         let outcomes = &upstream.outcomes;
-        outcomes.encode::<Outcome, 2>(&mut encoder, labels)?;
+        outcomes.encode::<UpstreamOutcome, 2>(&mut encoder, labels)?;
     }
     Ok(())
 }
 
 /// What is known of each upstream at this moment.
-fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let gauges: [UpstreamGauge; 2] = [
         (
             "gateway_upstream_healthy",
@@ -123,9 +131,11 @@ fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt
 type UpstreamLabels<'a> = [(&'static str, &'a str); 2];
 
 /// An upstream, after its route.
-type Upstream<'a> = (&'a RouteMetrics, &'a UpstreamMetrics);
+type UpstreamRow<'a> = (&'a RouteMetrics, &'a UpstreamMetrics);
 
-fn upstreams(routes: &Routes) -> impl Iterator<Item = (UpstreamLabels<'_>, Upstream<'_>)> {
+fn upstreams(
+    routes: &RouteMetricsList,
+) -> impl Iterator<Item = (UpstreamLabels<'_>, UpstreamRow<'_>)> {
     routes.iter().flat_map(|route| {
         route.upstreams.iter().map(|upstream| {
             let labels = [("route", &*route.id), ("upstream", &*upstream.name)];
@@ -134,7 +144,7 @@ fn upstreams(routes: &Routes) -> impl Iterator<Item = (UpstreamLabels<'_>, Upstr
     })
 }
 
-fn encode_counts(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+fn encode_counts(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let counters: [RouteCounter; 3] = [
         (
             "gateway_retries",
@@ -170,7 +180,7 @@ fn encode_counts(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::R
     Ok(())
 }
 
-fn encode_enabled(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+fn encode_enabled(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let help = "Whether requests take a route; 0 where it is off.";
     let name = "gateway_route_enabled";
     let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -181,7 +191,7 @@ fn encode_enabled(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::
     Ok(())
 }
 
-fn encode_messages(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+fn encode_messages(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let help = "Messages of clients that a limit was asked about, by what came of them.";
     let mut encoder =
         encoder.encode_descriptor("gateway_messages", help, None, MetricType::Counter)?;

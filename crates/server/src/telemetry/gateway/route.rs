@@ -1,8 +1,8 @@
 //! What is counted of one route.
 
-use super::outcome::{MessageOutcome, Outcome, Outcomes};
+use super::outcome::{MessageOutcome, UpstreamOutcome, UpstreamOutcomeCounters};
 use super::statuses::Statuses;
-use crate::proxy::standing::Standing;
+use crate::proxy::standing::UpstreamHealth;
 use crate::telemetry::durations::Durations;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +18,7 @@ pub(crate) struct RouteLabels<'a> {
     /// The pattern of each of its conditions, in their order.
     pub(crate) patterns: &'a [String],
     /// Its upstreams, in their order. Names and what is known of them come from here.
-    pub(crate) upstreams: &'a [Arc<Standing>],
+    pub(crate) upstreams: &'a [Arc<UpstreamHealth>],
 }
 
 /// What is counted of one route: by number, as the configuration has them in order. To count is to add.
@@ -27,12 +27,12 @@ pub(crate) struct RouteMetrics {
     pub(super) id: Box<str>,
     pub(super) is_on: bool,
     by_pattern: Box<[Arc<Statuses>]>,
-    by_upstream: Box<[Arc<Outcomes>]>,
+    by_upstream: Box<[Arc<UpstreamOutcomeCounters>]>,
     /// The same once more for each name, since several conditions may have the same pattern, and
     /// several upstreams the same host.
     pub(super) patterns: Vec<PatternMetrics>,
     pub(super) upstreams: Vec<UpstreamMetrics>,
-    pub(super) counts: Arc<Counts>,
+    pub(super) counts: Arc<RouteCounters>,
 }
 
 #[derive(Debug)]
@@ -44,25 +44,25 @@ pub(super) struct PatternMetrics {
 #[derive(Debug)]
 pub(super) struct UpstreamMetrics {
     pub(super) name: Box<str>,
-    pub(super) outcomes: Arc<Outcomes>,
-    pub(super) standings: Vec<Arc<Standing>>,
+    pub(super) outcomes: Arc<UpstreamOutcomeCounters>,
+    pub(super) standings: Vec<Arc<UpstreamHealth>>,
 }
 
 /// What a route has one of.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct RouteCounters {
     pub(super) retries: AtomicU64,
     pub(super) refunds: AtomicU64,
     pub(super) all_out: AtomicU64,
     pub(super) tunnels: AtomicU64,
-    pub(super) messages: Outcomes,
+    pub(super) messages: UpstreamOutcomeCounters,
     pub(super) durations: Durations,
 }
 
 /// A tunnel that is counted as open until it is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct OpenTunnel(Arc<Counts>);
+pub(crate) struct OpenTunnel(Arc<RouteCounters>);
 
 impl RouteMetrics {
     /// Those of a route. What was counted of it `before`, under the same names, goes on, for requests
@@ -100,7 +100,11 @@ impl RouteMetrics {
         statuses
     }
 
-    fn upstream(&mut self, standing: &Arc<Standing>, before: Option<&Self>) -> Arc<Outcomes> {
+    fn upstream(
+        &mut self,
+        standing: &Arc<UpstreamHealth>,
+        before: Option<&Self>,
+    ) -> Arc<UpstreamOutcomeCounters> {
         let name = standing.upstream();
         let mut here = self.upstreams.iter_mut();
         if let Some(known) = here.find(|it| *it.name == *name) {
@@ -129,7 +133,7 @@ impl RouteMetrics {
 
     /// Counts what came of a request to `upstream`.
     #[inline]
-    pub(crate) fn count_upstream(&self, upstream: usize, outcome: Outcome) {
+    pub(crate) fn count_upstream(&self, upstream: usize, outcome: UpstreamOutcome) {
         if let Some(outcomes) = self.by_upstream.get(upstream) {
             outcomes.count(outcome);
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::proxy::standing::Standing;
+use crate::proxy::standing::UpstreamHealth;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use std::thread;
@@ -36,19 +36,19 @@ impl World {
     }
 }
 
-fn standing(name: &str) -> Arc<Standing> {
+fn standing(name: &str) -> Arc<UpstreamHealth> {
     let eject = Eject {
         failures: 1,
         lasts: Duration::from_secs(10),
     };
-    Arc::new(Standing::new("orders", name, Some(eject)))
+    Arc::new(UpstreamHealth::new("orders", name, Some(eject)))
 }
 
 fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn orders<'a>(patterns: &'a [String], upstreams: &'a [Arc<Standing>]) -> RouteLabels<'a> {
+fn orders<'a>(patterns: &'a [String], upstreams: &'a [Arc<UpstreamHealth>]) -> RouteLabels<'a> {
     RouteLabels {
         id: "orders",
         is_on: true,
@@ -95,8 +95,8 @@ fn conditions_and_upstreams_of_the_same_name_are_one_series() {
     let routes = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
     routes[0].count(0, 200, TOOK);
     routes[0].count(1, 200, TOOK);
-    routes[0].count_upstream(0, Outcome::Answered);
-    routes[0].count_upstream(1, Outcome::Answered);
+    routes[0].count_upstream(0, UpstreamOutcome::Answered);
+    routes[0].count_upstream(1, UpstreamOutcome::Answered);
     upstreams[1].set_healthy(false);
     let page = world.page();
     for series in [
@@ -111,16 +111,16 @@ fn conditions_and_upstreams_of_the_same_name_are_one_series() {
 
 #[tokio::test]
 async fn upstreams_are_shown_as_they_are() {
-    use crate::proxy::balance::{Balancer, Set};
+    use crate::proxy::balance::{Balancer, UpstreamSet};
     let world = World::new();
     let upstreams = [standing("a:80"), standing("b:80")];
     let routes = world.gateway.lay_out(&[orders(&[], &upstreams)]);
     let seats = upstreams.iter().map(|it| (Arc::clone(it), 1));
     let balancer = Balancer::new(seats, Balance::RoundRobin);
-    let mut first = balancer.pick(Set::default()).unwrap();
-    let _second = balancer.pick(Set::default()).unwrap();
+    let mut first = balancer.pick(UpstreamSet::default()).unwrap();
+    let _second = balancer.pick(UpstreamSet::default()).unwrap();
     first.failed();
-    routes[0].count_upstream(first.index(), Outcome::RefusedConnection);
+    routes[0].count_upstream(first.index(), UpstreamOutcome::RefusedConnection);
     drop(first);
     assert_eq!(
         world.series("tidegate_gateway_upstream"),
@@ -144,15 +144,15 @@ fn every_outcome_has_a_label_of_its_own() {
     let upstreams = [standing("a:80")];
     let routes = world.gateway.lay_out(&[orders(&[], &upstreams)]);
     let outcomes = [
-        (Outcome::Answered, "answered"),
-        (Outcome::RefusedConnection, "refused_connection"),
-        (Outcome::Unreachable, "unreachable"),
-        (Outcome::ConnectTimeout, "connect_timeout"),
-        (Outcome::ResponseTimeout, "response_timeout"),
-        (Outcome::Broken, "broken"),
-        (Outcome::UploadFailed, "upload_failed"),
-        (Outcome::Abandoned, "abandoned"),
-        (Outcome::CutShort, "cut_short"),
+        (UpstreamOutcome::Answered, "answered"),
+        (UpstreamOutcome::RefusedConnection, "refused_connection"),
+        (UpstreamOutcome::Unreachable, "unreachable"),
+        (UpstreamOutcome::ConnectTimeout, "connect_timeout"),
+        (UpstreamOutcome::ResponseTimeout, "response_timeout"),
+        (UpstreamOutcome::Broken, "broken"),
+        (UpstreamOutcome::UploadFailed, "upload_failed"),
+        (UpstreamOutcome::Abandoned, "abandoned"),
+        (UpstreamOutcome::CutShort, "cut_short"),
     ];
     for (times, (outcome, _)) in (1..).zip(outcomes) {
         (0..times).for_each(|_| routes[0].count_upstream(0, outcome));
@@ -204,7 +204,7 @@ fn a_reload_goes_on_counting_what_has_the_same_name_and_shows_nothing_else() {
     before[0].count_retry();
     for index in [0, 1] {
         before[0].count(index, 200, TOOK);
-        before[0].count_upstream(index, Outcome::Answered);
+        before[0].count_upstream(index, UpstreamOutcome::Answered);
     }
 
     // The numbers are others than before; the names decide.
@@ -212,10 +212,10 @@ fn a_reload_goes_on_counting_what_has_the_same_name_and_shows_nothing_else() {
     let upstreams = [standing("new:80"), standing("a:80")];
     let after = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
     after[0].count(1, 200, TOOK);
-    after[0].count_upstream(1, Outcome::Answered);
+    after[0].count_upstream(1, UpstreamOutcome::Answered);
     // A request from before the reload ends only now, and so does a tunnel.
     before[0].count(0, 200, TOOK);
-    before[0].count_upstream(0, Outcome::Answered);
+    before[0].count_upstream(0, UpstreamOutcome::Answered);
     before[0].count_retry();
     drop(tunnel);
 

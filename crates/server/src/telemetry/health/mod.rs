@@ -10,7 +10,7 @@
 
 mod store;
 
-use crate::decider::{Decider, Standing};
+use crate::decider::{Decider, DeciderHealth};
 use crate::server::phase::Phase;
 use crate::telemetry::{instances, room};
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use tidegate::shared_state::SharedInstances;
 
 /// How it stands, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Status {
+pub(crate) enum ServiceStatus {
     /// As it should be.
     Up,
     /// Requests are answered, but something that they should be answered by is away or old.
@@ -30,14 +30,14 @@ pub(crate) enum Status {
 
 /// How it all stands.
 #[derive(Debug)]
-pub(crate) struct Document {
-    status: Status,
+pub(crate) struct StatusDocument {
+    status: ServiceStatus,
     /// What is not as it should be.
     reasons: Vec<String>,
     parts: Map<String, Value>,
 }
 
-impl Status {
+impl ServiceStatus {
     fn word(self) -> &'static str {
         match self {
             Self::Up => "UP",
@@ -47,11 +47,11 @@ impl Status {
     }
 }
 
-impl Document {
+impl StatusDocument {
     /// How it stands with what `decider` decides by, in this phase of the server.
     pub(crate) async fn of<S: Store>(decider: &Decider<S>, phase: Phase) -> Self {
         let mut document = Self {
-            status: Status::Up,
+            status: ServiceStatus::Up,
             reasons: Vec::new(),
             parts: Map::new(),
         };
@@ -67,12 +67,12 @@ impl Document {
     }
 
     /// How it stands, in a word.
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> ServiceStatus {
         self.status
     }
 
     /// Says that something is not as it should be.
-    pub(crate) fn complain(&mut self, status: Status, reason: impl Into<String>) {
+    pub(crate) fn complain(&mut self, status: ServiceStatus, reason: impl Into<String>) {
         self.status = self.status.max(status);
         self.reasons.push(reason.into());
     }
@@ -102,28 +102,32 @@ impl Document {
             Phase::Draining | Phase::Closing => ("draining", false),
         };
         if !is_serving {
-            self.complain(Status::Down, word);
+            self.complain(ServiceStatus::Down, word);
         }
         self.part("phase", word.into());
     }
 
-    async fn store<S: Store>(&mut self, decider: &Decider<S>, standing: Standing) {
+    async fn store<S: Store>(&mut self, decider: &Decider<S>, standing: DeciderHealth) {
         let status = match standing {
-            Standing::Sound => Status::Up,
-            Standing::Degraded => Status::Degraded,
-            Standing::Stuck => Status::Down,
+            DeciderHealth::Sound => ServiceStatus::Up,
+            DeciderHealth::Degraded => ServiceStatus::Degraded,
+            DeciderHealth::Stuck => ServiceStatus::Down,
         };
-        if status != Status::Up {
+        if status != ServiceStatus::Up {
             self.complain(status, "store");
         }
-        let word = if status == Status::Up { "UP" } else { "DOWN" };
+        let word = if status == ServiceStatus::Up {
+            "UP"
+        } else {
+            "DOWN"
+        };
         let health = decider.limiter().store_health();
         let store = match decider.metrics().nodes() {
             None => self.memory(decider, word).await,
             Some(nodes) => {
                 let all = nodes.all();
                 for node in all.iter().filter(|node| !node.calls.is_connected) {
-                    self.complain(Status::Degraded, format!("node {}", node.name));
+                    self.complain(ServiceStatus::Degraded, format!("node {}", node.name));
                 }
                 store::of(nodes, &all, word, health.as_ref())
             }
@@ -138,7 +142,7 @@ impl Document {
         };
         let is_full = room.overflowed().is_some();
         if is_full {
-            self.complain(Status::Degraded, "store memory");
+            self.complain(ServiceStatus::Degraded, "store memory");
         }
         let stats = room::stats(room).await;
         json!({
@@ -199,7 +203,7 @@ impl Document {
                 _ => "UP",
             };
             if word != "UP" {
-                self.complain(Status::Degraded, format!("source {}", standing.name));
+                self.complain(ServiceStatus::Degraded, format!("source {}", standing.name));
             }
             sources.push(json!({
                 "name": standing.name,
@@ -222,7 +226,7 @@ impl Document {
         for list in limiter.lists() {
             let is_fresh = list.failing_for.is_none();
             if !is_fresh {
-                self.complain(Status::Degraded, format!("list {}", list.guard));
+                self.complain(ServiceStatus::Degraded, format!("list {}", list.guard));
             }
             lists.push(json!({
                 "guard": list.guard,
@@ -239,7 +243,7 @@ impl Document {
         for plan in limiter.plans() {
             let is_fresh = plan.failing_for.is_none();
             if !is_fresh {
-                self.complain(Status::Degraded, format!("plans {}", plan.name));
+                self.complain(ServiceStatus::Degraded, format!("plans {}", plan.name));
             }
             plans.push(json!({
                 "name": plan.name,
@@ -263,7 +267,10 @@ impl Document {
         let mut shown = Vec::new();
         for (route, upstream, is_in, in_flight) in upstreams {
             if !is_in {
-                self.complain(Status::Degraded, format!("upstream {upstream} of {route}"));
+                self.complain(
+                    ServiceStatus::Degraded,
+                    format!("upstream {upstream} of {route}"),
+                );
             }
             shown.push(json!({
                 "route": route,

@@ -1,12 +1,17 @@
 //! How it stands with the Redis that buckets live in.
 
-use crate::telemetry::redis::{Node, Nodes};
+use crate::telemetry::redis::{NodeFigures, Nodes};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tidegate::StoreHealth;
 
 /// How it stands with `nodes`, which are `all`, and which are `status` as a whole.
-pub(super) fn of(nodes: &Nodes, all: &[Node], status: &str, health: Option<&StoreHealth>) -> Value {
+pub(super) fn of(
+    nodes: &Nodes,
+    all: &[NodeFigures],
+    status: &str,
+    health: Option<&StoreHealth>,
+) -> Value {
     let answered = nodes.answered();
     let latency = |percent| answered.percentile(percent).map(millis);
     json!({
@@ -28,7 +33,7 @@ fn errors(health: &StoreHealth) -> Value {
     Value::Object(each.collect())
 }
 
-fn of_node(node: &Node) -> Value {
+fn of_node(node: &NodeFigures) -> Value {
     let calls = &node.calls;
     let word = if calls.is_connected { "UP" } else { "DOWN" };
     let known = [

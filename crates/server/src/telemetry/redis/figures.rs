@@ -4,7 +4,7 @@ use super::info::Info;
 
 /// What a node said of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
+pub(crate) struct ServerFigures {
     /// The product and its version.
     pub(crate) version: String,
     /// `master` or `slave`.
@@ -28,7 +28,7 @@ pub(crate) struct Figures {
     pub(crate) rejected: Option<u64>,
 }
 
-impl Figures {
+impl ServerFigures {
     /// What `info` says, of the keys in `database`.
     pub(crate) fn of(info: &Info, database: u32) -> Self {
         let version = info.version().map(|version| version.to_string());
@@ -73,7 +73,7 @@ mod tests {
              total_system_memory:1000\r\nconnected_clients:3\r\nkeyspace_hits:7\r\n\
              # Keyspace\r\ndb0:keys=5,expires=4,avg_ttl=9\r\ndb1:keys=1,expires=0,avg_ttl=0\r\n",
         );
-        let figures = Figures::of(&info, 0);
+        let figures = ServerFigures::of(&info, 0);
         assert_eq!(figures.version, "Redis 7.0.15");
         assert_eq!((figures.keys, figures.keys_expiring), (5, 4));
         assert_eq!(
@@ -81,13 +81,17 @@ mod tests {
             (Some(80), Some(100))
         );
         assert_eq!((figures.hits, figures.misses), (Some(7), None));
-        assert_eq!(Figures::of(&info, 1).keys, 1);
-        assert_eq!(Figures::of(&info, 2).keys, 0, "an empty one is not listed");
+        assert_eq!(ServerFigures::of(&info, 1).keys, 1);
+        assert_eq!(
+            ServerFigures::of(&info, 2).keys,
+            0,
+            "an empty one is not listed"
+        );
     }
 
     #[test]
     fn without_a_bound_of_its_own_it_has_the_machines() {
         let info = Info::new("maxmemory:0\r\ntotal_system_memory:1000\r\n");
-        assert_eq!(Figures::of(&info, 0).memory_max, Some(1000));
+        assert_eq!(ServerFigures::of(&info, 0).memory_max, Some(1000));
     }
 }

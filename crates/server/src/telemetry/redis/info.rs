@@ -19,13 +19,13 @@ impl Info {
     }
 
     /// The product and its version. Valkey calls itself Redis 7.2.4, and tells its own beside.
-    pub(crate) fn version(&self) -> Option<Version> {
+    pub(crate) fn version(&self) -> Option<ServerVersion> {
         let (product, text) = match self.get("valkey_version") {
             Some(text) => ("Valkey", text),
             None => ("Redis", self.get("redis_version")?),
         };
         let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
-        Some(Version {
+        Some(ServerVersion {
             product,
             text: text.to_owned(),
             number: (parts.next().unwrap_or(0), parts.next().unwrap_or(0)),
@@ -35,13 +35,13 @@ impl Info {
 
 /// A server and its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version {
+pub(crate) struct ServerVersion {
     pub(crate) product: &'static str,
     text: String,
     number: (u32, u32),
 }
 
-impl Version {
+impl ServerVersion {
     /// The oldest that is supported, if this one is older.
     pub(crate) fn too_old_for(&self) -> Option<&'static str> {
         let (floor, name) = match self.product {
@@ -57,7 +57,7 @@ impl Version {
     }
 }
 
-impl std::fmt::Display for Version {
+impl std::fmt::Display for ServerVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.product, self.text)
     }

@@ -12,5 +12,5 @@ pub(crate) mod info;
 mod nodes;
 mod page;
 
-pub(crate) use nodes::{Node, Nodes};
-pub(super) use page::Page;
+pub(crate) use nodes::{NodeFigures, Nodes};
+pub(super) use page::RedisCollector;

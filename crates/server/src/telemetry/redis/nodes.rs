@@ -1,6 +1,6 @@
 //! The nodes, and what each said last when asked how it is.
 
-use super::figures::Figures;
+use super::figures::ServerFigures;
 use super::info::Info;
 use crate::telemetry::stopwatch::Stopwatch;
 use arc_swap::ArcSwap;
@@ -24,34 +24,34 @@ pub(super) const NODES_MAX: usize = 64;
 pub(crate) struct Nodes {
     connection: Connection,
     /// What they said last. Replaced whole.
-    said: ArcSwap<Vec<Said>>,
+    said: ArcSwap<Vec<NodeReport>>,
 }
 
 /// What a node said when it was asked how it is.
 #[derive(Debug)]
-struct Said {
+struct NodeReport {
     address: Address,
     at: Instant,
     /// How long it took to say so.
     took: Duration,
-    figures: Figures,
+    figures: ServerFigures,
 }
 
 /// What is known of a node.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct NodeFigures {
     /// Its address; `other` for those that have no place of their own.
     pub(crate) name: String,
     pub(crate) calls: NodeStats,
-    pub(crate) said: Option<Word>,
+    pub(crate) said: Option<NodeWord>,
 }
 
 /// What it said last of itself.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub(crate) struct NodeWord {
     pub(crate) age: Duration,
     pub(crate) took: Duration,
-    pub(crate) figures: Figures,
+    pub(crate) figures: ServerFigures,
 }
 
 impl Nodes {
@@ -80,7 +80,7 @@ impl Nodes {
     }
 
     /// What one node says; nothing where it does not answer, or may not tell us.
-    async fn ask(&self, address: &Address) -> Option<Said> {
+    async fn ask(&self, address: &Address) -> Option<NodeReport> {
         let watch = Stopwatch::start();
         let info = cmd("INFO");
         let asked = self.connection.command(Route::Node(address), &info);
@@ -98,11 +98,11 @@ impl Nodes {
             _ => return None,
         };
         let database = self.connection.settings().database;
-        Some(Said {
+        Some(NodeReport {
             address: address.clone(),
             at: Instant::now(),
             took,
-            figures: Figures::of(&Info::new(text), database),
+            figures: ServerFigures::of(&Info::new(text), database),
         })
     }
 
@@ -112,9 +112,9 @@ impl Nodes {
     }
 
     /// All of them, in the order of the topology; from the sixty-fifth on as one.
-    pub(crate) fn all(&self) -> Vec<Node> {
+    pub(crate) fn all(&self) -> Vec<NodeFigures> {
         let said = self.said.load_full();
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut nodes: Vec<NodeFigures> = Vec::new();
         for calls in self.connection.node_stats() {
             if nodes.len() > NODES_MAX
                 && let Some(other) = nodes.last_mut()
@@ -124,13 +124,13 @@ impl Nodes {
             }
             let is_alone = nodes.len() < NODES_MAX;
             let word = said.iter().find(|it| it.address == calls.address);
-            nodes.push(Node {
+            nodes.push(NodeFigures {
                 name: if is_alone {
                     calls.address.to_string()
                 } else {
                     "other".to_owned()
                 },
-                said: word.filter(|_| is_alone).map(|said| Word {
+                said: word.filter(|_| is_alone).map(|said| NodeWord {
                     age: said.at.elapsed(),
                     took: said.took,
                     figures: said.figures.clone(),
@@ -148,7 +148,7 @@ impl Nodes {
     }
 }
 
-impl Node {
+impl NodeFigures {
     fn add(&mut self, other: &NodeStats) {
         let calls = &mut self.calls;
         calls.is_connected &= other.is_connected;

@@ -1,7 +1,7 @@
 //! How the nodes of Redis are shown in metrics.
 
-use super::figures::Figures;
-use super::nodes::{Node, Nodes};
+use super::figures::ServerFigures;
+use super::nodes::{NodeFigures, Nodes};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -16,9 +16,13 @@ type Gauge = (
     &'static str,
     &'static str,
     Option<Unit>,
-    fn(&Figures) -> Option<u64>,
+    fn(&ServerFigures) -> Option<u64>,
 );
-type Counter = (&'static str, &'static str, fn(&Figures) -> Option<u64>);
+type FigureColumn = (
+    &'static str,
+    &'static str,
+    fn(&ServerFigures) -> Option<u64>,
+);
 
 const GAUGES: [Gauge; 10] = [
     (
@@ -83,7 +87,7 @@ const GAUGES: [Gauge; 10] = [
     ),
 ];
 
-const COUNTERS: [Counter; 6] = [
+const COUNTERS: [FigureColumn; 6] = [
     (
         "redis_commands",
         "Commands that a node has carried out, for everybody.",
@@ -118,9 +122,9 @@ const COUNTERS: [Counter; 6] = [
 
 /// The nodes, looked up when asked.
 #[derive(Debug)]
-pub(in crate::telemetry) struct Page(pub(in crate::telemetry) Arc<Nodes>);
+pub(in crate::telemetry) struct RedisCollector(pub(in crate::telemetry) Arc<Nodes>);
 
-impl Collector for Page {
+impl Collector for RedisCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let nodes = self.0.all();
         encode_states(&mut encoder, &nodes)?;
@@ -132,10 +136,10 @@ impl Collector for Page {
 }
 
 /// A name, what it means, and where it is read.
-type State = (&'static str, &'static str, fn(&Node) -> bool);
+type NodeFlag = (&'static str, &'static str, fn(&NodeFigures) -> bool);
 
-fn encode_states(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
-    let states: [State; 2] = [
+fn encode_states(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) -> fmt::Result {
+    let states: [NodeFlag; 2] = [
         (
             "redis_node_up",
             "Whether a connection to a node of Redis stands.",
@@ -157,7 +161,7 @@ fn encode_states(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Re
     Ok(())
 }
 
-fn encode_calls(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+fn encode_calls(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) -> fmt::Result {
     let help = "Calls for decisions to a node of Redis by what came of them: answered, failed, \
                 given_up because their time was over, held_back because it failed too often.";
     let mut family =
@@ -176,7 +180,7 @@ fn encode_calls(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Res
     Ok(())
 }
 
-fn encode_times(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+fn encode_times(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) -> fmt::Result {
     let help = "From sending a call for decisions to a node of Redis to its answer.";
     let mut family = encoder.encode_descriptor(
         "redis_call_duration",
@@ -199,7 +203,7 @@ fn encode_times(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Res
     Ok(())
 }
 
-fn encode_versions(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+fn encode_versions(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) -> fmt::Result {
     let help = "What a node of Redis is, by its own word.";
     let mut family = encoder.encode_descriptor("redis_server", help, None, MetricType::Gauge)?;
     for node in nodes {
@@ -215,7 +219,7 @@ fn encode_versions(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::
     Ok(())
 }
 
-fn encode_figures(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+fn encode_figures(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) -> fmt::Result {
     let help = "How long ago a node told how it is; absent where it does not.";
     let unit = Some(&Unit::Seconds);
     let mut family = encoder.encode_descriptor("redis_info_age", help, unit, MetricType::Gauge)?;
@@ -243,7 +247,10 @@ fn encode_figures(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::R
 }
 
 /// What nodes say, as far as they do.
-fn each(nodes: &[Node], read: fn(&Figures) -> Option<u64>) -> impl Iterator<Item = (&str, u64)> {
+fn each(
+    nodes: &[NodeFigures],
+    read: fn(&ServerFigures) -> Option<u64>,
+) -> impl Iterator<Item = (&str, u64)> {
     nodes.iter().filter_map(move |node| {
         let value = read(&node.said.as_ref()?.figures)?;
         Some((node.name.as_str(), value))

@@ -6,7 +6,7 @@ use tidegate_policy::statsd::{Format, Statsd};
 
 /// Writes statistics as lines, `PREFIX.KEY.STATISTIC:COUNT|c`.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct StatsdLines {
     prefix: String,
     /// The tags of plain statsd, which are the end of each name.
     name_tags: String,
@@ -14,7 +14,7 @@ pub(super) struct Lines {
     line_tags: String,
 }
 
-impl Lines {
+impl StatsdLines {
     pub(super) fn new(settings: &Statsd) -> Self {
         let mut tags: Vec<(&str, String)> = settings
             .tags

@@ -16,8 +16,8 @@ mod tests;
 
 pub(crate) use metrics::StatsdMetrics;
 
-use super::decisions::{Decisions, Pending};
-use line::Lines;
+use super::decisions::{DecisionMetrics, Pending};
+use line::StatsdLines;
 use sink::Sink;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,14 +37,14 @@ const RECOVERED_AFTER: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Outlet {
     interval: Duration,
-    decisions: Arc<Decisions>,
+    decisions: Arc<DecisionMetrics>,
     /// Locked during a flush.
     sender: Mutex<Sender>,
 }
 
 #[derive(Debug)]
 struct Sender {
-    lines: Lines,
+    lines: StatsdLines,
     sink: Sink,
     metrics: StatsdMetrics,
     /// After a failure: the flushes since, each of which sent something without an error.
@@ -79,7 +79,7 @@ impl Drop for Packet {
 impl Outlet {
     pub(crate) fn new(
         settings: &Statsd,
-        decisions: Arc<Decisions>,
+        decisions: Arc<DecisionMetrics>,
         metrics: StatsdMetrics,
     ) -> Arc<Self> {
         metrics.begin();
@@ -87,7 +87,7 @@ impl Outlet {
             interval: settings.interval,
             decisions,
             sender: Mutex::new(Sender {
-                lines: Lines::new(settings),
+                lines: StatsdLines::new(settings),
                 sink: Sink::new(&settings.address, settings.protocol),
                 metrics,
                 failing: None,

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
-use tidegate_policy::statsd::Protocol;
+use tidegate_policy::statsd::StatsdProtocol;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket, lookup_host};
 use tokio::time::timeout;
@@ -22,18 +22,18 @@ const TIME_MAX: Duration = Duration::from_secs(1);
 pub(super) struct Sink {
     /// Host and port; resolved for every connection.
     address: String,
-    protocol: Protocol,
-    connection: Option<Connection>,
+    protocol: StatsdProtocol,
+    connection: Option<StatsdConnection>,
 }
 
 #[derive(Debug)]
-enum Connection {
+enum StatsdConnection {
     Udp(UdpSocket),
     Tcp(TcpStream),
 }
 
 impl Sink {
-    pub(super) fn new(address: &str, protocol: Protocol) -> Self {
+    pub(super) fn new(address: &str, protocol: StatsdProtocol) -> Self {
         Self {
             address: address.to_owned(),
             protocol,
@@ -48,8 +48,8 @@ impl Sink {
     /// Returns the length of the largest packet.
     pub(super) fn packet_max(&self) -> usize {
         match self.protocol {
-            Protocol::Udp => DATAGRAM_MAX,
-            Protocol::Tcp => WRITE_MAX,
+            StatsdProtocol::Udp => DATAGRAM_MAX,
+            StatsdProtocol::Tcp => WRITE_MAX,
         }
     }
 
@@ -71,10 +71,10 @@ impl Sink {
             _ => self.connect().await?,
         };
         match &mut connection {
-            Connection::Udp(socket) => {
+            StatsdConnection::Udp(socket) => {
                 *taken = socket.send(packet).await?;
             }
-            Connection::Tcp(stream) => {
+            StatsdConnection::Tcp(stream) => {
                 while let Some(rest) = packet.get(*taken..).filter(|rest| !rest.is_empty()) {
                     let written = stream.write(rest).await?;
                     if written == 0 {
@@ -88,10 +88,10 @@ impl Sink {
         Ok(())
     }
 
-    async fn connect(&self) -> io::Result<Connection> {
-        if self.protocol == Protocol::Tcp {
+    async fn connect(&self) -> io::Result<StatsdConnection> {
+        if self.protocol == StatsdProtocol::Tcp {
             let stream = TcpStream::connect(&self.address).await?;
-            return Ok(Connection::Tcp(stream));
+            return Ok(StatsdConnection::Tcp(stream));
         }
         let mut addresses: Vec<SocketAddr> = lookup_host(&self.address).await?.collect();
         // Of both, servers rather listen on IPv4; a datagram cannot find out.
@@ -104,11 +104,11 @@ impl Sink {
             SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await?,
         };
         socket.connect(address).await?;
-        Ok(Connection::Udp(socket))
+        Ok(StatsdConnection::Udp(socket))
     }
 }
 
-impl Connection {
+impl StatsdConnection {
     /// Whether the server has closed it. Statsd servers send nothing.
     fn is_closed(&self) -> bool {
         match self {
@@ -123,18 +123,18 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use super::{Connection, Sink};
-    use tidegate_policy::statsd::Protocol;
+    use super::{Sink, StatsdConnection};
+    use tidegate_policy::statsd::StatsdProtocol;
     use tokio::net::TcpListener;
 
     #[tokio::test]
     async fn a_connection_that_the_server_closed_is_made_again_before_a_packet_is_lost() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let mut sink = Sink::new(&address, Protocol::Tcp);
+        let mut sink = Sink::new(&address, StatsdProtocol::Tcp);
         sink.send(b"a:1|c\n", &mut 0).await.unwrap();
         let (first, _) = listener.accept().await.unwrap();
-        let Some(Connection::Tcp(stream)) = &sink.connection else {
+        let Some(StatsdConnection::Tcp(stream)) = &sink.connection else {
             panic!("no connection");
         };
         let port = stream.local_addr().unwrap();
@@ -149,7 +149,7 @@ mod tests {
     async fn a_packet_that_was_sent_in_part_tells_how_much_of_it() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let mut sink = Sink::new(&address, Protocol::Tcp);
+        let mut sink = Sink::new(&address, StatsdProtocol::Tcp);
         // More than the buffers of both ends: the server reads nothing.
         let packet = vec![b'x'; 64 << 20];
         let mut taken = 0;

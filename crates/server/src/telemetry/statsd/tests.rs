@@ -1,5 +1,5 @@
 use super::{Outlet, Packet, RECOVERED_AFTER, StatsdMetrics};
-use crate::telemetry::decisions::{Decisions, Timing};
+use crate::telemetry::decisions::{DecisionMetrics, Timing};
 use futures_util::future::join;
 use futures_util::poll;
 use prometheus_client::encoding::text;
@@ -7,8 +7,8 @@ use prometheus_client::registry::Registry;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Config, Descriptor, Hits, Limiter, Request};
-use tidegate_policy::statsd::{Format, Protocol, Statsd};
+use tidegate::{Config, Descriptor, DescriptorHits, Limiter, Request};
+use tidegate_policy::statsd::{Format, Statsd, StatsdProtocol};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::time::timeout;
@@ -20,7 +20,7 @@ const API: &str = "policies: [{ name: api, limits: [{ name: small, rate: 5/h }, 
 /// A limiter whose statistics are sent.
 struct Scene {
     limiter: Limiter,
-    decisions: Arc<Decisions>,
+    decisions: Arc<DecisionMetrics>,
     outlet: Arc<Outlet>,
     registry: Registry,
 }
@@ -28,7 +28,7 @@ struct Scene {
 impl Scene {
     fn new(config: &str, settings: &Statsd) -> Self {
         let config = Config::from_yaml(config).unwrap();
-        let decisions = Arc::new(Decisions::new(&config.policies));
+        let decisions = Arc::new(DecisionMetrics::new(&config.policies));
         let metrics = StatsdMetrics::default();
         let mut registry = Registry::default();
         metrics.register(&mut registry);
@@ -182,7 +182,7 @@ async fn counts_that_could_not_be_sent_come_with_the_next_flush() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let settings = Statsd {
-        protocol: Protocol::Tcp,
+        protocol: StatsdProtocol::Tcp,
         ..settings(&address)
     };
     let scene = Scene::new(API, &settings);
@@ -278,7 +278,7 @@ async fn a_line_that_no_datagram_holds_is_dropped_and_holds_up_no_other() {
     for _ in 0..2 {
         let descriptor = |entries| Descriptor {
             entries,
-            hits: Hits::AsRequest,
+            hits: DescriptorHits::AsRequest,
             limit: None,
         };
         let entries = [("a", long.as_str()), ("b", long.as_str())];

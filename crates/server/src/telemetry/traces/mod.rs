@@ -26,6 +26,6 @@ mod tracer;
 
 pub(crate) use context::{Context, TRACEPARENT, TRACESTATE};
 pub(crate) use metrics::TraceMetrics;
-pub(crate) use span::Value;
-pub(crate) use trace::{Leg, Trace, UNTRACED};
+pub(crate) use span::AttributeValue;
+pub(crate) use trace::{Leg, RequestTrace, UNTRACED};
 pub(crate) use tracer::Tracer;

@@ -1,7 +1,7 @@
 //! Spans as OTLP has them in JSON (`opentelemetry/proto/trace/v1/trace.proto`): ids in hexadecimal,
 //! 64-bit numbers as text, enumerations as numbers.
 
-use super::span::{Attributes, Recorded, Span, Value};
+use super::span::{AttributeValue, Attributes, Recorded, Span};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
@@ -59,9 +59,9 @@ fn one(trace: &str, span: &Span) -> Json {
 
 fn attributes(attributes: &Attributes) -> Vec<Json> {
     let each = attributes.iter().map(|(name, value)| match value {
-        Value::Word(word) => text(name, word),
-        Value::Text(word) => text(name, word),
-        Value::Number(number) => {
+        AttributeValue::Word(word) => text(name, word),
+        AttributeValue::Text(word) => text(name, word),
+        AttributeValue::Number(number) => {
             json!({ "key": name, "value": { "intValue": number.to_string() } })
         }
     });
@@ -85,7 +85,7 @@ pub(super) fn rejected(answer: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::span::Kind;
+    use super::super::span::SpanKind;
     use super::*;
 
     #[test]
@@ -98,12 +98,12 @@ mod tests {
             id: 0xb,
             parent: Some(0xa),
             name: "decide".to_owned(),
-            kind: Kind::Internal,
+            kind: SpanKind::Internal,
             began_us: 1_700_000_000_000_001,
             took: Duration::from_nanos(2_500),
             attributes: vec![
                 ("tidegate.limit", "per \"client\"".into()),
-                ("tidegate.remaining", Value::Number(u64::MAX)),
+                ("tidegate.remaining", AttributeValue::Number(u64::MAX)),
             ],
             is_error: true,
         };

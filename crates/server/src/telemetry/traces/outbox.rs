@@ -3,7 +3,7 @@
 use super::metrics::TraceMetrics;
 use super::otlp::{self, Resource};
 use super::span::Recorded;
-use crate::errand::{Answer, Errand};
+use crate::errand::{FetchedResponse, HttpFetch};
 use crate::telemetry::chance::chance;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -34,7 +34,7 @@ pub(super) struct Outbox {
     queue: mpsc::Receiver<Recorded>,
     /// Taken from the queue, and not yet sent.
     batch: Vec<Recorded>,
-    errand: Errand,
+    errand: HttpFetch,
     headers: HeaderMap,
     resource: Resource,
     metrics: TraceMetrics,
@@ -43,8 +43,8 @@ pub(super) struct Outbox {
 }
 
 /// What came of a post.
-enum Posted {
-    Taken(Answer),
+enum PostOutcome {
+    Taken(FetchedResponse),
     /// It may be taken later; after so long, if the collector says so.
     Later(String, Option<Duration>),
     Refused(String),
@@ -58,7 +58,7 @@ impl Outbox {
         metrics: TraceMetrics,
     ) -> Result<Self, String> {
         let tls = UpstreamTls::default();
-        let errand = Errand::to(&traces.endpoint, &tls, traces.timeout, ANSWER_MAX);
+        let errand = HttpFetch::to(&traces.endpoint, &tls, traces.timeout, ANSWER_MAX);
         let mut headers = HeaderMap::new();
         for (name, value) in &traces.headers {
             let wrong = || format!("`traces.headers`: `{name}` cannot be sent");
@@ -125,7 +125,7 @@ impl Outbox {
         let failure = loop {
             posts += 1;
             match self.post(body.clone()).await {
-                Posted::Taken(answer) => {
+                PostOutcome::Taken(answer) => {
                     let rejected = otlp::rejected(&answer.body).min(spans);
                     self.metrics.rejected(rejected);
                     self.metrics.sent(spans - rejected);
@@ -135,9 +135,9 @@ impl Outbox {
                     }
                     break None;
                 }
-                Posted::Refused(why) => break Some(why),
-                Posted::Later(why, _) if posts >= tries => break Some(why),
-                Posted::Later(why, after) => {
+                PostOutcome::Refused(why) => break Some(why),
+                PostOutcome::Later(why, _) if posts >= tries => break Some(why),
+                PostOutcome::Later(why, after) => {
                     debug!(%why, "spans could not be sent: trying again");
                     let doubled = PAUSE.saturating_mul(1 << (posts - 1).min(8));
                     sleep(after.unwrap_or(doubled).min(PAUSE_MAX)).await;
@@ -155,18 +155,18 @@ impl Outbox {
         self.batch.clear();
     }
 
-    async fn post(&self, body: Bytes) -> Posted {
+    async fn post(&self, body: Bytes) -> PostOutcome {
         let answer = self
             .errand
             .run(Method::POST, self.headers.clone(), body)
             .await;
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Posted::Later(error.to_string(), None),
+            Err(error) => return PostOutcome::Later(error.to_string(), None),
         };
         let status = answer.status;
         match status {
-            status if status.is_success() => Posted::Taken(answer),
+            status if status.is_success() => PostOutcome::Taken(answer),
             // The four that OTLP says to try again.
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::BAD_GATEWAY
@@ -175,9 +175,9 @@ impl Outbox {
                 let after = answer.headers.get(RETRY_AFTER);
                 let after = after.and_then(|it| it.to_str().ok()?.parse().ok());
                 let after = after.map(Duration::from_secs);
-                Posted::Later(format!("it was answered {status}"), after)
+                PostOutcome::Later(format!("it was answered {status}"), after)
             }
-            status => Posted::Refused(format!("it was answered {status}")),
+            status => PostOutcome::Refused(format!("it was answered {status}")),
         }
     }
 }

@@ -8,7 +8,7 @@ pub(super) struct Span {
     pub(super) id: u64,
     pub(super) parent: Option<u64>,
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SpanKind,
     /// Since 1970, in microseconds.
     pub(super) began_us: u64,
     pub(super) took: Duration,
@@ -24,11 +24,11 @@ pub(super) struct Recorded {
 }
 
 /// Names of the configuration, words of ours and numbers: nothing that a client has written.
-pub(super) type Attributes = Vec<(&'static str, Value)>;
+pub(super) type Attributes = Vec<(&'static str, AttributeValue)>;
 
 /// What an attribute says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum AttributeValue {
     Word(&'static str),
     Text(String),
     Number(u64),
@@ -36,13 +36,13 @@ pub(crate) enum Value {
 
 /// On which side of a call a span is. The numbers are OTLP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Internal = 1,
     Server = 2,
     Client = 3,
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }

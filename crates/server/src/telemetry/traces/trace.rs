@@ -1,7 +1,7 @@
 //! One request that is recorded, or is not.
 
 use super::context::Context;
-use super::span::{Attributes, Kind, Recorded, Span, Value};
+use super::span::{AttributeValue, Attributes, Recorded, Span, SpanKind};
 use super::tracer::Tracer;
 use crate::telemetry::chance::chance;
 use crate::telemetry::stopwatch::Stopwatch;
@@ -18,10 +18,10 @@ const SPANS_MAX: usize = 128;
 /// One request. Recorded when it is dropped; where it is not to be recorded, nothing here does or
 /// costs anything.
 #[derive(Debug)]
-pub(crate) struct Trace(Option<Box<Active>>);
+pub(crate) struct RequestTrace(Option<Box<Active>>);
 
 /// The trace of whatever has none.
-pub(crate) static UNTRACED: Trace = Trace::none();
+pub(crate) static UNTRACED: RequestTrace = RequestTrace::none();
 
 #[derive(Debug)]
 struct Active {
@@ -38,23 +38,26 @@ struct Active {
 struct SoFar {
     name: String,
     attributes: Attributes,
-    status: Option<Status>,
+    status: Option<SpanStatus>,
     within: Vec<Span>,
 }
 
 /// How a request was answered.
 #[derive(Clone, Copy, Debug)]
-enum Status {
+enum SpanStatus {
     Http(u16),
     /// By the code of gRPC.
     Grpc(u16),
 }
 
-impl Status {
-    fn attribute(self) -> (&'static str, Value) {
+impl SpanStatus {
+    fn attribute(self) -> (&'static str, AttributeValue) {
         match self {
-            Self::Http(status) => ("http.response.status_code", Value::Number(status.into())),
-            Self::Grpc(code) => ("rpc.grpc.status_code", Value::Number(code.into())),
+            Self::Http(status) => (
+                "http.response.status_code",
+                AttributeValue::Number(status.into()),
+            ),
+            Self::Grpc(code) => ("rpc.grpc.status_code", AttributeValue::Number(code.into())),
         }
     }
 
@@ -80,7 +83,7 @@ struct Began {
     after: Duration,
 }
 
-impl Trace {
+impl RequestTrace {
     /// One that is not recorded.
     pub(crate) const fn none() -> Self {
         Self(None)
@@ -111,7 +114,10 @@ impl Trace {
     }
 
     /// Adds what is known of it.
-    pub(crate) fn note<const N: usize>(&self, notes: impl FnOnce() -> [(&'static str, Value); N]) {
+    pub(crate) fn note<const N: usize>(
+        &self,
+        notes: impl FnOnce() -> [(&'static str, AttributeValue); N],
+    ) {
         if let Some(active) = &self.0 {
             active.so_far.lock().attributes.extend(notes());
         }
@@ -120,14 +126,14 @@ impl Trace {
     /// How it was answered.
     pub(crate) fn answered(&self, status: u16) {
         if let Some(active) = &self.0 {
-            active.so_far.lock().status = Some(Status::Http(status));
+            active.so_far.lock().status = Some(SpanStatus::Http(status));
         }
     }
 
     /// With which code a call of gRPC ended; 0 where it has an answer.
     pub(crate) fn called(&self, code: u16) {
         if let Some(active) = &self.0 {
-            active.so_far.lock().status = Some(Status::Grpc(code));
+            active.so_far.lock().status = Some(SpanStatus::Grpc(code));
         }
     }
 
@@ -141,23 +147,26 @@ impl Trace {
 
     /// A decision was taken.
     pub(crate) fn decided(&self, leg: Leg, outcome: Result<&Decision, &CheckError>) {
-        self.end(leg, "decide", Kind::Internal, || match outcome {
+        self.end(leg, "decide", SpanKind::Internal, || match outcome {
             Ok(decision) => (described(decision), false),
-            Err(_) => (vec![("tidegate.outcome", Value::Word("error"))], true),
+            Err(_) => (
+                vec![("tidegate.outcome", AttributeValue::Word("error"))],
+                true,
+            ),
         });
     }
 
     /// An upstream has answered with `status`, or not at all.
     pub(crate) fn forwarded(&self, leg: Leg, status: Option<u16>) {
-        self.end(leg, "upstream", Kind::Client, || {
+        self.end(leg, "upstream", SpanKind::Client, || {
             let name = "http.response.status_code";
-            let status = status.map(|status| (name, Value::Number(status.into())));
+            let status = status.map(|status| (name, AttributeValue::Number(status.into())));
             let is_error = status.is_none();
             (status.into_iter().collect(), is_error)
         });
     }
 
-    fn end(&self, leg: Leg, name: &str, kind: Kind, rest: impl FnOnce() -> (Attributes, bool)) {
+    fn end(&self, leg: Leg, name: &str, kind: SpanKind, rest: impl FnOnce() -> (Attributes, bool)) {
         let (Some(active), Some(began)) = (&self.0, leg.0) else {
             return;
         };
@@ -197,18 +206,18 @@ impl Drop for Active {
             status,
             within,
         } = mem::take(&mut *self.so_far.lock());
-        attributes.extend(status.map(Status::attribute));
+        attributes.extend(status.map(SpanStatus::attribute));
         let mut spans = Vec::with_capacity(within.len() + 1);
         spans.push(Span {
             id: self.context.span,
             parent: self.parent,
             name,
-            kind: Kind::Server,
+            kind: SpanKind::Server,
             began_us: self.began_us,
             took: self.watch.elapsed(),
             attributes,
             // Without a status the client had gone.
-            is_error: status.is_some_and(Status::is_error),
+            is_error: status.is_some_and(SpanStatus::is_error),
         });
         spans.extend(within);
         self.tracer.record(Recorded {
@@ -228,14 +237,14 @@ fn described(decision: &Decision) -> Attributes {
     };
     let mut attributes: Attributes = vec![
         ("tidegate.policy", decision.policy().into()),
-        ("tidegate.outcome", Value::Word(outcome)),
+        ("tidegate.outcome", AttributeValue::Word(outcome)),
         (
             "tidegate.decided_by",
-            Value::Word(decision.decided_by().as_str()),
+            AttributeValue::Word(decision.decided_by().as_str()),
         ),
     ];
     if decision.tells_reason() {
-        let reason = Value::Word(decision.reason().as_str());
+        let reason = AttributeValue::Word(decision.reason().as_str());
         attributes.push(("tidegate.reason", reason));
     }
     if let Some(guard) = decision.guard() {
@@ -244,16 +253,25 @@ fn described(decision: &Decision) -> Attributes {
     if let Some(binding) = decision.binding() {
         attributes.extend([
             ("tidegate.limit", binding.limit().into()),
-            ("tidegate.capacity", Value::Number(binding.capacity())),
-            ("tidegate.remaining", Value::Number(binding.remaining())),
+            (
+                "tidegate.capacity",
+                AttributeValue::Number(binding.capacity()),
+            ),
+            (
+                "tidegate.remaining",
+                AttributeValue::Number(binding.remaining()),
+            ),
         ]);
         if let Some(wait) = binding.retry_after().filter(|_| !decision.is_allowed()) {
-            attributes.push(("tidegate.retry_after_us", Value::Number(micros(wait))));
+            attributes.push((
+                "tidegate.retry_after_us",
+                AttributeValue::Number(micros(wait)),
+            ));
         }
     }
     let waited = decision.waited();
     if !waited.is_zero() {
-        attributes.push(("tidegate.waited_us", Value::Number(micros(waited))));
+        attributes.push(("tidegate.waited_us", AttributeValue::Number(micros(waited))));
     }
     attributes
 }

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::metrics::TraceMetrics;
 use super::outbox::Outbox;
 use super::span::Recorded;
-use super::trace::Trace;
+use super::trace::RequestTrace;
 use crate::telemetry::chance::chance;
 use http::HeaderMap;
 use std::sync::Arc;
@@ -51,16 +51,16 @@ impl Tracer {
         self: &Arc<Self>,
         headers: &HeaderMap,
         is_trusted: impl FnOnce() -> bool,
-    ) -> Trace {
+    ) -> RequestTrace {
         let parent = Context::of(headers);
         let is_recorded = match &parent {
             Some(parent) if is_trusted() => parent.is_sampled,
             _ => self.sample.takes(chance()),
         };
         if is_recorded {
-            Trace::begin(self, parent)
+            RequestTrace::begin(self, parent)
         } else {
-            Trace::none()
+            RequestTrace::none()
         }
     }
 

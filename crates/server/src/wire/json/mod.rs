@@ -8,10 +8,10 @@ mod number;
 mod reader;
 mod string;
 
-pub use reader::{DEPTH_MAX, Reader};
+pub use reader::{DEPTH_MAX, JsonReader};
 pub use tidegate_http::text::write_json_string as write_string;
 
-use super::fault::Fault;
+use super::fault::WireFault;
 
 /// What reading JSON comes to.
-pub type Result<T> = std::result::Result<T, Box<Fault>>;
+pub type JsonResult<T> = Result<T, Box<WireFault>>;

@@ -1,8 +1,8 @@
 //! Reads JSON from front to back, without building a tree.
 
 use super::string::{Scanned, scan, unescape};
-use super::{Result, number};
-use crate::wire::fault::Fault;
+use super::{JsonResult, number};
+use crate::wire::fault::WireFault;
 use std::borrow::Cow;
 
 /// How deep lists and objects may lie in each other.
@@ -10,26 +10,26 @@ pub const DEPTH_MAX: u8 = 32;
 
 /// Reads JSON from front to back.
 ///
-/// The caller says what it expects, and the reader answers with it or with a [`Fault`] that says
+/// The caller says what it expects, and the reader answers with it or with a [`WireFault`] that says
 /// what was found instead. Strings are borrowed unless they hold escapes. Strict: what RFC 8259
 /// does not allow is refused.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     /// Reads `text`, which has to be UTF-8.
-    pub fn new(text: &'a [u8]) -> Result<Self> {
+    pub fn new(text: &'a [u8]) -> JsonResult<Self> {
         match std::str::from_utf8(text) {
             Ok(text) => Ok(Self {
                 text,
                 at: 0,
                 depth: 0,
             }),
-            Err(error) => Err(Fault::new(error.valid_up_to(), "this is not UTF-8")),
+            Err(error) => Err(WireFault::new(error.valid_up_to(), "this is not UTF-8")),
         }
     }
 
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a string.
     #[inline]
-    pub fn string(&mut self) -> Result<Cow<'a, str>> {
+    pub fn string(&mut self) -> JsonResult<Cow<'a, str>> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a string"));
         }
@@ -65,17 +65,17 @@ impl<'a> Reader<'a> {
             }
             Scanned::Escaped(_) => {
                 let (string, len) =
-                    unescape(rest).map_err(|(at, why)| Fault::new(start + at, why))?;
+                    unescape(rest).map_err(|(at, why)| WireFault::new(start + at, why))?;
                 self.at = start + len + 1;
                 Ok(Cow::Owned(string))
             }
-            Scanned::Broken(len, why) => Err(Fault::new(start + len, why)),
+            Scanned::Broken(len, why) => Err(WireFault::new(start + len, why)),
         }
     }
 
     /// Reads a string, or nothing where there is `null`.
     #[inline]
-    pub fn string_or_null(&mut self) -> Result<Option<Cow<'a, str>>> {
+    pub fn string_or_null(&mut self) -> JsonResult<Option<Cow<'a, str>>> {
         if self.null()? {
             return Ok(None);
         }
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a whole number that is not negative.
     #[inline]
-    pub fn whole(&mut self) -> Result<u64> {
+    pub fn whole(&mut self) -> JsonResult<u64> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
             return Err(self.expected("a whole number"));
         }
@@ -98,11 +98,11 @@ impl<'a> Reader<'a> {
             "expected a whole number from 0 to {}, found {found}",
             u64::MAX
         );
-        Err(Fault::new(start, message))
+        Err(WireFault::new(start, message))
     }
 
     /// Reads a number, as it is written.
-    pub fn number(&mut self) -> Result<&'a str> {
+    pub fn number(&mut self) -> JsonResult<&'a str> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
             return Err(self.expected("a number"));
         }
@@ -112,13 +112,13 @@ impl<'a> Reader<'a> {
                 self.at += len;
                 Ok(self.text.get(start..self.at).unwrap_or_default())
             }
-            Err(len) => Err(Fault::new(start + len, "this is not a number")),
+            Err(len) => Err(WireFault::new(start + len, "this is not a number")),
         }
     }
 
     /// Reads `null` if it is there, and says whether it was.
     #[inline]
-    pub fn null(&mut self) -> Result<bool> {
+    pub fn null(&mut self) -> JsonResult<bool> {
         if self.peek() != Some(b'n') {
             return Ok(false);
         }
@@ -127,9 +127,9 @@ impl<'a> Reader<'a> {
 
     /// Reads an object. `member` is given each name, and has to read the value.
     #[inline]
-    pub fn object<F>(&mut self, mut member: F) -> Result<()>
+    pub fn object<F>(&mut self, mut member: F) -> JsonResult<()>
     where
-        F: FnMut(&mut Self, &Cow<'a, str>) -> Result<()>,
+        F: FnMut(&mut Self, &Cow<'a, str>) -> JsonResult<()>,
     {
         if self.peek() != Some(b'{') {
             return Err(self.expected("an object"));
@@ -159,9 +159,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a list. `item` has to read each, and is told which it is, from 0.
-    pub fn list<F>(&mut self, mut item: F) -> Result<()>
+    pub fn list<F>(&mut self, mut item: F) -> JsonResult<()>
     where
-        F: FnMut(&mut Self, usize) -> Result<()>,
+        F: FnMut(&mut Self, usize) -> JsonResult<()>,
     {
         if self.peek() != Some(b'[') {
             return Err(self.expected("a list"));
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads whatever comes next, and forgets it.
-    pub fn skip(&mut self) -> Result<()> {
+    pub fn skip(&mut self) -> JsonResult<()> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
             Some(b'{') => self.object(|reader, _| reader.skip()),
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Makes sure that nothing follows.
-    pub fn end(&mut self) -> Result<()> {
+    pub fn end(&mut self) -> JsonResult<()> {
         match self.peek() {
             None => Ok(()),
             Some(_) => Err(self.expected("nothing more")),
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
 
     /// That something else was expected here.
     #[cold]
-    pub fn expected(&mut self, what: &str) -> Box<Fault> {
+    pub fn expected(&mut self, what: &str) -> Box<WireFault> {
         let found = match self.peek() {
             None => "the end",
             Some(b'"') => "a string",
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
             Some(b'0'..=b'9' | b'-') => "a number",
             _ => self.found_word(),
         };
-        Fault::new(self.at, format!("expected {what}, found {found}"))
+        WireFault::new(self.at, format!("expected {what}, found {found}"))
     }
 
     fn found_word(&self) -> &'static str {
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 
-    fn word(&mut self, word: &str) -> Result<()> {
+    fn word(&mut self, word: &str) -> JsonResult<()> {
         if !self.rest().starts_with(word.as_bytes()) {
             return Err(self.expected("a value"));
         }
@@ -251,10 +251,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps over the bracket that opens a list or an object.
-    fn enter(&mut self) -> Result<()> {
+    fn enter(&mut self) -> JsonResult<()> {
         if self.depth == DEPTH_MAX {
             let message = format!("more than {DEPTH_MAX} lists and objects inside each other");
-            return Err(Fault::new(self.at, message));
+            return Err(WireFault::new(self.at, message));
         }
         self.depth += 1;
         self.at += 1;
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
 
     /// Steps over the bracket that closes it.
     #[expect(clippy::unnecessary_wraps, reason = "is what its callers return")]
-    fn leave(&mut self) -> Result<()> {
+    fn leave(&mut self) -> JsonResult<()> {
         self.depth = self.depth.saturating_sub(1);
         self.at += 1;
         Ok(())

@@ -28,7 +28,7 @@ impl fmt::Display for Malformed {
 
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum WireValue<'a> {
     /// A whole number, a truth value or one of an enumeration.
     Varint(u64),
     /// Text, bytes, or a message.
@@ -39,26 +39,26 @@ pub(crate) enum Value<'a> {
 
 /// What is left to read of a message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     pub(crate) fn of(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
     /// The next field, or `None` at the end.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, WireValue<'a>)>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let tag = self.varint()?;
         let number = number(tag)?;
         let value = match tag & 7 {
-            kind::VARINT => Value::Varint(self.varint()?),
-            kind::BYTES => Value::Bytes(self.bytes()?),
+            kind::VARINT => WireValue::Varint(self.varint()?),
+            kind::BYTES => WireValue::Bytes(self.bytes()?),
             other => self.skip(other, number)?,
         };
         Ok(Some((number, value)))
@@ -111,10 +111,10 @@ impl<'a> Fields<'a> {
 
     /// Passes over what none of our messages has, and newer ones may.
     #[cold]
-    fn skip(&mut self, wire: u64, number: u32) -> Result<Value<'a>, Malformed> {
+    fn skip(&mut self, wire: u64, number: u32) -> Result<WireValue<'a>, Malformed> {
         match wire {
-            kind::FIXED_64 => self.take(8).map(|_| Value::Other),
-            kind::FIXED_32 => self.take(4).map(|_| Value::Other),
+            kind::FIXED_64 => self.take(8).map(|_| WireValue::Other),
+            kind::FIXED_32 => self.take(4).map(|_| WireValue::Other),
             kind::GROUP => self.skip_group(number),
             kind::GROUP_END => Err(Malformed("a group ends that had not begun")),
             _ => Err(Malformed("a field is of no known kind")),
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Groups may hold groups: those that are open are remembered, up to as many as anybody has.
-    fn skip_group(&mut self, first: u32) -> Result<Value<'a>, Malformed> {
+    fn skip_group(&mut self, first: u32) -> Result<WireValue<'a>, Malformed> {
         const DEPTH_MAX: usize = 32;
         let mut open = smallvec::SmallVec::<[u32; DEPTH_MAX]>::new();
         open.push(first);
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
                 }
             }
         }
-        Ok(Value::Other)
+        Ok(WireValue::Other)
     }
 }
 
@@ -160,7 +160,7 @@ fn number(tag: u64) -> Result<u32, Malformed> {
     Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-impl<'a> Value<'a> {
+impl<'a> WireValue<'a> {
     /// The number of a field that is one.
     #[inline]
     pub(crate) fn varint(self) -> Result<u64, Malformed> {

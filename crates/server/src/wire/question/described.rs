@@ -1,11 +1,11 @@
 //! Descriptors: lists of entries by which a proxy describes a request.
 
-use crate::wire::fault::Fault;
-use crate::wire::json::{Reader, Result};
+use crate::wire::fault::WireFault;
+use crate::wire::json::{JsonReader, JsonResult};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use tidegate::{Descriptor, Hits, ToldLimit};
+use tidegate::{Descriptor, DescriptorHits, ToldLimit};
 
 /// How many descriptors a question may have.
 pub const DESCRIPTORS_MAX: usize = 64;
@@ -15,7 +15,7 @@ pub const ENTRIES_MAX: usize = 32;
 
 /// The descriptors of a question; most have none, and then it takes no memory.
 #[derive(Default)]
-pub struct Described<'a> {
+pub struct QuestionDescriptors<'a> {
     list: Vec<One>,
     /// Those of all of them, one after the other.
     entries: Vec<(Cow<'a, str>, Cow<'a, str>)>,
@@ -24,22 +24,22 @@ pub struct Described<'a> {
 /// One descriptor.
 struct One {
     entries: Range<usize>,
-    hits: Hits,
+    hits: DescriptorHits,
     limit: Option<ToldLimit>,
 }
 
-impl<'a> Described<'a> {
+impl<'a> QuestionDescriptors<'a> {
     /// Reads a text that is such a list and nothing else, as it stands where there is no JSON around it.
-    pub(crate) fn parse(text: &'a [u8]) -> Result<Self> {
+    pub(crate) fn parse(text: &'a [u8]) -> JsonResult<Self> {
         let mut described = Self::default();
-        let mut reader = Reader::new(text)?;
+        let mut reader = JsonReader::new(text)?;
         described.read(&mut reader)?;
         reader.end()?;
         Ok(described)
     }
 
     /// Reads a list of `{"entries": [{"key", "value"}], "hits", "limit": {"amount", "period_ms"}}`.
-    pub(super) fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    pub(super) fn read(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         if reader.null()? {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl<'a> Described<'a> {
         })
     }
 
-    fn read_one(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn read_one(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         let (at, start) = (reader.at(), self.entries.len());
         let mut entries = Once::default();
         let (mut hits, mut limit) = (Once::default(), Once::default());
@@ -61,7 +61,7 @@ impl<'a> Described<'a> {
         })?;
         if self.entries.len() == start {
             let message = "expected at least one entry, found none";
-            return Err(Fault::new(at, message).within("entries"));
+            return Err(WireFault::new(at, message).within("entries"));
         }
         self.list.push(One {
             entries: start..self.entries.len(),
@@ -71,20 +71,20 @@ impl<'a> Described<'a> {
         Ok(())
     }
 
-    fn read_entries(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn read_entries(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         reader.list(|reader, nth| {
             bounded(reader, nth, ENTRIES_MAX, "entries")?;
             let at = reader.at();
             let (mut key, mut value) = (Once::default(), Once::default());
             reader.object(|reader, name| match &**name {
-                "key" => key.set(reader, Reader::string),
-                "value" => value.set(reader, Reader::string),
+                "key" => key.set(reader, JsonReader::string),
+                "value" => value.set(reader, JsonReader::string),
                 _ => unknown(reader, "key, value"),
             })?;
-            let missing = |name| Fault::new(at, "expected a string, found none").within(name);
+            let missing = |name| WireFault::new(at, "expected a string, found none").within(name);
             let key: Cow<'a, str> = key.0.ok_or_else(|| missing("key"))?;
             if key.is_empty() {
-                return Err(Fault::new(at, "expected a name, found ``").within("key"));
+                return Err(WireFault::new(at, "expected a name, found ``").within("key"));
             }
             let value = value.0.ok_or_else(|| missing("value"))?;
             self.entries.push((key, value));
@@ -120,7 +120,7 @@ impl<'a> Described<'a> {
 }
 
 // By hand: entries may be secrets.
-impl fmt::Debug for Described<'_> {
+impl fmt::Debug for QuestionDescriptors<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Described")
             .field("count", &self.list.len())
@@ -140,11 +140,11 @@ impl<T> Default for Once<T> {
 impl<T> Once<T> {
     fn set<'a>(
         &mut self,
-        reader: &mut Reader<'a>,
-        read: impl FnOnce(&mut Reader<'a>) -> Result<T>,
-    ) -> Result<()> {
+        reader: &mut JsonReader<'a>,
+        read: impl FnOnce(&mut JsonReader<'a>) -> JsonResult<T>,
+    ) -> JsonResult<()> {
         if self.0.is_some() {
-            return Err(Fault::new(reader.at(), "this field is there twice"));
+            return Err(WireFault::new(reader.at(), "this field is there twice"));
         }
         self.0 = Some(read(reader)?);
         Ok(())
@@ -152,41 +152,41 @@ impl<T> Once<T> {
 }
 
 /// Reads how much a descriptor takes; what is negative is given back.
-fn read_hits(reader: &mut Reader<'_>) -> Result<Option<Hits>> {
+fn read_hits(reader: &mut JsonReader<'_>) -> JsonResult<Option<DescriptorHits>> {
     if reader.null()? {
         return Ok(None);
     }
     if reader.peek() != Some(b'-') {
-        return reader.whole().map(|hits| Some(Hits::Take(hits)));
+        return reader.whole().map(|hits| Some(DescriptorHits::Take(hits)));
     }
     let at = reader.at();
     let number = reader.number()?;
     match number.strip_prefix('-').map(str::parse) {
-        Some(Ok(0)) => Ok(Some(Hits::Take(0))),
-        Some(Ok(hits)) => Ok(Some(Hits::GiveBack(hits))),
+        Some(Ok(0)) => Ok(Some(DescriptorHits::Take(0))),
+        Some(Ok(hits)) => Ok(Some(DescriptorHits::GiveBack(hits))),
         _ => {
             let message = format!(
                 "expected a whole number from -{most} to {most}, found {number}",
                 most = u64::MAX
             );
-            Err(Fault::new(at, message))
+            Err(WireFault::new(at, message))
         }
     }
 }
 
 /// Reads the limit that a descriptor brings.
-fn read_limit(reader: &mut Reader<'_>) -> Result<Option<ToldLimit>> {
+fn read_limit(reader: &mut JsonReader<'_>) -> JsonResult<Option<ToldLimit>> {
     if reader.null()? {
         return Ok(None);
     }
     let at = reader.at();
     let (mut amount, mut period_us) = (Once::default(), Once::default());
     reader.object(|reader, name| match &**name {
-        "amount" => amount.set(reader, Reader::whole),
+        "amount" => amount.set(reader, JsonReader::whole),
         "period_ms" => period_us.set(reader, read_period),
         _ => unknown(reader, "amount, period_ms"),
     })?;
-    let missing = |name| Fault::new(at, "expected a whole number, found none").within(name);
+    let missing = |name| WireFault::new(at, "expected a whole number, found none").within(name);
     Ok(Some(ToldLimit {
         amount: amount.0.ok_or_else(|| missing("amount"))?,
         period_us: period_us.0.ok_or_else(|| missing("period_ms"))?,
@@ -194,25 +194,25 @@ fn read_limit(reader: &mut Reader<'_>) -> Result<Option<ToldLimit>> {
 }
 
 /// Reads milliseconds, as microseconds.
-fn read_period(reader: &mut Reader<'_>) -> Result<u64> {
+fn read_period(reader: &mut JsonReader<'_>) -> JsonResult<u64> {
     let at = reader.at();
     let period_us = reader.whole()?.checked_mul(1_000).filter(|it| *it > 0);
     period_us.ok_or_else(|| {
         let message = format!("expected from 1 to {} milliseconds", u64::MAX / 1_000);
-        Fault::new(at, message)
+        WireFault::new(at, message)
     })
 }
 
-fn bounded(reader: &Reader<'_>, nth: usize, most: usize, what: &str) -> Result<()> {
+fn bounded(reader: &JsonReader<'_>, nth: usize, most: usize, what: &str) -> JsonResult<()> {
     if nth == most {
         let message = format!("more than {most} {what}");
-        return Err(Fault::new(reader.at(), message));
+        return Err(WireFault::new(reader.at(), message));
     }
     Ok(())
 }
 
 #[cold]
-fn unknown(reader: &Reader<'_>, known: &str) -> Result<()> {
+fn unknown(reader: &JsonReader<'_>, known: &str) -> JsonResult<()> {
     let message = format!("there is no such field; there are {known}");
-    Err(Fault::new(reader.at(), message))
+    Err(WireFault::new(reader.at(), message))
 }

@@ -1,10 +1,10 @@
-use super::{Asked, DESCRIPTORS_MAX, ENTRIES_MAX, Question};
+use super::{DESCRIPTORS_MAX, ENTRIES_MAX, JsonQuestion, QuestionBody};
 use tidegate::Descriptor;
 
 /// Reads descriptors, and shows them.
 fn read(list: &str) -> Result<Vec<String>, String> {
     let text = format!(r#"{{"descriptors": {list}}}"#);
-    let question = Question::read(text.as_bytes()).map_err(|fault| fault.to_string())?;
+    let question = JsonQuestion::read(text.as_bytes()).map_err(|fault| fault.to_string())?;
     let pairs = question.pairs();
     let descriptors = question.descriptors(&pairs);
     let shown = |it: &Descriptor<'_>| format!("{:?} {:?} {:?}", it.entries, it.hits, it.limit);
@@ -155,7 +155,7 @@ fn lists_are_bounded() {
 fn secrets_do_not_show_and_no_list_mixes_up_its_questions() {
     let text = r#"[{"descriptors": [{"entries": [{"key": "api_key", "value": "s3cret"}]}]},
         {"descriptors": [{"entries": [{"key": "b", "value": "2"}]}]}]"#;
-    let Ok(Asked::Several(questions)) = Asked::read(text.as_bytes()) else {
+    let Ok(QuestionBody::Several(questions)) = QuestionBody::read(text.as_bytes()) else {
         panic!("a list was asked");
     };
     assert!(!format!("{questions:?}").contains("s3cret"));

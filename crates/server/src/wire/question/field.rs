@@ -2,7 +2,7 @@
 
 /// A field of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum QuestionField {
     AtMs,
     Policy,
     Ip,
@@ -19,7 +19,7 @@ pub(super) enum Field {
     Descriptors,
 }
 
-impl Field {
+impl QuestionField {
     /// All fields, in the order in which the documentation has them.
     const ALL: [Self; 14] = [
         Self::AtMs,
@@ -105,11 +105,11 @@ mod tests {
     #[test]
     fn every_field_is_found_by_its_name_and_has_its_own_bit() {
         let mut seen = 0;
-        for field in Field::ALL {
-            assert_eq!(Field::named(field.name()), Some(field));
+        for field in QuestionField::ALL {
+            assert_eq!(QuestionField::named(field.name()), Some(field));
             assert_eq!(seen & field.bit(), 0);
             seen |= field.bit();
         }
-        assert_eq!(Field::named("At_ms"), None);
+        assert_eq!(QuestionField::named("At_ms"), None);
     }
 }

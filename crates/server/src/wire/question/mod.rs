@@ -9,11 +9,11 @@ mod pairs;
 mod tests;
 mod texts;
 
-use super::fault::{Fault, quote};
-use super::json::{Reader, Result};
-pub use described::{DESCRIPTORS_MAX, Described, ENTRIES_MAX};
-use field::Field;
-pub use pairs::Pairs;
+use super::fault::{WireFault, quote};
+use super::json::{JsonReader, JsonResult};
+pub use described::{DESCRIPTORS_MAX, ENTRIES_MAX, QuestionDescriptors};
+use field::QuestionField;
+pub use pairs::QuestionPairs;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
@@ -42,7 +42,7 @@ pub const LIST_MAX: usize = 100;
 /// assert_eq!(fault.to_string(), "ip: `192.0.2` is not an IP address");
 /// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
 /// ```
-pub struct Question<'a> {
+pub struct JsonQuestion<'a> {
     /// The policy that is asked.
     pub policy: Option<Cow<'a, str>>,
     /// The client's address.
@@ -60,19 +60,19 @@ pub struct Question<'a> {
     /// The route.
     pub route: Option<Cow<'a, str>>,
     /// Headers in the order written; a list of values is a header sent several times.
-    pub headers: Texts<'a>,
+    pub headers: NamedTexts<'a>,
     /// Attributes; no name is there twice.
-    pub attributes: Texts<'a>,
+    pub attributes: NamedTexts<'a>,
     /// How much it takes, if it says so.
     pub cost: Option<u64>,
     /// For how long it is reserved, in milliseconds, if it is and says so.
     pub ttl_ms: Option<u64>,
     /// What a proxy says of it.
-    pub described: Described<'a>,
+    pub described: QuestionDescriptors<'a>,
 }
 
 /// Names and values.
-pub type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
+pub type NamedTexts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
 
 /// One question, or several that were asked together.
 #[derive(Debug)]
@@ -80,35 +80,35 @@ pub type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
     clippy::large_enum_variant,
     reason = "one at a time, and most often the large one"
 )]
-pub enum Asked<'a> {
+pub enum QuestionBody<'a> {
     /// One.
-    One(Question<'a>),
+    One(JsonQuestion<'a>),
     /// A list, which is answered by a list. It may be empty.
-    Several(Vec<Question<'a>>),
+    Several(Vec<JsonQuestion<'a>>),
 }
 
-impl<'a> Asked<'a> {
+impl<'a> QuestionBody<'a> {
     /// Reads a question or a list of up to [`LIST_MAX`].
-    pub fn read(text: &'a [u8]) -> Result<Self> {
+    pub fn read(text: &'a [u8]) -> JsonResult<Self> {
         Self::read_each(text, one)
     }
 
     /// The same for what is to be reserved, which may say for how long.
-    pub fn read_reserving(text: &'a [u8]) -> Result<Self> {
+    pub fn read_reserving(text: &'a [u8]) -> JsonResult<Self> {
         Self::read_each(text, reserved)
     }
 
     fn read_each(
         text: &'a [u8],
-        one: impl Fn(&mut Reader<'a>) -> Result<Question<'a>>,
-    ) -> Result<Self> {
-        let mut reader = Reader::new(text)?;
+        one: impl Fn(&mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>>,
+    ) -> JsonResult<Self> {
+        let mut reader = JsonReader::new(text)?;
         let asked = if reader.peek() == Some(b'[') {
             let mut several = Vec::new();
             reader.list(|reader, nth| {
                 if nth == LIST_MAX {
                     let message = format!("more than {LIST_MAX} questions in one list");
-                    return Err(Fault::new(reader.at(), message));
+                    return Err(WireFault::new(reader.at(), message));
                 }
                 several.push(one(reader)?);
                 Ok(())
@@ -124,7 +124,7 @@ impl<'a> Asked<'a> {
 
 // === impl Question ===
 
-impl Default for Question<'_> {
+impl Default for JsonQuestion<'_> {
     fn default() -> Self {
         Self {
             policy: None,
@@ -135,19 +135,19 @@ impl Default for Question<'_> {
             host: None,
             path: None,
             route: None,
-            headers: Texts::new(),
-            attributes: Texts::new(),
+            headers: NamedTexts::new(),
+            attributes: NamedTexts::new(),
             cost: None,
             ttl_ms: None,
-            described: Described::default(),
+            described: QuestionDescriptors::default(),
         }
     }
 }
 
-impl<'a> Question<'a> {
+impl<'a> JsonQuestion<'a> {
     /// Reads one question, to be decided now.
-    pub fn read(text: &'a [u8]) -> Result<Self> {
-        let mut reader = Reader::new(text)?;
+    pub fn read(text: &'a [u8]) -> JsonResult<Self> {
+        let mut reader = JsonReader::new(text)?;
         let question = one(&mut reader)?;
         reader.end()?;
         Ok(question)
@@ -159,24 +159,24 @@ impl<'a> Question<'a> {
     /// Into this one, because a question is large: moving it to where it is needed would take as
     /// long as reading it.
     #[inline]
-    pub fn read_at(&mut self, text: &'a [u8]) -> Result<u64> {
-        let mut reader = Reader::new(text)?;
+    pub fn read_at(&mut self, text: &'a [u8]) -> JsonResult<u64> {
+        let mut reader = JsonReader::new(text)?;
         let at_ms = self.fill(&mut reader)?;
         reader.end()?;
         if self.ttl_ms.is_some() {
             let message = "this field belongs to reservations, and a trace has none";
-            return Err(Fault::new(0, message).within(Field::TtlMs.name()));
+            return Err(WireFault::new(0, message).within(QuestionField::TtlMs.name()));
         }
         at_ms.ok_or_else(|| {
             let message = "expected a time in milliseconds since the epoch, found none";
-            Fault::new(reader.at(), message).within(Field::AtMs.name())
+            WireFault::new(reader.at(), message).within(QuestionField::AtMs.name())
         })
     }
 
     /// The question as the limiter takes it, but for its [descriptors](Self::descriptors); `pairs` are
     /// its own.
     #[inline]
-    pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r Pairs<'q>) -> Request<'r> {
+    pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r QuestionPairs<'q>) -> Request<'r> {
         Request {
             policy: self.policy.as_deref(),
             ip: self.ip,
@@ -206,44 +206,44 @@ impl<'a> Question<'a> {
     /// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
     /// ```
     #[inline]
-    pub fn descriptors<'r>(&self, pairs: &'r Pairs<'_>) -> Vec<Descriptor<'r>> {
+    pub fn descriptors<'r>(&self, pairs: &'r QuestionPairs<'_>) -> Vec<Descriptor<'r>> {
         self.described.descriptors(&pairs.entries)
     }
 
     /// Reads an object's fields, each at most once, and answers with `at_ms` if it is there.
     #[inline]
-    fn fill(&mut self, reader: &mut Reader<'a>) -> Result<Option<u64>> {
+    fn fill(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<Option<u64>> {
         let mut at_ms = None;
         let mut seen = 0_u16;
         reader.object(|reader, name| {
-            let Some(field) = Field::named(name) else {
-                return Err(Fault::new(reader.at(), Field::unknown()));
+            let Some(field) = QuestionField::named(name) else {
+                return Err(WireFault::new(reader.at(), QuestionField::unknown()));
             };
             if seen & field.bit() != 0 {
-                return Err(Fault::new(reader.at(), "this field is there twice"));
+                return Err(WireFault::new(reader.at(), "this field is there twice"));
             }
             seen |= field.bit();
             match field {
-                Field::AtMs => {
+                QuestionField::AtMs => {
                     at_ms = if reader.null()? {
                         None
                     } else {
                         Some(reader.whole()?)
                     }
                 }
-                Field::Policy => self.policy = reader.string_or_null()?,
-                Field::Ip => self.ip = address(reader)?,
-                Field::User => self.user = reader.string_or_null()?,
-                Field::ApiKey => self.api_key = reader.string_or_null()?,
-                Field::Method => self.method = reader.string_or_null()?,
-                Field::Host => self.host = reader.string_or_null()?,
-                Field::Path => self.path = reader.string_or_null()?,
-                Field::Route => self.route = reader.string_or_null()?,
-                Field::Headers => headers(reader, &mut self.headers)?,
-                Field::Attributes => attributes(reader, &mut self.attributes)?,
-                Field::TtlMs => self.ttl_ms = lifetime(reader)?,
-                Field::Descriptors => self.described.read(reader)?,
-                Field::Cost => {
+                QuestionField::Policy => self.policy = reader.string_or_null()?,
+                QuestionField::Ip => self.ip = address(reader)?,
+                QuestionField::User => self.user = reader.string_or_null()?,
+                QuestionField::ApiKey => self.api_key = reader.string_or_null()?,
+                QuestionField::Method => self.method = reader.string_or_null()?,
+                QuestionField::Host => self.host = reader.string_or_null()?,
+                QuestionField::Path => self.path = reader.string_or_null()?,
+                QuestionField::Route => self.route = reader.string_or_null()?,
+                QuestionField::Headers => headers(reader, &mut self.headers)?,
+                QuestionField::Attributes => attributes(reader, &mut self.attributes)?,
+                QuestionField::TtlMs => self.ttl_ms = lifetime(reader)?,
+                QuestionField::Descriptors => self.described.read(reader)?,
+                QuestionField::Cost => {
                     self.cost = if reader.null()? {
                         None
                     } else {
@@ -258,7 +258,7 @@ impl<'a> Question<'a> {
 }
 
 // By way of the request, which hides secrets.
-impl fmt::Debug for Question<'_> {
+impl fmt::Debug for JsonQuestion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.pairs();
         let descriptors = self.descriptors(&pairs);
@@ -267,43 +267,43 @@ impl fmt::Debug for Question<'_> {
 }
 
 /// Reads a question that is to be decided now.
-fn one<'a>(reader: &mut Reader<'a>) -> Result<Question<'a>> {
+fn one<'a>(reader: &mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>> {
     let start = reader.at();
     let question = reserved(reader)?;
     match question.ttl_ms {
         None => Ok(question),
         Some(_) => {
             let message = "this field belongs to reservations, which are made at /v1/reserve";
-            Err(Fault::new(start, message).within(Field::TtlMs.name()))
+            Err(WireFault::new(start, message).within(QuestionField::TtlMs.name()))
         }
     }
 }
 
 /// Reads one that is to be reserved now.
-fn reserved<'a>(reader: &mut Reader<'a>) -> Result<Question<'a>> {
+fn reserved<'a>(reader: &mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>> {
     let start = reader.at();
-    let mut question = Question::default();
+    let mut question = JsonQuestion::default();
     match question.fill(reader)? {
         None => Ok(question),
         Some(_) => {
             let message = "this field belongs to traces; a question is decided now";
-            Err(Fault::new(start, message).within(Field::AtMs.name()))
+            Err(WireFault::new(start, message).within(QuestionField::AtMs.name()))
         }
     }
 }
 
-fn lifetime(reader: &mut Reader<'_>) -> Result<Option<u64>> {
+fn lifetime(reader: &mut JsonReader<'_>) -> JsonResult<Option<u64>> {
     let at = reader.at();
     if reader.null()? {
         return Ok(None);
     }
     match reader.whole()? {
-        0 => Err(Fault::new(at, "expected at least 1, found 0")),
+        0 => Err(WireFault::new(at, "expected at least 1, found 0")),
         ttl_ms => Ok(Some(ttl_ms)),
     }
 }
 
-fn address(reader: &mut Reader<'_>) -> Result<Option<IpAddr>> {
+fn address(reader: &mut JsonReader<'_>) -> JsonResult<Option<IpAddr>> {
     let at = reader.at();
     let Some(text) = reader.string_or_null()? else {
         return Ok(None);
@@ -312,7 +312,7 @@ fn address(reader: &mut Reader<'_>) -> Result<Option<IpAddr>> {
         Ok(address) => Ok(Some(address)),
         Err(_) => {
             let message = format!("{} is not an IP address", quote(&text));
-            Err(Fault::new(at, message))
+            Err(WireFault::new(at, message))
         }
     }
 }

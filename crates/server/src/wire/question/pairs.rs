@@ -1,15 +1,15 @@
 //! Who asks: by the question's own word, or as its headers and its path tell.
 
-use super::{Question, Texts};
+use super::{JsonQuestion, NamedTexts};
 use smallvec::SmallVec;
 use tidegate::{Client, Request};
 use tidegate_http::unix_seconds;
-use tidegate_policy::client::{Asking, Identity};
+use tidegate_policy::client::{ClientIdentity, RequestFacts};
 
-/// The headers, attributes and entries of a [`Question`], in the form in which a [`Request`] borrows them, and
+/// The headers, attributes and entries of a [`JsonQuestion`], in the form in which a [`Request`] borrows them, and
 /// who asks.
 #[derive(Default)]
-pub struct Pairs<'q> {
+pub struct QuestionPairs<'q> {
     pub(super) headers: SmallVec<[(&'q str, &'q str); 4]>,
     pub(super) attributes: SmallVec<[(&'q str, &'q str); 4]>,
     pub(super) user: Option<&'q str>,
@@ -19,7 +19,7 @@ pub struct Pairs<'q> {
     pub(super) entries: Vec<(&'q str, &'q str)>,
 }
 
-impl Question<'_> {
+impl JsonQuestion<'_> {
     /// What `client` learns from its headers and its path, as a door would from a request; `None`
     /// where that can be nothing. Whoever may put questions may say anything, so all of it counts;
     /// the address is only what the question says it is.
@@ -28,11 +28,11 @@ impl Question<'_> {
         &'q self,
         client: &'q Client,
         now: &'q dyn Fn() -> u64,
-    ) -> Option<Identity<'q>> {
+    ) -> Option<ClientIdentity<'q>> {
         if !client.learns_from(!self.headers.is_empty(), self.path.is_some()) {
             return None;
         }
-        Some(client.identify_told(&Asking {
+        Some(client.identify_told(&RequestFacts {
             peer: None,
             headers: self.headers.as_slice(),
             path: self.path.as_deref(),
@@ -52,8 +52,8 @@ impl Question<'_> {
 
     /// What it says itself, for [`request`](Self::request).
     #[inline]
-    pub fn pairs(&self) -> Pairs<'_> {
-        Pairs {
+    pub fn pairs(&self) -> QuestionPairs<'_> {
+        QuestionPairs {
             headers: borrow(&self.headers),
             attributes: borrow(&self.attributes),
             user: self.user.as_deref(),
@@ -65,7 +65,7 @@ impl Question<'_> {
 
     /// What it says itself, and what was [learnt](Self::learn) of what it does not say.
     #[inline]
-    pub fn pairs_with<'q>(&'q self, learnt: Option<&'q Identity<'_>>) -> Pairs<'q> {
+    pub fn pairs_with<'q>(&'q self, learnt: Option<&'q ClientIdentity<'_>>) -> QuestionPairs<'q> {
         let mut pairs = self.pairs();
         if let Some(learnt) = learnt {
             pairs.add(learnt);
@@ -74,9 +74,9 @@ impl Question<'_> {
     }
 }
 
-impl<'q> Pairs<'q> {
+impl<'q> QuestionPairs<'q> {
     /// Adds what is absent; what is empty is as good as that.
-    fn add(&mut self, learnt: &'q Identity<'_>) {
+    fn add(&mut self, learnt: &'q ClientIdentity<'_>) {
         let said = |text: &&str| !text.is_empty();
         self.user = self.user.filter(said).or(learnt.user.as_deref());
         self.api_key = self.api_key.filter(said).or(learnt.api_key.as_deref());
@@ -96,14 +96,14 @@ impl<'q> Pairs<'q> {
 }
 
 // By hand: it holds secrets.
-impl std::fmt::Debug for Pairs<'_> {
+impl std::fmt::Debug for QuestionPairs<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pairs").finish_non_exhaustive()
     }
 }
 
 #[inline]
-fn borrow<'q>(texts: &'q Texts<'_>) -> SmallVec<[(&'q str, &'q str); 4]> {
+fn borrow<'q>(texts: &'q NamedTexts<'_>) -> SmallVec<[(&'q str, &'q str); 4]> {
     let mut pairs = SmallVec::new();
     for (name, value) in texts {
         pairs.push((&**name, &**value));
@@ -124,7 +124,7 @@ cost: { header: X-Cost, max: 10, default: 3 }
 
     fn check(text: &str, then: impl FnOnce(&Request<'_>)) {
         let client = Client::from_yaml(CONFIG).expect("it is sound");
-        let question = Question::read(text.as_bytes()).expect("it is sound");
+        let question = JsonQuestion::read(text.as_bytes()).expect("it is sound");
         let learnt = question.learn(&client, &|| 0);
         let pairs = question.pairs_with(learnt.as_ref());
         then(&question.request(&pairs));
@@ -169,7 +169,8 @@ cost: { header: X-Cost, max: 10, default: 3 }
     #[test]
     fn where_nothing_can_be_learnt_nothing_is_looked_for() {
         let client = Client::default();
-        let question = Question::read(br#"{"path": "/a?b=c", "ip": "::1"}"#).expect("it is sound");
+        let question =
+            JsonQuestion::read(br#"{"path": "/a?b=c", "ip": "::1"}"#).expect("it is sound");
         assert!(question.learn(&client, &|| 0).is_none());
     }
 }

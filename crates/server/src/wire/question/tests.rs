@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// What was read, in the order of the fields, without going by way of `Request`.
-fn summary(question: &Question<'_>) -> Value {
-    let texts = |texts: &Texts<'_>| -> Vec<Value> {
+fn summary(question: &JsonQuestion<'_>) -> Value {
+    let texts = |texts: &NamedTexts<'_>| -> Vec<Value> {
         let pairs = texts.iter();
         pairs.map(|(name, value)| json!([name, value])).collect()
     };
@@ -20,7 +20,7 @@ fn summary(question: &Question<'_>) -> Value {
 }
 
 fn refusal(text: &str) -> String {
-    let fault = Question::read(text.as_bytes()).expect_err(text);
+    let fault = JsonQuestion::read(text.as_bytes()).expect_err(text);
     format!("{}: {fault}", fault.column(text.as_bytes()))
 }
 
@@ -30,7 +30,7 @@ fn every_field_arrives_where_it_belongs() {
         "method": "GET", "host": "example.com", "path": "/a\/b?c=d", "route": "r",
         "headers": {"X-A": "1", "x-b": ["2", "3"], "X-C": null, "X-D": []},
         "attributes": {"kind": "event", "none": null}, "cost": 7 } "#;
-    let question = Question::read(text.as_bytes()).expect("a sound question");
+    let question = JsonQuestion::read(text.as_bytes()).expect("a sound question");
     let expected = json!({
         "policy": "api", "ip": "2001:db8::1", "user": "ann", "api_key": "k1", "method": "GET",
         "host": "example.com", "path": "/a/b?c=d", "route": "r",
@@ -57,7 +57,7 @@ fn of_an_attribute_that_headers_say_twice_guards_were_told_the_first_alone() {
     let client = tidegate::Client::from_yaml(yaml).expect("it is right");
     let text = r#"{ "headers": {"x-project": ["bob", "eve"], "x-tier": "gold"},
         "attributes": {"tier": "free", "kind": ""} }"#;
-    let question = Question::read(text.as_bytes()).expect("a sound question");
+    let question = JsonQuestion::read(text.as_bytes()).expect("a sound question");
     let learnt = question.learn(&client, &|| 0);
     let pairs = question.pairs_with(learnt.as_ref());
     let attributes = question.request(&pairs).attributes;
@@ -75,8 +75,8 @@ fn null_is_as_good_as_absent() {
     let nulls = r#"{"policy":null,"ip":null,"user":null,"api_key":null,"method":null,"host":null,
         "path":null,"route":null,"headers":null,"attributes":null,"cost":null,"at_ms":null,
         "descriptors":null}"#;
-    let question = Question::read(nulls.as_bytes()).expect("nulls are allowed");
-    let empty = Question::read(b"{}").expect("nothing need be known");
+    let question = JsonQuestion::read(nulls.as_bytes()).expect("nulls are allowed");
+    let empty = JsonQuestion::read(b"{}").expect("nothing need be known");
     assert_eq!(summary(&question), summary(&empty));
     assert_eq!(summary(&empty)["cost"], 1);
 }
@@ -168,13 +168,13 @@ fn what_is_not_json_is_refused_where_it_stops_being_it() {
 
 #[test]
 fn a_trace_needs_its_time() {
-    let mut question = Question::default();
+    let mut question = JsonQuestion::default();
     let at_ms = question
         .read_at(br#"{"at_ms": 17, "user": "a"}"#)
         .expect("sound");
     assert_eq!((at_ms, question.user.as_deref()), (17, Some("a")));
     for text in [r#"{"user": "a"}"#, r#"{"at_ms": null}"#] {
-        let fault = Question::default()
+        let fault = JsonQuestion::default()
             .read_at(text.as_bytes())
             .expect_err("no time");
         assert!(
@@ -189,13 +189,13 @@ fn lists_are_bounded() {
     let list = |len: usize| format!("[{}]", vec!["{}"; len].join(","));
     for len in [0, 1, LIST_MAX] {
         let text = list(len);
-        match Asked::read(text.as_bytes()).expect("a list") {
-            Asked::Several(several) => assert_eq!(several.len(), len),
-            Asked::One(_) => panic!("a list was asked"),
+        match QuestionBody::read(text.as_bytes()).expect("a list") {
+            QuestionBody::Several(several) => assert_eq!(several.len(), len),
+            QuestionBody::One(_) => panic!("a list was asked"),
         }
     }
     let fault = |text: &str| {
-        Asked::read(text.as_bytes())
+        QuestionBody::read(text.as_bytes())
             .expect_err("refused")
             .to_string()
     };
@@ -212,13 +212,16 @@ fn lists_are_bounded() {
         fault(&format!(r#"{{"headers": {{"a": [{many}]}}}}"#)),
         "headers.a[256]: more than 256 of them"
     );
-    assert!(matches!(Asked::read(b" {} "), Ok(Asked::One(_))));
+    assert!(matches!(
+        QuestionBody::read(b" {} "),
+        Ok(QuestionBody::One(_))
+    ));
 }
 
 #[test]
 fn secrets_do_not_show() {
     let question =
-        Question::read(br#"{"api_key": "s3cret", "headers": {"Authorization": "s3cret"}}"#);
+        JsonQuestion::read(br#"{"api_key": "s3cret", "headers": {"Authorization": "s3cret"}}"#);
     assert!(!format!("{:?}", question.expect("sound")).contains("s3cret"));
 }
 
@@ -245,7 +248,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 /// What a question means, by way of a tree of `serde_json`; `None` where it is refused.
 fn by_tree(value: &Value) -> Option<Value> {
     let object = value.as_object()?;
-    let mut expected = summary(&Question::default());
+    let mut expected = summary(&JsonQuestion::default());
     for (name, value) in object {
         if value.is_null() && expected.get(name).is_some() {
             continue;
@@ -285,16 +288,16 @@ proptest! {
     fn a_question_means_what_its_tree_means(value in any_json(), pretty: bool) {
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
         let text = text.expect("a tree can be written");
-        let read = Question::read(text.as_bytes()).ok().map(|question| summary(&question));
+        let read = JsonQuestion::read(text.as_bytes()).ok().map(|question| summary(&question));
         prop_assert_eq!(read, by_tree(&value), "{}", text);
-        let mut reader = Reader::new(text.as_bytes()).expect("UTF-8");
+        let mut reader = JsonReader::new(text.as_bytes()).expect("UTF-8");
         prop_assert!(reader.skip().and_then(|()| reader.end()).is_ok());
     }
 
     #[test]
     fn we_take_as_json_what_serde_takes(text in "[\\[\\]{},:\"\\\\untrefals0-9.eE+ -]{0,24}") {
         let skip = |text: &str| {
-            let mut reader = Reader::new(text.as_bytes())?;
+            let mut reader = JsonReader::new(text.as_bytes())?;
             reader.skip()?;
             reader.end()
         };
@@ -304,7 +307,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        drop(Asked::read(&bytes));
-        drop(Question::default().read_at(&bytes));
+        drop(QuestionBody::read(&bytes));
+        drop(JsonQuestion::default().read_at(&bytes));
     }
 }

@@ -1,12 +1,15 @@
 //! Headers and attributes: objects of strings.
 
-use super::{PAIRS_MAX, Texts};
-use crate::wire::fault::Fault;
-use crate::wire::json::{Reader, Result};
+use super::{NamedTexts, PAIRS_MAX};
+use crate::wire::fault::WireFault;
+use crate::wire::json::{JsonReader, JsonResult};
 use std::borrow::Cow;
 
 /// Reads headers: each a string, or a list of them where it was sent several times.
-pub(super) fn headers<'a>(reader: &mut Reader<'a>, headers: &mut Texts<'a>) -> Result<()> {
+pub(super) fn headers<'a>(
+    reader: &mut JsonReader<'a>,
+    headers: &mut NamedTexts<'a>,
+) -> JsonResult<()> {
     if reader.null()? {
         return Ok(());
     }
@@ -20,13 +23,16 @@ pub(super) fn headers<'a>(reader: &mut Reader<'a>, headers: &mut Texts<'a>) -> R
 
 /// Reads attributes: each a string, and none twice, for then it would be anybody's guess which
 /// one counts.
-pub(super) fn attributes<'a>(reader: &mut Reader<'a>, attributes: &mut Texts<'a>) -> Result<()> {
+pub(super) fn attributes<'a>(
+    reader: &mut JsonReader<'a>,
+    attributes: &mut NamedTexts<'a>,
+) -> JsonResult<()> {
     if reader.null()? {
         return Ok(());
     }
     reader.object(|reader, name| {
         if attributes.iter().any(|(other, _)| other == name) {
-            return Err(Fault::new(reader.at(), "this attribute is there twice"));
+            return Err(WireFault::new(reader.at(), "this attribute is there twice"));
         }
         if reader.null()? {
             return Ok(());
@@ -35,10 +41,14 @@ pub(super) fn attributes<'a>(reader: &mut Reader<'a>, attributes: &mut Texts<'a>
     })
 }
 
-fn push<'a>(reader: &mut Reader<'a>, texts: &mut Texts<'a>, name: Cow<'a, str>) -> Result<()> {
+fn push<'a>(
+    reader: &mut JsonReader<'a>,
+    texts: &mut NamedTexts<'a>,
+    name: Cow<'a, str>,
+) -> JsonResult<()> {
     if texts.len() == PAIRS_MAX {
         let message = format!("more than {PAIRS_MAX} of them");
-        return Err(Fault::new(reader.at(), message));
+        return Err(WireFault::new(reader.at(), message));
     }
     texts.push((name, reader.string()?));
     Ok(())

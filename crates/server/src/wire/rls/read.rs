@@ -5,10 +5,10 @@
 //! one counts, and messages are laid over one another.
 
 use super::unit;
-use crate::wire::protobuf::read::{Fields, Malformed, Value};
+use crate::wire::protobuf::read::{Malformed, WireFields, WireValue};
 use smallvec::SmallVec;
 use std::ops::Range;
-use tidegate_policy::{Descriptor, Hits, ToldLimit};
+use tidegate_policy::{Descriptor, DescriptorHits, ToldLimit};
 
 /// Descriptors of one call.
 pub const DESCRIPTORS_MAX: usize = 128;
@@ -17,27 +17,27 @@ pub const ENTRIES_MAX: usize = 64;
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
-pub struct Call<'a> {
+pub struct RlsCall<'a> {
     /// Whose limits.
     pub domain: &'a str,
     /// How much each descriptor takes that does not say so itself; 0 if absent.
     pub hits: u32,
     pub(super) entries: SmallVec<[(&'a str, &'a str); 8]>,
-    pub(super) descriptors: SmallVec<[Described; 4]>,
+    pub(super) descriptors: SmallVec<[DescriptorRange; 4]>,
 }
 
 /// One descriptor: the places of its entries, and what it says besides.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Described {
+pub(super) struct DescriptorRange {
     pub(super) entries: Range<usize>,
     pub(super) hits: Option<u64>,
     pub(super) is_negative: bool,
-    pub(super) limit: Option<Override>,
+    pub(super) limit: Option<RlsOverride>,
 }
 
 /// A limit that the call brings itself: how many per unit, by the unit's number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Override {
+pub(super) struct RlsOverride {
     pub(super) requests_per_unit: u32,
     pub(super) unit: u32,
 }
@@ -53,11 +53,11 @@ const NO_UNIT: Malformed = Malformed("the limit of a descriptor has no unit that
 const TOO_MANY_DESCRIPTORS: Malformed = Malformed("a call may have 128 descriptors");
 const TOO_MANY_ENTRIES: Malformed = Malformed("a descriptor may have 64 entries");
 
-impl<'a> Call<'a> {
+impl<'a> RlsCall<'a> {
     /// Reads a message.
     pub fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut call = Self::default();
-        let mut fields = Fields::of(message);
+        let mut fields = WireFields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
                 3 => call.hits = value.narrow()?,
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
 
     /// Reads a field that all calls have in common, and passes over any other.
     #[inline]
-    pub(super) fn shared(&mut self, number: u32, value: Value<'a>) -> Result<(), Malformed> {
+    pub(super) fn shared(&mut self, number: u32, value: WireValue<'a>) -> Result<(), Malformed> {
         match number {
             1 => self.domain = value.text()?,
             2 => self.descriptor(value.bytes()?)?,
@@ -104,7 +104,7 @@ impl<'a> Call<'a> {
                     .get(descriptor.entries.clone())
                     .unwrap_or_default(),
                 hits: descriptor.hits(cost),
-                limit: descriptor.limit.map(Override::told).transpose()?,
+                limit: descriptor.limit.map(RlsOverride::told).transpose()?,
             })
         })
         .collect()
@@ -112,8 +112,8 @@ impl<'a> Call<'a> {
 
     fn descriptor(&mut self, message: &'a [u8]) -> Result<(), Malformed> {
         let begin = self.entries.len();
-        let mut described = Described::default();
-        let mut fields = Fields::of(message);
+        let mut described = DescriptorRange::default();
+        let mut fields = WireFields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
                 1 => {
@@ -143,7 +143,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, described: Described) -> Result<(), Malformed> {
+    pub(super) fn add(&mut self, described: DescriptorRange) -> Result<(), Malformed> {
         if self.descriptors.len() >= DESCRIPTORS_MAX {
             return Err(TOO_MANY_DESCRIPTORS);
         }
@@ -154,7 +154,7 @@ impl<'a> Call<'a> {
 
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let mut pair = ("", "");
-    let mut fields = Fields::of(message);
+    let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => pair.0 = value.text()?,
@@ -165,9 +165,9 @@ fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     Ok(pair)
 }
 
-fn limit(before: Option<Override>, message: &[u8]) -> Result<Override, Malformed> {
+fn limit(before: Option<RlsOverride>, message: &[u8]) -> Result<RlsOverride, Malformed> {
     let mut told = before.unwrap_or_default();
-    let mut fields = Fields::of(message);
+    let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => told.requests_per_unit = value.narrow()?,
@@ -179,9 +179,9 @@ fn limit(before: Option<Override>, message: &[u8]) -> Result<Override, Malformed
 }
 
 /// A number in a message of its own, which tells 0 from nothing.
-fn wrapped(before: Option<u64>, value: Value<'_>) -> Result<u64, Malformed> {
+fn wrapped(before: Option<u64>, value: WireValue<'_>) -> Result<u64, Malformed> {
     let mut wrapped = before.unwrap_or_default();
-    let mut fields = Fields::of(value.bytes()?);
+    let mut fields = WireFields::of(value.bytes()?);
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
             wrapped = value.varint()?;
@@ -190,18 +190,18 @@ fn wrapped(before: Option<u64>, value: Value<'_>) -> Result<u64, Malformed> {
     Ok(wrapped)
 }
 
-impl Described {
+impl DescriptorRange {
     /// How much it takes, where the call takes `cost`.
-    fn hits(&self, cost: u64) -> Hits {
+    fn hits(&self, cost: u64) -> DescriptorHits {
         match (self.hits, self.is_negative) {
-            (hits, true) => Hits::GiveBack(hits.unwrap_or(cost)),
-            (Some(hits), false) => Hits::Take(hits),
-            (None, false) => Hits::AsRequest,
+            (hits, true) => DescriptorHits::GiveBack(hits.unwrap_or(cost)),
+            (Some(hits), false) => DescriptorHits::Take(hits),
+            (None, false) => DescriptorHits::AsRequest,
         }
     }
 }
 
-impl Override {
+impl RlsOverride {
     fn told(self) -> Result<ToldLimit, Malformed> {
         Ok(ToldLimit {
             amount: self.requests_per_unit.into(),

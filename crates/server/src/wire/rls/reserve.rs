@@ -3,9 +3,9 @@
 //!
 //! Both name a domain and descriptors by the same fields as a `RateLimitRequest`.
 
-use super::read::{Call, Descriptors};
-use super::write::Code;
-use crate::wire::protobuf::read::{Fields, Malformed};
+use super::read::{Descriptors, RlsCall};
+use super::write::RlsCode;
+use crate::wire::protobuf::read::{Malformed, WireFields};
 use crate::wire::protobuf::write;
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// `ReserveRequest`: what is to be reserved.
 #[derive(Clone, Debug, Default)]
 pub struct Reserve<'a> {
-    call: Call<'a>,
+    call: RlsCall<'a>,
     /// How much, by estimate.
     pub amount: u64,
     ttl: Option<Length>,
@@ -22,7 +22,7 @@ pub struct Reserve<'a> {
 /// `CommitRequest`: what was used in the end.
 #[derive(Clone, Default)]
 pub struct Commit<'a> {
-    call: Call<'a>,
+    call: RlsCall<'a>,
     /// The id of the reservation; empty where there was none.
     pub reservation: &'a str,
     /// How much was used.
@@ -42,7 +42,7 @@ impl<'a> Reserve<'a> {
     /// Reads a message.
     pub fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut asked = Self::default();
-        let mut fields = Fields::of(message);
+        let mut fields = WireFields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
                 3 => asked.amount = value.varint()?,
@@ -73,7 +73,7 @@ impl<'a> Commit<'a> {
     /// Reads a message.
     pub fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut told = Self::default();
-        let mut fields = Fields::of(message);
+        let mut fields = WireFields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
                 3 => told.reservation = value.text()?,
@@ -111,7 +111,7 @@ impl Length {
 
 fn length(before: Option<Length>, message: &[u8]) -> Result<Length, Malformed> {
     let mut length = before.unwrap_or_default();
-    let mut fields = Fields::of(message);
+    let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => length.seconds = value.varint()?,
@@ -123,7 +123,7 @@ fn length(before: Option<Length>, message: &[u8]) -> Result<Length, Malformed> {
 }
 
 /// Appends a `ReserveResponse`: whether it may pass and, if it may and anything was reserved, the id.
-pub fn reserved(out: &mut Vec<u8>, code: Code, id: Option<&str>) {
+pub fn reserved(out: &mut Vec<u8>, code: RlsCode, id: Option<&str>) {
     write::number(out, 1, code.number().into());
     write::bytes(out, 2, id.unwrap_or_default().as_bytes());
 }

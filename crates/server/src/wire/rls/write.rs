@@ -5,7 +5,7 @@ use crate::wire::protobuf::write::{self, Out};
 
 /// What came of a call or a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum RlsCode {
     /// It may pass.
     Ok,
     /// It may not.
@@ -14,9 +14,9 @@ pub enum Code {
 
 /// What is told of one descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status<'a> {
+pub struct DescriptorStatus<'a> {
     /// Whether it may pass.
-    pub code: Code,
+    pub code: RlsCode,
     /// The limit that is told of, if one applied.
     pub limit: Option<CurrentLimit<'a>>,
     /// Whole units left.
@@ -37,12 +37,12 @@ pub struct CurrentLimit<'a> {
 }
 
 /// Appends a status for each descriptor, and before them the code of all.
-pub fn code(out: &mut Vec<u8>, overall: Code) {
+pub fn code(out: &mut Vec<u8>, overall: RlsCode) {
     write::number(out, 1, overall.number().into());
 }
 
 /// Appends what is told of the next descriptor.
-pub fn status(out: &mut Vec<u8>, status: &Status<'_>) {
+pub fn status(out: &mut Vec<u8>, status: &DescriptorStatus<'_>) {
     write::message(out, 2, |out| status.write(out));
 }
 
@@ -65,7 +65,7 @@ pub fn raw_body(out: &mut Vec<u8>, body: &[u8]) {
     write::bytes(out, 5, body);
 }
 
-impl Code {
+impl RlsCode {
     /// Its number in protobuf. There is a third, 0, "unknown", which is never sent.
     pub fn number(self) -> u8 {
         match self {
@@ -83,7 +83,7 @@ impl Code {
     }
 }
 
-impl Status<'_> {
+impl DescriptorStatus<'_> {
     fn write(&self, out: &mut Out) {
         write::number(out, 1, self.code.number().into());
         if let Some(limit) = &self.limit {

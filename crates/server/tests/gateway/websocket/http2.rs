@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::ext::Protocol;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -124,7 +124,7 @@ async fn a_gateway_that_stops_says_farewell() {
     assert_eq!(close.code, CloseCode::Away);
     assert_eq!(hear_of(&mut socket).await, None);
     drop((socket, client));
-    assert_eq!(stopping.ended().await, End::Drained);
+    assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use super::{Echo, closing, connect, hear, limiting, talk};
 use crate::kit::gate;
 use futures_util::SinkExt;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
@@ -110,7 +110,7 @@ async fn draining_says_farewell_to_both_sides() {
             "{told:?}"
         );
         assert_eq!(hear(&mut socket).await, None);
-        assert_eq!(stopping.ended().await, End::Drained);
+        assert_eq!(stopping.ended().await, ServeEnd::Drained);
         let heard = echo.heard();
         let last = heard.last();
         assert!(
@@ -128,5 +128,5 @@ async fn whoever_goes_without_a_word_takes_the_connection_with_it() {
     talk(&mut socket, "hello").await;
     drop(socket);
     // There is nothing left to wait for.
-    assert_eq!(gate.stop().ended().await, End::Drained);
+    assert_eq!(gate.stop().ended().await, ServeEnd::Drained);
 }

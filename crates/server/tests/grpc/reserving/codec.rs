@@ -7,7 +7,7 @@ use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescript
 use envoy_types::pb::google::protobuf::Duration;
 use proptest::prelude::*;
 use prost::Message;
-use tidegate_policy::Hits;
+use tidegate_policy::DescriptorHits;
 use tidegate_server::wire::rls::reserve as wire;
 
 fn descriptors() -> impl Strategy<Value = Vec<RateLimitDescriptor>> {
@@ -46,14 +46,17 @@ fn meant(ttl: Option<&Duration>) -> Result<Option<std::time::Duration>, ()> {
 }
 
 /// The entries of each descriptor, and what it takes of `amount`.
-fn entries(descriptors: &[RateLimitDescriptor], amount: u64) -> Vec<(Vec<(&str, &str)>, Hits)> {
+fn entries(
+    descriptors: &[RateLimitDescriptor],
+    amount: u64,
+) -> Vec<(Vec<(&str, &str)>, DescriptorHits)> {
     let each = descriptors.iter();
     each.map(|it| {
         let pairs = it.entries.iter().map(|it| (&*it.key, &*it.value));
         let hits = if it.is_negative_hits {
-            Hits::GiveBack(amount)
+            DescriptorHits::GiveBack(amount)
         } else {
-            Hits::AsRequest
+            DescriptorHits::AsRequest
         };
         (pairs.collect(), hits)
     })

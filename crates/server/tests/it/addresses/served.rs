@@ -7,7 +7,7 @@ use crate::kit::process::{Process, tidegate};
 use crate::kit::{Client, Server, get};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use tidegate_server::server::End;
+use tidegate_server::server::ServeEnd;
 use tidegate_testkit::redis::{Server as Redis, until_some};
 
 async fn page(server: &Server) -> BTreeMap<String, f64> {
@@ -48,7 +48,7 @@ async fn a_server_that_stops_sends_what_it_has_counted() {
         client.post(&by("192.0.2.1")).await;
     }
     drop(client);
-    assert_eq!(server.stop().ended().await, End::Drained);
+    assert_eq!(server.stop().ended().await, ServeEnd::Drained);
     assert_eq!(sum(&redis, "AllIPsMap"), 100);
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tidegate::Store;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::{self, End, Listeners};
+use tidegate_server::server::{self, Listeners, ServeEnd};
 use tidegate_server::serving::Serving;
 use tidegate_server::tasks::Tasks;
 use tokio::sync::oneshot;
@@ -15,14 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A server that runs.
 pub(crate) struct Running {
     stop: oneshot::Sender<()>,
-    end: oneshot::Receiver<End>,
+    end: oneshot::Receiver<ServeEnd>,
     /// Ends the server when dropped.
     tasks: Tasks,
 }
 
 /// A server that was told to stop.
 pub(crate) struct Stopping {
-    end: oneshot::Receiver<End>,
+    end: oneshot::Receiver<ServeEnd>,
     _tasks: Tasks,
 }
 
@@ -56,7 +56,7 @@ impl Running {
 
 impl Stopping {
     /// Waits until it has.
-    pub(crate) async fn ended(self) -> End {
+    pub(crate) async fn ended(self) -> ServeEnd {
         let ended = timeout(PATIENCE, self.end).await;
         ended.expect("it drains in time").unwrap()
     }

@@ -4,9 +4,9 @@ use std::io::Read;
 use tidegate_policy::config::NoEnvironment;
 use tidegate_server::failure::Failure;
 use tidegate_server::simulate::engine::Engine;
-use tidegate_server::simulate::formats::Format;
+use tidegate_server::simulate::formats::InputFormat;
 use tidegate_server::simulate::progress::Audience;
-use tidegate_server::simulate::run::{Decisions, Job, Notes};
+use tidegate_server::simulate::run::{DecisionOutput, Job, NoteVerbosity};
 
 /// What came of it.
 pub(crate) struct Simulated {
@@ -21,14 +21,14 @@ pub(crate) fn run(config: &str, input: impl Read) -> Simulated {
 }
 
 /// Simulates `input`, which looks like this.
-pub(crate) fn run_as(format: Option<Format>, config: &str, input: impl Read) -> Simulated {
+pub(crate) fn run_as(format: Option<InputFormat>, config: &str, input: impl Read) -> Simulated {
     let engine = Engine::new(config, "config.yaml", &NoEnvironment, None);
     let job = Job {
         name: "input".to_owned(),
         total_bytes: None,
         format,
-        decisions: Decisions::Written,
-        notes: Notes::Told,
+        decisions: DecisionOutput::Written,
+        notes: NoteVerbosity::Told,
         audience: Audience::Nobody,
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());

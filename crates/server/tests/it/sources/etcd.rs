@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
-use tidegate_testkit::etcd::Etcd as Server;
+use tidegate_testkit::etcd::EtcdServer as Server;
 use tokio::time::timeout;
 
 /// Within what all instances are to serve a change that one of them has made.

@@ -11,7 +11,7 @@ use proptest::option::{of, weighted};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use tidegate::{AnyStore, Decision, Descriptor, Hits, Limiter, Request, ToldLimit};
+use tidegate::{AnyStore, Decision, Descriptor, DescriptorHits, Limiter, Request, ToldLimit};
 
 /// A unit of Envoy's, with its number there, and how long it is in seconds.
 const UNITS: [(&str, i32, u64); 2] = [("HOUR", 3, 3_600), ("DAY", 4, 86_400)];
@@ -28,7 +28,7 @@ pub(super) struct Question {
 #[derive(Debug, Clone)]
 struct Described {
     entries: Vec<(&'static str, &'static str)>,
-    hits: Hits,
+    hits: DescriptorHits,
     /// How many, in which unit.
     limit: Option<(u32, usize)>,
 }
@@ -57,9 +57,9 @@ fn described() -> impl Strategy<Value = Described> {
         select(vec!["x", "x", "xy", "y", ""]),
     );
     let hits = prop_oneof![
-        4 => Just(Hits::AsRequest),
-        2 => (0..4_u64).prop_map(Hits::Take),
-        1 => (1..4_u64).prop_map(Hits::GiveBack),
+        4 => Just(DescriptorHits::AsRequest),
+        2 => (0..4_u64).prop_map(DescriptorHits::Take),
+        1 => (1..4_u64).prop_map(DescriptorHits::GiveBack),
     ];
     let limit = weighted(0.1, (0..4_u32, 0..UNITS.len()));
     (vec(entry, 1..3), hits, limit).prop_map(|(entries, hits, limit)| Described {
@@ -79,7 +79,7 @@ impl Question {
             if self.descriptors.is_empty() {
                 self.descriptors.push(Described {
                     entries: vec![("a", "x")],
-                    hits: Hits::AsRequest,
+                    hits: DescriptorHits::AsRequest,
                     limit: None,
                 });
             }
@@ -170,9 +170,9 @@ impl Described {
     fn json(&self) -> Value {
         let mut json = json!({ "entries": self.entries() });
         match self.hits {
-            Hits::AsRequest => {}
-            Hits::Take(hits) => json["hits"] = hits.into(),
-            Hits::GiveBack(hits) => json["hits"] = (-i64::try_from(hits).unwrap()).into(),
+            DescriptorHits::AsRequest => {}
+            DescriptorHits::Take(hits) => json["hits"] = hits.into(),
+            DescriptorHits::GiveBack(hits) => json["hits"] = (-i64::try_from(hits).unwrap()).into(),
         }
         if let Some((amount, unit)) = self.limit {
             json["limit"] = json!({ "amount": amount, "period_ms": UNITS[unit].2 * 1_000 });
@@ -218,9 +218,9 @@ impl Described {
     /// How much it takes if it says so, and whether it gives that back.
     fn addend(&self) -> (Option<u64>, bool) {
         match self.hits {
-            Hits::AsRequest => (None, false),
-            Hits::Take(hits) => (Some(hits), false),
-            Hits::GiveBack(hits) => (Some(hits), true),
+            DescriptorHits::AsRequest => (None, false),
+            DescriptorHits::Take(hits) => (Some(hits), false),
+            DescriptorHits::GiveBack(hits) => (Some(hits), true),
         }
     }
 }

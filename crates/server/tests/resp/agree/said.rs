@@ -4,7 +4,7 @@ use crate::same::values;
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitResponse;
 use serde_json::Value;
 use std::time::Duration;
-use tidegate::{Applied, Decision};
+use tidegate::{AppliedBand, Decision};
 
 /// An answer, as far as who gave it has words for it.
 #[derive(Debug)]
@@ -211,7 +211,7 @@ impl Part {
 }
 
 impl Told {
-    fn of(applied: &Applied<'_>) -> Self {
+    fn of(applied: &AppliedBand<'_>) -> Self {
         Self {
             limit: applied.limit().to_owned(),
             band: applied.band().map(str::to_owned),

@@ -1,6 +1,6 @@
 //! How servers become a cluster.
 
-use super::view::View;
+use super::view::ClusterView;
 use super::{Cluster, SLOTS, Server};
 use crate::redis::options::Options;
 use crate::redis::wait::until;
@@ -47,23 +47,23 @@ impl Cluster {
             }
         }
         until("all nodes have met", || {
-            let knows_all = |view: View| view.known() == self.nodes.len();
+            let knows_all = |view: ClusterView| view.known() == self.nodes.len();
             self.nodes
                 .iter()
-                .all(|server| View::of(server).is_some_and(knows_all))
+                .all(|server| ClusterView::of(server).is_some_and(knows_all))
         });
         for (server, master) in followers.iter().zip(masters.iter().cycle()) {
             let id = master.id();
             until("the replica knows its master", || {
-                View::of(server).is_some_and(|view| view.knows(&id))
+                ClusterView::of(server).is_some_and(|view| view.knows(&id))
             });
             server.command(&["CLUSTER", "REPLICATE", &id]).done();
         }
         until("all nodes know all replicas", || {
-            let knows_all = |view: View| view.replicas() == replicas;
+            let knows_all = |view: ClusterView| view.replicas() == replicas;
             self.nodes
                 .iter()
-                .all(|server| View::of(server).is_some_and(knows_all))
+                .all(|server| ClusterView::of(server).is_some_and(knows_all))
         });
         self.await_healthy();
     }

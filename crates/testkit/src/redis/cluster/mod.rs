@@ -9,7 +9,7 @@ pub use migration::Migration;
 use super::options::Options;
 use super::server::Server;
 use super::wait::{until, until_some};
-use view::View;
+use view::ClusterView;
 
 /// How many slots a cluster has.
 pub const SLOTS: u16 = 16_384;
@@ -77,14 +77,14 @@ impl Cluster {
         until_some("there is another master", || {
             self.masters()
                 .into_iter()
-                .find(|server| View::of(server).is_some_and(|view| !view.owns(slot)))
+                .find(|server| ClusterView::of(server).is_some_and(|view| !view.owns(slot)))
         })
     }
 
     /// The running servers that are masters by their own account.
     pub fn masters(&self) -> Vec<&Server> {
         self.running()
-            .filter(|server| View::of(server).is_some_and(|view| view.is_master()))
+            .filter(|server| ClusterView::of(server).is_some_and(|view| view.is_master()))
             .collect()
     }
 
@@ -109,10 +109,10 @@ impl Cluster {
     /// every running replica follows its master.
     pub fn await_healthy(&self) {
         until("all nodes find the cluster well and agree on it", || {
-            let views: Option<Vec<View>> = self.running().map(View::of).collect();
+            let views: Option<Vec<ClusterView>> = self.running().map(ClusterView::of).collect();
             views.is_some_and(|views| {
-                let maps: Vec<_> = views.iter().map(View::slot_map).collect();
-                views.iter().all(View::is_well)
+                let maps: Vec<_> = views.iter().map(ClusterView::slot_map).collect();
+                views.iter().all(ClusterView::is_well)
                     && maps.windows(2).all(|pair| pair.first() == pair.last())
             })
         });
@@ -148,7 +148,7 @@ impl Cluster {
     /// Who says that the slot is its own. Two may for a moment: then the one elected later is right.
     fn find_owner(&self, slot: u16) -> Option<&Server> {
         self.running()
-            .filter_map(|server| Some((server, View::of(server)?)))
+            .filter_map(|server| Some((server, ClusterView::of(server)?)))
             .filter(|(_, view)| view.owns(slot))
             .max_by_key(|(_, view)| view.epoch())
             .map(|(server, _)| server)

@@ -3,8 +3,8 @@
 use super::{SLOTS, Server};
 
 /// What a node said at one moment.
-pub(super) struct View {
-    nodes: Vec<Line>,
+pub(super) struct ClusterView {
+    nodes: Vec<ClusterNodeLine>,
     is_ok: bool,
     /// A master has no link to its master, and that is as it should be.
     is_linked: bool,
@@ -17,7 +17,7 @@ type Range = (u16, u16);
 type Claim<'a> = (&'a str, &'a str, u64, &'a [Range]);
 
 /// A line of `CLUSTER NODES`: `id address flags master ping pong epoch link slots…`.
-struct Line {
+struct ClusterNodeLine {
     id: String,
     flags: Vec<String>,
     master: String,
@@ -26,20 +26,23 @@ struct Line {
     slots: Vec<Range>,
 }
 
-impl View {
+impl ClusterView {
     /// What the node sees; nothing if it does not answer.
     pub(super) fn of(server: &Server) -> Option<Self> {
         let nodes = server.ask(&["CLUSTER", "NODES"])?.text();
         let cluster = server.ask(&["CLUSTER", "INFO"])?.text();
         let replication = server.ask(&["INFO", "replication"])?.text();
         Some(Self {
-            nodes: nodes.lines().map(Line::parse).collect::<Option<_>>()?,
+            nodes: nodes
+                .lines()
+                .map(ClusterNodeLine::parse)
+                .collect::<Option<_>>()?,
             is_ok: cluster.contains("cluster_state:ok"),
             is_linked: !replication.contains("master_link_status:down"),
         })
     }
 
-    fn myself(&self) -> Option<&Line> {
+    fn myself(&self) -> Option<&ClusterNodeLine> {
         self.nodes.iter().find(|line| line.is("myself"))
     }
 
@@ -59,7 +62,7 @@ impl View {
 
     /// Whether the node finds all slots served, and talks to all nodes that are not dead.
     pub(super) fn is_well(&self) -> bool {
-        let settled = |line: &Line| {
+        let settled = |line: &ClusterNodeLine| {
             line.is("myself")
                 || line.is("fail")
                 || (line.is_connected && !line.is("fail?") && !line.is("handshake"))
@@ -69,7 +72,9 @@ impl View {
 
     /// How many nodes it knows by name and talks to, itself included.
     pub(super) fn known(&self) -> usize {
-        let known = |line: &&Line| line.is_connected && !line.is("handshake") && !line.is("noaddr");
+        let known = |line: &&ClusterNodeLine| {
+            line.is_connected && !line.is("handshake") && !line.is("noaddr")
+        };
         self.nodes.iter().filter(known).count()
     }
 
@@ -79,7 +84,7 @@ impl View {
     }
 
     pub(super) fn knows(&self, id: &str) -> bool {
-        let named = |line: &Line| line.id == id && !line.is("handshake");
+        let named = |line: &ClusterNodeLine| line.id == id && !line.is("handshake");
         self.nodes.iter().any(named)
     }
 
@@ -98,7 +103,7 @@ impl View {
     }
 }
 
-impl Line {
+impl ClusterNodeLine {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let id = words.next()?.to_owned();

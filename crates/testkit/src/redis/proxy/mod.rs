@@ -100,12 +100,12 @@ struct Orders {
 /// The orders as a connection sees them, which was accepted under some and may have missed others
 /// since.
 #[derive(Debug, Clone)]
-struct Watched {
+struct OrderWatch {
     last: Orders,
     orders: watch::Receiver<Orders>,
 }
 
-impl Watched {
+impl OrderWatch {
     fn since(last: Orders, mut orders: watch::Receiver<Orders>) -> Self {
         orders.mark_changed();
         Self { last, orders }
@@ -132,7 +132,7 @@ impl Watched {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct ProxyCounters {
     accepted: AtomicU64,
     open: AtomicU64,
     request_bytes: AtomicU64,
@@ -159,7 +159,7 @@ struct Counters {
 #[derive(Debug)]
 pub struct FaultProxy {
     port: Port,
-    counters: Arc<Counters>,
+    counters: Arc<ProxyCounters>,
     /// Gone when the proxy is: that is how the thread hears of it.
     orders: Option<watch::Sender<Orders>>,
     thread: Option<JoinHandle<()>>,
@@ -169,9 +169,9 @@ impl FaultProxy {
     /// A proxy in front of this port, without faults.
     pub fn start(upstream: u16) -> Self {
         let port = Port::lease();
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(ProxyCounters::default());
         let (orders, watched) = watch::channel(Orders::default());
-        let relay = relay::Relay::new(port.number(), upstream, Arc::clone(&counters), watched);
+        let relay = relay::ProxyRelay::new(port.number(), upstream, Arc::clone(&counters), watched);
         let thread = thread::Builder::new()
             .name(format!("fault-proxy-{}", port.number()))
             .spawn(move || relay.run())

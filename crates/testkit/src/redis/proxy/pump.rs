@@ -9,7 +9,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Counters, Faults, Watched};
+use super::{Faults, OrderWatch, ProxyCounters};
 
 /// Pieces on the way at once; a sender that is further ahead waits.
 const ON_THE_WAY_MAX: usize = 4096;
@@ -17,7 +17,7 @@ const PIECE_BYTES_MAX: usize = 16 * 1024;
 
 /// Which faults apply, and where the bytes are counted.
 pub(super) struct Direction<'a> {
-    orders: Watched,
+    orders: OrderWatch,
     passed: &'a AtomicU64,
     select: fn(&Faults) -> Here,
 }
@@ -30,7 +30,7 @@ struct Here {
 }
 
 impl<'a> Direction<'a> {
-    pub(super) fn requests(orders: Watched, counters: &'a Counters) -> Self {
+    pub(super) fn requests(orders: OrderWatch, counters: &'a ProxyCounters) -> Self {
         Self {
             orders,
             passed: &counters.request_bytes,
@@ -42,7 +42,7 @@ impl<'a> Direction<'a> {
         }
     }
 
-    pub(super) fn replies(orders: Watched, counters: &'a Counters) -> Self {
+    pub(super) fn replies(orders: OrderWatch, counters: &'a ProxyCounters) -> Self {
         Self {
             orders,
             passed: &counters.reply_bytes,
@@ -56,7 +56,7 @@ impl<'a> Direction<'a> {
 }
 
 /// Bytes and when they are to arrive.
-type Piece = (Instant, Vec<u8>);
+type DelayedBytes = (Instant, Vec<u8>);
 
 /// Passes on what comes. An error: the connection is to be reset.
 pub(super) async fn run(
@@ -72,7 +72,7 @@ pub(super) async fn run(
 
 async fn read(
     mut from: ReadHalf<'_>,
-    send: mpsc::Sender<Piece>,
+    send: mpsc::Sender<DelayedBytes>,
     mut direction: Direction<'_>,
 ) -> io::Result<()> {
     let mut here = (direction.select)(&direction.orders.faults());
@@ -108,7 +108,7 @@ async fn read(
 /// Writes each piece when it is due; an empty one cuts the connection.
 async fn write(
     mut to: WriteHalf<'_>,
-    mut receive: mpsc::Receiver<Piece>,
+    mut receive: mpsc::Receiver<DelayedBytes>,
     passed: &AtomicU64,
 ) -> io::Result<()> {
     while let Some((due, piece)) = receive.recv().await {

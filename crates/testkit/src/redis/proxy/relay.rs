@@ -10,22 +10,22 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::pump::{self, Direction};
-use super::{Counters, Orders, Watched};
+use super::{OrderWatch, Orders, ProxyCounters};
 use crate::redis::wait::{PATIENCE, PAUSE};
 
 #[derive(Debug)]
-pub(super) struct Relay {
+pub(super) struct ProxyRelay {
     port: u16,
     upstream: u16,
-    counters: Arc<Counters>,
+    counters: Arc<ProxyCounters>,
     orders: watch::Receiver<Orders>,
 }
 
-impl Relay {
+impl ProxyRelay {
     pub(super) fn new(
         port: u16,
         upstream: u16,
-        counters: Arc<Counters>,
+        counters: Arc<ProxyCounters>,
         orders: watch::Receiver<Orders>,
     ) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Relay {
             return;
         }
         counters.open.fetch_add(1, Ordering::SeqCst);
-        let (upstream, orders) = (self.upstream, Watched::since(then, self.orders.clone()));
+        let (upstream, orders) = (self.upstream, OrderWatch::since(then, self.orders.clone()));
         connections.spawn(async move {
             connect(client, upstream, orders, &counters).await;
             counters.open.fetch_sub(1, Ordering::SeqCst);
@@ -122,7 +122,12 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
 }
 
 /// Passes on what both sides say until one has gone, or the connection is to be reset.
-async fn connect(mut client: TcpStream, upstream: u16, orders: Watched, counters: &Counters) {
+async fn connect(
+    mut client: TcpStream,
+    upstream: u16,
+    orders: OrderWatch,
+    counters: &ProxyCounters,
+) {
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", upstream)).await else {
         reset(&client);
         return;

@@ -2,7 +2,7 @@
 //! to a stream in Redis.
 
 use super::caller::Caller;
-use super::respond::Refusal;
+use super::respond::AdminProblem;
 use crate::decider::Decider;
 use crate::tasks;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const STATE_MAX: usize = 64 << 10;
 
 /// A change, as far as it can be told: what it was made to, and how that was before and is after.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct AuditedChange {
     /// Such as `policy/api`.
     pub(super) target: String,
     pub(super) before: Value,
@@ -31,7 +31,7 @@ pub(super) struct Change {
 
 /// What came of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum AuditOutcome {
     Done,
     /// It is written where it was to be, and not served: it was refused after all.
     RefusedAfterWriting,
@@ -45,53 +45,55 @@ pub(super) enum Outcome {
 
 /// What is written down: who did what, and what came of it.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct AuditEntry<'a> {
     pub(super) caller: &'a Caller,
     pub(super) peer: IpAddr,
     /// The id of the route.
     pub(super) action: &'static str,
-    pub(super) outcome: Outcome,
-    pub(super) change: Change,
+    pub(super) outcome: AuditOutcome,
+    pub(super) change: AuditedChange,
 }
 
 /// Where changes are written down.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct AuditLog {
     /// One line at a time, so that none is in the middle of another.
     turn: Mutex<()>,
 }
 
 /// A page that is open: whoever is about to change something knows that it can be written down.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct AuditPage {
     file: Option<File>,
 }
 
-impl Book {
+impl AuditLog {
     /// Opens it; a refusal where that cannot be done, for then nothing is to be changed.
-    pub(super) async fn open(&self, audit: &Audit) -> Result<Page, Refusal> {
+    pub(super) async fn open(&self, audit: &Audit) -> Result<AuditPage, AdminProblem> {
         let Some(path) = audit.file.clone() else {
-            return Ok(Page { file: None });
+            return Ok(AuditPage { file: None });
         };
         let name = path.clone();
         let opened = tasks::blocking(move || append_file(Path::new(&path)));
         match opened.await {
-            Some(Ok(file)) => Ok(Page { file: Some(file) }),
+            Some(Ok(file)) => Ok(AuditPage { file: Some(file) }),
             Some(Err(error)) => {
                 error!(file = name, %error, "the audit cannot be written, so nothing is changed");
-                Err(Refusal::away("the audit cannot be written: see the log"))
+                Err(AdminProblem::away(
+                    "the audit cannot be written: see the log",
+                ))
             }
-            None => Err(Refusal::failed()),
+            None => Err(AdminProblem::failed()),
         }
     }
 
     /// Writes down what has happened: where it cannot be written, the log and a metric say so.
     pub(super) async fn write(
         &self,
-        page: Page,
+        page: AuditPage,
         audit: &Audit,
         decider: &Decider,
-        mut entry: Entry<'_>,
+        mut entry: AuditEntry<'_>,
     ) {
         let change = &mut entry.change;
         change.before = bounded(change.before.take());
@@ -149,7 +151,7 @@ async fn add(decider: &Decider, stream: &str, audit: &Audit, text: &str) -> Resu
     added.await.map(drop).map_err(|error| error.to_string())
 }
 
-impl Outcome {
+impl AuditOutcome {
     fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -171,7 +173,7 @@ impl Outcome {
     }
 }
 
-fn line(entry: &Entry<'_>) -> Value {
+fn line(entry: &AuditEntry<'_>) -> Value {
     json!({
         "at_ms": SystemClock::new().now().as_micros() / 1_000,
         "who": &*entry.caller.name,

@@ -3,15 +3,15 @@
 use super::caller::Caller;
 use super::etag::Expected;
 use super::query::Query;
-use super::respond::Refusal;
-use super::route::Route;
+use super::respond::AdminProblem;
+use super::route::AdminRoute;
 use serde_json::Value;
 use std::net::IpAddr;
 
 /// A call.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) route: &'static Route,
+pub(super) struct AdminCall {
+    pub(super) route: &'static AdminRoute,
     pub(super) caller: Caller,
     pub(super) peer: IpAddr,
     pub(super) params: Vec<(&'static str, String)>,
@@ -21,7 +21,7 @@ pub(super) struct Call {
     pub(super) expected: Expected,
 }
 
-impl Call {
+impl AdminCall {
     /// What stands for a segment in braces.
     pub(super) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(other, _)| *other == name);
@@ -29,26 +29,26 @@ impl Call {
     }
 
     /// A member of the body that is a text, if it is there.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
+    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, AdminProblem> {
         match self.body.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Refusal::senseless(name, "expected a text")),
+            Some(_) => Err(AdminProblem::senseless(name, "expected a text")),
         }
     }
 
     /// A member of the body that is `true` or `false`; the latter unless told.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Refusal> {
+    pub(super) fn flag(&self, name: &str) -> Result<bool, AdminProblem> {
         match self.body.get(name) {
             None | Some(Value::Null) => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(Refusal::senseless(name, "expected `true` or `false`")),
+            Some(_) => Err(AdminProblem::senseless(name, "expected `true` or `false`")),
         }
     }
 
     /// An error for each member of the body that is not among these.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
-        let mut wrong = Refusal::new(422, "what was sent makes no sense");
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), AdminProblem> {
+        let mut wrong = AdminProblem::new(422, "what was sent makes no sense");
         let members = self.body.as_object().into_iter().flatten();
         for (name, _) in members.filter(|(name, _)| !known.contains(&name.as_str())) {
             let name = crate::wire::fault::quote(name);

@@ -7,13 +7,13 @@ use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, Uri};
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
-use tidegate_policy::admin::{Admin, Known, Role, Sha256};
+use tidegate_policy::admin::{Admin, AdminCredential, AdminRole, Sha256};
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     pub(super) name: Arc<str>,
-    pub(super) role: Role,
+    pub(super) role: AdminRole,
 }
 
 /// Why nobody knows who calls.
@@ -53,7 +53,7 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whose hash this is. All are compared, each to its end: how long it takes tells nothing.
-fn find(known: &[Known], hash: &Sha256) -> Option<Caller> {
+fn find(known: &[AdminCredential], hash: &Sha256) -> Option<Caller> {
     let mut found = None;
     for one in known {
         let is_it: Choice = one.hash.as_bytes().ct_eq(hash.as_bytes());
@@ -94,17 +94,17 @@ mod tests {
     use http::HeaderValue;
 
     fn admin() -> Admin {
-        let known = |name: &str, role, of: &str| Known {
+        let known = |name: &str, role, of: &str| AdminCredential {
             name: name.to_owned(),
             role,
             hash: Sha256::of(of.as_bytes()),
         };
         Admin {
             tokens: vec![
-                known("ci", Role::Operate, "one"),
-                known("ann", Role::Admin, "two"),
+                known("ci", AdminRole::Operate, "one"),
+                known("ann", AdminRole::Admin, "two"),
             ],
-            certificates: vec![known("bob", Role::Read, "certificate")],
+            certificates: vec![known("bob", AdminRole::Read, "certificate")],
             audit: tidegate_policy::admin::Audit::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! Versions: what a caller has seen, and whether it is still so.
 
-use super::respond::Refusal;
+use super::respond::AdminProblem;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -49,10 +49,10 @@ impl ETag {
 
 impl Expected {
     /// What `If-Match` says; without it, nobody knows what would be overwritten.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, AdminProblem> {
         let missing = || {
             let help = "send the `ETag` of what you have seen, or `*` for whatever there is";
-            Refusal::new(428, "this changes something that has a version").with_help(
+            AdminProblem::new(428, "this changes something that has a version").with_help(
                 "header.If-Match",
                 "it is missing",
                 Some(help),
@@ -62,7 +62,7 @@ impl Expected {
     }
 
     /// Whether something of this version is meant; an error if it is not.
-    pub(super) fn check(&self, now: &ETag) -> Result<(), Refusal> {
+    pub(super) fn check(&self, now: &ETag) -> Result<(), AdminProblem> {
         let is_meant = match self {
             Self::Any => true,
             Self::These(these) => these.contains(now),
@@ -73,7 +73,7 @@ impl Expected {
         let detail = "it has changed since you have seen it";
         let help = format!("it is at \"{}\" now: look at it again", now.as_str());
         let place = "header.If-Match";
-        Err(Refusal::new(412, detail).with_help(place, "this version is gone", Some(&help)))
+        Err(AdminProblem::new(412, detail).with_help(place, "this version is gone", Some(&help)))
     }
 }
 
@@ -86,8 +86,8 @@ pub(super) fn is_seen(headers: &HeaderMap, now: &ETag) -> bool {
     }
 }
 
-fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Expected>, Refusal> {
-    let bad = |why: &str| Refusal::bad(&format!("header.{name}"), why);
+fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Expected>, AdminProblem> {
+    let bad = |why: &str| AdminProblem::bad(&format!("header.{name}"), why);
     let mut these = Vec::new();
     let mut is_there = false;
     let mut is_empty = true;

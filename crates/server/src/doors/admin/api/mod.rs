@@ -29,15 +29,15 @@ mod route;
 mod table;
 
 use crate::bounds::Bounds;
-use crate::changes::Changes;
+use crate::changes::PendingChanges;
 use crate::decider::Decider;
 use crate::doors::body::{self, BodyError};
-use crate::doors::respond::{Answer, closing};
+use crate::doors::respond::{DoorResponse, closing};
 use crate::live::Composer;
-use crate::server::session::Visit;
+use crate::server::session::RequestContext;
 use arc_swap::ArcSwapOption;
-use audit::{Book, Change, Entry, Outcome};
-use call::Call;
+use audit::{AuditEntry, AuditLog, AuditOutcome, AuditedChange};
+use call::AdminCall;
 use caller::{Caller, Stranger};
 use etag::Expected;
 use failures::Failures;
@@ -46,8 +46,8 @@ use http::request::Parts;
 use http::{HeaderMap, Request};
 use hyper::body::{Body, Incoming};
 use query::Query;
-use respond::{Done, Refusal};
-use route::{BodyOf, Route, Verb};
+use respond::{AdminProblem, Done};
+use route::{AdminRoute, BodyOf, RouteMethod};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,19 +70,19 @@ pub(crate) struct Api {
     composer: Composer,
     bounds: Bounds,
     failures: Failures,
-    book: Book,
+    book: AuditLog,
     /// What known callers may not do is written down as often as this says, and no more.
     denials: Failures,
     walks: Semaphore,
     /// Held by whoever changes what plans say: one at a time.
     planning: Mutex<()>,
     /// Changes under way, which are finished even if their callers go.
-    changes: Arc<Changes>,
+    changes: Arc<PendingChanges>,
 }
 
 impl Api {
     /// The API of the server whose policies `composer` keeps. Changes run among `changes`.
-    pub(crate) fn new(composer: Composer, bounds: Bounds, changes: Arc<Changes>) -> Self {
+    pub(crate) fn new(composer: Composer, bounds: Bounds, changes: Arc<PendingChanges>) -> Self {
         let serving = composer.serving();
         Self {
             admin: Arc::clone(serving.admin()),
@@ -90,7 +90,7 @@ impl Api {
             composer,
             bounds,
             failures: Failures::new(),
-            book: Book::default(),
+            book: AuditLog::default(),
             denials: Failures::new(),
             walks: Semaphore::new(WALKS_MAX),
             planning: Mutex::new(()),
@@ -110,32 +110,38 @@ impl Api {
     pub(crate) async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
-        visit: Visit<'_>,
-    ) -> Answer {
+        visit: RequestContext<'_>,
+    ) -> DoorResponse {
         let (parts, body) = request.into_parts();
         let place = path::find(table::all(), parts.uri.path());
-        let verb = Verb::of(&parts.method);
+        let verb = RouteMethod::of(&parts.method);
         let route = place.as_ref().and_then(|place| place.by(verb));
         let is_read = body.is_end_stream();
         let answered = async {
-            let admin = self.admin.load_full().ok_or_else(Refusal::unauthorized)?;
+            let admin = self
+                .admin
+                .load_full()
+                .ok_or_else(AdminProblem::unauthorized)?;
             let caller = self.welcome(&admin, &parts, visit)?;
-            let nothing = || Refusal::new(404, "there is nothing here; see /admin/v1/openapi.json");
+            let nothing =
+                || AdminProblem::new(404, "there is nothing here; see /admin/v1/openapi.json");
             let place = place.ok_or_else(nothing)?;
-            let route = route.ok_or_else(|| Refusal::wrong_method(&place.allowed()))?;
+            let route = route.ok_or_else(|| AdminProblem::wrong_method(&place.allowed()))?;
             if caller.role < route.role {
-                let refusal = Refusal::forbidden(caller.role, route.role);
+                let refusal = AdminProblem::forbidden(caller.role, route.role);
                 self.deny(caller, visit.peer(), (place, route)).await;
                 return Err(refusal);
             }
             let call = self.read(route, caller, visit.peer(), (place, &parts, body));
             let call = call.await?;
             let done = match route.verb {
-                Verb::Get => (route.handler)(&self, &call).await?,
+                RouteMethod::Get => (route.handler)(&self, &call).await?,
                 _ => self.finish(call).await?,
             };
             Ok(match done.etag() {
-                Some(etag) if verb == Some(Verb::Get) && etag::is_seen(&parts.headers, etag) => {
+                Some(etag)
+                    if verb == Some(RouteMethod::Get) && etag::is_seen(&parts.headers, etag) =>
+                {
                     done.unchanged()
                 }
                 _ => done,
@@ -158,7 +164,7 @@ impl Api {
 
     /// Does what `call` asks for, to its end: what has begun is written down, even if the caller has
     /// gone meanwhile.
-    async fn finish(self: &Arc<Self>, call: Call) -> Result<Done, Refusal> {
+    async fn finish(self: &Arc<Self>, call: AdminCall) -> Result<Done, AdminProblem> {
         let (told, heard) = oneshot::channel();
         let api = Arc::clone(self);
         self.changes.spawn(async move {
@@ -166,7 +172,7 @@ impl Api {
             // Nobody may be there any more to hear it.
             told.send(done).ok();
         });
-        heard.await.unwrap_or_else(|_| Err(Refusal::failed()))
+        heard.await.unwrap_or_else(|_| Err(AdminProblem::failed()))
     }
 
     /// Writes down that somebody tried what is not theirs to do; to its end, as with what is done.
@@ -174,12 +180,12 @@ impl Api {
         self: &Arc<Self>,
         caller: Caller,
         peer: IpAddr,
-        (place, route): (path::Place, &'static Route),
+        (place, route): (path::RouteMatches, &'static AdminRoute),
     ) {
         if self.denials.note(peer).is_some() {
             return;
         }
-        let change = Change {
+        let change = AuditedChange {
             target: route.target(&place.params(route).unwrap_or_default()),
             before: Value::Null,
             after: Value::Null,
@@ -187,11 +193,11 @@ impl Api {
         let (told, heard) = oneshot::channel::<()>();
         let api = Arc::clone(self);
         self.changes.spawn(async move {
-            let entry = Entry {
+            let entry = AuditEntry {
                 caller: &caller,
                 peer,
                 action: route.id,
-                outcome: Outcome::Forbidden,
+                outcome: AuditOutcome::Forbidden,
                 change,
             };
             if let Some(admin) = api.admin.load_full()
@@ -207,19 +213,26 @@ impl Api {
     }
 
     /// Who calls, if it is somebody who may.
-    fn welcome(&self, admin: &Admin, parts: &Parts, visit: Visit<'_>) -> Result<Caller, Refusal> {
+    fn welcome(
+        &self,
+        admin: &Admin,
+        parts: &Parts,
+        visit: RequestContext<'_>,
+    ) -> Result<Caller, AdminProblem> {
         if caller::is_foreign(&parts.headers, &parts.uri) {
             let detail = "pages of other origins may not call this";
-            return Err(Refusal::new(403, detail).with("header.Origin", "it is not this server"));
+            return Err(
+                AdminProblem::new(403, detail).with("header.Origin", "it is not this server")
+            );
         }
         let certificate = visit.certificate();
         caller::identify(admin, &parts.headers, certificate).map_err(|why| match why {
-            Stranger::Silent => Refusal::unauthorized(),
+            Stranger::Silent => AdminProblem::unauthorized(),
             Stranger::Wrong => match self.failures.note(visit.peer()) {
-                Some(wait_s) => Refusal::too_often(wait_s),
+                Some(wait_s) => AdminProblem::too_often(wait_s),
                 None => {
                     warn!(peer = %visit.peer(), "a token that is no administrator's was shown");
-                    Refusal::unauthorized()
+                    AdminProblem::unauthorized()
                 }
             },
         })
@@ -228,11 +241,11 @@ impl Api {
     /// Everything that a request says.
     async fn read(
         &self,
-        route: &'static Route,
+        route: &'static AdminRoute,
         caller: Caller,
         peer: IpAddr,
-        (place, parts, body): (path::Place, &Parts, Incoming),
-    ) -> Result<Call, Refusal> {
+        (place, parts, body): (path::RouteMatches, &Parts, Incoming),
+    ) -> Result<AdminCall, AdminProblem> {
         let params = place.params(route)?;
         let query = Query::read(parts.uri.query(), route.query)?;
         let expected = if route.is_versioned {
@@ -243,9 +256,9 @@ impl Api {
         let body = match &route.body {
             Some(of) => self.body(of, &parts.headers, body).await?,
             None if body.is_end_stream() => Value::Null,
-            None => return Err(Refusal::bad("body", "there is none here")),
+            None => return Err(AdminProblem::bad("body", "there is none here")),
         };
-        Ok(Call {
+        Ok(AdminCall {
             route,
             caller,
             peer,
@@ -262,7 +275,7 @@ impl Api {
         of: &BodyOf,
         headers: &HeaderMap,
         body: Incoming,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, AdminProblem> {
         if !is_json(headers, of.is_patch) {
             let kind = if of.is_patch {
                 "`application/merge-patch+json` or `application/json`"
@@ -270,17 +283,19 @@ impl Api {
                 "`application/json`"
             };
             let detail = format!("send `Content-Type: ` {kind}, not compressed");
-            return Err(Refusal::new(415, detail.replace(": ` ", ": ")));
+            return Err(AdminProblem::new(415, detail.replace(": ` ", ": ")));
         }
         let read = body::read(body, BODY_MAX, self.bounds.body_time).await;
         let text = read.map_err(|error| match error {
-            BodyError::TooLarge => Refusal::new(413, format!("a body may have {BODY_MAX} bytes")),
-            BodyError::TooSlow => Refusal::new(408, "the body was not there in time"),
-            BodyError::Broken => Refusal::bad("body", "it ended too early"),
+            BodyError::TooLarge => {
+                AdminProblem::new(413, format!("a body may have {BODY_MAX} bytes"))
+            }
+            BodyError::TooSlow => AdminProblem::new(408, "the body was not there in time"),
+            BodyError::Broken => AdminProblem::bad("body", "it ended too early"),
         })?;
-        let value = json::read(&text).map_err(|why| Refusal::bad("body", why))?;
+        let value = json::read(&text).map_err(|why| AdminProblem::bad("body", why))?;
         if !value.is_object() {
-            return Err(Refusal::senseless("body", "expected an object"));
+            return Err(AdminProblem::senseless("body", "expected an object"));
         }
         Ok(value)
     }
@@ -289,13 +304,16 @@ impl Api {
     /// and writes that down.
     async fn change<T>(
         &self,
-        call: &Call,
-        work: impl Future<Output = Result<(T, Option<Change>), Refusal>>,
-    ) -> Result<T, Refusal> {
-        let admin = self.admin.load_full().ok_or_else(Refusal::unauthorized)?;
+        call: &AdminCall,
+        work: impl Future<Output = Result<(T, Option<AuditedChange>), AdminProblem>>,
+    ) -> Result<T, AdminProblem> {
+        let admin = self
+            .admin
+            .load_full()
+            .ok_or_else(AdminProblem::unauthorized)?;
         let page = self.book.open(&admin.audit).await?;
         if self.changes.is_over() {
-            return Err(Refusal::away("this server stops: nothing was done"));
+            return Err(AdminProblem::away("this server stops: nothing was done"));
         }
         let worked = tokio::select! {
             biased;
@@ -303,14 +321,14 @@ impl Api {
             () = self.changes.over() => Err(cut(call)),
         };
         let (worked, told) = match worked {
-            Ok((done, change)) => (Ok(done), change.map(|it| (Outcome::Done, it))),
+            Ok((done, change)) => (Ok(done), change.map(|it| (AuditOutcome::Done, it))),
             Err(mut refusal) => {
                 let told = refusal.take_told();
                 (Err(refusal), told)
             }
         };
         if let Some((outcome, change)) = told {
-            let entry = Entry {
+            let entry = AuditEntry {
                 caller: &call.caller,
                 peer: call.peer,
                 action: call.route.id,
@@ -326,14 +344,14 @@ impl Api {
 
 /// The server stops, and there is no time left to find out what comes of a call. What was asked for may
 /// be a secret that only those know who were asked, and so it is not told.
-fn cut(call: &Call) -> Refusal {
-    let change = Change {
+fn cut(call: &AdminCall) -> AdminProblem {
+    let change = AuditedChange {
         target: call.route.target(&call.params),
         before: Value::Null,
         after: Value::Null,
     };
     let detail = "this server stops, and it is not known whether that was done";
-    Refusal::away(detail).told(Outcome::Unknown, change)
+    AdminProblem::away(detail).told(AuditOutcome::Unknown, change)
 }
 
 /// Whether a body says that it is JSON.

@@ -1,18 +1,21 @@
 //! From a path to the routes that are there.
 
-use super::respond::Refusal;
-use super::route::{BASE, Route, TEXT_MAX, Verb, longest, named};
+use super::respond::AdminProblem;
+use super::route::{AdminRoute, BASE, RouteMethod, TEXT_MAX, longest, named};
 
 /// The routes at a path, whatever their methods, and what stands for what is in braces.
 #[derive(Debug)]
-pub(super) struct Place {
-    routes: Vec<&'static Route>,
+pub(super) struct RouteMatches {
+    routes: Vec<&'static AdminRoute>,
     /// Still percent-encoded.
     params: Vec<String>,
 }
 
 /// What is at `path`, if anything is.
-pub(super) fn find(routes: impl Iterator<Item = &'static Route>, path: &str) -> Option<Place> {
+pub(super) fn find(
+    routes: impl Iterator<Item = &'static AdminRoute>,
+    path: &str,
+) -> Option<RouteMatches> {
     let rest = path.strip_prefix(BASE)?;
     let segments: Vec<&str> = rest.split('/').collect();
     // Of two that match, the one with fewer braces is meant.
@@ -20,14 +23,14 @@ pub(super) fn find(routes: impl Iterator<Item = &'static Route>, path: &str) -> 
         let params = matches(route.path, &segments)?;
         Some((params.len(), route, params))
     });
-    let mut place: Option<(usize, Place)> = None;
+    let mut place: Option<(usize, RouteMatches)> = None;
     for (braces, route, params) in matching {
         match &mut place {
             Some((fewest, place)) if *fewest == braces => place.routes.push(route),
             Some((fewest, _)) if *fewest < braces => {}
             _ => {
                 let routes = vec![route];
-                place = Some((braces, Place { routes, params }));
+                place = Some((braces, RouteMatches { routes, params }));
             }
         }
     }
@@ -49,10 +52,10 @@ fn matches(template: &'static str, segments: &[&str]) -> Option<Vec<String>> {
     given.next().is_none().then_some(params)
 }
 
-impl Place {
+impl RouteMatches {
     /// The route for a method.
-    pub(super) fn by(&self, verb: Option<Verb>) -> Option<&'static Route> {
-        let is_it = |route: &&&Route| Some(route.verb) == verb;
+    pub(super) fn by(&self, verb: Option<RouteMethod>) -> Option<&'static AdminRoute> {
+        let is_it = |route: &&&AdminRoute| Some(route.verb) == verb;
         self.routes.iter().find(is_it).copied()
     }
 
@@ -61,7 +64,7 @@ impl Place {
         let mut verbs = Vec::new();
         for route in &self.routes {
             verbs.push(route.verb.as_str());
-            if route.verb == Verb::Get {
+            if route.verb == RouteMethod::Get {
                 verbs.push("HEAD");
             }
         }
@@ -69,7 +72,10 @@ impl Place {
     }
 
     /// What stands for the braces of `route`, each decoded once.
-    pub(super) fn params(self, route: &Route) -> Result<Vec<(&'static str, String)>, Refusal> {
+    pub(super) fn params(
+        self,
+        route: &AdminRoute,
+    ) -> Result<Vec<(&'static str, String)>, AdminProblem> {
         let named = route.params().zip(self.params);
         named
             .map(|(name, text)| {
@@ -77,7 +83,7 @@ impl Place {
                 let is_short = |text: &String| text.len() <= longest(name);
                 let decoded = decoded.filter(|text| is_sound(text) && is_short(text));
                 let why = "it is not well encoded, too long, or holds control characters";
-                let bad = || Refusal::bad(&format!("path.{name}"), why);
+                let bad = || AdminProblem::bad(&format!("path.{name}"), why);
                 Ok((name, decoded.ok_or_else(bad)?))
             })
             .collect()
@@ -129,7 +135,7 @@ mod tests {
     use super::super::table;
     use super::*;
 
-    fn id(verb: Verb, path: &str) -> Option<&'static str> {
+    fn id(verb: RouteMethod, path: &str) -> Option<&'static str> {
         find(table::all(), path)?
             .by(Some(verb))
             .map(|route| route.id)
@@ -138,15 +144,23 @@ mod tests {
     #[test]
     fn a_path_leads_to_one_route() {
         for (verb, path, expected) in [
-            (Verb::Get, "/admin/v1/policies", Some("listPolicies")),
-            (Verb::Get, "/admin/v1/policies/a", Some("getPolicy")),
-            (Verb::Get, "/admin/v1/policies/a%2Fb", Some("getPolicy")),
-            (Verb::Get, "/admin/v1/policies/a/limits/b", Some("getLimit")),
-            (Verb::Get, "/admin/v1/policies/", None),
-            (Verb::Get, "/admin/v1/policies/a/b", None),
-            (Verb::Get, "/admin/v1", None),
-            (Verb::Get, "/admin/v2/policies", None),
-            (Verb::Put, "/admin/v1/policies", None),
+            (RouteMethod::Get, "/admin/v1/policies", Some("listPolicies")),
+            (RouteMethod::Get, "/admin/v1/policies/a", Some("getPolicy")),
+            (
+                RouteMethod::Get,
+                "/admin/v1/policies/a%2Fb",
+                Some("getPolicy"),
+            ),
+            (
+                RouteMethod::Get,
+                "/admin/v1/policies/a/limits/b",
+                Some("getLimit"),
+            ),
+            (RouteMethod::Get, "/admin/v1/policies/", None),
+            (RouteMethod::Get, "/admin/v1/policies/a/b", None),
+            (RouteMethod::Get, "/admin/v1", None),
+            (RouteMethod::Get, "/admin/v2/policies", None),
+            (RouteMethod::Put, "/admin/v1/policies", None),
         ] {
             assert_eq!(id(verb, path), expected, "{path}");
         }

@@ -1,24 +1,24 @@
 //! The query of a call: only what the route knows, each once, each as it should be.
 
 use super::path::{decode, is_sound};
-use super::respond::Refusal;
+use super::respond::AdminProblem;
 use super::route::{Param, ParamKind};
 
 /// What a query says.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Query(Vec<(&'static str, Told)>);
+pub(super) struct Query(Vec<(&'static str, QueryValue)>);
 
 #[derive(Clone, Debug)]
-enum Told {
+enum QueryValue {
     Whole(u64),
     Text(String),
 }
 
 impl Query {
     /// Reads a query that may have these parameters; everything that is wrong with it at once.
-    pub(super) fn read(text: Option<&str>, params: &'static [Param]) -> Result<Self, Refusal> {
-        let mut told: Vec<(&'static str, Told)> = Vec::new();
-        let mut wrong = Refusal::new(400, "the query is not as it should be");
+    pub(super) fn read(text: Option<&str>, params: &'static [Param]) -> Result<Self, AdminProblem> {
+        let mut told: Vec<(&'static str, QueryValue)> = Vec::new();
+        let mut wrong = AdminProblem::new(400, "the query is not as it should be");
         let pairs = text.unwrap_or_default().split('&');
         for pair in pairs.filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -44,7 +44,7 @@ impl Query {
         for param in params {
             let is_told = told.iter().any(|(name, _)| *name == param.name);
             if let (ParamKind::Whole(_, _, default), false) = (&param.kind, is_told) {
-                told.push((param.name, Told::Whole(*default)));
+                told.push((param.name, QueryValue::Whole(*default)));
             }
         }
         Ok(Self(told))
@@ -54,7 +54,7 @@ impl Query {
     pub(super) fn whole(&self, name: &str) -> usize {
         let told = self.0.iter().find(|(other, _)| *other == name);
         match told {
-            Some((_, Told::Whole(number))) => usize::try_from(*number).unwrap_or(usize::MAX),
+            Some((_, QueryValue::Whole(number))) => usize::try_from(*number).unwrap_or(usize::MAX),
             _ => 0,
         }
     }
@@ -63,25 +63,27 @@ impl Query {
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         let told = self.0.iter().find(|(other, _)| *other == name);
         match told {
-            Some((_, Told::Text(text))) => Some(text),
+            Some((_, QueryValue::Text(text))) => Some(text),
             _ => None,
         }
     }
 }
 
 impl Param {
-    fn read(&self, value: String) -> Result<Told, String> {
+    fn read(&self, value: String) -> Result<QueryValue, String> {
         match &self.kind {
             ParamKind::Whole(from, to, _) => {
                 let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
                 let number = value.parse().ok().filter(|_| is_plain);
                 let number = number.filter(|number| (from..=to).contains(&number));
                 let wrong = || format!("expected a whole number from {from} to {to}");
-                number.map(Told::Whole).ok_or_else(wrong)
+                number.map(QueryValue::Whole).ok_or_else(wrong)
             }
-            ParamKind::Text if is_sound(&value) => Ok(Told::Text(value)),
+            ParamKind::Text if is_sound(&value) => Ok(QueryValue::Text(value)),
             ParamKind::Text => Err("it is empty, too long, or holds control characters".to_owned()),
-            ParamKind::Word(words) if words.contains(&value.as_str()) => Ok(Told::Text(value)),
+            ParamKind::Word(words) if words.contains(&value.as_str()) => {
+                Ok(QueryValue::Text(value))
+            }
             ParamKind::Word(words) => Err(format!("expected one of {}", words.join(", "))),
         }
     }

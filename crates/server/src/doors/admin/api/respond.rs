@@ -1,8 +1,8 @@
 //! Every status and header that the admin API answers with. Nothing else of it knows them.
 
-use super::audit::{Change, Outcome};
+use super::audit::{AuditOutcome, AuditedChange};
 use super::etag::ETag;
-use crate::doors::respond::{Answer, Whole};
+use crate::doors::respond::{DoorResponse, WholeBody};
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
@@ -11,7 +11,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use std::io::Cursor;
 use tidegate_policy::ConfigErrors;
-use tidegate_policy::admin::Role;
+use tidegate_policy::admin::AdminRole;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -29,22 +29,22 @@ pub(super) struct Done {
 
 /// Why nothing was done.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct AdminProblem {
     status: StatusCode,
     detail: String,
-    errors: Vec<Wrong>,
+    errors: Vec<ProblemItem>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
     /// What may have been done all the same, and is to be written down.
-    told: Option<Box<(Outcome, Change)>>,
+    told: Option<Box<(AuditOutcome, AuditedChange)>>,
 }
 
 /// Gathers what is wrong, so that all of it is told at once.
 #[derive(Debug, Default)]
-pub(super) struct Gathered(Option<Refusal>);
+pub(super) struct ProblemCollector(Option<AdminProblem>);
 
 /// One thing that is wrong.
 #[derive(Debug)]
-struct Wrong {
+struct ProblemItem {
     place: String,
     message: String,
     help: Option<String>,
@@ -52,9 +52,9 @@ struct Wrong {
 
 // === impl Gathered ===
 
-impl Gathered {
+impl ProblemCollector {
     /// What was read, if it could be.
-    pub(super) fn take<T>(&mut self, read: Result<T, Refusal>) -> Option<T> {
+    pub(super) fn take<T>(&mut self, read: Result<T, AdminProblem>) -> Option<T> {
         match read {
             Ok(read) => Some(read),
             Err(refusal) => {
@@ -68,7 +68,7 @@ impl Gathered {
     }
 
     /// A refusal with everything that was wrong, if anything was.
-    pub(super) fn end(self) -> Result<(), Refusal> {
+    pub(super) fn end(self) -> Result<(), AdminProblem> {
         self.0.map_or(Ok(()), Err)
     }
 }
@@ -134,7 +134,7 @@ impl Done {
         }
     }
 
-    pub(super) fn into_answer(self) -> Answer {
+    pub(super) fn into_answer(self) -> DoorResponse {
         let body = self.body.map(|body| body.to_string().into_bytes());
         let has_body = body.is_some();
         let mut answer = answer(self.status, body.unwrap_or_default());
@@ -154,7 +154,7 @@ impl Done {
 
 // === impl Refusal ===
 
-impl Refusal {
+impl AdminProblem {
     /// Refused with this status, for this reason.
     pub(super) fn new(status: u16, detail: impl Into<String>) -> Self {
         Self {
@@ -196,7 +196,7 @@ impl Refusal {
     }
 
     /// Somebody may not do that.
-    pub(super) fn forbidden(has: Role, needs: Role) -> Self {
+    pub(super) fn forbidden(has: AdminRole, needs: AdminRole) -> Self {
         let (has, needs) = (has.as_str(), needs.as_str());
         Self::new(
             403,
@@ -255,7 +255,7 @@ impl Refusal {
         message: impl Into<String>,
         help: Option<&str>,
     ) -> Self {
-        self.errors.push(Wrong {
+        self.errors.push(ProblemItem {
             place: place.to_owned(),
             message: message.into(),
             help: help.map(str::to_owned),
@@ -264,13 +264,13 @@ impl Refusal {
     }
 
     /// The same, where something may have been done before it was refused.
-    pub(super) fn told(mut self, outcome: Outcome, change: Change) -> Self {
+    pub(super) fn told(mut self, outcome: AuditOutcome, change: AuditedChange) -> Self {
         self.told = Some(Box::new((outcome, change)));
         self
     }
 
     /// What is to be written down of it.
-    pub(super) fn take_told(&mut self) -> Option<(Outcome, Change)> {
+    pub(super) fn take_told(&mut self) -> Option<(AuditOutcome, AuditedChange)> {
         self.told.take().map(|told| *told)
     }
 
@@ -295,9 +295,9 @@ impl Refusal {
         self.errors.iter().map(|wrong| wrong.place.as_str())
     }
 
-    pub(super) fn into_answer(self) -> Answer {
+    pub(super) fn into_answer(self) -> DoorResponse {
         let errors = self.errors.iter().map(|wrong| {
-            let Wrong {
+            let ProblemItem {
                 place,
                 message,
                 help,
@@ -321,8 +321,8 @@ impl Refusal {
     }
 }
 
-fn answer(status: StatusCode, body: Vec<u8>) -> Answer {
-    let mut answer: Response<Whole> = Response::new(Whole::new(Cursor::new(body)));
+fn answer(status: StatusCode, body: Vec<u8>) -> DoorResponse {
+    let mut answer: Response<WholeBody> = Response::new(WholeBody::new(Cursor::new(body)));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, NO_STORE);

@@ -1,20 +1,20 @@
 //! What a route of the admin API is: everything that dispatching, checking and describing it takes.
 
 use super::Api;
-use super::call::Call;
+use super::call::AdminCall;
 use super::of::plans::LEVELS;
-use super::respond::{Done, Refusal};
+use super::respond::{AdminProblem, Done};
 use futures_util::future::BoxFuture;
 use http::Method;
-use tidegate_policy::admin::Role;
+use tidegate_policy::admin::AdminRole;
 
 /// Where all routes are.
 pub(super) const BASE: &str = "/admin/v1";
 
 /// A route. There is one list of them, and both who answers and what the `OpenAPI` document says come
 /// from it.
-pub(super) struct Route {
-    pub(super) verb: Verb,
+pub(super) struct AdminRoute {
+    pub(super) verb: RouteMethod,
     /// Below [`BASE`]: segments, of which those in braces stand for any.
     pub(super) path: &'static str,
     /// By which metrics, the audit and generated clients call it.
@@ -24,7 +24,7 @@ pub(super) struct Route {
     /// What it does, in a sentence.
     pub(super) about: &'static str,
     /// What callers need to be.
-    pub(super) role: Role,
+    pub(super) role: AdminRole,
     pub(super) query: &'static [Param],
     pub(super) body: Option<BodyOf>,
     pub(super) gives: Gives,
@@ -36,11 +36,12 @@ pub(super) struct Route {
 }
 
 /// Who answers.
-pub(super) type Handler = for<'a> fn(&'a Api, &'a Call) -> BoxFuture<'a, Result<Done, Refusal>>;
+pub(super) type Handler =
+    for<'a> fn(&'a Api, &'a AdminCall) -> BoxFuture<'a, Result<Done, AdminProblem>>;
 
 /// A method. `HEAD` is `GET` without a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum RouteMethod {
     Get,
     Post,
     Put,
@@ -139,7 +140,7 @@ impl Gives {
     }
 }
 
-impl Verb {
+impl RouteMethod {
     pub(super) fn of(method: &Method) -> Option<Self> {
         Some(match *method {
             Method::GET | Method::HEAD => Self::Get,
@@ -162,7 +163,7 @@ impl Verb {
     }
 }
 
-impl Route {
+impl AdminRoute {
     /// The names of what stands for any segment, in order.
     pub(super) fn params(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(named)
@@ -203,7 +204,7 @@ pub(super) fn named(segment: &'static str) -> Option<&'static str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
 
-impl std::fmt::Debug for Route {
+impl std::fmt::Debug for AdminRoute {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}{}", self.verb.as_str(), BASE, self.path)
     }

@@ -3,7 +3,7 @@
 //! `services.fds` is made by `scripts/services-fds` from the published definitions. It is read once, by
 //! the first who asks.
 
-use crate::wire::protobuf::read::{Fields, Malformed, Value};
+use crate::wire::protobuf::read::{Malformed, WireFields, WireValue};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::sync::LazyLock;
@@ -39,7 +39,7 @@ impl Files {
     /// Reads a `FileDescriptorSet`.
     fn read(set: &'static [u8]) -> Result<Self, Malformed> {
         let mut files = Self::default();
-        let mut fields = Fields::of(set);
+        let mut fields = WireFields::of(set);
         while let Some((number, value)) = fields.next()? {
             if number == 1 {
                 files.add(value.bytes()?)?;
@@ -51,7 +51,7 @@ impl Files {
     /// Adds a `FileDescriptorProto`.
     fn add(&mut self, file: &'static [u8]) -> Result<(), Malformed> {
         let package = text(file, 2)?;
-        let mut fields = Fields::of(file);
+        let mut fields = WireFields::of(file);
         while let Some((number, value)) = fields.next()? {
             match number {
                 1 => {
@@ -73,10 +73,10 @@ impl Files {
         &mut self,
         file: &'static [u8],
         scope: &str,
-        value: Value<'_>,
+        value: WireValue<'_>,
     ) -> Result<(), Malformed> {
         let scope = self.symbol(file, scope, value)?;
-        let mut fields = Fields::of(value.bytes()?);
+        let mut fields = WireFields::of(value.bytes()?);
         while let Some((number, value)) = fields.next()? {
             match number {
                 3 => self.message(file, &scope, value)?,
@@ -94,10 +94,10 @@ impl Files {
         &mut self,
         file: &'static [u8],
         scope: &str,
-        value: Value<'_>,
+        value: WireValue<'_>,
     ) -> Result<(), Malformed> {
         let scope = self.symbol(file, scope, value)?;
-        let mut fields = Fields::of(value.bytes()?);
+        let mut fields = WireFields::of(value.bytes()?);
         while let Some((number, value)) = fields.next()? {
             if number == 2 {
                 self.symbol(file, &scope, value)?;
@@ -111,7 +111,7 @@ impl Files {
         &mut self,
         file: &'static [u8],
         scope: &str,
-        value: Value<'_>,
+        value: WireValue<'_>,
     ) -> Result<String, Malformed> {
         let name = text(value.bytes()?, 1)?;
         let full = match scope {
@@ -125,7 +125,7 @@ impl Files {
 
 /// The text in the field `wanted` of a message.
 fn text(message: &[u8], wanted: u32) -> Result<&str, Malformed> {
-    let mut fields = Fields::of(message);
+    let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {
         if number == wanted {
             return value.text();
@@ -156,7 +156,7 @@ mod tests {
     fn whatever_a_description_imports_is_there_as_well() {
         let files = Files::read(SERVICES).unwrap();
         for file in files.by_name.values() {
-            let mut fields = Fields::of(file);
+            let mut fields = WireFields::of(file);
             while let Some((number, value)) = fields.next().unwrap() {
                 if number == 3 {
                     let name = value.text().unwrap();

@@ -8,11 +8,11 @@
 
 mod files;
 
-use super::body::Messages;
+use super::body::MessageSource;
 use super::frame;
 use super::limiting::SERVICES;
-use super::status::{Code, Status};
-use crate::wire::protobuf::read::{Fields, Malformed, Value};
+use super::status::{GrpcCode, GrpcStatus};
+use crate::wire::protobuf::read::{Malformed, WireFields, WireValue};
 use crate::wire::protobuf::write;
 use bytes::{Bytes, BytesMut};
 use files::Files;
@@ -28,7 +28,7 @@ pub(super) const V1_ALPHA: &str = "/grpc.reflection.v1alpha.ServerReflection/Ser
 const QUESTION_BYTES: usize = 4 << 10;
 
 /// Questions as they come, and an answer to each. The two versions differ in nothing but their name.
-pub(super) struct Conversation {
+pub(super) struct ReflectionStream {
     questions: Incoming,
     /// What has come and was not answered yet.
     rest: Bytes,
@@ -36,7 +36,7 @@ pub(super) struct Conversation {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
-enum Question<'a> {
+enum ReflectionQuery<'a> {
     File(&'a str),
     Symbol(&'a str),
     Services,
@@ -44,7 +44,7 @@ enum Question<'a> {
     Other,
 }
 
-impl Conversation {
+impl ReflectionStream {
     pub(super) fn new(questions: Incoming) -> Self {
         Self {
             questions,
@@ -52,16 +52,16 @@ impl Conversation {
         }
     }
 
-    fn answer(&mut self) -> Result<Option<Bytes>, Status> {
+    fn answer(&mut self) -> Result<Option<Bytes>, GrpcStatus> {
         let Some(question) = frame::next(&mut self.rest, QUESTION_BYTES)? else {
             return Ok(None);
         };
-        answer(&question).map(Some).map_err(Status::from)
+        answer(&question).map(Some).map_err(GrpcStatus::from)
     }
 }
 
-impl Messages for Conversation {
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<Status>>> {
+impl MessageSource for ReflectionStream {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<GrpcStatus>>> {
         loop {
             match self.answer() {
                 Ok(Some(answer)) => return Poll::Ready(Ok(answer)),
@@ -74,7 +74,7 @@ impl Messages for Conversation {
                 Some(Err(_)) => return Poll::Ready(Err(None)),
                 None if self.rest.is_empty() => return Poll::Ready(Err(None)),
                 None => {
-                    let cut = Status::new(Code::InvalidArgument, "the message is cut off");
+                    let cut = GrpcStatus::new(GrpcCode::InvalidArgument, "the message is cut off");
                     return Poll::Ready(Err(Some(cut)));
                 }
             };
@@ -97,14 +97,16 @@ fn answer(message: &[u8]) -> Result<Bytes, Malformed> {
         write::bytes(out, 1, host.as_bytes());
         write::element(out, 2, message);
         match question {
-            Question::File(name) => file(out, files.named(name), "file"),
-            Question::Symbol(name) => file(out, files.defining(name), "symbol"),
-            Question::Services => write::message(out, 6, |out| {
+            ReflectionQuery::File(name) => file(out, files.named(name), "file"),
+            ReflectionQuery::Symbol(name) => file(out, files.defining(name), "symbol"),
+            ReflectionQuery::Services => write::message(out, 6, |out| {
                 for name in SERVICES.iter().chain(&OWN) {
                     write::message(out, 1, |out| write::bytes(out, 1, name.as_bytes()));
                 }
             }),
-            Question::Other => error(out, Code::Unimplemented, "this is not answered here"),
+            ReflectionQuery::Other => {
+                error(out, GrpcCode::Unimplemented, "this is not answered here")
+            }
         }
     }))
 }
@@ -116,16 +118,16 @@ const OWN: [&str; 3] = [
     "grpc.reflection.v1alpha.ServerReflection",
 ];
 
-fn read(message: &[u8]) -> Result<(&str, Question<'_>), Malformed> {
-    let (mut host, mut question) = ("", Question::Other);
-    let mut fields = Fields::of(message);
+fn read(message: &[u8]) -> Result<(&str, ReflectionQuery<'_>), Malformed> {
+    let (mut host, mut question) = ("", ReflectionQuery::Other);
+    let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match (number, value) {
             (1, value) => host = value.text()?,
-            (3, value) => question = Question::File(value.text()?),
-            (4, value) => question = Question::Symbol(value.text()?),
-            (5 | 6, Value::Bytes(_)) => question = Question::Other,
-            (7, Value::Bytes(_)) => question = Question::Services,
+            (3, value) => question = ReflectionQuery::File(value.text()?),
+            (4, value) => question = ReflectionQuery::Symbol(value.text()?),
+            (5 | 6, WireValue::Bytes(_)) => question = ReflectionQuery::Other,
+            (7, WireValue::Bytes(_)) => question = ReflectionQuery::Services,
             _ => {}
         }
     }
@@ -135,11 +137,11 @@ fn read(message: &[u8]) -> Result<(&str, Question<'_>), Malformed> {
 fn file(out: &mut Vec<u8>, found: Option<&[u8]>, what: &str) {
     match found {
         Some(file) => write::message(out, 4, |out| write::element(out, 1, file)),
-        None => error(out, Code::NotFound, &format!("there is no such {what}")),
+        None => error(out, GrpcCode::NotFound, &format!("there is no such {what}")),
     }
 }
 
-fn error(out: &mut Vec<u8>, code: Code, message: &str) {
+fn error(out: &mut Vec<u8>, code: GrpcCode, message: &str) {
     write::message(out, 7, |out| {
         write::number(out, 1, u64::from(code as u8));
         write::bytes(out, 2, message.as_bytes());

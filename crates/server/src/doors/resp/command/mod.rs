@@ -6,7 +6,7 @@ pub(crate) use table::ALL;
 
 /// Which command it is. The order is that of [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CommandKind {
     Throttle,
     Check,
     Ping,
@@ -35,8 +35,8 @@ pub(crate) enum Kind {
 
 /// What is known of a command before it is carried out.
 #[derive(Debug)]
-pub(crate) struct Spec {
-    pub(crate) kind: Kind,
+pub(crate) struct CommandSpec {
+    pub(crate) kind: CommandKind,
     /// In lower case.
     pub(crate) name: &'static str,
     /// How many words, the name included; negative: at least so many.
@@ -76,11 +76,11 @@ pub(super) struct Subcommand {
 }
 
 /// The same, where it can be borrowed from for ever.
-pub(super) static TABLE: &[Spec; ALL.len()] = &ALL;
+pub(super) static TABLE: &[CommandSpec; ALL.len()] = &ALL;
 
 /// The command of this name, in any case.
 #[inline]
-pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
+pub(super) fn find(name: &[u8]) -> Option<&'static CommandSpec> {
     // The one that is asked thousands of times a second is the first.
     TABLE.iter().find(|spec| {
         spec.name.len() == name.len() && name.eq_ignore_ascii_case(spec.name.as_bytes())
@@ -98,7 +98,7 @@ pub(super) fn fits(arity: i64, words: usize) -> bool {
     }
 }
 
-impl Kind {
+impl CommandKind {
     /// Returns true for commands that run at once even between `MULTI` and `EXEC`.
     pub(super) fn runs_in_transaction(self) -> bool {
         matches!(
@@ -108,7 +108,7 @@ impl Kind {
     }
 }
 
-impl Spec {
+impl CommandSpec {
     /// The subcommand of this name, in any case.
     pub(super) fn subcommand(&self, name: &[u8]) -> Option<&'static Subcommand> {
         let mut subcommands = self.subcommands.iter();

@@ -1,6 +1,6 @@
 //! The table of all commands.
 
-use super::{Argument, Kind, Spec, Subcommand};
+use super::{Argument, CommandKind, CommandSpec, Subcommand};
 
 const fn argument(name: &'static str, kind: &'static str) -> Argument {
     Argument {
@@ -86,14 +86,14 @@ const CONFIG: &[Subcommand] = &[
     HELP,
 ];
 
-/// Values of [`Spec::keys`].
+/// Values of [`CommandSpec::keys`].
 const NO_KEY: [i64; 3] = [0, 0, 0];
 const ONE_KEY: [i64; 3] = [1, 1, 1];
 const ALL_KEYS: [i64; 3] = [1, -1, 1];
 
 /// One that neither reads nor writes anything that others see.
-const BLANK: Spec = Spec {
-    kind: Kind::Ping,
+const BLANK: CommandSpec = CommandSpec {
+    kind: CommandKind::Ping,
     name: "",
     arity: -1,
     flags: &["noscript", "loading", "stale", "fast"],
@@ -106,9 +106,9 @@ const BLANK: Spec = Spec {
 };
 
 /// All commands.
-pub(crate) const ALL: [Spec; 24] = [
-    Spec {
-        kind: Kind::Throttle,
+pub(crate) const ALL: [CommandSpec; 24] = [
+    CommandSpec {
+        kind: CommandKind::Throttle,
         name: "cl.throttle",
         flags: &["write", "module", "fast"],
         keys: ONE_KEY,
@@ -123,8 +123,8 @@ pub(crate) const ALL: [Spec; 24] = [
         ],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Check,
+    CommandSpec {
+        kind: CommandKind::Check,
         name: "tg.check",
         arity: -2,
         flags: &["write", "module", "fast"],
@@ -136,16 +136,16 @@ pub(crate) const ALL: [Spec; 24] = [
         ],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Ping,
+    CommandSpec {
+        kind: CommandKind::Ping,
         name: "ping",
         flags: &["fast"],
         summary: "Answers PONG, or with the message",
         arguments: &[optional("message", "string")],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Echo,
+    CommandSpec {
+        kind: CommandKind::Echo,
         name: "echo",
         arity: 2,
         flags: &["loading", "stale", "fast"],
@@ -153,8 +153,8 @@ pub(crate) const ALL: [Spec; 24] = [
         arguments: &[argument("message", "string")],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Hello,
+    CommandSpec {
+        kind: CommandKind::Hello,
         name: "hello",
         flags: &[
             "noscript",
@@ -172,8 +172,8 @@ pub(crate) const ALL: [Spec; 24] = [
         ],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Auth,
+    CommandSpec {
+        kind: CommandKind::Auth,
         name: "auth",
         arity: -2,
         flags: &[
@@ -192,8 +192,8 @@ pub(crate) const ALL: [Spec; 24] = [
         ],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Client,
+    CommandSpec {
+        kind: CommandKind::Client,
         name: "client",
         arity: -2,
         flags: &[],
@@ -201,8 +201,8 @@ pub(crate) const ALL: [Spec; 24] = [
         subcommands: CLIENT,
         ..BLANK
     },
-    Spec {
-        kind: Kind::Command,
+    CommandSpec {
+        kind: CommandKind::Command,
         name: "command",
         flags: &["loading", "stale"],
         group: "server",
@@ -210,8 +210,8 @@ pub(crate) const ALL: [Spec; 24] = [
         subcommands: COMMAND,
         ..BLANK
     },
-    Spec {
-        kind: Kind::Config,
+    CommandSpec {
+        kind: CommandKind::Config,
         name: "config",
         arity: -2,
         flags: &[],
@@ -220,8 +220,8 @@ pub(crate) const ALL: [Spec; 24] = [
         subcommands: CONFIG,
         ..BLANK
     },
-    Spec {
-        kind: Kind::Info,
+    CommandSpec {
+        kind: CommandKind::Info,
         name: "info",
         flags: &["loading", "stale"],
         group: "server",
@@ -229,8 +229,8 @@ pub(crate) const ALL: [Spec; 24] = [
         arguments: &[several("section", "string")],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Select,
+    CommandSpec {
+        kind: CommandKind::Select,
         name: "select",
         arity: 2,
         flags: &["loading", "stale", "fast"],
@@ -238,8 +238,8 @@ pub(crate) const ALL: [Spec; 24] = [
         arguments: &[argument("index", "integer")],
         ..BLANK
     },
-    Spec {
-        kind: Kind::Reset,
+    CommandSpec {
+        kind: CommandKind::Reset,
         name: "reset",
         arity: 1,
         flags: &[
@@ -254,8 +254,8 @@ pub(crate) const ALL: [Spec; 24] = [
         summary: "Makes the connection as it was when it was opened",
         ..BLANK
     },
-    Spec {
-        kind: Kind::Quit,
+    CommandSpec {
+        kind: CommandKind::Quit,
         name: "quit",
         flags: &[
             "noscript",
@@ -269,27 +269,27 @@ pub(crate) const ALL: [Spec; 24] = [
         summary: "Closes the connection",
         ..BLANK
     },
-    Spec {
-        kind: Kind::Multi,
+    CommandSpec {
+        kind: CommandKind::Multi,
         name: "multi",
         summary: "Starts a transaction",
         ..TRANSACTION
     },
-    Spec {
-        kind: Kind::Exec,
+    CommandSpec {
+        kind: CommandKind::Exec,
         name: "exec",
         flags: &["noscript", "loading", "stale", "skip_slowlog"],
         summary: "Runs the commands of a transaction",
         ..TRANSACTION
     },
-    Spec {
-        kind: Kind::Discard,
+    CommandSpec {
+        kind: CommandKind::Discard,
         name: "discard",
         summary: "Drops the commands of a transaction",
         ..TRANSACTION
     },
-    Spec {
-        kind: Kind::Watch,
+    CommandSpec {
+        kind: CommandKind::Watch,
         name: "watch",
         arity: -2,
         keys: ALL_KEYS,
@@ -297,14 +297,14 @@ pub(crate) const ALL: [Spec; 24] = [
         arguments: &[argument("key", "key")],
         ..TRANSACTION
     },
-    Spec {
-        kind: Kind::Unwatch,
+    CommandSpec {
+        kind: CommandKind::Unwatch,
         name: "unwatch",
         summary: "Accepted; no key is watched",
         ..TRANSACTION
     },
-    Spec {
-        kind: Kind::Del,
+    CommandSpec {
+        kind: CommandKind::Del,
         name: "del",
         arity: -2,
         flags: &["write"],
@@ -312,8 +312,8 @@ pub(crate) const ALL: [Spec; 24] = [
         summary: "Resets the buckets of CL.THROTTLE keys, and counts those that existed",
         ..KEYED
     },
-    Spec {
-        kind: Kind::Unlink,
+    CommandSpec {
+        kind: CommandKind::Unlink,
         name: "unlink",
         arity: -2,
         flags: &["write", "fast"],
@@ -321,28 +321,28 @@ pub(crate) const ALL: [Spec; 24] = [
         summary: "The same as DEL",
         ..KEYED
     },
-    Spec {
-        kind: Kind::Exists,
+    CommandSpec {
+        kind: CommandKind::Exists,
         name: "exists",
         arity: -2,
         keys: ALL_KEYS,
         summary: "Counts the CL.THROTTLE keys whose buckets are not full",
         ..KEYED
     },
-    Spec {
-        kind: Kind::Type,
+    CommandSpec {
+        kind: CommandKind::Type,
         name: "type",
         summary: "Replies string for a CL.THROTTLE key whose bucket is not full, or none",
         ..KEYED
     },
-    Spec {
-        kind: Kind::Ttl,
+    CommandSpec {
+        kind: CommandKind::Ttl,
         name: "ttl",
         summary: "Returns the seconds until the bucket of a CL.THROTTLE key is full",
         ..KEYED
     },
-    Spec {
-        kind: Kind::Pttl,
+    CommandSpec {
+        kind: CommandKind::Pttl,
         name: "pttl",
         summary: "Returns the milliseconds until the bucket of a CL.THROTTLE key is full",
         ..KEYED
@@ -350,7 +350,7 @@ pub(crate) const ALL: [Spec; 24] = [
 ];
 
 /// Fields that most commands about keys share.
-const KEYED: Spec = Spec {
+const KEYED: CommandSpec = CommandSpec {
     arity: 2,
     flags: &["readonly", "fast"],
     keys: ONE_KEY,
@@ -360,7 +360,7 @@ const KEYED: Spec = Spec {
 };
 
 /// Fields that most commands about transactions share.
-const TRANSACTION: Spec = Spec {
+const TRANSACTION: CommandSpec = CommandSpec {
     arity: 1,
     flags: &["noscript", "loading", "stale", "fast", "allow_busy"],
     group: "transactions",

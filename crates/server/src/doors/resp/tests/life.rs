@@ -5,7 +5,7 @@ use crate::bounds::Bounds;
 use crate::doors::resp::RespDoor;
 use crate::server::phase::{self, Lead, Phase};
 use crate::server::pulse::Pulse;
-use crate::server::reception::{Arrival, Reception, Threshold};
+use crate::server::reception::{AcceptedConnection, ConnectionHandler, DoorConfig};
 use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,7 +28,7 @@ struct Line {
 impl Line {
     fn connect() -> Self {
         let (lead, phase) = phase::channel();
-        let threshold = Threshold {
+        let threshold = DoorConfig {
             name: "resp",
             bounds: Bounds::default(),
             metrics: DoorMetrics::default(),
@@ -39,7 +39,7 @@ impl Line {
         let (client, stream) = duplex(4 << 10);
         let pulse = Arc::<Pulse>::default();
         let tasks = Arc::<Tasks>::default();
-        let arrival = Arrival {
+        let arrival = AcceptedConnection {
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             secure: None,
             tasks: Arc::clone(&tasks),

@@ -5,7 +5,7 @@
 
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
-use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError};
 use crate::sources::mongodb::{connect, shown};
 use crate::tasks::blocking;
 use futures_util::future::BoxFuture;
@@ -55,11 +55,11 @@ impl MongoSource {
         }
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
-        let rules = self.read().await.map_err(Trouble)?;
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
+        let rules = self.read().await.map_err(SourceError)?;
         if rules.is_empty() && self.sets.is_known() {
             let name = &self.rules.collection;
-            return Err(Trouble(format!(
+            return Err(SourceError(format!(
                 "the collection `{name}` is gone, or empty"
             )));
         }
@@ -67,14 +67,14 @@ impl MongoSource {
         let collection = self.rules.collection.clone();
         let loaded = blocking(move || {
             let now = by_set(&collection, rules);
-            let version = Version(digest(&format!("{now:?}")));
+            let version = Revision(digest(&format!("{now:?}")));
             if seen.as_ref() == Some(&version) {
                 return Ok(Loaded::Unchanged);
             }
             Ok(sets.load(&name, now, version, fluxgate_collection))
         });
         let loaded = loaded.await;
-        loaded.unwrap_or_else(|| Err(Trouble("reading it came to no end".to_owned())))
+        loaded.unwrap_or_else(|| Err(SourceError("reading it came to no end".to_owned())))
     }
 
     /// All documents of the collection.
@@ -114,8 +114,11 @@ impl MongoSource {
     }
 }
 
-impl Source for MongoSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl PolicyFetcher for MongoSource {
+    fn load<'a>(
+        &'a self,
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Loaded, SourceError>> {
         Box::pin(self.ask(seen))
     }
 

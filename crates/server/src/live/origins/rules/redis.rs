@@ -6,7 +6,7 @@
 
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
-use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError};
 use crate::shelf::Channel;
 use crate::tasks::blocking;
 use futures_util::future::BoxFuture;
@@ -30,7 +30,7 @@ const ID: &str = "ruleSetId";
 const WRONG_TYPE: &str = "WRONGTYPE";
 
 /// What a hash of Redis holds.
-type Hash = Vec<(Vec<u8>, Vec<u8>)>;
+type RedisHash = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Rule sets in Redis.
 #[derive(Debug)]
@@ -66,13 +66,13 @@ impl RuleSetSource {
         })
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn ask(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
         let settled = self.connection.settled().await;
-        settled.map_err(|error| Trouble(error.to_string()))?;
+        settled.map_err(|error| SourceError(error.to_string()))?;
         let ids = self.ids().await?;
         if ids.is_empty() && self.sets.is_known() {
             let prefix = &self.prefix;
-            return Err(Trouble(format!(
+            return Err(SourceError(format!(
                 "the set `{prefix}:rulesets` is gone, and all rule sets with it"
             )));
         }
@@ -84,7 +84,7 @@ impl RuleSetSource {
         now.sort_by(|(one, _), (other, _)| one.cmp(other));
         let (name, sets, seen) = (self.name.clone(), Arc::clone(&self.sets), seen.cloned());
         let loaded = blocking(move || {
-            let version = Version(digest(&format!("{now:?}")));
+            let version = Revision(digest(&format!("{now:?}")));
             if seen.as_ref() == Some(&version) {
                 return Loaded::Unchanged;
             }
@@ -92,20 +92,20 @@ impl RuleSetSource {
         });
         loaded
             .await
-            .ok_or_else(|| Trouble("reading it came to no end".to_owned()))
+            .ok_or_else(|| SourceError("reading it came to no end".to_owned()))
     }
 
     /// The ids of all rule sets, each once.
-    async fn ids(&self) -> Result<Vec<String>, Trouble> {
+    async fn ids(&self) -> Result<Vec<String>, SourceError> {
         let index = format!("{}:rulesets", self.prefix);
         // More than there may be are counted, so that it can be said that there are too many.
         let ids = self
             .connection
             .members(index.as_bytes(), IDS_MAX, self.time_max);
-        let ids = ids.await.map_err(|error| Trouble(error.to_string()))?;
+        let ids = ids.await.map_err(|error| SourceError(error.to_string()))?;
         let ids = ids.into_iter().map(String::from_utf8);
         let ids: Result<Vec<String>, _> = ids.collect();
-        let not_text = |_| Trouble(format!("an id in `{index}` is not text in UTF-8"));
+        let not_text = |_| SourceError(format!("an id in `{index}` is not text in UTF-8"));
         let mut ids = ids.map_err(not_text)?;
         ids.sort_unstable();
         ids.dedup();
@@ -114,7 +114,7 @@ impl RuleSetSource {
 
     /// What the hash of a rule set says. That there is none is an error: a rule set goes by being taken
     /// out of the set of ids, and a hash alone is gone where it was evicted, or expired, or was lost.
-    async fn read(&self, id: String) -> Result<Now<RuleSetRecord>, Trouble> {
+    async fn read(&self, id: String) -> Result<Now<RuleSetRecord>, SourceError> {
         let key = format!("{}:ruleset:{id}", self.prefix);
         let hash = match self.connection.hgetall(key.as_bytes()).await {
             Ok(hash) if hash.is_empty() => {
@@ -136,8 +136,11 @@ impl RuleSetSource {
     }
 }
 
-impl Source for RuleSetSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl PolicyFetcher for RuleSetSource {
+    fn load<'a>(
+        &'a self,
+        seen: Option<&'a Revision>,
+    ) -> BoxFuture<'a, Result<Loaded, SourceError>> {
         Box::pin(self.ask(seen))
     }
 
@@ -152,7 +155,7 @@ impl Source for RuleSetSource {
 }
 
 /// A hash as text, of the rule set by whose id it was found.
-fn record(key: String, id: &str, hash: Hash) -> Result<RuleSetRecord, String> {
+fn record(key: String, id: &str, hash: RedisHash) -> Result<RuleSetRecord, String> {
     let length: usize = hash
         .iter()
         .map(|(field, value)| field.len() + value.len())
@@ -182,6 +185,6 @@ fn record(key: String, id: &str, hash: Hash) -> Result<RuleSetRecord, String> {
     Ok(RuleSetRecord { key, fields })
 }
 
-fn away(key: &str, error: &CallError) -> Trouble {
-    Trouble(format!("{key}: {error}"))
+fn away(key: &str, error: &CallError) -> SourceError {
+    SourceError(format!("{key}: {error}"))
 }

@@ -1,7 +1,7 @@
 //! What was last understood of each rule set.
 
 use super::SETS_MAX;
-use crate::live::source::{Loaded, Note, Part, Version, Wrong};
+use crate::live::source::{Loaded, LoadedPart, Revision, SourceDefect, SourceNote};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::slice;
@@ -21,7 +21,7 @@ pub(super) struct Sets<T> {
     /// In the order in which they were first seen: where there are too many, the latest is left out.
     good: Mutex<Vec<(String, T)>>,
     /// What was noted of them last, so that nobody hears the same with every change.
-    noted: Mutex<Vec<Note>>,
+    noted: Mutex<Vec<SourceNote>>,
     /// Why each that is wrong is, as it was logged.
     logged: Mutex<BTreeMap<String, String>>,
 }
@@ -46,7 +46,7 @@ impl<T: Clone> Sets<T> {
         &self,
         source: &str,
         now: Vec<Now<T>>,
-        version: Version,
+        version: Revision,
         translate: Translate<T>,
     ) -> Loaded {
         let before = self.good.lock().clone();
@@ -93,7 +93,7 @@ impl<T: Clone> Sets<T> {
         if good.is_empty() && !before.is_empty() {
             // Others in place of those that were, and none of them understood.
             let why = in_short(&flaws).unwrap_or_else(|| "all rule sets are gone".to_owned());
-            return Loaded::Wrong(Wrong::new(version, why));
+            return Loaded::Wrong(SourceDefect::new(version, why));
         }
         let sets: Vec<T> = good.iter().map(|(_, set)| set.clone()).collect();
         *self.good.lock() = good;
@@ -112,23 +112,23 @@ impl<T: Clone> Sets<T> {
     }
 
     /// Leaves out what was noted before.
-    fn leave_out_known(&self, notes: &mut Vec<Note>) {
+    fn leave_out_known(&self, notes: &mut Vec<SourceNote>) {
         let before = std::mem::replace(&mut *self.noted.lock(), notes.clone());
         notes.retain(|note| !before.contains(note));
     }
 }
 
-fn part<T>(source: &str, sets: &[T], version: Version, translate: Translate<T>) -> Loaded {
+fn part<T>(source: &str, sets: &[T], version: Revision, translate: Translate<T>) -> Loaded {
     let (text, notes) = match (sets, translate(source, sets)) {
         // To translate nothing makes a policy that limits nothing, which nobody has asked for.
         ([], _) => (String::new(), Vec::new()),
-        (_, Ok(imported)) => (imported.to_part(), Note::of(&imported)),
+        (_, Ok(imported)) => (imported.to_part(), SourceNote::of(&imported)),
         (_, Err(errors)) => {
             let why = errors.to_string();
-            return Loaded::Wrong(Wrong::new(version, why));
+            return Loaded::Wrong(SourceDefect::new(version, why));
         }
     };
-    Loaded::Part(Part {
+    Loaded::Part(LoadedPart {
         text,
         version,
         is_translated: true,

@@ -1,10 +1,10 @@
 //! Answers that are as they should be.
 
 use super::however_cut;
-use crate::proxy::http1::whole::Whole;
+use crate::proxy::http1::whole::WholeResponse;
 use http::Method;
 
-fn get(bytes: &str) -> Whole {
+fn get(bytes: &str) -> WholeResponse {
     however_cut(&Method::GET, bytes.as_bytes()).unwrap()
 }
 

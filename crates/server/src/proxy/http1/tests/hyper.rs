@@ -1,6 +1,6 @@
 //! The same answers, read by hyper's client: what both take they take alike.
 
-use crate::proxy::http1::whole::{Whole, read};
+use crate::proxy::http1::whole::{WholeResponse, read};
 use bytes::Bytes;
 use http::header::{CONNECTION, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, Request};
@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 /// What hyper makes of the answer to a request with this method.
-async fn theirs(method: &Method, bytes: &[u8]) -> Option<Whole> {
+async fn theirs(method: &Method, bytes: &[u8]) -> Option<WholeResponse> {
     let (near, mut far) = duplex(256 << 10);
     let (mut sender, connection) = http1::handshake(TokioIo::new(near)).await.unwrap();
     let mut request = Request::new(Empty::<Bytes>::new());
@@ -20,7 +20,7 @@ async fn theirs(method: &Method, bytes: &[u8]) -> Option<Whole> {
         let (head, body) = answer.into_parts();
         let body = body.collect().await.ok()?;
         let trailers = body.trailers().cloned();
-        Some(Whole {
+        Some(WholeResponse {
             status: head.status,
             headers: head.headers,
             body: body.to_bytes().to_vec(),
@@ -39,11 +39,11 @@ async fn theirs(method: &Method, bytes: &[u8]) -> Option<Whole> {
 }
 
 /// Without what only this side needs to know.
-fn comparable(whole: Whole) -> Whole {
+fn comparable(whole: WholeResponse) -> WholeResponse {
     let mut headers: HeaderMap = whole.headers;
     headers.remove(CONNECTION);
     headers.remove(TRANSFER_ENCODING);
-    Whole {
+    WholeResponse {
         headers,
         keeps: false,
         stray: 0,

@@ -7,17 +7,17 @@ mod hyper;
 mod refused;
 mod sending;
 
-use super::whole::{Whole, read};
+use super::whole::{WholeResponse, read};
 use http::Method;
 
 /// The answer to a GET, from one piece.
-fn get(bytes: &[u8]) -> Result<Whole, String> {
+fn get(bytes: &[u8]) -> Result<WholeResponse, String> {
     read(&Method::GET, [bytes])
 }
 
 /// Reads an answer in one piece, in two for every place between them, and byte by byte. It must not make
 /// a difference.
-fn however_cut(method: &Method, bytes: &[u8]) -> Result<Whole, String> {
+fn however_cut(method: &Method, bytes: &[u8]) -> Result<WholeResponse, String> {
     let whole = read(method, [bytes]);
     for at in 0..bytes.len() {
         let (front, back) = bytes.split_at(at);

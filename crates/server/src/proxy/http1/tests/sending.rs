@@ -1,6 +1,6 @@
 //! Requests on their way, with bodies as hyper reads them from clients.
 
-use crate::proxy::http1::sending::{Sending, Stop};
+use crate::proxy::http1::sending::{SendStop, Sending};
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::pace::Pace;
 use crate::proxy::upload::Upload;
@@ -70,7 +70,7 @@ impl AsyncWrite for Gone {
     }
 }
 
-async fn send<W: AsyncWrite + Unpin>(sending: &mut Sending, to: &mut W) -> Result<(), Stop> {
+async fn send<W: AsyncWrite + Unpin>(sending: &mut Sending, to: &mut W) -> Result<(), SendStop> {
     poll_fn(|context| sending.poll_send(context, to)).await
 }
 
@@ -179,7 +179,7 @@ async fn a_request_of_which_nothing_was_sent_is_sent_whole_to_another() {
             let mut sending = Sending::default();
             sending.begin(&mut request);
             let stopped = send(&mut sending, &mut Gone).await;
-            assert!(matches!(stopped, Err(Stop::Io(_))), "{stopped:?}");
+            assert!(matches!(stopped, Err(SendStop::Io(_))), "{stopped:?}");
             assert!(!sending.has_begun());
             if let Some(body) = sending.take_back() {
                 *request.body_mut() = body;

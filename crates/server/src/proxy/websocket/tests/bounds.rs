@@ -1,6 +1,6 @@
 //! What one client may send, whatever the gate says.
 
-use super::super::ended::{Ended, Why};
+use super::super::ended::{RelayEnd, RelayReport};
 use super::kit::*;
 use crate::proxy::tunnel::Side;
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn stops(
     bounds: MessageBounds,
     (passed, stopped): (Vec<u8>, Vec<u8>),
     (code, reason): (u16, &str),
-) -> Ended {
+) -> RelayReport {
     play_within(
         bounds,
         Allowance(100),
@@ -63,7 +63,7 @@ async fn a_flood_of_pings_is_closed_with_1008() {
         (1008, "rate limit exceeded; retry after 1 s"),
     );
     let retry_after = Duration::from_secs(1);
-    assert_eq!(ended.await.why, Why::TooMuch { retry_after });
+    assert_eq!(ended.await.why, RelayEnd::TooMuch { retry_after });
 }
 
 /// It was swallowed, and the upstream got no Close at all.
@@ -89,7 +89,7 @@ async fn a_close_beyond_the_bounds_still_reaches_the_upstream() {
             expect(&mut client, &close).await;
         },
     );
-    assert_eq!(ended.await.why, Why::Closed);
+    assert_eq!(ended.await.why, RelayEnd::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +118,7 @@ async fn a_message_is_as_large_as_its_frames_together() {
     let passed = [&*whole, &*begin, &*ping, &*last].concat();
     let beyond = frame(Side::Client, FIN | CONTINUATION, &[1; 1]);
     let ended = stops(bounds, (passed, beyond), (1009, "message too big"));
-    assert_eq!(ended.await.why, Why::TooLarge);
+    assert_eq!(ended.await.why, RelayEnd::TooLarge);
     // It is known by its head, before anything of it is there.
     let beyond = frame(Side::Client, FIN | BINARY, &[1; 1001]);
     stops(bounds, (whole, beyond), (1009, "message too big")).await;
@@ -146,7 +146,7 @@ async fn bytes_beyond_the_rate_are_closed_with_1008_and_come_back_with_time() {
             expect(&mut upstream, &next).await;
         },
     );
-    assert_eq!(ended.await.why, Why::Closed);
+    assert_eq!(ended.await.why, RelayEnd::Closed);
     // Time does not help what is larger than the burst.
     let huge = frame(Side::Client, FIN | BINARY, &[1; 1001]);
     stops(bounds, (says("a"), huge), (1009, "message too big")).await;

@@ -1,6 +1,6 @@
 //! How relays end, and what each side is told.
 
-use super::super::ended::Why;
+use super::super::ended::RelayEnd;
 use super::super::violation::Violation;
 use super::kit::*;
 use crate::proxy::tunnel::Side;
@@ -14,7 +14,7 @@ const REFUSAL: &str = "rate limit exceeded; retry after 3 s";
 /// Longer than anything takes that does not wait for something else.
 const SOON: Duration = Duration::from_millis(100);
 
-const REFUSED: Why = Why::Refused {
+const REFUSED: RelayEnd = RelayEnd::Refused {
     retry_after: Some(Duration::from_millis(2500)),
 };
 
@@ -233,7 +233,7 @@ async fn a_client_that_breaks_the_rules_is_told_which() {
     .await;
     let side = Side::Client;
     let violation = Violation::NotMasked;
-    assert_eq!(ended.why, Why::Violated { side, violation });
+    assert_eq!(ended.why, RelayEnd::Violated { side, violation });
     assert_eq!(ended.messages, 1);
     assert_eq!(begin.elapsed(), Duration::ZERO, "something waited");
 }
@@ -252,7 +252,7 @@ async fn an_upstream_that_breaks_the_rules_is_told_and_the_client_is_not_blamed(
     .await;
     let side = Side::Upstream;
     let violation = Violation::ReservedOpcode;
-    assert_eq!(ended.why, Why::Violated { side, violation });
+    assert_eq!(ended.why, RelayEnd::Violated { side, violation });
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,7 +284,7 @@ async fn a_relay_that_is_told_to_end_says_so_between_frames() {
         answer_close(Side::Upstream, &mut upstream).await;
     })
     .await;
-    assert_eq!((ended.why, ended.messages), (Why::GoingAway, 1));
+    assert_eq!((ended.why, ended.messages), (RelayEnd::GoingAway, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +302,7 @@ async fn a_side_that_was_told_farewell_already_is_not_told_twice() {
         assert!(rest(&mut client).await.is_empty());
     })
     .await;
-    assert_eq!(ended.why, Why::GoingAway);
+    assert_eq!(ended.why, RelayEnd::GoingAway);
 }
 
 #[tokio::test(start_paused = true)]
@@ -326,5 +326,5 @@ async fn a_relay_in_which_nothing_moves_ends() {
         answer_close(Side::Upstream, &mut upstream).await;
     })
     .await;
-    assert_eq!((ended.why, ended.messages), (Why::Idle, 5));
+    assert_eq!((ended.why, ended.messages), (RelayEnd::Idle, 5));
 }

@@ -1,6 +1,6 @@
 //! Frames: generated streams are followed from frame to frame, and whatever is wrong has its name.
 
-use super::super::frame::{Frames, Next};
+use super::super::frame::{FrameStep, WebSocketFrames};
 use super::super::violation::Violation;
 use super::kit::{BINARY, CLOSE, CONTINUATION, FIN, PING, PONG, TEXT, frame};
 use crate::proxy::tunnel::Side;
@@ -21,7 +21,7 @@ struct Told {
 
 /// Reads `stream` as if it came in pieces that end at `cuts`.
 fn read(from: Side, stream: &[u8], cuts: &[usize]) -> Told {
-    let mut frames = Frames::new(from);
+    let mut frames = WebSocketFrames::new(from);
     let mut told = Told::default();
     let mut begin = 0;
     let mut cuts = cuts.to_vec();
@@ -30,8 +30,8 @@ fn read(from: Side, stream: &[u8], cuts: &[usize]) -> Told {
     'pieces: for end in cuts {
         loop {
             match frames.next(&stream[begin..end]) {
-                Ok(Next::More) => break,
-                Ok(Next::Head {
+                Ok(FrameStep::More) => break,
+                Ok(FrameStep::Head {
                     bytes,
                     begins_message,
                 }) => {
@@ -39,7 +39,7 @@ fn read(from: Side, stream: &[u8], cuts: &[usize]) -> Told {
                     told.messages += usize::from(begins_message);
                     told.frames.push((bytes, 0));
                 }
-                Ok(Next::Payload { bytes }) => {
+                Ok(FrameStep::Payload { bytes }) => {
                     begin += bytes;
                     told.frames.last_mut().unwrap().1 += bytes;
                 }
@@ -118,15 +118,18 @@ fn lengths_are_written_in_as_few_bytes_as_possible() {
 
 #[test]
 fn the_largest_frame_there_is_does_not_end() {
-    let mut frames = Frames::new(Side::Upstream);
+    let mut frames = WebSocketFrames::new(Side::Upstream);
     let head = [&[FIN | BINARY, 127], &(u64::MAX >> 1).to_be_bytes()[..]].concat();
-    let told = Next::Head {
+    let told = FrameStep::Head {
         bytes: 10,
         begins_message: true,
     };
     assert_eq!(frames.next(&head), Ok(told));
     for _ in 0..3 {
-        assert_eq!(frames.next(&[0; 1000]), Ok(Next::Payload { bytes: 1000 }));
+        assert_eq!(
+            frames.next(&[0; 1000]),
+            Ok(FrameStep::Payload { bytes: 1000 })
+        );
     }
     assert!(!frames.is_between());
 }

@@ -1,6 +1,6 @@
 //! Frames to send, gates to stand at, and a relay between two pipes.
 
-use super::super::ended::Ended;
+use super::super::ended::RelayReport;
 use super::super::{Admit, Gate, relay};
 use crate::proxy::tunnel::Side;
 use std::time::Duration;
@@ -123,7 +123,11 @@ impl Gate for Slow {
 }
 
 /// Runs `play` with the far ends of a relay, the client's and the upstream's.
-pub(super) async fn play<G, P>(gate: G, going_away: impl Future<Output = ()>, play: P) -> Ended
+pub(super) async fn play<G, P>(
+    gate: G,
+    going_away: impl Future<Output = ()>,
+    play: P,
+) -> RelayReport
 where
     G: Gate,
     P: AsyncFnOnce(DuplexStream, DuplexStream),
@@ -137,7 +141,7 @@ pub(super) async fn play_within<G, P>(
     gate: G,
     going_away: impl Future<Output = ()>,
     play: P,
-) -> Ended
+) -> RelayReport
 where
     G: Gate,
     P: AsyncFnOnce(DuplexStream, DuplexStream),

@@ -1,6 +1,6 @@
 //! What passes, as it is.
 
-use super::super::ended::Why;
+use super::super::ended::RelayEnd;
 use super::super::{Admit, Gate, relay};
 use super::frames::{sent, written};
 use super::kit::*;
@@ -39,7 +39,7 @@ async fn frames_pass_as_they_are_and_messages_are_counted_at_their_first() {
         assert_eq!(rest(&mut client).await, closes);
     })
     .await;
-    assert_eq!(ended.why, Why::Closed);
+    assert_eq!(ended.why, RelayEnd::Closed);
     assert_eq!(ended.messages, 3);
     assert_eq!(ended.to_upstream, u64::try_from(stream.len()).unwrap());
     assert_eq!(ended.to_client, 4);
@@ -57,7 +57,7 @@ async fn a_client_that_has_finished_still_hears_the_upstream() {
         assert!(rest(&mut client).await.is_empty());
     })
     .await;
-    assert_eq!(ended.why, Why::Closed);
+    assert_eq!(ended.why, RelayEnd::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +70,7 @@ async fn an_upstream_that_has_finished_still_hears_the_client() {
         assert_eq!(rest(&mut upstream).await, says("still here"));
     })
     .await;
-    assert_eq!((ended.why, ended.messages), (Why::Closed, 1));
+    assert_eq!((ended.why, ended.messages), (RelayEnd::Closed, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +85,7 @@ async fn the_last_words_of_an_upstream_that_is_gone_arrive() {
     .await;
     let kind = ErrorKind::BrokenPipe;
     let side = Side::Upstream;
-    assert_eq!(ended.why, Why::Broke { side, kind });
+    assert_eq!(ended.why, RelayEnd::Broke { side, kind });
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn a_flood_of_messages_does_not_keep_the_upstream_from_being_heard() {
         never(),
     );
     let (ended, ()) = tokio::join!(relay, play);
-    assert_eq!((ended.why, asked.load(Relaxed)), (Why::Closed, FLOOD));
+    assert_eq!((ended.why, asked.load(Relaxed)), (RelayEnd::Closed, FLOOD));
 }
 
 /// Lets everything pass, and counts it.
@@ -148,7 +148,7 @@ proptest! {
             );
             (ended, heard, answered)
         });
-        prop_assert_eq!(ended.why, Why::Closed);
+        prop_assert_eq!(ended.why, RelayEnd::Closed);
         prop_assert_eq!(ended.messages, u64::try_from(up.len()).unwrap());
         prop_assert!(heard == says);
         prop_assert!(answered == answers);

@@ -1,6 +1,6 @@
 //! Between a client and a server that others wrote, over loopback, handshake included.
 
-use super::super::ended::{Ended, Why};
+use super::super::ended::{RelayEnd, RelayReport};
 use super::super::{Admit, Gate, relay};
 use super::kit::{Allowance, IDLE, never};
 use futures_util::{SinkExt, StreamExt};
@@ -28,7 +28,7 @@ async fn play<G: Gate>(
     going_away: impl Future<Output = ()>,
     client: impl AsyncFnOnce(Socket),
     server: impl AsyncFnOnce(Socket),
-) -> Ended {
+) -> RelayReport {
     let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = door.local_addr().unwrap();
@@ -107,7 +107,7 @@ async fn messages_of_every_size_go_there_and_back() {
     };
     let server = async |socket| assert_eq!(echo(socket).await, None);
     let ended = play(Allowance(sizes.len()), never(), client, server).await;
-    assert_eq!(ended.why, Why::Closed);
+    assert_eq!(ended.why, RelayEnd::Closed);
     assert_eq!(ended.messages, u64::try_from(sizes.len()).unwrap());
 }
 
@@ -134,7 +134,7 @@ async fn a_refused_client_reads_why_and_both_close_in_order() {
     let server = async |socket| assert_eq!(echo(socket).await, Some(CloseCode::Away));
     let ended = play(Allowance(2), never(), client, server).await;
     assert_eq!(ended.messages, 2);
-    assert!(matches!(ended.why, Why::Refused { .. }), "{ended:?}");
+    assert!(matches!(ended.why, RelayEnd::Refused { .. }), "{ended:?}");
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn both_are_told_when_the_relay_goes_away() {
     let server = async |socket| assert_eq!(echo(socket).await, Some(CloseCode::Away));
     let going_away = async { gone.await.unwrap() };
     let ended = play(Always, going_away, client, server).await;
-    assert_eq!(ended.why, Why::GoingAway);
+    assert_eq!(ended.why, RelayEnd::GoingAway);
 }
 
 /// Lets everything pass.

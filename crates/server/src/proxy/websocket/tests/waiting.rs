@@ -1,7 +1,7 @@
 //! While the gate is asked.
 
 use super::super::Admit;
-use super::super::ended::Why;
+use super::super::ended::RelayEnd;
 use super::super::violation::Violation;
 use super::kit::*;
 use crate::proxy::tunnel::Side;
@@ -49,7 +49,7 @@ async fn a_slow_gate_holds_the_client_back_and_not_the_upstream() {
         });
     })
     .await;
-    assert_eq!((ended.why, ended.messages), (Why::Closed, 1));
+    assert_eq!((ended.why, ended.messages), (RelayEnd::Closed, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +82,7 @@ async fn waiting_at_the_gate_is_not_held_against_anybody() {
         },
     )
     .await;
-    assert_eq!((ended.why, ended.messages), (Why::Closed, 1));
+    assert_eq!((ended.why, ended.messages), (RelayEnd::Closed, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,7 +104,7 @@ async fn a_question_is_withdrawn_when_the_relay_is_told_to_end() {
         },
     )
     .await;
-    assert_eq!((ended.why, ended.messages), (Why::GoingAway, 0));
+    assert_eq!((ended.why, ended.messages), (RelayEnd::GoingAway, 0));
     assert_eq!(ended.to_upstream, 0);
 }
 
@@ -123,5 +123,5 @@ async fn an_upstream_that_breaks_the_rules_meanwhile_is_not_waited_for() {
     .await;
     let side = Side::Upstream;
     let violation = Violation::Masked;
-    assert_eq!(ended.why, Why::Violated { side, violation });
+    assert_eq!(ended.why, RelayEnd::Violated { side, violation });
 }

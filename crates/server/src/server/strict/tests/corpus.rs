@@ -1,10 +1,10 @@
 //! Requests, by name: what is refused and why, and what is not.
 
-use crate::server::strict::reason::Reason::{self, *};
+use crate::server::strict::reason::StrictReason::{self, *};
 
 /// Each is sent by somebody who wants two programs to disagree. The first request in each is cut as
 /// short as it may be.
-pub(in crate::server) const BAD: &[(&str, &str, Reason)] = &[
+pub(in crate::server) const BAD: &[(&str, &str, StrictReason)] = &[
     // Content-Length against Transfer-Encoding.
     (
         "CL.TE",

@@ -3,19 +3,21 @@
 mod corpus;
 mod properties;
 
-use super::{Reader, Reason, Stop};
+use super::{ReadStop, StrictReader, StrictReason};
 
 pub(in crate::server) use corpus::{BAD, GOOD};
 pub(in crate::server) use properties::anything;
 
 /// Where and why `bytes` are refused, if they are.
-fn verdict(bytes: &[u8]) -> Result<Reader, (usize, Stop)> {
+fn verdict(bytes: &[u8]) -> Result<StrictReader, (usize, ReadStop)> {
     in_pieces([bytes])
 }
 
 /// The same, as the bytes come in these pieces.
-fn in_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Reader, (usize, Stop)> {
-    let mut reader = Reader::default();
+fn in_pieces<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<StrictReader, (usize, ReadStop)> {
+    let mut reader = StrictReader::default();
     let mut before = 0;
     for piece in pieces {
         reader
@@ -30,7 +32,7 @@ fn in_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Reader, (
 fn what_can_be_read_in_two_ways_is_refused_for_its_reason() {
     for (name, bytes, reason) in BAD {
         let refused = verdict(bytes.as_bytes()).map_err(|(_, stop)| stop);
-        assert_eq!(refused.err(), Some(Stop::Refused(*reason)), "{name}");
+        assert_eq!(refused.err(), Some(ReadStop::Refused(*reason)), "{name}");
     }
 }
 
@@ -60,11 +62,17 @@ fn every_byte_that_no_name_may_have_is_refused_in_one() {
 fn a_refusal_is_at_the_first_byte_that_is_wrong() {
     let start = "GET / HTTP/1.1\r\nHost: a\r\nX: b";
     let refused = verdict(format!("{start}\nGET /").as_bytes()).err();
-    assert_eq!(refused, Some((start.len(), Stop::Refused(Reason::BareLf))));
+    assert_eq!(
+        refused,
+        Some((start.len(), ReadStop::Refused(StrictReason::BareLf)))
+    );
     // The request before it is not touched.
     let first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let refused = verdict(format!("{first}\0").as_bytes()).err();
-    assert_eq!(refused, Some((first.len(), Stop::Refused(Reason::Garbage))));
+    assert_eq!(
+        refused,
+        Some((first.len(), ReadStop::Refused(StrictReason::Garbage)))
+    );
 }
 
 #[test]
@@ -74,7 +82,7 @@ fn an_extension_of_a_chunk_is_refused_once_it_is_too_long() {
     let end = "\r\na\r\n0\r\n\r\n";
     assert!(verdict(format!("{longest}{end}").as_bytes()).is_ok());
     let refused = verdict(format!("{longest}a{end}").as_bytes()).err();
-    let why = Stop::Refused(Reason::ChunkExtension);
+    let why = ReadStop::Refused(StrictReason::ChunkExtension);
     assert_eq!(refused, Some((longest.len(), why)));
 }
 
@@ -87,9 +95,9 @@ fn after_a_request_for_another_protocol_nothing_is_read_until_it_goes_on() {
         "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
     ] {
         let mut reader = verdict(request.as_bytes()).unwrap();
-        assert_eq!(reader.read(b"\x81"), Err((0, Stop::Turn)), "{request}");
+        assert_eq!(reader.read(b"\x81"), Err((0, ReadStop::Turn)), "{request}");
         reader.go_on();
-        let refused = Err((0, Stop::Refused(Reason::Garbage)));
+        let refused = Err((0, ReadStop::Refused(StrictReason::Garbage)));
         assert_eq!(reader.read(b"\x81"), refused, "{request}");
     }
     // Not its method, only its beginning; and a method of which it is the beginning.

@@ -3,7 +3,9 @@
 mod relay;
 
 use super::MongoShelf;
-use crate::shelf::{Change, Shelf, Shelved, Trouble, Version, WriteError};
+use crate::shelf::{
+    DocumentChange, DocumentSnapshot, DocumentStore, Revision, SourceError, WriteError,
+};
 use crate::sources::mongodb::double::{Double, Stored};
 use crate::sources::mongodb::real;
 use futures_util::future::join_all;
@@ -71,21 +73,21 @@ fn shelf(url: &str, database: &str, time_max: Duration) -> MongoShelf {
     MongoShelf::new(&place, time_max)
 }
 
-fn set(name: &str, text: &str) -> Change {
-    Change {
+fn set(name: &str, text: &str) -> DocumentChange {
+    DocumentChange {
         key: name.to_owned(),
         text: Some(text.to_owned()),
     }
 }
 
-fn remove(name: &str) -> Change {
-    Change {
+fn remove(name: &str) -> DocumentChange {
+    DocumentChange {
         key: name.to_owned(),
         text: None,
     }
 }
 
-async fn read(shelf: &MongoShelf) -> Shelved {
+async fn read(shelf: &MongoShelf) -> DocumentSnapshot {
     let read = shelf.read(None).await.expect("it answers");
     read.expect("nothing was seen")
 }
@@ -95,8 +97,8 @@ fn own(texts: &[(&str, &str)]) -> Vec<(String, String)> {
     texts.iter().map(own).collect()
 }
 
-fn nothing() -> Version {
-    Version("0".to_owned())
+fn nothing() -> Revision {
+    Revision("0".to_owned())
 }
 
 #[tokio::test]
@@ -129,7 +131,7 @@ async fn what_is_written_is_read_by_others_and_by_people() {
     let changes = [remove("plan/free"), set("policy/web", r#"{"name": "web"}"#)];
     let second = other.write(&seen.version, &changes).await;
     let second = second.expect("it is made");
-    let names = |it: Shelved| it.texts.into_iter().map(|(name, _)| name);
+    let names = |it: DocumentSnapshot| it.texts.into_iter().map(|(name, _)| name);
     let names: Vec<String> = names(read(&one).await).collect();
     assert_eq!(names, ["policy/api", "policy/web"]);
     let document = there.document().await.expect("it is there");
@@ -150,7 +152,7 @@ async fn of_those_who_write_at_once_one_has_written_and_the_others_know_it() {
     let mut seen = nothing();
     // First the document is made, then changed.
     for _ in 0..3 {
-        let changes: Vec<[Change; 1]> = (0..8)
+        let changes: Vec<[DocumentChange; 1]> = (0..8)
             .map(|nth| [set("policy/api", &format!(r#"{{"nth": {nth}}}"#))])
             .collect();
         let writes = shelves.iter().zip(&changes);
@@ -159,7 +161,7 @@ async fn of_those_who_write_at_once_one_has_written_and_the_others_know_it() {
         let [winner] = winners[..] else {
             panic!("{made:?}");
         };
-        let lost = |it: &&Result<Version, WriteError>| **it == Err(WriteError::Conflict);
+        let lost = |it: &&Result<Revision, WriteError>| **it == Err(WriteError::Conflict);
         assert_eq!(made.iter().filter(lost).count(), 7, "{made:?}");
         let now = read(&shelves[0]).await;
         assert_eq!(
@@ -244,7 +246,7 @@ async fn what_is_gone_or_malformed_is_trouble_and_no_word_of_anybodys() {
     let seen = shelf.write(&nothing(), &changes).await.expect("it is made");
     let again = || async {
         let read = shelf.read(Some(&seen)).await;
-        read.map_err(|Trouble(why)| why)
+        read.map_err(|SourceError(why)| why)
     };
     there
         .by_hand(doc! { "$set": { "texts.0.document": "odd" }, "$inc": { "version": 1 } })
@@ -300,7 +302,7 @@ async fn what_people_wrote_without_counting_is_noticed_and_counted_from_the_next
 async fn a_look_asks_for_the_version_alone_and_for_what_a_majority_has() {
     let document = doc! { "_id": "tidegate", "version": 7, "texts": [] };
     let double = Double::start(Stored::from([(COLLECTION, vec![document])])).await;
-    let seen = Version("7".to_owned());
+    let seen = Revision("7".to_owned());
     let local = format!(
         "{}&readConcernLevel=local&readPreference=secondary",
         double.url()
@@ -336,7 +338,7 @@ async fn a_server_that_says_nothing_is_not_waited_for_longer_than_told() {
     );
     let shelf = shelf(&url, "db", Duration::from_millis(50));
     let read = tokio::time::timeout(LONG, shelf.read(None)).await;
-    let Err(Trouble(why)) = read.expect("it ends") else {
+    let Err(SourceError(why)) = read.expect("it ends") else {
         panic!("nobody answers");
     };
     assert!(

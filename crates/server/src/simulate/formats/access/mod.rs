@@ -10,8 +10,8 @@ mod tests;
 use super::target;
 use crate::simulate::event::Event;
 use crate::simulate::when;
-use crate::wire::fault::{Fault, quote};
-use crate::wire::json::{Reader, Result};
+use crate::wire::fault::{WireFault, quote};
+use crate::wire::json::{JsonReader, JsonResult};
 use crate::wire::question::PAIRS_MAX;
 use names::{Meaning, meaning};
 use std::borrow::Cow;
@@ -22,9 +22,9 @@ use tidegate::Timestamp;
 const REDACTED: &str = "REDACTED";
 
 /// Reads one line into `event`, which has to be as new.
-pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
-    let mut reader = Reader::new(line)?;
-    let mut entry = Entry {
+pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
+    let mut reader = JsonReader::new(line)?;
+    let mut entry = LogEntry {
         time: Best::default(),
         client: Best::default(),
         event,
@@ -33,9 +33,9 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
     reader.end()?;
     let missing = |what: &str| {
         let message = format!("expected the {what} in a field of a known name, found none");
-        Fault::new(reader.at(), message)
+        WireFault::new(reader.at(), message)
     };
-    let Entry {
+    let LogEntry {
         time,
         client,
         event,
@@ -46,7 +46,7 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
 }
 
 /// What is known so far.
-struct Entry<'e, 'a> {
+struct LogEntry<'e, 'a> {
     time: Best<Timestamp>,
     client: Best<IpAddr>,
     event: &'e mut Event<'a>,
@@ -80,9 +80,9 @@ impl<T> Best<T> {
 
 // === impl Entry ===
 
-impl<'a> Entry<'_, 'a> {
+impl<'a> LogEntry<'_, 'a> {
     /// Reads the fields of an object: the line, or the request inside it.
-    fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn read(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         reader.object(|reader, name| match meaning(name) {
             Some(meaning) => self.field(reader, name.clone(), meaning),
             None => reader.skip(),
@@ -91,10 +91,10 @@ impl<'a> Entry<'_, 'a> {
 
     fn field(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut JsonReader<'a>,
         name: Cow<'a, str>,
         meaning: Meaning,
-    ) -> Result<()> {
+    ) -> JsonResult<()> {
         let at = reader.at();
         match (meaning, reader.peek()) {
             (Meaning::Request, Some(b'{')) => return self.read(reader),
@@ -118,7 +118,7 @@ impl<'a> Entry<'_, 'a> {
                 Some(client) => self.client.offer(rank, client),
                 None => {
                     let message = format!("{} is not an IP address", quote(&text));
-                    return Err(Fault::new(at, message));
+                    return Err(WireFault::new(at, message));
                 }
             },
             Meaning::Forwarded => self.event.forwarded = Some(text),
@@ -138,17 +138,17 @@ impl<'a> Entry<'_, 'a> {
         Ok(())
     }
 
-    fn time(&mut self, rank: u8, text: &str, at: usize) -> Result<()> {
+    fn time(&mut self, rank: u8, text: &str, at: usize) -> JsonResult<()> {
         let Some(time) = when::any(text) else {
             let message = format!("{} is not a time", quote(text));
-            return Err(Fault::new(at, message));
+            return Err(WireFault::new(at, message));
         };
         self.time.offer(rank, time);
         Ok(())
     }
 
     /// Reads headers as Caddy has them: each a list of values.
-    fn headers(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn headers(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         reader.object(|reader, name| match reader.peek() {
             Some(b'[') => reader.list(|reader, _| {
                 let value = reader.string()?;

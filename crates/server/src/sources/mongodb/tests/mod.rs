@@ -1,13 +1,13 @@
 //! Against a server of the tests' own that speaks just enough of the protocol, and against a real one.
 
 use super::double::{Double, Stored};
-use super::{Clients, Place, real};
+use super::{Clients, CollectionQuery, real};
 use mongodb::Client;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Decimal128, Document as Fields, doc};
 use std::time::Duration;
 use tidegate::LoadedPlans;
-use tidegate::plan::{Collections, Given, Table, Unset};
+use tidegate::plan::{Collections, PlanShare, PlanTable, Unset};
 use tidegate_policy::config::Secret;
 
 const FREE: &str = "507f1f77bcf86cd799439011";
@@ -56,8 +56,8 @@ fn collections() -> Collections {
     }
 }
 
-async fn load(url: &str, database: &str, collections: &Collections) -> Result<Table, String> {
-    let place = Place {
+async fn load(url: &str, database: &str, collections: &Collections) -> Result<PlanTable, String> {
+    let place = CollectionQuery {
         url: &Secret::new(url),
         database,
         collections,
@@ -72,9 +72,9 @@ async fn load(url: &str, database: &str, collections: &Collections) -> Result<Ta
         .map_err(|errors| errors.to_string())
 }
 
-fn has(table: &Table, subject: &str) -> String {
+fn has(table: &PlanTable, subject: &str) -> String {
     match table.get(subject).map(|found| found.given) {
-        Some(Given::Rate(number)) => {
+        Some(PlanShare::Rate(number)) => {
             let number = usize::try_from(number).expect("a number");
             table.rates()[number].to_string()
         }
@@ -82,7 +82,7 @@ fn has(table: &Table, subject: &str) -> String {
     }
 }
 
-fn check(table: &Table) {
+fn check(table: &PlanTable) {
     assert_eq!(table.subjects(), 255);
     assert_eq!(has(table, PROJECT), "500/min");
     assert_eq!(

@@ -15,10 +15,10 @@ mod schema;
 mod tests;
 mod write;
 
-use crate::wire::json::Result;
+use crate::wire::json::JsonResult;
 
 /// The `RateLimitRequest` that `text` is.
-pub fn to_request(text: &[u8]) -> Result<Vec<u8>> {
+pub fn to_request(text: &[u8]) -> JsonResult<Vec<u8>> {
     read::message(text, &schema::REQUEST)
 }
 

@@ -1,22 +1,22 @@
 //! The fields of `RateLimitRequest` and `RateLimitResponse`, in the order in which they are defined.
 
 /// A message.
-pub(super) struct Message {
-    pub(super) fields: &'static [Field],
+pub(super) struct MessageSchema {
+    pub(super) fields: &'static [MessageField],
 }
 
 /// A field of a message. JSON knows it by two names, and writes the first.
-pub(super) struct Field {
+pub(super) struct MessageField {
     pub(super) number: u32,
     pub(super) name: &'static str,
     pub(super) snake: &'static str,
     pub(super) is_list: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: FieldType,
 }
 
 /// What a field holds.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum FieldType {
     Text,
     /// Base64 in JSON.
     Bytes,
@@ -28,11 +28,16 @@ pub(super) enum Kind {
     Enum(&'static [(u32, &'static str)]),
     /// Seconds, such as `"42s"`.
     Duration,
-    Message(&'static Message),
+    Message(&'static MessageSchema),
 }
 
-const fn field(number: u32, name: &'static str, snake: &'static str, kind: Kind) -> Field {
-    Field {
+const fn field(
+    number: u32,
+    name: &'static str,
+    snake: &'static str,
+    kind: FieldType,
+) -> MessageField {
+    MessageField {
         number,
         name,
         snake,
@@ -41,50 +46,55 @@ const fn field(number: u32, name: &'static str, snake: &'static str, kind: Kind)
     }
 }
 
-const fn list(number: u32, name: &'static str, snake: &'static str, of: &'static Message) -> Field {
-    Field {
+const fn list(
+    number: u32,
+    name: &'static str,
+    snake: &'static str,
+    of: &'static MessageSchema,
+) -> MessageField {
+    MessageField {
         number,
         name,
         snake,
         is_list: true,
-        kind: Kind::Message(of),
+        kind: FieldType::Message(of),
     }
 }
 
-pub(super) static REQUEST: Message = Message {
+pub(super) static REQUEST: MessageSchema = MessageSchema {
     fields: &[
-        field(1, "domain", "domain", Kind::Text),
+        field(1, "domain", "domain", FieldType::Text),
         list(2, "descriptors", "descriptors", &DESCRIPTOR),
-        field(3, "hitsAddend", "hits_addend", Kind::U32),
+        field(3, "hitsAddend", "hits_addend", FieldType::U32),
     ],
 };
 
-static DESCRIPTOR: Message = Message {
+static DESCRIPTOR: MessageSchema = MessageSchema {
     fields: &[
         list(1, "entries", "entries", &ENTRY),
-        field(2, "limit", "limit", Kind::Message(&OVERRIDE)),
-        field(3, "hitsAddend", "hits_addend", Kind::WrappedU64),
-        field(4, "isNegativeHits", "is_negative_hits", Kind::Bool),
+        field(2, "limit", "limit", FieldType::Message(&OVERRIDE)),
+        field(3, "hitsAddend", "hits_addend", FieldType::WrappedU64),
+        field(4, "isNegativeHits", "is_negative_hits", FieldType::Bool),
     ],
 };
 
-static ENTRY: Message = Message {
+static ENTRY: MessageSchema = MessageSchema {
     fields: &[
-        field(1, "key", "key", Kind::Text),
-        field(2, "value", "value", Kind::Text),
+        field(1, "key", "key", FieldType::Text),
+        field(2, "value", "value", FieldType::Text),
     ],
 };
 
-static OVERRIDE: Message = Message {
+static OVERRIDE: MessageSchema = MessageSchema {
     fields: &[
-        field(1, "requestsPerUnit", "requests_per_unit", Kind::U32),
-        field(2, "unit", "unit", Kind::Enum(UNITS)),
+        field(1, "requestsPerUnit", "requests_per_unit", FieldType::U32),
+        field(2, "unit", "unit", FieldType::Enum(UNITS)),
     ],
 };
 
-pub(super) static RESPONSE: Message = Message {
+pub(super) static RESPONSE: MessageSchema = MessageSchema {
     fields: &[
-        field(1, "overallCode", "overall_code", Kind::Enum(CODES)),
+        field(1, "overallCode", "overall_code", FieldType::Enum(CODES)),
         list(2, "statuses", "statuses", &STATUS),
         list(
             3,
@@ -92,37 +102,42 @@ pub(super) static RESPONSE: Message = Message {
             "response_headers_to_add",
             &HEADER,
         ),
-        field(5, "rawBody", "raw_body", Kind::Bytes),
+        field(5, "rawBody", "raw_body", FieldType::Bytes),
     ],
 };
 
-static STATUS: Message = Message {
+static STATUS: MessageSchema = MessageSchema {
     fields: &[
-        field(1, "code", "code", Kind::Enum(CODES)),
-        field(2, "currentLimit", "current_limit", Kind::Message(&LIMIT)),
-        field(3, "limitRemaining", "limit_remaining", Kind::U32),
+        field(1, "code", "code", FieldType::Enum(CODES)),
+        field(
+            2,
+            "currentLimit",
+            "current_limit",
+            FieldType::Message(&LIMIT),
+        ),
+        field(3, "limitRemaining", "limit_remaining", FieldType::U32),
         field(
             4,
             "durationUntilReset",
             "duration_until_reset",
-            Kind::Duration,
+            FieldType::Duration,
         ),
     ],
 };
 
-static LIMIT: Message = Message {
+static LIMIT: MessageSchema = MessageSchema {
     fields: &[
-        field(3, "name", "name", Kind::Text),
-        field(1, "requestsPerUnit", "requests_per_unit", Kind::U32),
-        field(2, "unit", "unit", Kind::Enum(UNITS)),
+        field(3, "name", "name", FieldType::Text),
+        field(1, "requestsPerUnit", "requests_per_unit", FieldType::U32),
+        field(2, "unit", "unit", FieldType::Enum(UNITS)),
     ],
 };
 
-static HEADER: Message = Message {
+static HEADER: MessageSchema = MessageSchema {
     fields: &[
-        field(1, "key", "key", Kind::Text),
-        field(2, "value", "value", Kind::Text),
-        field(3, "rawValue", "raw_value", Kind::Bytes),
+        field(1, "key", "key", FieldType::Text),
+        field(2, "value", "value", FieldType::Text),
+        field(3, "rawValue", "raw_value", FieldType::Bytes),
     ],
 };
 

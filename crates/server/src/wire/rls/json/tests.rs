@@ -1,7 +1,7 @@
 use super::{of_response, to_request};
-use crate::wire::rls::read::Call;
-use crate::wire::rls::write::{self, Code, CurrentLimit, Status};
-use tidegate_policy::{Hits, ToldLimit};
+use crate::wire::rls::read::RlsCall;
+use crate::wire::rls::write::{self, CurrentLimit, DescriptorStatus, RlsCode};
+use tidegate_policy::{DescriptorHits, ToldLimit};
 
 #[test]
 fn the_example_of_envoys_own_service_is_read() {
@@ -9,7 +9,7 @@ fn the_example_of_envoys_own_service_is_read() {
         br#"{"domain": "dummy", "descriptors": [{"entries": [{"key": "one_per_day", "value": "something"}]}]}"#,
     );
     let message = message.unwrap();
-    let call = Call::read(&message).unwrap();
+    let call = RlsCall::read(&message).unwrap();
     let descriptors = call.descriptors().unwrap();
     assert_eq!((call.domain, call.cost()), ("dummy", 1));
     assert_eq!(descriptors[0].entries, [("one_per_day", "something")]);
@@ -27,17 +27,17 @@ fn both_spellings_names_and_numbers_and_texts_are_read() {
     ];
     for text in spellings {
         let message = to_request(text).unwrap();
-        let call = Call::read(&message).unwrap();
+        let call = RlsCall::read(&message).unwrap();
         let descriptors = call.descriptors().unwrap();
         assert_eq!(call.cost(), 7);
         assert_eq!(descriptors[0].entries, [("a", "ü")]);
-        assert_eq!(descriptors[0].hits, Hits::Take(0));
+        assert_eq!(descriptors[0].hits, DescriptorHits::Take(0));
         let limit = ToldLimit {
             amount: 5,
             period_us: 3_600_000_000,
         };
         assert_eq!(descriptors[0].limit, Some(limit));
-        assert_eq!(descriptors[1].hits, Hits::GiveBack(3));
+        assert_eq!(descriptors[1].hits, DescriptorHits::GiveBack(3));
         assert!(descriptors[1].entries.is_empty());
     }
 }
@@ -85,7 +85,7 @@ fn what_is_wrong_is_told_with_its_place() {
 #[test]
 fn a_response_is_written_as_protobuf_has_it() {
     let mut message = Vec::new();
-    write::code(&mut message, Code::OverLimit);
+    write::code(&mut message, RlsCode::OverLimit);
     let limit = CurrentLimit {
         amount: 5,
         period_us: 60_000_000,
@@ -94,16 +94,16 @@ fn a_response_is_written_as_protobuf_has_it() {
     };
     write::status(
         &mut message,
-        &Status {
-            code: Code::OverLimit,
+        &DescriptorStatus {
+            code: RlsCode::OverLimit,
             limit: Some(limit),
             remaining: 0,
         },
     );
     write::status(
         &mut message,
-        &Status {
-            code: Code::Ok,
+        &DescriptorStatus {
+            code: RlsCode::Ok,
             limit: None,
             remaining: u32::MAX,
         },

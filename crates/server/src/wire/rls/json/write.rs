@@ -2,20 +2,20 @@
 //!
 //! A message that cannot be read ends where it breaks off; there is none.
 
-use super::schema::{Field, Kind, Message};
+use super::schema::{FieldType, MessageField, MessageSchema};
 use crate::wire::json::write_string;
-use crate::wire::protobuf::read::{Fields, Value};
+use crate::wire::protobuf::read::{WireFields, WireValue};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 /// `bytes`, which are a `message`, as JSON.
-pub(super) fn message(bytes: &[u8], message: &'static Message) -> Vec<u8> {
+pub(super) fn message(bytes: &[u8], message: &'static MessageSchema) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(3));
     object(bytes, message, &mut out);
     out
 }
 
-fn object(bytes: &[u8], message: &'static Message, out: &mut Vec<u8>) {
+fn object(bytes: &[u8], message: &'static MessageSchema, out: &mut Vec<u8>) {
     out.push(b'{');
     let begin = out.len();
     for field in message.fields {
@@ -44,45 +44,46 @@ fn object(bytes: &[u8], message: &'static Message, out: &mut Vec<u8>) {
 }
 
 /// The values of the field `number`.
-fn values(bytes: &[u8], number: u32) -> impl Iterator<Item = Value<'_>> {
-    let mut fields = Fields::of(bytes);
+fn values(bytes: &[u8], number: u32) -> impl Iterator<Item = WireValue<'_>> {
+    let mut fields = WireFields::of(bytes);
     let all = std::iter::from_fn(move || fields.next().ok().flatten());
     all.filter_map(move |(found, value)| (found == number).then_some(value))
 }
 
-fn value(value: Value<'_>, field: &Field, out: &mut Vec<u8>) {
+fn value(value: WireValue<'_>, field: &MessageField, out: &mut Vec<u8>) {
     let (number, bytes) = match value {
-        Value::Varint(number) => (number, &[][..]),
-        Value::Bytes(bytes) => (0, bytes),
-        Value::Other => (0, &[][..]),
+        WireValue::Varint(number) => (number, &[][..]),
+        WireValue::Bytes(bytes) => (0, bytes),
+        WireValue::Other => (0, &[][..]),
     };
     match field.kind {
-        Kind::Text => write_string(&String::from_utf8_lossy(bytes), out),
-        Kind::Bytes => write_string(&BASE64_STANDARD.encode(bytes), out),
-        Kind::U32 => push_number(number, out),
+        FieldType::Text => write_string(&String::from_utf8_lossy(bytes), out),
+        FieldType::Bytes => write_string(&BASE64_STANDARD.encode(bytes), out),
+        FieldType::U32 => push_number(number, out),
         // As text, for it may be more than a `double` can hold.
-        Kind::WrappedU64 => {
+        FieldType::WrappedU64 => {
             out.push(b'"');
             push_number(first(bytes), out);
             out.push(b'"');
         }
-        Kind::Bool => out.extend_from_slice(if number == 0 { b"false" } else { b"true" }),
-        Kind::Enum(names) => match names.iter().find(|(known, _)| u64::from(*known) == number) {
+        FieldType::Bool => out.extend_from_slice(if number == 0 { b"false" } else { b"true" }),
+        FieldType::Enum(names) => match names.iter().find(|(known, _)| u64::from(*known) == number)
+        {
             Some((_, name)) => write_string(name, out),
             None => push_number(number, out),
         },
-        Kind::Duration => {
+        FieldType::Duration => {
             out.push(b'"');
             push_number(first(bytes), out);
             out.extend_from_slice(b"s\"");
         }
-        Kind::Message(message) => object(bytes, message, out),
+        FieldType::Message(message) => object(bytes, message, out),
     }
 }
 
 /// The number in the first field of a message.
 fn first(bytes: &[u8]) -> u64 {
-    let number = values(bytes, 1).last().map(Value::varint);
+    let number = values(bytes, 1).last().map(WireValue::varint);
     number.and_then(Result::ok).unwrap_or_default()
 }
 

@@ -1,40 +1,40 @@
 //! Who is kept out: those on the lists in Redis of all guards that refuse, and are on.
 
 use super::buckets::config;
-use super::members::{Found, MEMBERS_MAX, hides, shown};
+use super::members::{GuardInConfig, MEMBERS_MAX, hides, shown};
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::page;
-use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::respond::{AdminProblem, Done};
 use serde_json::json;
-use tidegate_policy::guard::{Effect, Origin};
+use tidegate_policy::guard::{GuardEffect, ListOrigin};
 
 /// Somebody who is kept out.
-struct Ban {
+struct ListedBan {
     guard: String,
     member: String,
     ends_in_ms: Option<u64>,
 }
 
 /// All of them, guard by guard.
-pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let busy = || Refusal::away("others are at it: try again");
+pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
+    let busy = || AdminProblem::away("others are at it: try again");
     let _walk = api.walks.try_acquire().map_err(|_| busy())?;
     let config = config(api).await?;
     if let Some(wanted) = call.query.text("guard")
         && !config.guards.iter().any(|guard| guard.name == wanted)
     {
-        return Err(Refusal::bad("query.guard", "there is no such guard"));
+        return Err(AdminProblem::bad("query.guard", "there is no such guard"));
     }
     let count = config.guards.iter().count();
-    let mut found = Found { config, at: 0 };
+    let mut found = GuardInConfig { config, at: 0 };
     let mut bans = Vec::new();
     for at in 0..count {
         found.at = at;
         read(api, call, &found, &mut bans).await?;
         if bans.len() > MEMBERS_MAX {
             let why = format!("there are more than {MEMBERS_MAX}: ask for those of one `guard`");
-            return Err(Refusal::senseless("query.guard", why));
+            return Err(AdminProblem::senseless("query.guard", why));
         }
     }
     let body = page::of(
@@ -46,12 +46,17 @@ pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refus
 }
 
 /// Those whom one guard keeps out.
-async fn read(api: &Api, call: &Call, found: &Found, bans: &mut Vec<Ban>) -> Result<(), Refusal> {
+async fn read(
+    api: &Api,
+    call: &AdminCall,
+    found: &GuardInConfig,
+    bans: &mut Vec<ListedBan>,
+) -> Result<(), AdminProblem> {
     let guard = found.guard()?;
     let (wanted, prefix) = (call.query.text("guard"), call.query.text("name"));
     let keeps_out = guard.enabled
-        && guard.effect == Effect::Refuse
-        && matches!(guard.origin, Origin::Redis { .. });
+        && guard.effect == GuardEffect::Refuse
+        && matches!(guard.origin, ListOrigin::Redis { .. });
     if !keeps_out || wanted.is_some_and(|wanted| wanted != guard.name) {
         return Ok(());
     }
@@ -65,7 +70,7 @@ async fn read(api: &Api, call: &Call, found: &Found, bans: &mut Vec<Ban>) -> Res
     set.close().await;
     for (member, ends_in_ms) in members? {
         if prefix.is_none_or(|prefix| member.starts_with(prefix)) {
-            bans.push(Ban {
+            bans.push(ListedBan {
                 guard: guard.name.clone(),
                 member: shown(hides, &member),
                 ends_in_ms,

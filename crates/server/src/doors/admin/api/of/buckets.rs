@@ -1,13 +1,13 @@
 //! Looking into buckets, and resetting them: what `tidegate inspect` and `tidegate reset` do, in the
 //! store that this server has at hand.
 
-use crate::commands::bucket::{BucketArgs, Named, policy_name};
+use crate::commands::bucket::{BucketArgs, NamedBucket, policy_name};
 use crate::commands::inspect::look;
 use crate::commands::reset::{all, one};
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::{Change, Outcome};
-use crate::doors::admin::api::call::Call;
-use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
+use crate::doors::admin::api::audit::{AuditOutcome, AuditedChange};
+use crate::doors::admin::api::call::AdminCall;
+use crate::doors::admin::api::respond::{AdminProblem, Done, ProblemCollector};
 use crate::failure::Failure;
 use crate::tasks;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ const WALK_TIME: Duration = Duration::from_secs(30);
 const PARTS_MAX: usize = 16;
 
 /// Looks into a bucket.
-pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let mut wrong = Gathered::default();
+pub(in super::super) async fn inspect(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
+    let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["bucket", "policy", "limit", "key", "band"]));
     let args = args(call, wrong)?;
     let named = find(api, args).await?;
@@ -37,12 +37,12 @@ pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Re
     let mut sight = sight.map_err(refusal)?;
     sight.note = note(store, sight.found);
     let sight = serde_json::to_value(sight);
-    Ok(Done::seen(sight.map_err(|_| Refusal::failed())?))
+    Ok(Done::seen(sight.map_err(|_| AdminProblem::failed())?))
 }
 
 /// Makes a bucket as good as new, or all buckets of a limit.
-pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let mut wrong = Gathered::default();
+pub(in super::super) async fn reset(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
+    let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["bucket", "policy", "limit", "key", "band", "all", "dry_run"]));
     let is_dry = wrong.take(call.flag("dry_run")).unwrap_or(true);
     let is_all = wrong.take(call.flag("all")).unwrap_or_default();
@@ -85,34 +85,34 @@ fn note(store: &AnyStore, is_found: bool) -> Option<String> {
 
 async fn reset_all(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     (args, is_dry): (&BucketArgs, bool),
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let Some(name) = &args.limit else {
-        return Err(Refusal::senseless(
+        return Err(AdminProblem::senseless(
             "limit",
             "which limit is meant by `all`?",
         ));
     };
     if args.bucket.is_some() || !args.key.is_empty() || args.band.is_some() {
         let why = "all buckets are meant, or one: not both";
-        return Err(Refusal::senseless("all", why));
+        return Err(AdminProblem::senseless("all", why));
     }
     let AnyStore::Redis(store) = api.decider.limiter().store() else {
         let why = "the store is `memory`, whose buckets are reset one by one";
-        return Err(Refusal::senseless("all", why));
+        return Err(AdminProblem::senseless("all", why));
     };
     let config = config(api).await?;
     let policy = policy_name(&config, args.policy.as_deref(), name).map_err(refusal)?;
     let limit = all::find(&config, &policy, name).map_err(refusal)?;
     let Some(redis) = config.store.target.redis() else {
-        return Err(Refusal::failed());
+        return Err(AdminProblem::failed());
     };
     let bucket = format!("{policy}/{name}/*");
     let reset = async {
-        let busy = || Refusal::away("others are at it: try again");
+        let busy = || AdminProblem::away("others are at it: try again");
         let _walk = api.walks.try_acquire().map_err(|_| busy())?;
-        let mut walk = all::Walk::new(&config, &policy, limit, is_dry);
+        let mut walk = all::ResetWalk::new(&config, &policy, limit, is_dry);
         let walking = walk.all(store.connection(), redis);
         let walked = timeout(WALK_TIME, walking).await;
         let is_complete = matches!(walked, Ok(Ok(())));
@@ -136,17 +136,17 @@ async fn reset_all(
 }
 
 /// A reset that failed. Where only the answer was lost, it may have been done.
-fn lost(failure: Failure, (bucket, is_dry): (&str, bool)) -> Refusal {
+fn lost(failure: Failure, (bucket, is_dry): (&str, bool)) -> AdminProblem {
     let may_be_done = !is_dry && matches!(failure, Failure::Runtime(_));
     let refusal = refusal(failure);
     if may_be_done {
-        return refusal.told(Outcome::Unknown, changed(bucket, 0, false));
+        return refusal.told(AuditOutcome::Unknown, changed(bucket, 0, false));
     }
     refusal
 }
 
-fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
-    Change {
+fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> AuditedChange {
+    AuditedChange {
         target: format!("bucket/{bucket}"),
         before: json!({ "buckets": forgotten }),
         after: json!({ "complete": is_complete }),
@@ -154,7 +154,7 @@ fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
 }
 
 /// Which bucket is meant, as the command line would say it; or everything that is wrong with the call.
-fn args(call: &Call, mut wrong: Gathered) -> Result<BucketArgs, Refusal> {
+fn args(call: &AdminCall, mut wrong: ProblemCollector) -> Result<BucketArgs, AdminProblem> {
     let mut text = |name| wrong.take(call.text(name)).flatten().map(str::to_owned);
     let args = BucketArgs {
         bucket: text("bucket"),
@@ -173,39 +173,45 @@ fn args(call: &Call, mut wrong: Gathered) -> Result<BucketArgs, Refusal> {
     match (&args.bucket, &args.limit) {
         (Some(_), _) if whose.contains(&true) => {
             let why = "a bucket is told by its name, or by whose it is: not both";
-            Err(Refusal::senseless("bucket", why))
+            Err(AdminProblem::senseless("bucket", why))
         }
-        (None, None) => Err(Refusal::senseless("bucket", "which one? Or which `limit`?")),
+        (None, None) => Err(AdminProblem::senseless(
+            "bucket",
+            "which one? Or which `limit`?",
+        )),
         _ => Ok(args),
     }
 }
 
 /// `{"ip": "192.0.2.1"}`, as `ip=192.0.2.1`.
-fn key(call: &Call) -> Result<Vec<String>, Refusal> {
+fn key(call: &AdminCall) -> Result<Vec<String>, AdminProblem> {
     let parts = match call.body.get("key") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(parts)) if parts.len() <= PARTS_MAX => parts,
         Some(_) => {
             let why =
                 "expected an object with a text for each part, such as {\"ip\": \"192.0.2.1\"}";
-            return Err(Refusal::senseless("key", why));
+            return Err(AdminProblem::senseless("key", why));
         }
     };
     let mut key = Vec::new();
     for (name, value) in parts {
         let Some(value) = value.as_str() else {
-            return Err(Refusal::senseless("key", "expected a text for each part"));
+            return Err(AdminProblem::senseless(
+                "key",
+                "expected a text for each part",
+            ));
         };
         key.push(format!("{name}={value}"));
     }
     Ok(key)
 }
 
-async fn find(api: &Api, args: BucketArgs) -> Result<Named, Refusal> {
+async fn find(api: &Api, args: BucketArgs) -> Result<NamedBucket, AdminProblem> {
     let mut config = config(api).await?;
     // Plans may be asked for it, which takes as long as it takes.
-    let found = tasks::blocking(move || Named::find(&mut config, &args));
-    let found = found.await.ok_or_else(Refusal::failed)?;
+    let found = tasks::blocking(move || NamedBucket::find(&mut config, &args));
+    let found = found.await.ok_or_else(AdminProblem::failed)?;
     let mut named = found.map_err(refusal)?;
     let store = api.decider.limiter().store();
     named.choose(store).await.map_err(refusal)?;
@@ -213,22 +219,22 @@ async fn find(api: &Api, args: BucketArgs) -> Result<Named, Refusal> {
 }
 
 /// The configuration that is served.
-pub(super) async fn config(api: &Api) -> Result<Config, Refusal> {
+pub(super) async fn config(api: &Api) -> Result<Config, AdminProblem> {
     let config = api.composer.config().await;
-    config.map_err(|refused| Refusal::away(refused.to_string()))
+    config.map_err(|refused| AdminProblem::away(refused.to_string()))
 }
 
 /// What was asked for makes no sense, or the store does not answer.
-pub(super) fn refusal(failure: Failure) -> Refusal {
+pub(super) fn refusal(failure: Failure) -> AdminProblem {
     match failure {
         Failure::Input(why) => {
             let (message, help) = match why.split_once("\n   help: ") {
                 Some((message, help)) => (message, Some(help)),
                 None => (why.as_str(), None),
             };
-            let refusal = Refusal::new(422, "what was sent makes no sense");
+            let refusal = AdminProblem::new(422, "what was sent makes no sense");
             refusal.with_help("body", message, help)
         }
-        Failure::Runtime(why) | Failure::NotFound(why) => Refusal::away(why),
+        Failure::Runtime(why) | Failure::NotFound(why) => AdminProblem::away(why),
     }
 }

@@ -1,32 +1,32 @@
 //! Policies, guards and routes: looked at, made, changed, removed.
 
-use super::editing::{self, Target};
+use super::editing::{self, EditTarget};
 use super::modes::mode_of_document;
-use super::usage::Usage;
+use super::usage::DocumentUsage;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::page;
 use crate::doors::admin::api::patch;
 use crate::doors::admin::api::path::encode;
-use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::respond::{AdminProblem, Done};
 use crate::doors::admin::api::route::BASE;
-use crate::live::View;
+use crate::live::ServedConfig;
 use serde_json::{Value, json};
 use tidegate_policy::mask;
-use tidegate_policy::source::{Document, DocumentKind};
+use tidegate_policy::source::{ConfigDocument, DocumentKind};
 
 /// All of a kind that are asked for.
 pub(in super::super) async fn list(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     kind: DocumentKind,
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let view = api.composer.view().await;
-    let found: Vec<&Document> = of(&view, kind)
+    let found: Vec<&ConfigDocument> = of(&view, kind)
         .filter(|it| is_wanted(&view, it, call))
         .collect();
-    let usage = Usage::of(api, &view, kind).await?;
+    let usage = DocumentUsage::of(api, &view, kind).await?;
     let body = page::of(&found, &call.query, |document| {
         item(&view, document, &usage)
     });
@@ -36,20 +36,20 @@ pub(in super::super) async fn list(
 /// One of a kind.
 pub(in super::super) async fn get(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     kind: DocumentKind,
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let view = api.composer.view().await;
-    let target = Target::find(&view, kind, call.param(kind.word()))?;
+    let target = EditTarget::find(&view, kind, call.param(kind.word()))?;
     show(api, &view, &target).await
 }
 
 /// Makes one.
 pub(in super::super) async fn create(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     kind: DocumentKind,
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let field = kind.name_field();
     let name = call
         .body
@@ -57,14 +57,14 @@ pub(in super::super) async fn create(
         .and_then(Value::as_str)
         .unwrap_or_default();
     if name.is_empty() {
-        return Err(Refusal::senseless(field, "it needs a name"));
+        return Err(AdminProblem::senseless(field, "it needs a name"));
     }
     let source = call.query.text("source");
     let view = api.change(call, editing::create(api, source, (kind, name), &call.body));
     let view = view.await?;
-    let target = Target::find(&view, kind, name)?;
+    let target = EditTarget::find(&view, kind, name)?;
     let location = format!("{BASE}/{}/{}", kind.section(), encode(name));
-    let usage = Usage::of(api, &view, kind).await?;
+    let usage = DocumentUsage::of(api, &view, kind).await?;
     let item = item(&view, target.document, &usage);
     Ok(Done::created(item, location).at(target.etag()))
 }
@@ -72,32 +72,32 @@ pub(in super::super) async fn create(
 /// Changes what a merge patch says.
 pub(in super::super) async fn change(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     kind: DocumentKind,
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let name = call.param(kind.word());
     let renamed = call.body.get(kind.name_field());
     if renamed.is_some_and(|renamed| renamed.as_str() != Some(name)) {
         let why = "a name cannot be changed: buckets are named after it";
-        return Err(Refusal::senseless(kind.name_field(), why));
+        return Err(AdminProblem::senseless(kind.name_field(), why));
     }
-    let patched = |found: &Target<'_>, document: &mut Value| {
+    let patched = |found: &EditTarget<'_>, document: &mut Value| {
         call.expected.check(&found.etag())?;
         patch::merge(document, &call.body);
         Ok(())
     };
     let view = api.change(call, editing::edit(api, (kind, name), patched));
     let view = view.await?;
-    let target = Target::find(&view, kind, name)?;
+    let target = EditTarget::find(&view, kind, name)?;
     show(api, &view, &target).await
 }
 
 /// Removes one that nobody uses.
 pub(in super::super) async fn remove(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     kind: DocumentKind,
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let name = call.param(kind.word());
     api.change(call, editing::remove(api, call, (kind, name)))
         .await?;
@@ -105,17 +105,21 @@ pub(in super::super) async fn remove(
 }
 
 /// One that is there, as it is told.
-pub(super) async fn show(api: &Api, view: &View, target: &Target<'_>) -> Result<Done, Refusal> {
-    let usage = Usage::of(api, view, target.document.kind).await?;
+pub(super) async fn show(
+    api: &Api,
+    view: &ServedConfig,
+    target: &EditTarget<'_>,
+) -> Result<Done, AdminProblem> {
+    let usage = DocumentUsage::of(api, view, target.document.kind).await?;
     Ok(Done::seen(item(view, target.document, &usage)).at(target.etag()))
 }
 
 /// Those of a kind, in the order in which they count.
-pub(super) fn of(view: &View, kind: DocumentKind) -> impl Iterator<Item = &Document> {
+pub(super) fn of(view: &ServedConfig, kind: DocumentKind) -> impl Iterator<Item = &ConfigDocument> {
     view.documents.iter().filter(move |it| it.kind == kind)
 }
 
-fn is_wanted(view: &View, document: &Document, call: &Call) -> bool {
+fn is_wanted(view: &ServedConfig, document: &ConfigDocument, call: &AdminCall) -> bool {
     let name = call.query.text("name");
     let source = call.query.text("source");
     let mode = call.query.text("mode");
@@ -127,7 +131,7 @@ fn is_wanted(view: &View, document: &Document, call: &Call) -> bool {
 }
 
 /// A document as it is told: with where it stands, and who uses it.
-fn item(view: &View, document: &Document, usage: &Usage) -> Value {
+fn item(view: &ServedConfig, document: &ConfigDocument, usage: &DocumentUsage) -> Value {
     let value = value(document);
     let part = view.part_of(document);
     let mut item = json!({
@@ -146,7 +150,7 @@ fn item(view: &View, document: &Document, usage: &Usage) -> Value {
 }
 
 /// What a document says.
-pub(super) fn value(document: &Document) -> Value {
+pub(super) fn value(document: &ConfigDocument) -> Value {
     // It was written by us.
     serde_json::from_str(&document.json).unwrap_or_default()
 }

@@ -2,42 +2,46 @@
 //! down.
 
 use super::documents::value;
-use super::usage::Usage;
+use super::usage::DocumentUsage;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::{Change, Outcome};
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::audit::{AuditOutcome, AuditedChange};
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::etag::ETag;
-use crate::doors::admin::api::respond::Refusal;
-use crate::live::{Edit, EditError, PartView, Raw, Refused, View};
+use crate::doors::admin::api::respond::AdminProblem;
+use crate::live::{Edit, EditError, PartView, Raw, ReloadError, ServedConfig};
 use crate::wire::fault::quote;
 use serde_json::Value;
 use std::sync::Arc;
 use tidegate_policy::mask;
-use tidegate_policy::source::{Document, DocumentKind, digest};
+use tidegate_policy::source::{ConfigDocument, DocumentKind, digest};
 
 /// How often a change is tried that others were quicker with, who changed something else.
 const TRIES_MAX: usize = 8;
 
 /// What came of a change: what is served now, and what to write down of it.
-pub(super) type Edited = Result<(Arc<View>, Option<Change>), Refusal>;
+pub(super) type EditResult = Result<(Arc<ServedConfig>, Option<AuditedChange>), AdminProblem>;
 
 /// What it is, and what it is called.
-pub(super) type Name<'a> = (DocumentKind, &'a str);
+pub(super) type DocumentRef<'a> = (DocumentKind, &'a str);
 
 /// A document that is there.
 #[derive(Debug)]
-pub(super) struct Target<'v> {
-    pub(super) document: &'v Document,
+pub(super) struct EditTarget<'v> {
+    pub(super) document: &'v ConfigDocument,
     part: Option<&'v PartView>,
     /// What it says, as far as it can be shown.
     pub(super) shown: Value,
 }
 
-impl<'v> Target<'v> {
+impl<'v> EditTarget<'v> {
     /// The document of this name.
-    pub(super) fn find(view: &'v View, kind: DocumentKind, name: &str) -> Result<Self, Refusal> {
+    pub(super) fn find(
+        view: &'v ServedConfig,
+        kind: DocumentKind,
+        name: &str,
+    ) -> Result<Self, AdminProblem> {
         let found = view.document(kind, name);
-        let document = found.ok_or_else(|| Refusal::unknown(kind.word(), name))?;
+        let document = found.ok_or_else(|| AdminProblem::unknown(kind.word(), name))?;
         Ok(Self {
             document,
             part: view.part_of(document),
@@ -51,7 +55,7 @@ impl<'v> Target<'v> {
     }
 
     /// Where it can be changed; a refusal that names where it stands, if that is nowhere.
-    fn writable(&self, view: &View) -> Result<&str, Refusal> {
+    fn writable(&self, view: &ServedConfig) -> Result<&str, AdminProblem> {
         match self.part {
             Some(part) if part.is_writable => Ok(&part.name),
             part => {
@@ -60,23 +64,23 @@ impl<'v> Target<'v> {
                 let place = part.map_or_else(String::new, place);
                 let detail = format!("{what} {name} stands in {place}, which is not changed here");
                 let help = writable(view);
-                Err(Refusal::new(409, detail).with_help("source", "read-only", Some(&help)))
+                Err(AdminProblem::new(409, detail).with_help("source", "read-only", Some(&help)))
             }
         }
     }
 }
 
 /// A document as its source has it, which a change is made to.
-struct Written {
+struct StoredText {
     /// As it is written, where that is known.
     text: Option<String>,
     /// It, where it is not what is served, and why that is.
-    waits: Option<(Document, String)>,
+    waits: Option<(ConfigDocument, String)>,
 }
 
-impl Written {
+impl StoredText {
     /// The document that is served as `found`, or a refusal where its source has it no more.
-    async fn of(api: &Api, found: &Target<'_>) -> Result<Self, Refusal> {
+    async fn of(api: &Api, found: &EditTarget<'_>) -> Result<Self, AdminProblem> {
         let document = found.document;
         let (kind, name) = (document.kind, &document.name);
         let source = found.part.map_or("", |part| part.name.as_str());
@@ -92,7 +96,7 @@ impl Written {
                 waits: Some(why),
             }) => {
                 let detail = format!("{} {} is gone from there", kind.word(), quote(name));
-                Err(Refusal::new(412, detail).with("source", why))
+                Err(AdminProblem::new(412, detail).with("source", why))
             }
             Some(Raw {
                 text: Some(text),
@@ -101,7 +105,7 @@ impl Written {
                 // One that cannot be read is changed from what is served.
                 let said = serde_json::from_str(&text).unwrap_or_else(|_| value(document));
                 // Nobody has seen this one, and so no version of what was seen is its own.
-                let waiting = Document {
+                let waiting = ConfigDocument {
                     json: mask::hidden(&said).to_string(),
                     digest: digest(&text),
                     limit_digests: Vec::new(),
@@ -116,12 +120,12 @@ impl Written {
     }
 
     /// What a change is made to, of which `found` is served.
-    fn target<'v>(&'v self, found: &Target<'v>) -> Target<'v> {
+    fn target<'v>(&'v self, found: &EditTarget<'v>) -> EditTarget<'v> {
         let document = match &self.waits {
             Some((waiting, _)) => waiting,
             None => found.document,
         };
-        Target {
+        EditTarget {
             document,
             part: found.part,
             shown: value(document),
@@ -130,16 +134,16 @@ impl Written {
 
     /// What comes of a change after which it is what it was: nothing is wrong with that, unless it is not
     /// what is served.
-    fn unchanged(&self, view: &Arc<View>) -> Edited {
+    fn unchanged(&self, view: &Arc<ServedConfig>) -> EditResult {
         let Some((_, why)) = &self.waits else {
             return Ok((Arc::clone(view), None));
         };
-        let refusal = Refusal::senseless("body", why);
+        let refusal = AdminProblem::senseless("body", why);
         Err(refusal.with("source", "it stands there already, and is not served"))
     }
 
     /// A refusal for which it may matter that something else is served.
-    fn told(&self, refusal: Refusal) -> Refusal {
+    fn told(&self, refusal: AdminProblem) -> AdminProblem {
         let Some((_, why)) = &self.waits else {
             return refusal;
         };
@@ -152,22 +156,22 @@ impl Written {
 pub(super) async fn create(
     api: &Api,
     source: Option<&str>,
-    (kind, name): Name<'_>,
+    (kind, name): DocumentRef<'_>,
     document: &Value,
-) -> Edited {
+) -> EditResult {
     refuse_masks(document)?;
     for _ in 0..TRIES_MAX {
         let view = api.composer.view().await;
-        if let Ok(there) = Target::find(&view, kind, name) {
+        if let Ok(there) = EditTarget::find(&view, kind, name) {
             let part = there.part.map_or_else(String::new, place);
             let detail = format!(
                 "there is a {} {} already, in {part}",
                 kind.word(),
                 quote(name)
             );
-            return Err(Refusal::new(409, detail));
+            return Err(AdminProblem::new(409, detail));
         }
-        let change = Change {
+        let change = AuditedChange {
             target: target(kind, name),
             before: Value::Null,
             after: document.clone(),
@@ -189,13 +193,13 @@ pub(super) async fn create(
 /// checks whether that is what was seen.
 pub(super) async fn edit(
     api: &Api,
-    (kind, name): Name<'_>,
-    change: impl Fn(&Target<'_>, &mut Value) -> Result<(), Refusal>,
-) -> Edited {
+    (kind, name): DocumentRef<'_>,
+    change: impl Fn(&EditTarget<'_>, &mut Value) -> Result<(), AdminProblem>,
+) -> EditResult {
     for _ in 0..TRIES_MAX {
         let view = api.composer.view().await;
-        let found = Target::find(&view, kind, name)?;
-        let written = Written::of(api, &found).await?;
+        let found = EditTarget::find(&view, kind, name)?;
+        let written = StoredText::of(api, &found).await?;
         let there = written.target(&found);
         let text = written.text.as_ref();
         let before = text.and_then(|it| serde_json::from_str(it).ok());
@@ -213,7 +217,7 @@ pub(super) async fn edit(
             document: Some(after.to_string()),
             over: written.text.clone(),
         };
-        let change = Change {
+        let change = AuditedChange {
             target: target(kind, name),
             before,
             after,
@@ -226,10 +230,14 @@ pub(super) async fn edit(
 }
 
 /// Removes a document that nobody uses, of the version that the caller has seen.
-pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Edited {
+pub(super) async fn remove(
+    api: &Api,
+    call: &AdminCall,
+    (kind, name): DocumentRef<'_>,
+) -> EditResult {
     for _ in 0..TRIES_MAX {
         let view = api.composer.view().await;
-        let found = match Target::find(&view, kind, name) {
+        let found = match EditTarget::find(&view, kind, name) {
             Ok(found) => found,
             Err(unknown) => match api.composer.unserved(kind, name).await {
                 Some(there) => match remove_unserved(api, call, (kind, name), there).await? {
@@ -239,12 +247,14 @@ pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Ed
                 None => return Err(unknown),
             },
         };
-        let written = Written::of(api, &found).await?;
+        let written = StoredText::of(api, &found).await?;
         let there = written.target(&found);
         let expected = call.expected.check(&there.etag());
         expected.map_err(|it| written.told(it))?;
         let source = found.writable(&view)?;
-        let users = Usage::of(api, &view, kind).await?.told(found.document);
+        let users = DocumentUsage::of(api, &view, kind)
+            .await?
+            .told(found.document);
         if !users.is_empty() {
             return Err(used(kind.word(), name, &users));
         }
@@ -254,7 +264,7 @@ pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Ed
             document: None,
             over: written.text.clone(),
         };
-        let change = Change {
+        let change = AuditedChange {
             target: target(kind, name),
             before: there.shown.clone(),
             after: Value::Null,
@@ -269,13 +279,13 @@ pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Ed
 /// Removes what stands under a name in a source, and is not served: no document, or one that was refused.
 async fn remove_unserved(
     api: &Api,
-    call: &Call,
-    (kind, name): Name<'_>,
+    call: &AdminCall,
+    (kind, name): DocumentRef<'_>,
     (source, text): (String, String),
-) -> Result<Option<(Arc<View>, Option<Change>)>, Refusal> {
+) -> Result<Option<(Arc<ServedConfig>, Option<AuditedChange>)>, AdminProblem> {
     call.expected.check(&ETag::of_text(&digest(&text)))?;
     let view = api.composer.view().await;
-    let change = Change {
+    let change = AuditedChange {
         target: target(kind, name),
         // What cannot be read cannot be masked either.
         before: serde_json::from_str(&text).unwrap_or_else(|_| "not JSON".into()),
@@ -293,10 +303,10 @@ async fn remove_unserved(
 /// Has a change written and served; nothing where others were quicker.
 async fn submit(
     api: &Api,
-    view: &View,
+    view: &ServedConfig,
     (source, edit): (Option<&str>, Edit),
-    change: Change,
-) -> Result<Option<(Arc<View>, Option<Change>)>, Refusal> {
+    change: AuditedChange,
+) -> Result<Option<(Arc<ServedConfig>, Option<AuditedChange>)>, AdminProblem> {
     let edited = api.composer.edit(source, &view.version, vec![edit]).await;
     let error = match edited {
         Ok(now) => return Ok(Some((now, Some(change)))),
@@ -304,8 +314,8 @@ async fn submit(
         Err(error) => error,
     };
     let outcome = match error {
-        EditError::Doubtful(_) => Some(Outcome::Unknown),
-        EditError::Unserved(_) => Some(Outcome::RefusedAfterWriting),
+        EditError::Doubtful(_) => Some(AuditOutcome::Unknown),
+        EditError::Unserved(_) => Some(AuditOutcome::RefusedAfterWriting),
         _ => None,
     };
     let refusal = refusal(view, error);
@@ -316,9 +326,9 @@ async fn submit(
 }
 
 /// Something cannot go while others use it.
-pub(super) fn used(what: &str, name: &str, users: &[String]) -> Refusal {
+pub(super) fn used(what: &str, name: &str, users: &[String]) -> AdminProblem {
     let detail = format!("{what} {} is used by {}", quote(name), users.join(", "));
-    let mut refusal = Refusal::new(409, detail);
+    let mut refusal = AdminProblem::new(409, detail);
     for user in users {
         refusal = refusal.with("used_by", user);
     }
@@ -331,15 +341,15 @@ fn target(kind: DocumentKind, name: &str) -> String {
 }
 
 /// What was hidden from the caller, and comes back as it was shown, would be lost.
-fn refuse_masks(document: &Value) -> Result<(), Refusal> {
+fn refuse_masks(document: &Value) -> Result<(), AdminProblem> {
     if !mask::is_masked(document) {
         return Ok(());
     }
     let why = "`***` stands where a secret is not shown: send the secret itself, or leave it out";
-    Err(Refusal::senseless("body", why))
+    Err(AdminProblem::senseless("body", why))
 }
 
-fn refusal(view: &View, error: EditError) -> Refusal {
+fn refusal(view: &ServedConfig, error: EditError) -> AdminProblem {
     match error {
         EditError::ReadOnly { .. } => {
             let places: Vec<String> = view.parts.iter().map(place).collect();
@@ -348,31 +358,31 @@ fn refusal(view: &View, error: EditError) -> Refusal {
                 places.join(", ")
             );
             let help = writable(view);
-            Refusal::new(409, detail).with_help("source", "read-only", Some(&help))
+            AdminProblem::new(409, detail).with_help("source", "read-only", Some(&help))
         }
         EditError::Stale { .. } => outrun(),
-        EditError::Invalid(errors) => Refusal::unsound(&errors),
-        EditError::Refused(why) => Refusal::senseless("body", why),
-        EditError::InTheWay(why) => Refusal::new(409, why),
-        EditError::Unknown(why) => Refusal::senseless("query.source", why),
+        EditError::Invalid(errors) => AdminProblem::unsound(&errors),
+        EditError::Refused(why) => AdminProblem::senseless("body", why),
+        EditError::InTheWay(why) => AdminProblem::new(409, why),
+        EditError::Unknown(why) => AdminProblem::senseless("query.source", why),
         EditError::Used { by } => {
-            let refusal = Refusal::new(409, format!("it is used by {}", by.join(", ")));
+            let refusal = AdminProblem::new(409, format!("it is used by {}", by.join(", ")));
             by.iter()
                 .fold(refusal, |refusal, user| refusal.with("used_by", user))
         }
-        EditError::Away(why) | EditError::Doubtful(why) => Refusal::away(why),
+        EditError::Away(why) | EditError::Doubtful(why) => AdminProblem::away(why),
         EditError::Unserved(why) => {
             let refusal = match why {
-                Refused::Invalid(errors) => Refusal::unsound(&errors),
-                why => Refusal::senseless("body", why.to_string()),
+                ReloadError::Invalid(errors) => AdminProblem::unsound(&errors),
+                why => AdminProblem::senseless("body", why.to_string()),
             };
             refusal.with("source", "it was written there, and is not served")
         }
     }
 }
 
-fn outrun() -> Refusal {
-    Refusal::new(409, "others keep changing something: try again")
+fn outrun() -> AdminProblem {
+    AdminProblem::new(409, "others keep changing something: try again")
 }
 
 /// Where something stands, for people.
@@ -381,7 +391,7 @@ fn place(part: &PartView) -> String {
 }
 
 /// What would be needed to change something here.
-fn writable(view: &View) -> String {
+fn writable(view: &ServedConfig) -> String {
     let writable = view.parts.iter().filter(|part| part.is_writable);
     let names: Vec<String> = writable.map(|part| quote(&part.name)).collect();
     match names.as_slice() {

@@ -2,11 +2,11 @@
 
 use super::buckets::config;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::{Change, Outcome};
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::audit::{AuditOutcome, AuditedChange};
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::page;
 use crate::doors::admin::api::path::{encode, is_sound};
-use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
+use crate::doors::admin::api::respond::{AdminProblem, Done, ProblemCollector};
 use crate::doors::admin::api::route::BASE;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tidegate::redis::{KeyRules, settings};
 use tidegate::{AnyStore, Config};
 use tidegate_policy::config::{RedisSettings, StoreSettings, StoreTarget, duration};
-use tidegate_policy::guard::Origin;
+use tidegate_policy::guard::ListOrigin;
 use tidegate_policy::{Guard, KeyPart, mask};
 use tidegate_redis::{Bans, Connection};
 
@@ -28,13 +28,13 @@ const READ_TIME: Duration = Duration::from_secs(10);
 const REACH_TIME: Duration = Duration::from_secs(5);
 
 /// A guard, and the configuration it is of.
-pub(super) struct Found {
+pub(super) struct GuardInConfig {
     pub(super) config: Config,
     pub(super) at: usize,
 }
 
 /// A set in Redis, and whether those in it may leave it by themselves.
-pub(super) struct Set {
+pub(super) struct MemberSet {
     connection: Connection,
     key: String,
     has_ends: bool,
@@ -43,15 +43,15 @@ pub(super) struct Set {
 }
 
 /// Those who are listed.
-pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let found = Found::of(api, call).await?;
+pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
+    let found = GuardInConfig::of(api, call).await?;
     let guard = found.guard()?;
     let hides = hides(guard);
     let mut members: BTreeMap<String, Option<u64>> = match &guard.origin {
-        Origin::List(list) => list.iter().map(|it| (it.to_owned(), None)).collect(),
-        Origin::File(path) => return Err(elsewhere(guard, path)),
-        Origin::Redis { .. } => {
-            let busy = || Refusal::away("others are at it: try again");
+        ListOrigin::List(list) => list.iter().map(|it| (it.to_owned(), None)).collect(),
+        ListOrigin::File(path) => return Err(elsewhere(guard, path)),
+        ListOrigin::Redis { .. } => {
+            let busy = || AdminProblem::away("others are at it: try again");
             let _walk = api.walks.try_acquire().map_err(|_| busy())?;
             let set = found.set(api).await?;
             let read = set.read().await;
@@ -62,7 +62,7 @@ pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refus
     if let Some(prefix) = call.query.text("name") {
         if hides {
             let why = "these are secrets, and not shown: none can be looked for";
-            return Err(Refusal::bad("query.name", why));
+            return Err(AdminProblem::bad("query.name", why));
         }
         members.retain(|member, _| member.starts_with(prefix));
     }
@@ -76,8 +76,8 @@ pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refus
 }
 
 /// Adds one, until its time is over where members of the list have one.
-pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let found = Found::of(api, call).await?;
+pub(in super::super) async fn add(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
+    let found = GuardInConfig::of(api, call).await?;
     let guard = found.guard()?;
     let (member, length) = said(call, &found)?;
     let set = found.set(api).await?;
@@ -85,13 +85,13 @@ pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusa
         set.close().await;
         let why = "members of this list stay until they are removed; only those of the guard that \
                    `addresses.ban` names may have an end";
-        return Err(Refusal::senseless("for", why));
+        return Err(AdminProblem::senseless("for", why));
     }
     let hides = hides(guard);
     let adding = async {
         let is_new = set.add(&member, length).await;
         set.close().await;
-        let change = Change {
+        let change = AuditedChange {
             target: format!("guard/{}/member", guard.name),
             before: match is_new {
                 Ok(false) => json!({ "member": shown(hides, &member) }),
@@ -101,7 +101,7 @@ pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusa
         };
         match is_new {
             Ok(is_new) => Ok((is_new, Some(change))),
-            Err(refusal) => Err(refusal.told(Outcome::Unknown, change)),
+            Err(refusal) => Err(refusal.told(AuditOutcome::Unknown, change)),
         }
     };
     let is_new = api.change(call, adding).await?;
@@ -119,8 +119,8 @@ pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusa
 }
 
 /// Removes one.
-pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let found = Found::of(api, call).await?;
+pub(in super::super) async fn remove(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
+    let found = GuardInConfig::of(api, call).await?;
     let guard = found.guard()?;
     let member = found.member(call.param("member"), "path.member")?;
     let set = found.set(api).await?;
@@ -128,15 +128,15 @@ pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Ref
     let removing = async {
         let was_there = set.remove(&member).await;
         set.close().await;
-        let change = Change {
+        let change = AuditedChange {
             target: format!("guard/{}/member", guard.name),
             before: json!({ "member": shown(hides, &member) }),
             after: Value::Null,
         };
         match was_there {
             Ok(true) => Ok(((), Some(change))),
-            Ok(false) => Err(Refusal::unknown("member", &shown(hides, &member))),
-            Err(refusal) => Err(refusal.told(Outcome::Unknown, change)),
+            Ok(false) => Err(AdminProblem::unknown("member", &shown(hides, &member))),
+            Err(refusal) => Err(refusal.told(AuditOutcome::Unknown, change)),
         }
     };
     api.change(call, removing).await?;
@@ -144,8 +144,11 @@ pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Ref
 }
 
 /// Who is to be added, and for how long, where that is told; or everything that is wrong with it.
-fn said(call: &Call, found: &Found) -> Result<(String, Option<Duration>), Refusal> {
-    let mut wrong = Gathered::default();
+fn said(
+    call: &AdminCall,
+    found: &GuardInConfig,
+) -> Result<(String, Option<Duration>), AdminProblem> {
+    let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["member", "for"]));
     let member = call.text("member");
     let member = member.and_then(|it| found.member(it.unwrap_or_default(), "member"));
@@ -154,51 +157,54 @@ fn said(call: &Call, found: &Found) -> Result<(String, Option<Duration>), Refusa
         None | Some("0") => Ok(None),
         Some(text) => match duration(text) {
             Ok(length) => Ok(Some(length)),
-            Err(why) => Err(Refusal::senseless("for", why)),
+            Err(why) => Err(AdminProblem::senseless("for", why)),
         },
     });
     let length = wrong.take(length);
     wrong.end()?;
-    member.zip(length).ok_or_else(Refusal::failed)
+    member.zip(length).ok_or_else(AdminProblem::failed)
 }
 
-impl Found {
-    async fn of(api: &Api, call: &Call) -> Result<Self, Refusal> {
+impl GuardInConfig {
+    async fn of(api: &Api, call: &AdminCall) -> Result<Self, AdminProblem> {
         let name = call.param("guard");
         let config = config(api).await?;
         let at = config.guards.iter().position(|guard| guard.name == name);
-        let at = at.ok_or_else(|| Refusal::unknown("guard", name))?;
+        let at = at.ok_or_else(|| AdminProblem::unknown("guard", name))?;
         Ok(Self { config, at })
     }
 
-    pub(super) fn guard(&self) -> Result<&Guard, Refusal> {
+    pub(super) fn guard(&self) -> Result<&Guard, AdminProblem> {
         self.config
             .guards
             .iter()
             .nth(self.at)
-            .ok_or_else(Refusal::failed)
+            .ok_or_else(AdminProblem::failed)
     }
 
     /// What the list calls a member.
-    fn member(&self, text: &str, place: &str) -> Result<String, Refusal> {
+    fn member(&self, text: &str, place: &str) -> Result<String, AdminProblem> {
         if !is_sound(text) {
             let why = "it is missing, too long, or holds control characters";
-            return Err(Refusal::senseless(place, why));
+            return Err(AdminProblem::senseless(place, why));
         }
         if self.guard()?.subject != KeyPart::Ip {
             return Ok(text.to_owned());
         }
         let member = self.config.client.address_rules().member_of(text);
-        member.ok_or_else(|| Refusal::senseless(place, "it is neither an address nor a network"))
+        member
+            .ok_or_else(|| AdminProblem::senseless(place, "it is neither an address nor a network"))
     }
 
     /// The set that the guard looks into.
-    pub(super) async fn set(&self, api: &Api) -> Result<Set, Refusal> {
+    pub(super) async fn set(&self, api: &Api) -> Result<MemberSet, AdminProblem> {
         let guard = self.guard()?;
         let (key, at) = match &guard.origin {
-            Origin::Redis { set, at } => (set.clone(), at.as_deref()),
-            Origin::File(path) => return Err(elsewhere(guard, path)),
-            Origin::List(_) => return Err(elsewhere(guard, "the configuration, as its `list`")),
+            ListOrigin::Redis { set, at } => (set.clone(), at.as_deref()),
+            ListOrigin::File(path) => return Err(elsewhere(guard, path)),
+            ListOrigin::List(_) => {
+                return Err(elsewhere(guard, "the configuration, as its `list`"));
+            }
         };
         let ban = self
             .config
@@ -208,9 +214,9 @@ impl Found {
         let connection = match (at, api.decider.limiter().store()) {
             (Some(redis), _) => reach(&self.config.store, redis).await?,
             (None, AnyStore::Redis(store)) => store.connection().clone(),
-            (None, _) => return Err(Refusal::away("the store is not in Redis")),
+            (None, _) => return Err(AdminProblem::away("the store is not in Redis")),
         };
-        Ok(Set {
+        Ok(MemberSet {
             connection,
             key,
             has_ends: ban.is_some_and(|ban| ban.guard == guard.name),
@@ -219,8 +225,8 @@ impl Found {
     }
 }
 
-impl Set {
-    pub(super) async fn read(&self) -> Result<BTreeMap<String, Option<u64>>, Refusal> {
+impl MemberSet {
+    pub(super) async fn read(&self) -> Result<BTreeMap<String, Option<u64>>, AdminProblem> {
         let key = self.key.as_bytes();
         let members = self.connection.members(key, MEMBERS_MAX, READ_TIME).await;
         let members = members.map_err(away)?;
@@ -238,7 +244,7 @@ impl Set {
     }
 
     /// Whether it was not there before.
-    async fn add(&self, member: &str, length: Option<Duration>) -> Result<bool, Refusal> {
+    async fn add(&self, member: &str, length: Option<Duration>) -> Result<bool, AdminProblem> {
         if self.has_ends {
             let new = self.bans().ban(&[member], length).await;
             return Ok(!new.map_err(away)?.is_empty());
@@ -251,7 +257,7 @@ impl Set {
     }
 
     /// Whether it was there.
-    async fn remove(&self, member: &str) -> Result<bool, Refusal> {
+    async fn remove(&self, member: &str) -> Result<bool, AdminProblem> {
         if self.has_ends {
             return self.bans().unban(member).await.map_err(away);
         }
@@ -274,7 +280,7 @@ impl Set {
 }
 
 /// Reaches a Redis that is not the store's.
-async fn reach(store: &StoreSettings, redis: &RedisSettings) -> Result<Connection, Refusal> {
+async fn reach(store: &StoreSettings, redis: &RedisSettings) -> Result<Connection, AdminProblem> {
     let store = StoreSettings {
         target: StoreTarget::Redis(Box::new(redis.clone())),
         ..store.clone()
@@ -285,19 +291,21 @@ async fn reach(store: &StoreSettings, redis: &RedisSettings) -> Result<Connectio
     let reached = tokio::time::timeout(REACH_TIME, connection.connected()).await;
     if reached.is_err() {
         connection.close().await;
-        return Err(Refusal::away("the Redis that has the list does not answer"));
+        return Err(AdminProblem::away(
+            "the Redis that has the list does not answer",
+        ));
     }
     Ok(connection)
 }
 
-fn away(error: impl std::fmt::Display) -> Refusal {
-    Refusal::away(error.to_string())
+fn away(error: impl std::fmt::Display) -> AdminProblem {
+    AdminProblem::away(error.to_string())
 }
 
-fn elsewhere(guard: &Guard, place: &str) -> Refusal {
+fn elsewhere(guard: &Guard, place: &str) -> AdminProblem {
     let name = crate::wire::fault::quote(&guard.name);
     let detail = format!("who is on the list of guard {name} stands in {place}, not in Redis");
-    Refusal::new(409, detail)
+    AdminProblem::new(409, detail)
 }
 
 /// Whether its members are secrets.

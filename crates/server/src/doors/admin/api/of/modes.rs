@@ -1,11 +1,11 @@
 //! Turning limits, guards and routes off and on.
 
 use super::documents::show;
-use super::editing::{self, Target};
+use super::editing::{self, EditTarget};
 use super::limits;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::call::Call;
-use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
+use crate::doors::admin::api::call::AdminCall;
+use crate::doors::admin::api::respond::{AdminProblem, Done, ProblemCollector};
 use serde_json::{Map, Value};
 use tidegate_policy::source::DocumentKind;
 
@@ -25,10 +25,10 @@ pub(in super::super) const MODES_OF_GUARDS: [&str; 3] = ["enforce", "shadow", "o
 pub(in super::super) const OF_ROUTES: [&str; 2] = ["on", "off"];
 
 /// Turns all limits of a policy.
-pub(in super::super) async fn of_policy(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn of_policy(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let (kind, name) = (DocumentKind::Policy, call.param("policy"));
     let mode = wanted(call, &OF_LIMITS)?;
-    let turned = |found: &Target<'_>, document: &mut Value| {
+    let turned = |found: &EditTarget<'_>, document: &mut Value| {
         call.expected.check(&found.etag())?;
         let limits = document.get_mut("limits").and_then(Value::as_array_mut);
         for limit in limits.into_iter().flatten() {
@@ -39,25 +39,25 @@ pub(in super::super) async fn of_policy(api: &Api, call: &Call) -> Result<Done, 
     let view = api
         .change(call, editing::edit(api, (kind, name), turned))
         .await?;
-    let target = Target::find(&view, kind, name)?;
+    let target = EditTarget::find(&view, kind, name)?;
     show(api, &view, &target).await
 }
 
 /// Turns one limit.
-pub(in super::super) async fn of_limit(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn of_limit(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_LIMITS)?;
     let view = limits::alter(api, call, |limit| turn(limit, mode)).await?;
     limits::show(&view, call.param("policy"), call.param("limit"))
 }
 
 /// Turns a guard.
-pub(in super::super) async fn of_guard(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn of_guard(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_GUARDS)?;
     of_document(api, call, (DocumentKind::Guard, mode)).await
 }
 
 /// Turns a route.
-pub(in super::super) async fn of_route(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn of_route(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_ROUTES)?;
     of_document(api, call, (DocumentKind::Route, mode)).await
 }
@@ -65,11 +65,11 @@ pub(in super::super) async fn of_route(api: &Api, call: &Call) -> Result<Done, R
 /// Turns what is whole to `mode`.
 async fn of_document(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     (kind, mode): (DocumentKind, &str),
-) -> Result<Done, Refusal> {
+) -> Result<Done, AdminProblem> {
     let name = call.param(kind.word());
-    let turned = |found: &Target<'_>, document: &mut Value| {
+    let turned = |found: &EditTarget<'_>, document: &mut Value| {
         call.expected.check(&found.etag())?;
         turn(document, mode);
         Ok(())
@@ -77,7 +77,7 @@ async fn of_document(
     let view = api
         .change(call, editing::edit(api, (kind, name), turned))
         .await?;
-    let target = Target::find(&view, kind, name)?;
+    let target = EditTarget::find(&view, kind, name)?;
     show(api, &view, &target).await
 }
 
@@ -107,17 +107,17 @@ fn is_off(document: &Value) -> bool {
     enabled.is_some_and(|it| *it == Value::Bool(false) || it == "false")
 }
 
-pub(super) fn wanted<'c>(call: &'c Call, known: &[&str]) -> Result<&'c str, Refusal> {
-    let mut wrong = Gathered::default();
+pub(super) fn wanted<'c>(call: &'c AdminCall, known: &[&str]) -> Result<&'c str, AdminProblem> {
+    let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["mode"]));
     let why = || format!("expected one of {}", known.join(", "));
     let mode = call.text("mode").and_then(|mode| {
         let mode = mode.filter(|mode| known.contains(mode));
-        mode.ok_or_else(|| Refusal::senseless("mode", why()))
+        mode.ok_or_else(|| AdminProblem::senseless("mode", why()))
     });
     let mode = wrong.take(mode);
     wrong.end()?;
-    mode.ok_or_else(Refusal::failed)
+    mode.ok_or_else(AdminProblem::failed)
 }
 
 /// Turns a limit, a guard or a route: whether it counts at all is one thing, and how it does another.

@@ -2,14 +2,14 @@
 
 use super::documents::of;
 use super::limits;
-use crate::decider::Standing as StoreStanding;
+use crate::decider::DeciderHealth as StoreStanding;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::{Change, Outcome};
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::audit::{AuditOutcome, AuditedChange};
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::openapi;
-use crate::doors::admin::api::respond::{Done, Refusal};
-use crate::live::{Refused, Standing};
+use crate::doors::admin::api::respond::{AdminProblem, Done};
+use crate::live::{ReloadError, SourceView};
 use crate::telemetry::health;
 use crate::telemetry::instances::agree;
 use serde_json::{Map, Value, json};
@@ -23,7 +23,7 @@ use tidegate_policy::source::DocumentKind;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Everything at a glance.
-pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn status(api: &Api, _: &AdminCall) -> Result<Done, AdminProblem> {
     let view = api.composer.view().await;
     let sources = api.composer.standings();
     let counts = DocumentKind::ALL.map(|kind| (kind.section(), of(&view, kind).count()));
@@ -46,7 +46,7 @@ pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusa
 }
 
 /// Who calls.
-pub(in super::super) fn whoami(call: &Call) -> Done {
+pub(in super::super) fn whoami(call: &AdminCall) -> Done {
     let caller = &call.caller;
     Done::seen(json!({ "name": &*caller.name, "role": caller.role.as_str() }))
 }
@@ -59,28 +59,28 @@ pub(in super::super) fn openapi() -> Done {
 }
 
 /// Reads the file and all sources again, and serves what they say.
-pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn reload(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let reload = async {
         let before = api.composer.view().await.version.clone();
         let reloaded = api.composer.reload().await;
         let after = api.composer.view().await.version.clone();
-        let change = Change {
+        let change = AuditedChange {
             target: "configuration".to_owned(),
             before: json!({ "version": before }),
             after: json!({ "version": after }),
         };
         let refusal = match reloaded {
             Ok(()) => return Ok((after, Some(change))),
-            Err(Refused::Invalid(errors)) => Refusal::unsound(&errors),
-            Err(Refused::Unservable(why)) => Refusal::new(422, why),
-            Err(Refused::Unread(why)) => Refusal::away(why),
-            Err(refused @ Refused::BuiltIn) => Refusal::new(409, refused.to_string()),
+            Err(ReloadError::Invalid(errors)) => AdminProblem::unsound(&errors),
+            Err(ReloadError::Unservable(why)) => AdminProblem::new(422, why),
+            Err(ReloadError::Unread(why)) => AdminProblem::away(why),
+            Err(refused @ ReloadError::BuiltIn) => AdminProblem::new(409, refused.to_string()),
         };
         // What was sound of it is served, whatever was not.
         Err(if before == after {
             refusal
         } else {
-            refusal.told(Outcome::PartlyRefused, change)
+            refusal.told(AuditOutcome::PartlyRefused, change)
         })
     };
     let version = api.change(call, reload).await?;
@@ -91,7 +91,7 @@ pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Ref
     })))
 }
 
-fn source(standing: &Standing) -> Value {
+fn source(standing: &SourceView) -> Value {
     json!({
         "name": standing.name,
         "kind": standing.kind,

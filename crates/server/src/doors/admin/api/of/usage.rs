@@ -3,14 +3,14 @@
 use super::buckets::config;
 use super::documents::{of, value};
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::respond::Refusal;
-use crate::live::View;
+use crate::doors::admin::api::respond::AdminProblem;
+use crate::live::ServedConfig;
 use serde_json::{Value, json};
-use tidegate_policy::source::{Document, DocumentKind};
+use tidegate_policy::source::{ConfigDocument, DocumentKind};
 
 /// What uses documents, read once for all that are told.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct DocumentUsage {
     /// The guard that keeps those out who ask too often.
     ban: Option<String>,
     /// Routes by name, and what they say.
@@ -22,9 +22,13 @@ pub(super) struct Usage {
 /// What uses something: what it is, and what it is called.
 pub(super) type User = (&'static str, String);
 
-impl Usage {
+impl DocumentUsage {
     /// What there is to know of those of this kind.
-    pub(super) async fn of(api: &Api, view: &View, kind: DocumentKind) -> Result<Self, Refusal> {
+    pub(super) async fn of(
+        api: &Api,
+        view: &ServedConfig,
+        kind: DocumentKind,
+    ) -> Result<Self, AdminProblem> {
         match kind {
             DocumentKind::Policy => Ok(Self::of_policies(view)),
             DocumentKind::Guard => {
@@ -39,7 +43,7 @@ impl Usage {
     }
 
     /// The same of policies, for which what is served says everything.
-    pub(super) fn of_policies(view: &View) -> Self {
+    pub(super) fn of_policies(view: &ServedConfig) -> Self {
         let routes = of(view, DocumentKind::Route);
         Self {
             ban: None,
@@ -51,19 +55,19 @@ impl Usage {
     }
 
     /// What needs a document.
-    pub(super) fn shown(&self, document: &Document) -> Value {
+    pub(super) fn shown(&self, document: &ConfigDocument) -> Value {
         shown(self.users(document))
     }
 
     /// The same for people.
-    pub(super) fn told(&self, document: &Document) -> Vec<String> {
+    pub(super) fn told(&self, document: &ConfigDocument) -> Vec<String> {
         let users = self.users(document).into_iter();
         users
             .map(|(kind, name)| format!("{kind} `{name}`"))
             .collect()
     }
 
-    pub(super) fn users(&self, document: &Document) -> Vec<User> {
+    pub(super) fn users(&self, document: &ConfigDocument) -> Vec<User> {
         match document.kind {
             DocumentKind::Policy => self.routes(document),
             DocumentKind::Guard if self.ban.as_ref() == Some(&document.name) => {
@@ -74,7 +78,7 @@ impl Usage {
     }
 
     /// The routes that have a policy.
-    fn routes(&self, policy: &Document) -> Vec<User> {
+    fn routes(&self, policy: &ConfigDocument) -> Vec<User> {
         // Whoever names none has the first.
         let is_first = self.first.as_ref() == Some(&policy.name);
         let routes = self.routes.iter().filter(|(_, route)| {

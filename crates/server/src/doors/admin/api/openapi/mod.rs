@@ -9,7 +9,7 @@ mod schemas;
 
 use super::etag::ETag;
 use super::json::DEPTH_MAX;
-use super::route::{BASE, Param, ParamKind, Route, TEXT_MAX, Verb, longest, words};
+use super::route::{AdminRoute, BASE, Param, ParamKind, RouteMethod, TEXT_MAX, longest, words};
 use super::table;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
@@ -59,7 +59,7 @@ fn build() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &AdminRoute) -> Value {
     let mut parameters: Vec<Value> = route.params().map(in_path).collect();
     parameters.extend(route.query.iter().map(in_query));
     if route.is_versioned {
@@ -92,7 +92,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-fn responses(route: &Route) -> Value {
+fn responses(route: &AdminRoute) -> Value {
     let mut responses = Map::new();
     let mut fine = json!({ "description": "So it is." });
     if let Value::Object(fine) = &mut fine {
@@ -109,7 +109,7 @@ fn responses(route: &Route) -> Value {
         // Who was listed before is not new.
         responses.insert("200".to_owned(), fine);
     }
-    if route.gives.has_version && route.verb == Verb::Get {
+    if route.gives.has_version && route.verb == RouteMethod::Get {
         let unchanged = json!({ "description": "What `If-None-Match` names.", "headers": etag() });
         responses.insert("304".to_owned(), unchanged);
     }

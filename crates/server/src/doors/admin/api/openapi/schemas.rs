@@ -4,7 +4,7 @@ use super::super::of::modes::{OF_GUARDS, OF_LIMITS, OF_ROUTES};
 use super::super::of::plans::{LEVELS, OF_ENTRIES};
 use super::super::path;
 use serde_json::{Map, Value, json};
-use tidegate_policy::admin::Role;
+use tidegate_policy::admin::AdminRole;
 use tidegate_policy::config::json_schema;
 
 /// Every schema, by name: those of the configuration's language, and those of this API.
@@ -65,7 +65,7 @@ fn move_references(value: &mut Value, found: &mut Vec<String>) {
 }
 
 fn answers() -> Map<String, Value> {
-    let roles: Vec<&str> = Role::ALL.iter().map(|(word, _)| *word).collect();
+    let roles: Vec<&str> = AdminRole::ALL.iter().map(|(word, _)| *word).collect();
     named([
         ("Document", json!({ "type": "object" })),
         (

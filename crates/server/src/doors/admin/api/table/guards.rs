@@ -3,8 +3,8 @@
 use super::INTO;
 use crate::doors::admin::api::of::{bans, documents, members, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET, SOURCE};
-use crate::doors::admin::api::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
-use tidegate_policy::admin::Role;
+use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, Param, ParamKind, RouteMethod};
+use tidegate_policy::admin::AdminRole;
 use tidegate_policy::source::DocumentKind;
 
 /// Whose list.
@@ -21,14 +21,14 @@ const MODE: Param = Param {
     about: "Only those in this mode.",
 };
 
-pub(super) static ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Get,
+pub(super) static ROUTES: &[AdminRoute] = &[
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/guards",
         id: "listGuards",
         tag: "guards",
         about: "All guards, in the order in which they are asked.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME, SOURCE, MODE],
         body: None,
         gives: Gives::versioned(200, "Guards"),
@@ -36,13 +36,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(documents::list(api, call, DocumentKind::Guard)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/guards",
         id: "createGuard",
         tag: "guards",
         about: "Makes a guard.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[INTO],
         body: Some(BodyOf::json("guard")),
         gives: Gives::versioned(201, "GuardItem"),
@@ -50,13 +50,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::create(api, call, DocumentKind::Guard)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/guards/{guard}",
         id: "getGuard",
         tag: "guards",
         about: "A guard.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::versioned(200, "GuardItem"),
@@ -64,13 +64,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(documents::get(api, call, DocumentKind::Guard)),
     },
-    Route {
-        verb: Verb::Patch,
+    AdminRoute {
+        verb: RouteMethod::Patch,
         path: "/guards/{guard}",
         id: "changeGuard",
         tag: "guards",
         about: "Changes what a merge patch says of a guard.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
         gives: Gives::versioned(200, "GuardItem"),
@@ -78,13 +78,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::change(api, call, DocumentKind::Guard)),
     },
-    Route {
-        verb: Verb::Delete,
+    AdminRoute {
+        verb: RouteMethod::Delete,
         path: "/guards/{guard}",
         id: "deleteGuard",
         tag: "guards",
         about: "Removes a guard that nothing uses.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: None,
         gives: Gives::NOTHING,
@@ -92,13 +92,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 422, 503],
         handler: |api, call| Box::pin(documents::remove(api, call, DocumentKind::Guard)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/guards/{guard}/mode",
         id: "turnGuard",
         tag: "guards",
         about: "Turns a guard: off, on, or to a mode.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: Some(BodyOf::json("ModeOfGuard")),
         gives: Gives::versioned(200, "GuardItem"),
@@ -106,13 +106,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(modes::of_guard(api, call)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/guards/{guard}/members",
         id: "listMembers",
         tag: "guards",
         about: "Who is on the list of a guard, by name. Secrets are not shown.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME],
         body: None,
         gives: Gives::seen(200, "Members"),
@@ -120,13 +120,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(members::list(api, call)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/guards/{guard}/members",
         id: "addMember",
         tag: "guards",
         about: "Adds somebody to the list of a guard that is in Redis: for a while, where members leave by themselves.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: Some(BodyOf::json("Member")),
         gives: Gives::seen(201, "MemberItem"),
@@ -134,13 +134,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(members::add(api, call)),
     },
-    Route {
-        verb: Verb::Delete,
+    AdminRoute {
+        verb: RouteMethod::Delete,
         path: "/guards/{guard}/members/{member}",
         id: "removeMember",
         tag: "guards",
         about: "Removes somebody from the list of a guard that is in Redis.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: None,
         gives: Gives::NOTHING,
@@ -148,13 +148,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 422, 503],
         handler: |api, call| Box::pin(members::remove(api, call)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/bans",
         id: "listBans",
         tag: "guards",
         about: "Who is kept out by lists in Redis, of all guards that are on, and for how long. Secrets are not shown.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME, GUARD],
         body: None,
         gives: Gives::seen(200, "Bans"),

@@ -2,8 +2,8 @@
 
 use crate::doors::admin::api::of::{limits, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET};
-use crate::doors::admin::api::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
-use tidegate_policy::admin::Role;
+use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, Param, ParamKind, RouteMethod};
+use tidegate_policy::admin::AdminRole;
 
 /// Whose limits.
 const POLICY: Param = Param {
@@ -19,14 +19,14 @@ const MODE: Param = Param {
     about: "Only those in this mode.",
 };
 
-pub(super) static ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Get,
+pub(super) static ROUTES: &[AdminRoute] = &[
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/limits",
         id: "listLimits",
         tag: "limits",
         about: "The limits of all policies.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME, POLICY, MODE],
         body: None,
         gives: Gives::versioned(200, "Limits"),
@@ -34,13 +34,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(async move { Ok(limits::list(api, call).await) }),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/policies/{policy}/limits",
         id: "listLimitsOfPolicy",
         tag: "limits",
         about: "The limits of a policy, in the order in which they are looked at.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME, MODE],
         body: None,
         gives: Gives::versioned(200, "Limits"),
@@ -48,13 +48,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(limits::list_of(api, call)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/policies/{policy}/limits",
         id: "createLimit",
         tag: "limits",
         about: "Adds a limit to a policy, after all others.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::json("limit")),
         gives: Gives::versioned(201, "LimitItem"),
@@ -62,13 +62,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(limits::create(api, call)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/policies/{policy}/limits/{limit}",
         id: "getLimit",
         tag: "limits",
         about: "A limit.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::versioned(200, "LimitItem"),
@@ -76,13 +76,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(limits::get(api, call)),
     },
-    Route {
-        verb: Verb::Patch,
+    AdminRoute {
+        verb: RouteMethod::Patch,
         path: "/policies/{policy}/limits/{limit}",
         id: "changeLimit",
         tag: "limits",
         about: "Changes what a merge patch says of a limit.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
         gives: Gives::versioned(200, "LimitItem"),
@@ -90,13 +90,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(limits::change(api, call)),
     },
-    Route {
-        verb: Verb::Delete,
+    AdminRoute {
+        verb: RouteMethod::Delete,
         path: "/policies/{policy}/limits/{limit}",
         id: "deleteLimit",
         tag: "limits",
         about: "Removes a limit that no other stands in for.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: None,
         gives: Gives::NOTHING,
@@ -104,13 +104,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 422, 503],
         handler: |api, call| Box::pin(limits::remove(api, call)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/policies/{policy}/limits/{limit}/mode",
         id: "turnLimit",
         tag: "limits",
         about: "Turns a limit: off, on, or to a mode.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: Some(BodyOf::json("ModeOfLimit")),
         gives: Gives::versioned(200, "LimitItem"),

@@ -18,7 +18,7 @@ mod policies;
 mod routes;
 mod server;
 
-use super::route::{Param, ParamKind, Route};
+use super::route::{AdminRoute, Param, ParamKind};
 
 /// Where something new is written to.
 const INTO: Param = Param {
@@ -28,7 +28,7 @@ const INTO: Param = Param {
 };
 
 /// All parts, in the order in which the document has them.
-static PARTS: &[&[Route]] = &[
+static PARTS: &[&[AdminRoute]] = &[
     server::ROUTES,
     policies::ROUTES,
     limits::ROUTES,
@@ -39,6 +39,6 @@ static PARTS: &[&[Route]] = &[
 ];
 
 /// All routes.
-pub(super) fn all() -> impl Iterator<Item = &'static Route> {
+pub(super) fn all() -> impl Iterator<Item = &'static AdminRoute> {
     PARTS.iter().copied().flatten()
 }

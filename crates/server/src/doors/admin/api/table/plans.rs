@@ -2,17 +2,17 @@
 
 use crate::doors::admin::api::of::plans;
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET};
-use crate::doors::admin::api::route::{BodyOf, Gives, Route, Verb};
-use tidegate_policy::admin::Role;
+use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, RouteMethod};
+use tidegate_policy::admin::AdminRole;
 
-pub(super) static ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Get,
+pub(super) static ROUTES: &[AdminRoute] = &[
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/plans",
         id: "listPlans",
         tag: "plans",
         about: "The sources of plans, and how it stands with them.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT],
         body: None,
         gives: Gives::seen(200, "Plans"),
@@ -20,13 +20,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[503],
         handler: |api, call| Box::pin(plans::list(api, call)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/plans/{plan}/{level}",
         id: "listEntries",
         tag: "plans",
         about: "The plans, groups or subjects of a source that keeps them by name. Secrets are not shown.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME],
         body: None,
         gives: Gives::seen(200, "Entries"),
@@ -34,13 +34,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(plans::list_entries(api, call)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/plans/{plan}/{level}",
         id: "createEntry",
         tag: "plans",
         about: "Makes a plan, a group or a subject.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::json("NewEntry")),
         gives: Gives::versioned(201, "Entry"),
@@ -48,13 +48,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(plans::create(api, call)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/plans/{plan}/{level}/{entry}",
         id: "getEntry",
         tag: "plans",
         about: "A plan, a group or a subject, and what that comes to.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::versioned(200, "Entry"),
@@ -62,13 +62,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(plans::get(api, call)),
     },
-    Route {
-        verb: Verb::Patch,
+    AdminRoute {
+        verb: RouteMethod::Patch,
         path: "/plans/{plan}/{level}/{entry}",
         id: "changeEntry",
         tag: "plans",
         about: "Changes what a merge patch says of a plan, a group or a subject.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
         gives: Gives::versioned(200, "Entry"),
@@ -76,13 +76,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(plans::change(api, call)),
     },
-    Route {
-        verb: Verb::Delete,
+    AdminRoute {
+        verb: RouteMethod::Delete,
         path: "/plans/{plan}/{level}/{entry}",
         id: "deleteEntry",
         tag: "plans",
         about: "Removes a plan, a group or a subject that nobody uses.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: None,
         gives: Gives::NOTHING,
@@ -90,13 +90,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 422, 503],
         handler: |api, call| Box::pin(plans::remove(api, call)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/plans/{plan}/{level}/{entry}/mode",
         id: "turnEntry",
         tag: "plans",
         about: "Turns a plan, a group or a subject off, as if it were not there, or on.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: Some(BodyOf::json("ModeOfEntry")),
         gives: Gives::versioned(200, "Entry"),
@@ -104,13 +104,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(plans::turn(api, call)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/plans/{plan}/{level}/{entry}/plan",
         id: "assignPlan",
         tag: "plans",
         about: "Gives a group or a subject a plan, or with `null` none.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::json("PlanOfEntry")),
         gives: Gives::versioned(200, "Entry"),

@@ -3,18 +3,18 @@
 use super::INTO;
 use crate::doors::admin::api::of::{documents, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET, SOURCE};
-use crate::doors::admin::api::route::{BodyOf, Gives, Route, Verb};
-use tidegate_policy::admin::Role;
+use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, RouteMethod};
+use tidegate_policy::admin::AdminRole;
 use tidegate_policy::source::DocumentKind;
 
-pub(super) static ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Get,
+pub(super) static ROUTES: &[AdminRoute] = &[
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/policies",
         id: "listPolicies",
         tag: "policies",
         about: "All policies, in the order in which they count; the first answers where a request names none.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME, SOURCE],
         body: None,
         gives: Gives::versioned(200, "Documents"),
@@ -22,13 +22,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(documents::list(api, call, DocumentKind::Policy)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/policies",
         id: "createPolicy",
         tag: "policies",
         about: "Makes a policy.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[INTO],
         body: Some(BodyOf::json("policy")),
         gives: Gives::versioned(201, "DocumentItem"),
@@ -36,13 +36,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::create(api, call, DocumentKind::Policy)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/policies/{policy}",
         id: "getPolicy",
         tag: "policies",
         about: "A policy.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::versioned(200, "DocumentItem"),
@@ -50,13 +50,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(documents::get(api, call, DocumentKind::Policy)),
     },
-    Route {
-        verb: Verb::Patch,
+    AdminRoute {
+        verb: RouteMethod::Patch,
         path: "/policies/{policy}",
         id: "changePolicy",
         tag: "policies",
         about: "Changes what a merge patch says of a policy.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
         gives: Gives::versioned(200, "DocumentItem"),
@@ -64,13 +64,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::change(api, call, DocumentKind::Policy)),
     },
-    Route {
-        verb: Verb::Delete,
+    AdminRoute {
+        verb: RouteMethod::Delete,
         path: "/policies/{policy}",
         id: "deletePolicy",
         tag: "policies",
         about: "Removes a policy that no route uses.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: None,
         gives: Gives::NOTHING,
@@ -78,13 +78,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 422, 503],
         handler: |api, call| Box::pin(documents::remove(api, call, DocumentKind::Policy)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/policies/{policy}/mode",
         id: "turnPolicy",
         tag: "policies",
         about: "Turns all limits of a policy: off, on, or to a mode.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: Some(BodyOf::json("ModeOfLimit")),
         gives: Gives::versioned(200, "DocumentItem"),

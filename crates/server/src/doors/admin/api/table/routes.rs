@@ -3,8 +3,8 @@
 use super::INTO;
 use crate::doors::admin::api::of::{assign, documents, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET, SOURCE};
-use crate::doors::admin::api::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
-use tidegate_policy::admin::Role;
+use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, Param, ParamKind, RouteMethod};
+use tidegate_policy::admin::AdminRole;
 use tidegate_policy::source::DocumentKind;
 
 /// Routes that are so.
@@ -14,14 +14,14 @@ const MODE: Param = Param {
     about: "Only those that are on, or off.",
 };
 
-pub(super) static ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Get,
+pub(super) static ROUTES: &[AdminRoute] = &[
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/routes",
         id: "listRoutes",
         tag: "routes",
         about: "All routes, in the order in which they are looked at.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[OFFSET, LIMIT, NAME, SOURCE, MODE],
         body: None,
         gives: Gives::versioned(200, "Routes"),
@@ -29,13 +29,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(documents::list(api, call, DocumentKind::Route)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/routes",
         id: "createRoute",
         tag: "routes",
         about: "Makes a route.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[INTO],
         body: Some(BodyOf::json("route")),
         gives: Gives::versioned(201, "RouteItem"),
@@ -43,13 +43,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::create(api, call, DocumentKind::Route)),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/routes/{route}",
         id: "getRoute",
         tag: "routes",
         about: "A route.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::versioned(200, "RouteItem"),
@@ -57,13 +57,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(documents::get(api, call, DocumentKind::Route)),
     },
-    Route {
-        verb: Verb::Patch,
+    AdminRoute {
+        verb: RouteMethod::Patch,
         path: "/routes/{route}",
         id: "changeRoute",
         tag: "routes",
         about: "Changes what a merge patch says of a route.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
         gives: Gives::versioned(200, "RouteItem"),
@@ -71,13 +71,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::change(api, call, DocumentKind::Route)),
     },
-    Route {
-        verb: Verb::Delete,
+    AdminRoute {
+        verb: RouteMethod::Delete,
         path: "/routes/{route}",
         id: "deleteRoute",
         tag: "routes",
         about: "Removes a route.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: None,
         gives: Gives::NOTHING,
@@ -85,13 +85,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 422, 503],
         handler: |api, call| Box::pin(documents::remove(api, call, DocumentKind::Route)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/routes/{route}/policy",
         id: "assignPolicy",
         tag: "routes",
         about: "Gives a route a policy, several, `none`, or with `null` the first of all.",
-        role: Role::Admin,
+        role: AdminRole::Admin,
         query: &[],
         body: Some(BodyOf::json("Assignment")),
         gives: Gives::versioned(200, "RouteItem"),
@@ -99,13 +99,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[409, 503],
         handler: |api, call| Box::pin(assign::policy(api, call)),
     },
-    Route {
-        verb: Verb::Put,
+    AdminRoute {
+        verb: RouteMethod::Put,
         path: "/routes/{route}/mode",
         id: "turnRoute",
         tag: "routes",
         about: "Turns a route off or on: requests take the next that is for them, or this one again.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: Some(BodyOf::json("ModeOfRoute")),
         gives: Gives::versioned(200, "RouteItem"),

@@ -1,18 +1,18 @@
 //! This server: what it is, who calls, how it stands, and reading everything anew.
 
 use crate::doors::admin::api::of::status;
-use crate::doors::admin::api::route::{Gives, Route, Verb};
+use crate::doors::admin::api::route::{AdminRoute, Gives, RouteMethod};
 use std::future::ready;
-use tidegate_policy::admin::Role;
+use tidegate_policy::admin::AdminRole;
 
-pub(super) static ROUTES: &[Route] = &[
-    Route {
-        verb: Verb::Get,
+pub(super) static ROUTES: &[AdminRoute] = &[
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/openapi.json",
         id: "getOpenApi",
         tag: "server",
         about: "This document.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::versioned(200, "Document"),
@@ -20,13 +20,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |_, _| Box::pin(ready(Ok(status::openapi()))),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/whoami",
         id: "whoAmI",
         tag: "server",
         about: "Who the caller is, and what they may do.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::seen(200, "Caller"),
@@ -34,13 +34,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |_, call| Box::pin(ready(Ok(status::whoami(call)))),
     },
-    Route {
-        verb: Verb::Get,
+    AdminRoute {
+        verb: RouteMethod::Get,
         path: "/status",
         id: "getStatus",
         tag: "server",
         about: "How this server is: its sources, its store, its instances, and how much it serves.",
-        role: Role::Read,
+        role: AdminRole::Read,
         query: &[],
         body: None,
         gives: Gives::seen(200, "Status"),
@@ -48,13 +48,13 @@ pub(super) static ROUTES: &[Route] = &[
         refuses: &[],
         handler: |api, call| Box::pin(status::status(api, call)),
     },
-    Route {
-        verb: Verb::Post,
+    AdminRoute {
+        verb: RouteMethod::Post,
         path: "/reload",
         id: "reload",
         tag: "server",
         about: "Reads the file and all sources again, and serves what they say.",
-        role: Role::Operate,
+        role: AdminRole::Operate,
         query: &[],
         body: None,
         gives: Gives::seen(200, "Reloaded"),

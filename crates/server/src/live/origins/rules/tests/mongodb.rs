@@ -1,7 +1,7 @@
 //! Rules in a collection, of a double that speaks just enough of the protocol.
 
 use crate::live::origins::rules::MongoSource;
-use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError};
 use crate::sources::mongodb::double::{Double, Stored};
 use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
 use std::time::Duration;
@@ -41,11 +41,11 @@ async fn double(rules: Vec<Document>) -> Double {
     Double::start(Stored::from([(COLLECTION, rules)])).await
 }
 
-async fn ask(source: &MongoSource, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+async fn ask(source: &MongoSource, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
     timeout(LONG, source.load(seen)).await.expect("it answers")
 }
 
-async fn load(source: &MongoSource) -> (String, Version) {
+async fn load(source: &MongoSource) -> (String, Revision) {
     match ask(source, None).await {
         Ok(Loaded::Part(part)) => (part.text, part.version),
         other => panic!("{other:?}"),
@@ -160,7 +160,7 @@ async fn a_rule_that_moves_to_another_set_leaves_the_one_and_is_in_the_other() {
 #[tokio::test]
 async fn what_may_not_be_read_or_is_not_there_is_told_without_the_password() {
     let other = Double::start(Stored::from([("others", Vec::new())])).await;
-    let Err(Trouble(why)) = ask(&source(&other.url()), None).await else {
+    let Err(SourceError(why)) = ask(&source(&other.url()), None).await else {
         panic!("it may not be read");
     };
     assert!(
@@ -169,7 +169,7 @@ async fn what_may_not_be_read_or_is_not_there_is_told_without_the_password() {
     );
     let url =
         "mongodb://ann:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=200&directConnection=true";
-    let Err(Trouble(why)) = ask(&source(url), None).await else {
+    let Err(SourceError(why)) = ask(&source(url), None).await else {
         panic!("nobody is there");
     };
     assert!(!why.contains("hunter2"), "{why}");
@@ -183,7 +183,7 @@ async fn a_server_that_heard_and_said_nothing_was_waited_for_without_end() {
     for command in ["find", "getMore"] {
         double.say_nothing_to(command);
         let source = patient(&double.url(), Duration::from_millis(500));
-        let Err(Trouble(why)) = ask(&source, None).await else {
+        let Err(SourceError(why)) = ask(&source, None).await else {
             panic!("nothing is said to `{command}`");
         };
         assert!(

@@ -1,7 +1,7 @@
 //! Rule sets in hashes of real servers.
 
 use crate::live::origins::rules::RuleSetSource;
-use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError};
 use std::time::Duration;
 use tidegate_policy::config::StoreSettings;
 use tidegate_policy::source::RuleSets;
@@ -31,14 +31,14 @@ fn save(server: &Server, id: &str, fields: &[&str]) {
     server.command(&["SADD", "fluxgate:rulesets", id]).int();
 }
 
-async fn load(source: &RuleSetSource) -> (String, Version) {
+async fn load(source: &RuleSetSource) -> (String, Revision) {
     match ask(source, None).await {
         Ok(Loaded::Part(part)) => (part.text, part.version),
         other => panic!("{other:?}"),
     }
 }
 
-async fn ask(source: &RuleSetSource, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+async fn ask(source: &RuleSetSource, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
     timeout(LONG, source.load(seen)).await.expect("it answers")
 }
 
@@ -295,7 +295,7 @@ async fn a_redis_that_has_lost_everything_takes_no_rule_set_away() {
     let source = source(&server.url(), NEVER);
     let (_, version) = load(&source).await;
     server.command(&["FLUSHALL"]).text();
-    let Err(Trouble(why)) = ask(&source, Some(&version)).await else {
+    let Err(SourceError(why)) = ask(&source, Some(&version)).await else {
         panic!("it is lost");
     };
     assert!(why.contains("`fluxgate:rulesets` is gone"), "{why}");
@@ -312,7 +312,7 @@ async fn what_is_wrong_with_the_set_of_ids_is_wrong_with_all_of_it() {
     let server = Server::start();
     let source = source(&server.url(), NEVER);
     server.command(&["SET", "fluxgate:rulesets", "x"]).text();
-    let Err(Trouble(why)) = ask(&source, None).await else {
+    let Err(SourceError(why)) = ask(&source, None).await else {
         panic!("it is no set");
     };
     assert!(why.contains("fluxgate:rulesets"), "{why}");
@@ -387,7 +387,7 @@ async fn a_server_that_is_away_is_told_without_its_password() {
     let server = Server::start();
     let url = server.url().replace("redis://", "redis://:hunter2@");
     server.kill9();
-    let Err(Trouble(why)) = ask(&source(&url, NEVER), None).await else {
+    let Err(SourceError(why)) = ask(&source(&url, NEVER), None).await else {
         panic!("it is away");
     };
     assert!(!why.is_empty() && !why.contains("hunter2"), "{why}");

@@ -1,16 +1,16 @@
 //! How an entry is changed: all of them are read, with the change, as a server would; then it is
 //! written where nobody has changed anything meanwhile; and then it is served.
 
-use super::place::Place;
+use super::place::PlanLocation;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::{Change, Outcome};
-use crate::doors::admin::api::respond::Refusal;
-use crate::shelf::{Version, WriteError};
-use crate::sources::entries::{self, Entries, settings};
+use crate::doors::admin::api::audit::{AuditOutcome, AuditedChange};
+use crate::doors::admin::api::respond::AdminProblem;
+use crate::shelf::{Revision, WriteError};
+use crate::sources::entries::{self, PlanEntries, settings};
 use crate::tasks::blocking;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidegate::plan::{Level, PlanErrors, Table};
+use tidegate::plan::{PlanErrors, PlanLevel, PlanTable};
 use tidegate_policy::mask;
 
 /// How often a change is tried that others were quicker with.
@@ -20,9 +20,12 @@ const TRIES_MAX: usize = 8;
 /// there is then, and what to write down of it.
 pub(super) async fn submit(
     api: &Api,
-    (place, id): (&Place, &str),
-    change: impl Fn(Option<&str>, &[(Level, String)]) -> Result<Option<Map<String, Value>>, Refusal>,
-) -> Result<(Entries, Option<Change>), Refusal> {
+    (place, id): (&PlanLocation, &str),
+    change: impl Fn(
+        Option<&str>,
+        &[(PlanLevel, String)],
+    ) -> Result<Option<Map<String, Value>>, AdminProblem>,
+) -> Result<(PlanEntries, Option<AuditedChange>), AdminProblem> {
     let shelf = place.writable(api)?;
     // One at a time, so that what is written last is served last.
     let _turn = api.planning.lock().await;
@@ -30,12 +33,12 @@ pub(super) async fn submit(
         let (there, _walk) = place.read(api, &*shelf).await?;
         let level = place.level;
         let read = blocking(move || (there.users(level), there));
-        let (users, there) = read.await.ok_or_else(Refusal::failed)?;
+        let (users, there) = read.await.ok_or_else(AdminProblem::failed)?;
         let before = there.get(level, id).map(str::to_owned);
         let after = change(before.as_deref(), users.of(id))?;
         let text = after.map(|settings| Value::Object(settings).to_string());
         let is_same = before.as_deref().map(said) == text.as_deref().map(said);
-        let Some(change) = (!is_same).then(|| Change {
+        let Some(change) = (!is_same).then(|| AuditedChange {
             target: place.target(id),
             before: before.as_deref().map_or(Value::Null, said),
             after: text.as_deref().map_or(Value::Null, said),
@@ -52,14 +55,14 @@ pub(super) async fn submit(
         match shelf.write(&version, &changes).await {
             Ok(version) => return serve(api, place, (checked, version), change).await,
             Err(WriteError::Conflict) => {}
-            Err(WriteError::Away(why)) => return Err(Refusal::away(why)),
+            Err(WriteError::Away(why)) => return Err(AdminProblem::away(why)),
             // It may have been written, and only the answer was lost.
             Err(WriteError::Doubtful(why)) => {
-                return Err(Refusal::away(why).told(Outcome::Unknown, change));
+                return Err(AdminProblem::away(why).told(AuditOutcome::Unknown, change));
             }
         }
     }
-    Err(Refusal::new(
+    Err(AdminProblem::new(
         409,
         "others keep changing something: try again",
     ))
@@ -67,23 +70,23 @@ pub(super) async fn submit(
 
 /// What there would be after a change: the table of it; or what would be wrong with it still, where less
 /// would than is.
-type Checked = (Entries, Result<Arc<Table>, PlanErrors>);
+type CheckedPlans = (PlanEntries, Result<Arc<PlanTable>, PlanErrors>);
 
 /// Whether it is sound with an entry of this text, or without it, and with all limits that ask. Where
 /// something is wrong already, which nobody did from here, it is enough that less is: so it can be put
 /// right one by one.
 async fn check(
     api: &Api,
-    place: &Place,
-    there: Entries,
+    place: &PlanLocation,
+    there: PlanEntries,
     (id, text): (String, Option<String>),
-) -> Result<Checked, Refusal> {
+) -> Result<CheckedPlans, AdminProblem> {
     let limiter = api.decider.limiter().clone();
     let (name, unset, hides) = (place.source.name.clone(), place.source.unset, place.hides);
     let level = place.level;
     let checked = blocking(move || {
         let next = there.with(level, &id, text.as_deref());
-        let table = |entries: &Entries| {
+        let table = |entries: &PlanEntries| {
             let table = Arc::new(entries.document(hides).table(unset)?);
             // One that cannot be counted is less than one that cannot be read.
             let could = limiter.could_use_plans(&name, &table);
@@ -94,7 +97,7 @@ async fn check(
             Ok(table) => return Ok((next, Ok(table))),
             Err(errors) => errors,
         };
-        let unread = |entries: &Entries| {
+        let unread = |entries: &PlanEntries| {
             let table = entries.document(hides).table(unset);
             table.map_or_else(|errors: PlanErrors| errors.count(), |_| 0)
         };
@@ -103,17 +106,17 @@ async fn check(
         }
         Err(errors)
     });
-    let checked = checked.await.ok_or_else(Refusal::failed)?;
+    let checked = checked.await.ok_or_else(AdminProblem::failed)?;
     checked.map_err(|errors| unsound(&errors))
 }
 
 /// Goes by what was written as `version`, at once; or says why not.
 async fn serve(
     api: &Api,
-    place: &Place,
-    ((entries, table), version): (Checked, Version),
-    change: Change,
-) -> Result<(Entries, Option<Change>), Refusal> {
+    place: &PlanLocation,
+    ((entries, table), version): (CheckedPlans, Revision),
+    change: AuditedChange,
+) -> Result<(PlanEntries, Option<AuditedChange>), AdminProblem> {
     let (limiter, name) = (api.decider.limiter().clone(), place.source.name.clone());
     let served = match table {
         Ok(table) => {
@@ -131,17 +134,17 @@ async fn serve(
         Ok(()) => Ok((entries, Some(change))),
         Err(errors) => {
             let refusal = unsound(&errors).with("source", "it is written, and not served");
-            Err(refusal.told(Outcome::RefusedAfterWriting, change))
+            Err(refusal.told(AuditOutcome::RefusedAfterWriting, change))
         }
     }
 }
 
-fn unsound(errors: &PlanErrors) -> Refusal {
+fn unsound(errors: &PlanErrors) -> AdminProblem {
     let detail = match errors.count() {
         1 => "it would not be sound: 1 error".to_owned(),
         count => format!("it would not be sound: {count} errors"),
     };
-    let refusal = Refusal::new(422, detail);
+    let refusal = AdminProblem::new(422, detail);
     let messages = errors.messages().iter();
     messages.fold(refusal, |refusal, message| refusal.with("body", message))
 }
@@ -152,10 +155,10 @@ fn said(text: &str) -> Value {
 }
 
 /// What was hidden from the caller, and comes back as it was shown, would be lost.
-fn refuse_masks(said: &Value) -> Result<(), Refusal> {
+fn refuse_masks(said: &Value) -> Result<(), AdminProblem> {
     let why = "`***` stands where something is not shown: send it itself, or leave it out";
     if mask::is_masked(said) {
-        return Err(Refusal::senseless("body", why));
+        return Err(AdminProblem::senseless("body", why));
     }
     Ok(())
 }

@@ -2,33 +2,36 @@
 
 use super::OF_ENTRIES;
 use super::changing::submit;
-use super::place::Place;
+use super::place::PlanLocation;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::of::editing::used;
 use crate::doors::admin::api::of::modes::wanted;
 use crate::doors::admin::api::page;
 use crate::doors::admin::api::patch;
 use crate::doors::admin::api::path::{encode, is_sound};
-use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
+use crate::doors::admin::api::respond::{AdminProblem, Done, ProblemCollector};
 use crate::doors::admin::api::route::BASE;
-use crate::sources::entries::{Entries, settings};
+use crate::sources::entries::{PlanEntries, settings};
 use crate::tasks::blocking;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tidegate::plan::{Found, Given, Level, Table, refers};
+use tidegate::plan::{PlanLevel, PlanShare, PlanTable, SubjectEntry, refers};
 
 /// The most of those that use an entry who are told by name.
 const USERS_MAX: usize = 20;
 
 /// The entries of a level.
-pub(in super::super::super) async fn list_entries(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let place = Place::of(api, call).await?;
+pub(in super::super::super) async fn list_entries(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
+    let place = PlanLocation::of(api, call).await?;
     let prefix = call.query.text("name").map(str::to_owned);
     if prefix.is_some() && place.is_secret() {
         let why = "these are secrets, and not shown: none can be looked for";
-        return Err(Refusal::bad("query.name", why));
+        return Err(AdminProblem::bad("query.name", why));
     }
     let shelf = place.shelf(api)?;
     let (entries, _turn) = place.read(api, &*shelf).await?;
@@ -44,12 +47,15 @@ pub(in super::super::super) async fn list_entries(api: &Api, call: &Call) -> Res
             teller.item(id, text, users.of(id))
         })
     });
-    Ok(Done::seen(body.await.ok_or_else(Refusal::failed)?))
+    Ok(Done::seen(body.await.ok_or_else(AdminProblem::failed)?))
 }
 
 /// One entry.
-pub(in super::super::super) async fn get(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let place = Place::of(api, call).await?;
+pub(in super::super::super) async fn get(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
+    let place = PlanLocation::of(api, call).await?;
     let id = call.param("entry");
     if place.source.shelf().is_none() {
         return Teller::new(api, place).known(id);
@@ -60,24 +66,27 @@ pub(in super::super::super) async fn get(api: &Api, call: &Call) -> Result<Done,
 }
 
 /// Makes one.
-pub(in super::super::super) async fn create(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let place = Place::of(api, call).await?;
+pub(in super::super::super) async fn create(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
+    let place = PlanLocation::of(api, call).await?;
     let mut said = call.body.as_object().cloned().unwrap_or_default();
     said.retain(|_, value| !value.is_null());
     let id = match said.remove("id") {
         Some(Value::String(id)) if is_sound(&id) => id,
         _ => {
-            return Err(Refusal::senseless(
+            return Err(AdminProblem::senseless(
                 "id",
                 "it needs one: a text without control characters",
             ));
         }
     };
-    let made = |there: Option<&str>, _: &[(Level, String)]| match there {
+    let made = |there: Option<&str>, _: &[(PlanLevel, String)]| match there {
         Some(_) => {
             let (noun, shown) = (place.level.noun(), place.shown(place.level, &id));
             let name = crate::wire::fault::quote(&shown);
-            Err(Refusal::new(
+            Err(AdminProblem::new(
                 409,
                 format!("there is a {noun} {name} already"),
             ))
@@ -94,11 +103,14 @@ pub(in super::super::super) async fn create(api: &Api, call: &Call) -> Result<Do
 }
 
 /// Changes what a merge patch says.
-pub(in super::super::super) async fn change(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super::super) async fn change(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
     let id = call.param("entry");
     if call.body.get("id").is_some_and(|renamed| renamed != id) {
         let why = "an id cannot be changed: buckets are named after it";
-        return Err(Refusal::senseless("id", why));
+        return Err(AdminProblem::senseless("id", why));
     }
     alter(api, call, |settings| {
         let mut patched = Value::Object(std::mem::take(settings));
@@ -115,7 +127,10 @@ pub(in super::super::super) async fn change(api: &Api, call: &Call) -> Result<Do
 }
 
 /// Turns one off, or on.
-pub(in super::super::super) async fn turn(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super::super) async fn turn(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_ENTRIES)?;
     alter(api, call, |settings| {
         match mode {
@@ -127,16 +142,19 @@ pub(in super::super::super) async fn turn(api: &Api, call: &Call) -> Result<Done
 }
 
 /// Gives a group or a subject a plan, or with `null` none.
-pub(in super::super::super) async fn assign(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let mut wrong = Gathered::default();
+pub(in super::super::super) async fn assign(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
+    let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["plan"]));
     let plan = wrong.take(call.text("plan"));
     if call.body.get("plan").is_none() {
-        let missing = Refusal::senseless("plan", "the id of a plan, or `null` for none");
+        let missing = AdminProblem::senseless("plan", "the id of a plan, or `null` for none");
         wrong.take::<()>(Err(missing));
     }
     wrong.end()?;
-    let plan = plan.ok_or_else(Refusal::failed)?;
+    let plan = plan.ok_or_else(AdminProblem::failed)?;
     alter(api, call, |settings| {
         match plan {
             Some(plan) => settings.insert("plan".to_owned(), plan.into()),
@@ -147,10 +165,13 @@ pub(in super::super::super) async fn assign(api: &Api, call: &Call) -> Result<Do
 }
 
 /// Removes one that nobody uses.
-pub(in super::super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let place = Place::of(api, call).await?;
+pub(in super::super::super) async fn remove(
+    api: &Api,
+    call: &AdminCall,
+) -> Result<Done, AdminProblem> {
+    let place = PlanLocation::of(api, call).await?;
     let id = call.param("entry");
-    let removed = |there: Option<&str>, users: &[(Level, String)]| {
+    let removed = |there: Option<&str>, users: &[(PlanLevel, String)]| {
         let text = there.ok_or_else(|| unknown(&place, id))?;
         call.expected.check(&etag(text))?;
         if !users.is_empty() {
@@ -172,12 +193,12 @@ pub(in super::super::super) async fn remove(api: &Api, call: &Call) -> Result<Do
 /// Changes the settings of an entry that is there, of the version that the caller has seen.
 async fn alter(
     api: &Api,
-    call: &Call,
+    call: &AdminCall,
     change: impl Fn(&mut Map<String, Value>),
-) -> Result<Done, Refusal> {
-    let place = Place::of(api, call).await?;
+) -> Result<Done, AdminProblem> {
+    let place = PlanLocation::of(api, call).await?;
     let id = call.param("entry");
-    let altered = |there: Option<&str>, _: &[(Level, String)]| {
+    let altered = |there: Option<&str>, _: &[(PlanLevel, String)]| {
         let text = there.ok_or_else(|| unknown(&place, id))?;
         call.expected.check(&etag(text))?;
         // One that cannot be read is put right by whatever is said now.
@@ -194,25 +215,25 @@ pub(super) fn etag(text: &str) -> ETag {
     settings(text).map_or_else(|| ETag::of_text(text), |it| ETag::of(&Value::Object(it)))
 }
 
-fn unknown(place: &Place, id: &str) -> Refusal {
-    Refusal::unknown(place.level.noun(), &place.shown(place.level, id))
+fn unknown(place: &PlanLocation, id: &str) -> AdminProblem {
+    AdminProblem::unknown(place.level.noun(), &place.shown(place.level, id))
 }
 
 /// Tells of entries.
 struct Teller {
-    place: Place,
+    place: PlanLocation,
     /// What this server goes by.
-    table: Option<Arc<Table>>,
+    table: Option<Arc<PlanTable>>,
 }
 
 impl Teller {
-    fn new(api: &Api, place: Place) -> Self {
+    fn new(api: &Api, place: PlanLocation) -> Self {
         let table = place.table(api);
         Self { place, table }
     }
 
     /// An entry as it is told.
-    fn item(&self, id: &str, text: &str, users: &[(Level, String)]) -> Value {
+    fn item(&self, id: &str, text: &str, users: &[(PlanLevel, String)]) -> Value {
         let place = &self.place;
         let told = users
             .iter()
@@ -242,15 +263,15 @@ impl Teller {
     fn has(&self, id: &str) -> Option<Value> {
         let table = self.table.as_deref()?;
         let found = match self.place.level {
-            Level::Plan => None,
-            Level::Group => table.group(id),
-            Level::Subject => table.get(id),
+            PlanLevel::Plan => None,
+            PlanLevel::Group => table.group(id),
+            PlanLevel::Subject => table.get(id),
         }?;
         Some(has(table, &found))
     }
 
     /// An entry that is there, as it is told.
-    async fn show(self, entries: Entries, id: &str) -> Result<Done, Refusal> {
+    async fn show(self, entries: PlanEntries, id: &str) -> Result<Done, AdminProblem> {
         let id = id.to_owned();
         // There may be many, of which each may use it.
         let shown = blocking(move || {
@@ -259,15 +280,15 @@ impl Teller {
             let users = entries.users(self.place.level);
             Ok(Done::seen(self.item(&id, text, users.of(&id))).at(etag(text)))
         });
-        shown.await.unwrap_or_else(|| Err(Refusal::failed()))
+        shown.await.unwrap_or_else(|| Err(AdminProblem::failed()))
     }
 
     /// One of a source whose entries are not kept by name: what is known of it.
-    fn known(&self, id: &str) -> Result<Done, Refusal> {
+    fn known(&self, id: &str) -> Result<Done, AdminProblem> {
         if self.table.is_none() {
-            return Err(Refusal::away("these plans have never been loaded"));
+            return Err(AdminProblem::away("these plans have never been loaded"));
         }
-        if self.place.level == Level::Plan {
+        if self.place.level == PlanLevel::Plan {
             return Err(self.place.elsewhere());
         }
         if self.has(id).is_none() {
@@ -277,15 +298,15 @@ impl Teller {
     }
 }
 
-fn has(table: &Table, found: &Found<'_>) -> Value {
+fn has(table: &PlanTable, found: &SubjectEntry<'_>) -> Value {
     let rate = match found.given {
-        Given::Rate(number) => {
+        PlanShare::Rate(number) => {
             let at = usize::try_from(number).ok();
             let rate = at.and_then(|at| table.rates().get(at));
             rate.map(ToString::to_string)
         }
-        Given::Unlimited => Some("unlimited".to_owned()),
-        Given::Nothing => Some("refuse".to_owned()),
+        PlanShare::Unlimited => Some("unlimited".to_owned()),
+        PlanShare::Nothing => Some("refuse".to_owned()),
     };
     json!({ "rate": rate, "group": found.group, "is_default": found.is_unset })
 }

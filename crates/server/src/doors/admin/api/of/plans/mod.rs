@@ -22,9 +22,9 @@ pub(in super::super) use place::LEVELS;
 use super::buckets::config;
 use super::usage::{self, User};
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::page;
-use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::respond::{AdminProblem, Done};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tidegate::{Config, PlanState};
@@ -33,7 +33,7 @@ use tidegate::{Config, PlanState};
 pub(in super::super) const OF_ENTRIES: [&str; 2] = ["on", "off"];
 
 /// The sources of plans, and how it stands with them.
-pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refusal> {
+pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let states = api.decider.limiter().plans();
     let config = config(api).await?;
     let body = page::of(&states, &call.query, |state| item(state, &config));

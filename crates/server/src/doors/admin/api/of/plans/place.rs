@@ -1,17 +1,17 @@
 //! Which source of plans a call is about, and which entry of it.
 
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::call::AdminCall;
 use crate::doors::admin::api::of::buckets::config;
 use crate::doors::admin::api::of::members::shown;
-use crate::doors::admin::api::respond::Refusal;
-use crate::shelf::Shelf;
-use crate::sources::entries::Entries;
+use crate::doors::admin::api::respond::AdminProblem;
+use crate::shelf::DocumentStore;
+use crate::sources::entries::PlanEntries;
 use crate::tasks::blocking;
 use crate::wire::fault::quote;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::plan::{Level, PlanSource, Table};
+use tidegate::plan::{PlanLevel, PlanSource, PlanTable};
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
@@ -23,24 +23,24 @@ const TURN_TIME: Duration = Duration::from_secs(5);
 
 /// A source of plans, and a level of it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PlanLocation {
     pub(super) source: PlanSource,
-    pub(super) level: Level,
+    pub(super) level: PlanLevel,
     /// Whether subjects are known by secrets, such as API keys.
     pub(super) hides: bool,
 }
 
-impl Place {
+impl PlanLocation {
     /// What a call is about.
-    pub(super) async fn of(api: &Api, call: &Call) -> Result<Self, Refusal> {
+    pub(super) async fn of(api: &Api, call: &AdminCall) -> Result<Self, AdminProblem> {
         let name = call.param("plan");
         let config = config(api).await?;
         let number = config.plans.iter().position(|source| source.name == name);
-        let unknown = || Refusal::unknown("source of plans", name);
+        let unknown = || AdminProblem::unknown("source of plans", name);
         let number = number.ok_or_else(unknown)?;
         let word = call.param("level");
-        let level = Level::ALL.into_iter().find(|it| it.plural() == word);
-        let level = level.ok_or_else(|| Refusal::unknown("level of plans", word))?;
+        let level = PlanLevel::ALL.into_iter().find(|it| it.plural() == word);
+        let level = level.ok_or_else(|| AdminProblem::unknown("level of plans", word))?;
         let limits = config.written().flat_map(|policy| &policy.limits);
         let mut plans = limits.filter_map(|limit| limit.plan.as_ref());
         let hides = plans.any(|plan| plan.source == number && plan.hides_subject());
@@ -53,13 +53,13 @@ impl Place {
     }
 
     /// An id as it may be told.
-    pub(super) fn shown(&self, level: Level, id: &str) -> String {
-        shown(self.hides && level == Level::Subject, id)
+    pub(super) fn shown(&self, level: PlanLevel, id: &str) -> String {
+        shown(self.hides && level == PlanLevel::Subject, id)
     }
 
     /// Whether ids of this level are secrets.
     pub(super) fn is_secret(&self) -> bool {
-        self.hides && self.level == Level::Subject
+        self.hides && self.level == PlanLevel::Subject
     }
 
     /// What the audit calls an entry.
@@ -69,56 +69,56 @@ impl Place {
     }
 
     /// What this server goes by.
-    pub(super) fn table(&self, api: &Api) -> Option<Arc<Table>> {
+    pub(super) fn table(&self, api: &Api) -> Option<Arc<PlanTable>> {
         let rules = api.decider.limiter().rules().ok()?;
         rules.plan_table(&self.source.name)
     }
 
     /// Where its entries are kept by name; a refusal that says where else they are.
-    pub(super) fn shelf(&self, api: &Api) -> Result<Arc<dyn Shelf>, Refusal> {
+    pub(super) fn shelf(&self, api: &Api) -> Result<Arc<dyn DocumentStore>, AdminProblem> {
         match api.decider.plans().shelf(&self.source) {
-            Some(opened) => opened.map_err(Refusal::away),
+            Some(opened) => opened.map_err(AdminProblem::away),
             None => Err(self.elsewhere()),
         }
     }
 
     /// The same, to be written to.
-    pub(super) fn writable(&self, api: &Api) -> Result<Arc<dyn Shelf>, Refusal> {
+    pub(super) fn writable(&self, api: &Api) -> Result<Arc<dyn DocumentStore>, AdminProblem> {
         match self.source.shelf() {
             Some(place) if place.writable => self.shelf(api),
             _ => Err(self.elsewhere()),
         }
     }
 
-    pub(super) fn elsewhere(&self) -> Refusal {
+    pub(super) fn elsewhere(&self) -> AdminProblem {
         let (name, kind) = (quote(&self.source.name), self.source.kind());
         let detail = format!("what the plans {name} say stands in {kind}, and is not changed here");
         let help = "plans in `redis`, in `etcd` and as `documents` in MongoDB can be listed, and \
                     changed here unless they say `writable: false`";
-        Refusal::new(409, detail).with_help("source", "read-only", Some(help))
+        AdminProblem::new(409, detail).with_help("source", "read-only", Some(help))
     }
 
     /// All entries as they are now, for as long as it is held that not many look through them at once.
     pub(super) async fn read<'a>(
         &self,
         api: &'a Api,
-        from: &dyn Shelf,
-    ) -> Result<(Entries, SemaphorePermit<'a>), Refusal> {
-        let busy = |_| Refusal::away("others are at it: try again");
+        from: &dyn DocumentStore,
+    ) -> Result<(PlanEntries, SemaphorePermit<'a>), AdminProblem> {
+        let busy = |_| AdminProblem::away("others are at it: try again");
         let turn = timeout(TURN_TIME, api.walks.acquire()).await;
-        let turn = turn.map_err(busy)?.map_err(|_| Refusal::failed())?;
+        let turn = turn.map_err(busy)?.map_err(|_| AdminProblem::failed())?;
         let read = timeout(self.source.timeout, from.read(None)).await;
-        let late = || Refusal::away("the plans were not there in time");
+        let late = || AdminProblem::away("the plans were not there in time");
         let shelved = read.map_err(|_| late())?;
-        let shelved = shelved.map_err(|trouble| Refusal::away(trouble.0))?;
-        let shelved = shelved.ok_or_else(Refusal::failed)?;
-        let entries = blocking(move || Entries::new(shelved)).await;
-        let entries = entries.ok_or_else(Refusal::failed)?;
+        let shelved = shelved.map_err(|trouble| AdminProblem::away(trouble.0))?;
+        let shelved = shelved.ok_or_else(AdminProblem::failed)?;
+        let entries = blocking(move || PlanEntries::new(shelved)).await;
+        let entries = entries.ok_or_else(AdminProblem::failed)?;
         let known = api.decider.limiter().plans_tag(&self.source.name);
         if entries.is_nothing() && known.is_some_and(|known| known != "0") {
             let why = "these plans are gone, and their version with them; what was loaded last is \
                        served on. To begin anew, set a version where they are kept";
-            return Err(Refusal::away(why));
+            return Err(AdminProblem::away(why));
         }
         Ok((entries, turn))
     }
