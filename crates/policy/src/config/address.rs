@@ -6,10 +6,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// The longest path of a unix socket that every system takes.
+/// The longest path of a unix socket that every system accepts, in bytes.
 const PATH_MAX: usize = 103;
 
-/// The permissions of a unix socket by default: its owner and its group may connect.
+/// The default permissions of a unix socket: its owner and its group may connect.
 const MODE: u32 = 0o660;
 
 /// An address to listen on.
@@ -23,7 +23,7 @@ const MODE: u32 = 0o660;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// An IP address and a port; port 0 is any free one.
+    /// An IP address and a port; port 0 means any free port.
     Tcp(SocketAddr),
     /// A unix socket.
     Unix {
@@ -35,7 +35,7 @@ pub enum ListenAddress {
 }
 
 impl ListenAddress {
-    /// Returns true if only programs on this machine can reach it.
+    /// Returns true if only programs on this machine can reach the address.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -43,7 +43,7 @@ impl ListenAddress {
         }
     }
 
-    /// Returns the IP address and port, if it is not a unix socket.
+    /// Returns the IP address and port, or `None` for a unix socket.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(address) => Some(*address),
@@ -51,10 +51,10 @@ impl ListenAddress {
         }
     }
 
-    /// Returns true if two listeners cannot have these addresses at a time.
+    /// Returns true if two listeners cannot use these addresses at the same time.
     pub(super) fn clashes(&self, other: &Self) -> bool {
         match (self, other) {
-            // Port 0 is a different port each time.
+            // Port 0 is a different port for each listener.
             (Self::Tcp(one), Self::Tcp(other)) => one == other && one.port() != 0,
             (Self::Unix { path, .. }, Self::Unix { path: other, .. }) => path == other,
             _ => false,

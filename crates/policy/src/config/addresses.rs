@@ -1,4 +1,4 @@
-//! `addresses`: counting who asks, and banning who asks too often.
+//! `addresses`: counts requests by client address and bans addresses that send too many.
 
 use super::duration;
 use super::fault::ConfigFault;
@@ -15,13 +15,13 @@ use crate::limit::KeyPart;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The longest name of a key in Redis that may be written.
+/// The longest name of a key in Redis, in bytes.
 const NAME_MAX: usize = 512;
 
-/// Nobody asks as often as this in a day.
+/// The highest threshold. No client sends this many requests in a day.
 const THRESHOLD_MAX: u64 = 1_000_000_000_000;
 
-/// How long a period may be. A shorter one than this would be over before all counts are in.
+/// The range of a period. A shorter period would end before all counts have arrived.
 const PERIODS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 
 /// `addresses`.
@@ -91,7 +91,7 @@ static MAPS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Reads `addresses`. `in_redis` is whether buckets live there, as the counts then do.
+/// Reads `addresses`. `in_redis` is true if the store is Redis, which then also holds the counts.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -158,7 +158,8 @@ pub(super) fn read(
     })
 }
 
-/// Whether a guard knows whom to refuse by a set of this name, which cannot be a map then.
+/// Returns true if a guard reads its list from a Redis set called `name`. That key cannot be a map as
+/// well.
 fn is_set(guards: &Guards, name: &str) -> bool {
     let mut guards = guards.iter();
     guards.any(|guard| matches!(&guard.origin, ListOrigin::Redis { set, at: None } if set == name))
@@ -174,7 +175,7 @@ fn ban(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, guards: &Guards) 
     })
 }
 
-/// The guard that keeps banned addresses out.
+/// Reads the name of the guard that refuses banned addresses.
 fn guard(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -219,7 +220,7 @@ fn period(text: &str) -> Result<Duration, ConfigFault> {
     Err(ConfigFault::new(message).help("for example `15s`"))
 }
 
-/// How long a ban lasts; `None` is for ever.
+/// Reads the length of a ban; `None` is permanent.
 fn ban_length(text: &str) -> Result<Option<Duration>, ConfigFault> {
     if text.trim() == "0" {
         return Ok(None);
@@ -235,7 +236,7 @@ fn ban_length(text: &str) -> Result<Option<Duration>, ConfigFault> {
     }
 }
 
-/// How long the counts of all periods last; `None` is for ever.
+/// Reads the lifetime of the counts of all periods; `None` means they never expire.
 fn lasts(text: &str) -> Result<Option<Duration>, ConfigFault> {
     if text == "never" {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `admin`: who may look at a server and change what it does.
+//! `admin`: the credentials that may read a server's state and change it.
 
 use super::fault::ConfigFault;
 use super::fields::{optional, required};
@@ -12,10 +12,10 @@ use super::table::{FieldReader, FieldTable};
 use super::words::ROLE;
 use crate::admin::{Admin, AdminCredential, Audit, Sha256};
 
-/// The most tokens, and the most certificates: each request is compared with all of them.
+/// The maximum number of tokens, and of certificates: each request is compared with all of them.
 const KNOWN_MAX: usize = 1_000;
 
-/// What no token may be. Hashes of these stand in tutorials, and are copied from there.
+/// Words that no token may be. Tutorials contain hashes of these, and people copy them.
 const GUESSED: [&str; 8] = [
     "", "abc", "admin", "foo", "password", "secret", "test", "token",
 ];
@@ -43,7 +43,7 @@ pub(super) static ADMIN: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Somebody who is known by a token.
+/// An administrator's token.
 static TOKEN: FieldTable = FieldTable {
     what: "token of an administrator",
     fields: &[
@@ -62,7 +62,7 @@ static TOKEN: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Somebody who is known by a certificate.
+/// An administrator's client certificate.
 static CERTIFICATE: FieldTable = FieldTable {
     what: "certificate of an administrator",
     fields: &[
@@ -77,7 +77,7 @@ static CERTIFICATE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Where changes are written down.
+/// The log of changes.
 static AUDIT: FieldTable = FieldTable {
     what: "`audit`",
     fields: &[
@@ -100,7 +100,7 @@ static AUDIT: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Reads `admin`, which stands beside these doors and this store.
+/// Reads `admin`. `listen` and `store` are the sections that it is checked against.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -151,7 +151,7 @@ pub(super) fn read(
     })
 }
 
-/// Those who may come in, who all differ.
+/// The administrators read so far. Their names and hashes must all differ.
 struct People {
     names: DistinctNames,
     hashes: Vec<Sha256>,
@@ -209,7 +209,7 @@ impl People {
 }
 
 fn sha256(text: &str) -> Result<Sha256, ConfigFault> {
-    // Not shown: somebody may have written the token itself.
+    // The message does not quote the text: it may be the token itself.
     let fault = || ConfigFault::new("this is no SHA-256: 64 hexadecimal digits after `sha256:`");
     let hash = Sha256::parse(text)
         .ok_or_else(|| fault().help("`tidegate token` prints a token and its hash"))?;

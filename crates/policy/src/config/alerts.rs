@@ -1,4 +1,4 @@
-//! `alerts`: whom to tell when something needs a person.
+//! `alerts`: the webhook that receives alerts, and the events that raise one.
 
 use super::duration;
 use super::fault::ConfigFault;
@@ -52,7 +52,7 @@ pub(super) static ALERTS: FieldTable = FieldTable {
 /// Reads `alerts`.
 pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Alerts> {
     let fields = reader.fields(value, &ALERTS)?;
-    // Both of them have been told of.
+    // If both are set, the error is already reported.
     let is_twice = fields.get("webhook").is_some() && fields.get("webhook_file").is_some();
     let webhook = if is_twice {
         None
@@ -73,7 +73,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Op
     });
     let webhook = webhook?;
     if !is_url(webhook.expose()) {
-        // Not shown: it may carry a token.
+        // The message does not quote the value: it may carry a token.
         let fault = ConfigFault::new("`webhook` is not an address");
         let named = fields.get("webhook").or_else(|| fields.get("webhook_file"));
         let spot = named.map_or_else(|| value.key_spot(), |value| value.spot());

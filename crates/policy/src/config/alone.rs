@@ -1,4 +1,4 @@
-//! Parts of a configuration on their own, for programs that write the rest in code.
+//! Single sections of a configuration, for programs that write the rest in code.
 
 use super::environment::{Environment, NoEnvironment};
 use super::fault::ConfigFault;
@@ -11,9 +11,13 @@ use crate::limit::Condition;
 use crate::matching::{HostPattern, PathPattern};
 
 impl StoreSettings {
-    /// Reads what would stand under `store` in a configuration, in YAML or JSON. What it names is
-    /// looked up in `environment`, variables and the files that hold secrets and certificates;
-    /// variables override nothing.
+    /// Reads the settings of `store`, in YAML or JSON. Variables, and the files that hold secrets and
+    /// certificates, come from `environment`. Environment variables override nothing here.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found in the text. `template` is one of them: it names the keys of limits,
+    /// which only a configuration has.
     ///
     /// ```
     /// use tidegate_policy::config::{NoEnvironment, StoreSettings};
@@ -45,8 +49,12 @@ impl StoreSettings {
         Ok(settings)
     }
 
-    /// The store at `url`, as `store.url` is written: `memory`, or where Redis is. All else about it
-    /// is as by default.
+    /// Returns the settings of the store at `url`, written as in `store.url`: `memory`, or the URL of
+    /// Redis. All other settings have their defaults.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `url` is malformed.
     ///
     /// ```
     /// use tidegate_policy::config::StoreSettings;
@@ -66,8 +74,8 @@ impl StoreSettings {
         Ok(settings)
     }
 
-    /// The secret as identities are hashed with it, if there is one: the same on every instance
-    /// with the same secret.
+    /// Returns the key that identities are hashed with, derived from `key_secret`; `None` without one.
+    /// It is the same on every instance with the same secret.
     pub fn hash_key(&self) -> Option<[u8; 32]> {
         let secret = self.key_secret.as_ref()?;
         let secret = secret.expose().as_bytes();
@@ -75,28 +83,32 @@ impl StoreSettings {
     }
 }
 
-/// Conditions in code, in the words of the configuration. Errors say what would be right.
+/// Conditions built in code, in the syntax of the configuration. Errors include the correct form.
 impl Condition {
-    /// Holds only for paths that match `pattern`.
+    /// Restricts the condition to paths that match `pattern`.
     pub fn with_path(mut self, pattern: &str) -> Result<Self, String> {
         self.path = Some(PathPattern::parse(pattern)?);
         Ok(self)
     }
 
-    /// Holds only for this method, or for others that are added.
+    /// Adds a method. The condition holds for any of the methods added.
     pub fn with_method(mut self, method: &str) -> Result<Self, String> {
         let method = scalar::method(method).map_err(ConfigFault::into_sentence)?;
         self.methods.push(method);
         Ok(self)
     }
 
-    /// Holds only for hosts that match `pattern`, or others that are added.
+    /// Adds a host pattern. The condition holds for hosts that match any of the patterns added.
     pub fn with_host(mut self, pattern: &str) -> Result<Self, String> {
         self.hosts.push(HostPattern::parse(pattern)?);
         Ok(self)
     }
 
-    /// Holds only with this header, and all others that are added; each name once.
+    /// Adds a header. All headers added must match.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name is not a header name or was added before.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, String> {
         let name = scalar::header_name(name).map_err(ConfigFault::into_sentence)?;
         if self.headers.iter().any(|(other, _)| *other == name) {

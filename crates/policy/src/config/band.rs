@@ -1,4 +1,4 @@
-//! `rate` and `bands`: how much.
+//! `rate` and `bands`: the amount a limit allows.
 
 use super::fault::ConfigFault;
 use super::fields::{BAND, BANDS_MAX};
@@ -11,19 +11,20 @@ use crate::limit::Band;
 use std::time::Duration;
 use tidegate_core::{Algorithm, OnChange, Quota, QuotaError, QuotaSpec};
 
-/// What the bands of a limit have in common.
+/// Settings that all bands of a limit share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BandDefaults {
     pub(crate) algorithm: Algorithm,
-    /// How far below empty charges may go; `None` is the amount of each band, or as much as fits.
+    /// The overdraft: how far below empty charges may go. `None` is the amount of each band, or as much
+    /// of it as fits.
     pub(crate) overdraft: Option<u64>,
     pub(crate) refundable: bool,
     pub(crate) on_change: OnChange,
-    /// How long requests wait at most, if they do.
+    /// The longest wait of a queued request; `None` if requests do not wait.
     pub(crate) max_wait: Option<Duration>,
 }
 
-/// Reads one band that stands alone, outside any configuration.
+/// Reads a single band, outside any configuration.
 pub(crate) fn parse(
     text: &str,
     algorithm: Algorithm,
@@ -32,7 +33,7 @@ pub(crate) fn parse(
     parse_changing(text, algorithm, max_wait, OnChange::Keep)
 }
 
-/// The same where it is said what becomes of its buckets when its numbers change.
+/// Reads a single band. `on_change` sets the effect on its buckets when its numbers change.
 pub(crate) fn parse_changing(
     text: &str,
     algorithm: Algorithm,
@@ -50,7 +51,11 @@ pub(crate) fn parse_changing(
     band.map_err(ConfigFault::into_sentence)
 }
 
-/// The band that a rate of a plan makes. The error says why there can be none.
+/// Builds the band for a rate of a plan.
+///
+/// # Errors
+///
+/// Returns the reason if the rate cannot be represented.
 pub(crate) fn build_planned(
     rate: crate::plan::PlanRate,
     label: &str,
@@ -107,7 +112,8 @@ pub(super) fn read_all(
     bands
 }
 
-/// `rate` as a map is a plan, which is read elsewhere, or a band in the wrong place.
+/// Reports `rate` written as a map. A map is either a plan, which is read elsewhere, or a misplaced
+/// band.
 fn rate_as_map(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Band> {
     let fault = ConfigFault::new("`rate` is a map; expected a rate")
         .help("for example `10/s burst 50`; for a label, write it as one of `bands`; for a plan, name it with `plan`");
@@ -134,7 +140,7 @@ fn from_map(
     from_parts(reader, &fields.get("rate")?, burst, label, counting)
 }
 
-/// Reads a burst that is written next to a rate.
+/// Reads the field `burst` next to a rate.
 fn burst<'v>(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'v>,
@@ -144,7 +150,7 @@ fn burst<'v>(
     Some((burst, value))
 }
 
-/// Reads a rate, and the burst that is written next to it.
+/// Reads a rate, together with the field `burst` next to it.
 fn from_parts(
     reader: &mut ConfigReader<'_>,
     rate_value: &ConfigValue<'_>,
@@ -197,7 +203,7 @@ fn build(
     }
 }
 
-/// The quota of `spec` with an overdraft of `amount`, or of the most that fits.
+/// Builds the quota of `spec` with an overdraft of `amount`, or with the largest that fits.
 pub(crate) fn down_by_amount(spec: QuotaSpec<'_>, amount: u64) -> Result<Quota, QuotaError> {
     match spec.overdraft(amount).build() {
         Err(QuotaError::OverdraftTooLarge { nearest }) => spec.overdraft(nearest).build(),
@@ -205,15 +211,15 @@ pub(crate) fn down_by_amount(spec: QuotaSpec<'_>, amount: u64) -> Result<Quota, 
     }
 }
 
-/// How many units come free while somebody waits for `max_wait`, rounded down, so that nobody gets a
-/// place that is further away.
+/// Returns the number of units that come free within `max_wait`, rounded down so that no request gets a
+/// place with a longer wait.
 fn places(rate: RateText, max_wait: Duration) -> u64 {
     let product = max_wait.as_micros().saturating_mul(rate.amount.into());
     let units = product.checked_div(rate.period_us.into()).unwrap_or(0);
     u64::try_from(units).unwrap_or(u64::MAX)
 }
 
-/// More can wait than can be counted beside the burst.
+/// Reports that `max_wait` allows more waiting units than can be counted in addition to the burst.
 fn too_many_places(text: &str, rate: RateText, nearest: u64) -> ConfigFault {
     let product = u128::from(nearest).saturating_mul(rate.period_us.into());
     let micros = product.checked_div(rate.amount.into()).unwrap_or(0);
@@ -222,7 +228,7 @@ fn too_many_places(text: &str, rate: RateText, nearest: u64) -> ConfigFault {
     fault.help(format!("`max_wait: {}ms` fits", micros / 1_000))
 }
 
-/// Why a rate cannot be, and the nearest that can.
+/// Explains why a rate cannot be represented, and suggests the nearest one that can.
 fn unrepresentable(
     text: &str,
     rate: RateText,
@@ -261,7 +267,8 @@ fn unrepresentable(
     }
 }
 
-/// Two bands of a limit must differ in what identifies them: the label, else the period.
+/// Reports a band with the same identity as an earlier band of the limit. A band's identity is its
+/// label, otherwise its period.
 fn refuse_twin(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -274,7 +281,7 @@ fn refuse_twin(
             (None, None) => other.quota.period_us() == band.quota.period_us(),
             _ => false,
         };
-        // The number that stands for a band in every store may coincide, however unlikely.
+        // The number that identifies a band in every store may collide, however unlikely.
         same_name || other.quota.id() == band.quota.id()
     };
     let Some(twin) = earlier.iter().find(same) else {

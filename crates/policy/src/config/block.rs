@@ -1,4 +1,4 @@
-//! `block`: for how long the first refusal closes a limit to whoever was refused.
+//! `block`: how long a limit blocks a client after the first refusal.
 
 use super::duration;
 use super::fault::ConfigFault;
@@ -6,7 +6,8 @@ use super::reader::ConfigReader;
 use super::table::FieldReader;
 use crate::limit::Band;
 
-/// Reads the length of the block of a limit for which requests may wait; `None` if it has none.
+/// Reads `block`; `None` if the limit has none. `waits` is true if the limit queues requests, which
+/// excludes a block.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -23,7 +24,7 @@ pub(super) fn read(
     Some(block)
 }
 
-/// A length of time; `0` is none at all.
+/// Reads a length of time; `0` is no block.
 fn length(text: &str) -> Result<Option<Band>, ConfigFault> {
     if text.trim() == "0" {
         return Ok(None);

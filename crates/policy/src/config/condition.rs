@@ -1,4 +1,4 @@
-//! `match`: whom a limit applies to, and which requests take a route.
+//! `match`: the requests that a limit applies to, or that take a route.
 
 use super::client::networks;
 use super::descriptor;
@@ -37,7 +37,7 @@ pub(super) fn read_places(
         .collect()
 }
 
-/// The fields of a condition, of which there must be one.
+/// Reads the fields of a condition. There must be at least one.
 fn said<'v>(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'v>,
@@ -68,7 +68,7 @@ fn condition(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<C
     })
 }
 
-/// Path, method and host: what limits and routes both ask.
+/// Reads path, method and host, the fields that limits and routes share.
 fn place(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Condition {
     Condition {
         path: path(reader, fields),
@@ -115,7 +115,7 @@ fn host(text: &str) -> Result<HostPattern, ConfigFault> {
     })
 }
 
-/// One value or a list of them, each as `parse` understands it.
+/// Reads a value or a list of values with `parse`.
 pub(super) fn each<T>(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -132,8 +132,8 @@ pub(super) fn each<T>(
         .collect()
 }
 
-/// A map of names to text, each name as `parse` understands it, and each text as `parse_text` does,
-/// which is told the name too.
+/// Reads a map of names to texts: each name with `parse`, each text with `parse_text`, which also gets
+/// the name.
 pub(super) fn pairs(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

@@ -1,4 +1,4 @@
-//! Settings that an environment brings, for where the configuration has none.
+//! Default settings from an environment, for fields that the configuration does not set.
 
 use super::environment::Environment;
 use super::overrides::at;
@@ -6,20 +6,20 @@ use super::syntax::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 use std::fmt;
 use std::mem;
 
-/// A setting that an environment brings. What the configuration and Tidegate's own variables set goes
-/// before it.
+/// A default setting from an environment. The configuration and Tidegate's own variables take
+/// precedence.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The variables that it comes from; messages name the first.
+    /// The variables that it comes from. Messages name the first.
     pub variables: Vec<&'static str>,
-    /// The field, with the names of the sections that it is in: `listen.grpc`.
+    /// The path of the field, with its sections: `listen.grpc`.
     pub path: &'static str,
-    /// The key of an entry, if the field is a map of any keys.
+    /// The key of an entry, if the field is a map with arbitrary keys.
     pub key: Option<String>,
     /// The value. It may be a secret.
     pub text: String,
-    /// Whether it replaces what the text sets, because nobody wrote that for this server: the text is a
-    /// translation.
+    /// True if it replaces a setting of the text. The text is then a translation that no one wrote for
+    /// this server.
     pub replaces_text: bool,
 }
 
@@ -33,10 +33,10 @@ impl fmt::Debug for Setting {
     }
 }
 
-/// Adds the environment's settings to the tree, after Tidegate's own variables.
+/// Adds the environment's settings to the tree. Call it after Tidegate's own variables are applied.
 ///
-/// Where the URL of a store is set, `traces` or `statsd`, none of the environment's settings of it apply:
-/// they belong to another server.
+/// If the configuration sets the URL of a store, `traces` or `statsd`, none of the environment's
+/// settings for that section apply: they belong to another server.
 pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
     let sections = [
         ("store.", has_store(root)),
@@ -65,7 +65,7 @@ fn has_store(root: &YamlNode) -> bool {
     })
 }
 
-/// Returns true for a setting of a listener that is not open.
+/// Returns true for a setting of a listener that is not configured.
 fn lacks_listener(root: &YamlNode, path: &str) -> bool {
     in_listener(path).is_some_and(|(listener, _)| {
         let listen = root.get("listen");
@@ -78,7 +78,8 @@ fn in_listener(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix("listen.")?.split_once('.')
 }
 
-/// Puts a setting at `path` below `node`, with the maps on the way there, and returns whether it applies.
+/// Puts a setting at `path` below `node` and creates the maps on the way. Returns true if the setting
+/// applies.
 fn put(node: &mut YamlNode, path: &'static str, setting: &Setting) -> bool {
     let place = TextSpan::Variable(setting.variables.first().copied().unwrap_or_default());
     match node.kind {
@@ -120,7 +121,7 @@ fn put(node: &mut YamlNode, path: &'static str, setting: &Setting) -> bool {
     is_free
 }
 
-/// Makes a map of a listener that is written as an address.
+/// Turns a listener that is written as an address into a map.
 fn open(listener: &mut YamlNode, place: TextSpan) {
     let address = YamlNode {
         place: listener.place,

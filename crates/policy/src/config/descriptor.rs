@@ -1,4 +1,5 @@
-//! `descriptor` in `match`: what a proxy says of a request, and which key reads what of it.
+//! `descriptor` in `match`: patterns for the descriptors that a proxy sends, and the key parts that
+//! read their entries.
 
 use super::fault::ConfigFault;
 use super::fields::ENTRIES_MAX;
@@ -8,13 +9,14 @@ use super::table::FieldReader;
 use crate::limit::{Condition, KeyPart, Limit, Policy};
 use crate::matching::{DescriptorPattern, EntryPattern};
 
-/// Keys of entries are at most this long.
+/// The longest key of an entry, in bytes.
 const NAME_MAX: usize = 256;
 
-/// Values and patterns of them are at most this long.
+/// The longest value of an entry, or pattern for one, in bytes.
 const VALUE_MAX: usize = 1024;
 
-/// Reads `descriptor` of a condition: a list of entries, exactly these, or a map of some among them.
+/// Reads the `descriptor` of a condition. A list matches exactly these entries; a map matches
+/// descriptors that contain them.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -46,7 +48,7 @@ pub(super) fn read(
     }
 }
 
-/// An entry of a list: its key, or a map of the key to a value.
+/// Reads an entry of a list: its key, or a map from the key to a value.
 fn in_list(reader: &mut ConfigReader<'_>, item: &ConfigValue<'_>) -> Option<EntryPattern> {
     match &item.node.kind {
         NodeKind::Map(entries) if entries.len() == 1 => in_map(reader, item).pop(),
@@ -69,7 +71,7 @@ fn in_list(reader: &mut ConfigReader<'_>, item: &ConfigValue<'_>) -> Option<Entr
     }
 }
 
-/// `kind=sms` is a key like any other, and hardly meant as one.
+/// Warns about `kind=sms`: it is a valid key, but was hardly intended as one.
 fn warn_about_pair(reader: &mut ConfigReader<'_>, item: &ConfigValue<'_>, name: &str) {
     if let Some((key, value)) = name.split_once('=') {
         let fault = ConfigFault::new(format!(
@@ -83,7 +85,7 @@ fn warn_about_pair(reader: &mut ConfigReader<'_>, item: &ConfigValue<'_>, name: 
     }
 }
 
-/// Keys and their values, as a map has them.
+/// Reads the keys and values of a map.
 fn in_map(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<EntryPattern> {
     let NodeKind::Map(entries) = &value.node.kind else {
         return Vec::new();
@@ -158,7 +160,8 @@ fn checked_value(text: String) -> Result<String, ConfigFault> {
     Ok(text)
 }
 
-/// Reads what a key says after `descriptor:`, an entry's key, and which one of several.
+/// Reads the text of a key part after `descriptor:`: an entry's key and, with `#`, its number among
+/// entries with that key.
 pub(super) fn key_part(text: &str) -> Result<KeyPart, ConfigFault> {
     let numbered = text.rsplit_once('#');
     let numbered = numbered.filter(|(_, nth)| nth.bytes().all(|byte| byte.is_ascii_digit()));
@@ -183,7 +186,7 @@ pub(super) fn key_part(text: &str) -> Result<KeyPart, ConfigFault> {
     Ok(KeyPart::DescriptorEntry { name, nth })
 }
 
-/// Checks that what `key` reads of a descriptor is there to be read under `conditions`.
+/// Reports key parts that read a descriptor entry which `conditions` do not guarantee.
 pub(super) fn check_key(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -218,7 +221,7 @@ pub(super) fn check_key(
     }
 }
 
-/// Why a part of a key can never be read of such a descriptor.
+/// Explains why a descriptor that matches `pattern` never has this part of a key.
 fn unreadable(part: &KeyPart, pattern: &DescriptorPattern) -> Option<ConfigFault> {
     let KeyPart::DescriptorEntry { name, nth } = part else {
         return None;
@@ -253,8 +256,8 @@ fn unreadable(part: &KeyPart, pattern: &DescriptorPattern) -> Option<ConfigFault
     }
 }
 
-/// Refuses conditions of one limit that look at descriptors one by one beside others that do not: it
-/// would be met by each of these, and once more by the request.
+/// Reports a limit with conditions for single descriptors as well as for whole requests. It would apply
+/// once for each matching descriptor, and once more for the request.
 pub(super) fn refuse_mixed(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -275,8 +278,8 @@ pub(super) fn refuse_mixed(
     }
 }
 
-/// Refuses a limit that is called as the hidden one is, where its buckets could be taken for those: where
-/// descriptors are counted at all.
+/// Reports a limit with the name of the hidden override limit if the policy counts descriptors. Their
+/// buckets could be confused.
 pub(super) fn refuse_override(
     reader: &mut ConfigReader<'_>,
     items: &[ConfigValue<'_>],

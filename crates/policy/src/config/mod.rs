@@ -1,17 +1,17 @@
-//! A whole configuration, from YAML or JSON, with every error at once.
+//! A complete configuration, read from YAML or JSON. All errors are reported together.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `syntax` | the text as a tree that knows where everything stands |
-//! | `overrides`, `defaults`, `collector`, `environment` | what variables and files have to say |
-//! | `table`, `fields`, `words` | the language: every field and every word, told once |
-//! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `statsd`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
-//! | `template`, `naming` | how keys are named in the open layout |
+//! | `syntax` | the text as a tree of nodes with their positions |
+//! | `overrides`, `defaults`, `collector`, `environment` | settings from environment variables and files |
+//! | `table`, `fields`, `words` | the language: every field and every word, defined once |
+//! | `reader` | the walk over the tree, which collects the errors |
+//! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `statsd`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its sections and fields |
+//! | `template`, `naming` | names of keys in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `address`, `foreign_path`, `local_share`, `scalar`, `secret` | single values |
-//! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
-//! | `alone`, `gateway` | parts of it on their own; the whole from a few flags |
-//! | `explain` | what a configuration means, in plain words |
+//! | `problem`, `fault`, `excerpt`, `suggest` | error messages |
+//! | `alone`, `gateway` | single sections, and a configuration made from a few flags |
+//! | `explain` | a description of a configuration in plain words |
 //! | `schema` | the language as a JSON Schema, for editors |
 
 mod address;
@@ -126,7 +126,7 @@ use crate::statsd::Statsd;
 use crate::traces::{Logs, Traces};
 use tidegate_core::Mode;
 
-/// A whole configuration, known to be sound.
+/// A complete, validated configuration.
 ///
 /// ```
 /// use tidegate_policy::Config;
@@ -148,45 +148,45 @@ use tidegate_core::Mode;
 /// ```
 #[derive(Debug)]
 pub struct Config {
-    /// Whether anything is refused: in shadow mode limits, guards, blocks and bans are decided and
-    /// counted, and every request passes. [`policies`](Self::policies) and [`guards`](Self::guards) are
-    /// in shadow mode already then.
+    /// The global mode. In shadow mode, limits, guards, blocks and bans are decided and counted, and
+    /// every request passes. [`policies`](Self::policies) and [`guards`](Self::guards) are then already
+    /// in shadow mode.
     pub mode: Mode,
-    /// Where the doors are.
+    /// The addresses of the listeners.
     pub listen: Listen,
-    /// Where buckets live.
+    /// The store of the buckets.
     pub store: StoreSettings,
-    /// Who asks: how the client's address and its other identities are found out.
+    /// The rules that find a client's address and its other identities.
     pub client: Client,
-    /// Who may not pass at all, and whom no limit applies to.
+    /// The allowlists, blocklists and bans that are evaluated before any limit.
     pub guards: Guards,
-    /// The policies, in the order written. The first answers where a request names none; there is
-    /// always one. After them come those that were joined for routes that list several.
+    /// The policies, in the order written; there is always at least one. The first applies to requests
+    /// that name none. Policies joined for routes that list several follow them.
     pub policies: Vec<Policy>,
-    /// Where the gateway sends requests; none where there is no gateway.
+    /// The routes of the gateway; empty without a gateway.
     pub routes: Routes,
-    /// Where rates come from that are not written in the configuration.
+    /// The sources of rates that are not written in the configuration.
     pub plans: Vec<PlanSource>,
-    /// How requests are counted by address, if they are.
+    /// The settings for counting requests by address, if enabled.
     pub addresses: Option<AddressLimits>,
-    /// Where more policies, guards and routes come from than the file has, in their order.
+    /// The sources of further policies, guards and routes, in order.
     pub sources: Vec<PolicySource>,
-    /// Whom to tell when something needs a person.
+    /// The receivers of alerts.
     pub alerts: Option<Alerts>,
-    /// Where spans go.
+    /// The export of spans.
     pub traces: Option<Traces>,
-    /// Where statistics of limits go.
+    /// The export of limit statistics to StatsD.
     pub statsd: Option<Statsd>,
-    /// What the log hears of single requests.
+    /// The requests that are logged one by one.
     pub logs: Logs,
-    /// Who may look at the server and change what it does.
+    /// The credentials and audit settings of the admin API.
     pub admin: Option<Admin>,
     warnings: Vec<ConfigProblem>,
 }
 
 impl Config {
-    /// What `tidegate serve` serves without a file: five at once, then one a second, so that a
-    /// handful of requests shows both answers.
+    /// The configuration that `tidegate serve` uses without a file: a burst of five, then one request a
+    /// second, so that a handful of requests shows both decisions.
     pub const BUILT_IN: &str = "\
 policies:
   - name: default
@@ -196,7 +196,13 @@ policies:
         rate: 1/s burst 5
 ";
 
-    /// Reads a configuration in YAML or JSON. `name` is what messages call the file.
+    /// Reads a configuration in YAML or JSON. Messages call the file `name`.
+    ///
+    /// Variables and files that the text refers to come from `environment`.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found in the text, each with its line.
     pub fn parse(
         text: &str,
         name: &str,
@@ -212,7 +218,7 @@ policies:
         Self::from_tree(reader, tree, environment)
     }
 
-    /// Reads a configuration whose text is a tree already, as far as it could be read.
+    /// Reads a configuration from a tree that is already parsed, as far as parsing succeeded.
     pub(crate) fn from_tree(
         mut reader: ConfigReader<'_>,
         tree: Option<YamlNode>,
@@ -229,27 +235,32 @@ policies:
         Ok(Self { warnings, ..config })
     }
 
-    /// Reads a configuration in YAML or JSON that stands for itself: no variable and no file is
-    /// looked up. Messages call it `configuration`.
+    /// Reads a self-contained configuration in YAML or JSON: no variable and no file is looked up.
+    /// Messages call it `configuration`.
     ///
     /// To look them up, [`parse`](Self::parse) it with an [`Environment`].
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found in the text, each with its line.
     pub fn from_yaml(text: &str) -> Result<Self, ConfigErrors> {
         Self::parse(text, "configuration", &NoEnvironment)
     }
 
-    /// [`Config::BUILT_IN`], as it is. To let variables override it, as they do a file, parse the
-    /// text.
+    /// Returns [`Config::BUILT_IN`], parsed. Environment variables do not override it; for that, parse
+    /// the text.
     #[expect(clippy::missing_panics_doc, reason = "a test reads the text")]
     pub fn built_in() -> Self {
         Self::parse(Self::BUILT_IN, "built-in", &NoEnvironment).expect("the text is sound")
     }
 
-    /// What is unlikely to be meant, in the order of the file.
+    /// Returns the warnings: valid settings that are probably not intended. They are in the order of
+    /// the file.
     pub fn warnings(&self) -> &[ConfigProblem] {
         &self.warnings
     }
 
-    /// The policy that a request asks for: by name, or the first.
+    /// Returns the policy called `name`, or the first one if `name` is `None`.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         match name {
             Some(name) => self.policies.iter().find(|policy| policy.name == name),
@@ -257,8 +268,8 @@ policies:
         }
     }
 
-    /// The policies that are written, in order: without those that routes join, which have no limit
-    /// and no bucket of their own.
+    /// Returns the policies that are written in the configuration, in order. Policies that routes join
+    /// are left out: they have no limits or buckets of their own.
     ///
     /// ```
     /// let config = tidegate_policy::Config::from_yaml("
@@ -276,7 +287,8 @@ policies:
         self.policies.iter().filter(|policy| !policy.is_joined())
     }
 
-    /// How identities become keys: the same on every instance with the same configuration.
+    /// Returns the rules that turn identities into keys. They are the same on every instance with the
+    /// same configuration.
     pub fn key_rules(&self) -> KeyRules {
         KeyRules {
             address: self.client.address_rules(),
@@ -285,9 +297,9 @@ policies:
         }
     }
 
-    /// Returns true if API keys and other secrets stand in the names of keys in Redis as they are sent:
-    /// where `store.key_names` is `literal`, or by default in the open layout beside rules of `FluxGate`,
-    /// which names its keys so.
+    /// Returns true if API keys and other secrets appear unhashed in the names of keys in Redis. That
+    /// is so if `store.key_names` is `literal`. It is also the default in the open layout if a source
+    /// has rules of `FluxGate`, which names its keys this way.
     pub fn has_literal_keys(&self) -> bool {
         let redis = self.store.target.redis();
         let is_open = redis.is_some_and(|redis| redis.layout == LayoutWord::Open);
@@ -373,14 +385,14 @@ fn read(reader: &mut ConfigReader<'_>, root: &ConfigValue<'_>) -> Config {
     }
 }
 
-/// Reads whether anything is refused at all.
+/// Reads the global `mode`. Default: enforce.
 fn mode(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> Mode {
     let mode = fields
         .and_then(|fields| reader.setting(fields, "mode", |word| words::PLAIN_MODE.parse(word)));
     mode.unwrap_or_default()
 }
 
-/// Prepares a policy for what stands beside it in the configuration.
+/// Prepares a policy for the other sections of the configuration.
 fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: Mode) {
     policy.guarded_by(guards);
     if counts_addresses {
@@ -391,7 +403,8 @@ fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: M
     }
 }
 
-/// Without a tree there is a fault; this is for the day when that is no longer so.
+/// Returns an error without problems. The callers need it only if there is neither a tree nor a fault,
+/// which does not happen today.
 fn unreadable(name: &str) -> ConfigErrors {
     ConfigErrors::new(name.into(), Vec::new(), 1)
 }

@@ -1,4 +1,4 @@
-//! `client.cost`: how much a request takes, by its own word.
+//! `client.cost`: the cost of a request, taken from one of its headers.
 
 use super::table::{COST, COST_MAX};
 use crate::client::CostRule;

@@ -9,20 +9,20 @@ use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::plan::Unknown;
 use tidegate_core::Mode;
 
-/// Warns where a limit gives a default rate to subjects that its plan does not know, clients can invent
-/// such subjects, and no limit counts them by address: each invented subject has a full bucket.
+/// Warns about limits that give a default rate to unknown subjects of a plan, if clients can invent
+/// such subjects and no limit counts them by address. Each invented subject gets a full bucket.
 pub(in crate::config) fn warn_about_invented(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
     policies: &[Policy],
     client: &Client,
 ) {
-    // With a mistake anywhere, not every policy that is written is among `policies`.
+    // After an error, `policies` may lack policies that are written.
     if reader.has_errors() {
         return;
     }
     for (policy, value) in policies.iter().zip(children(value)) {
-        // Of a `first` policy, one limit decides, and no other protects it.
+        // In a `first` policy one limit decides, so no other limit protects it.
         let is_first = policy.evaluate == Evaluate::First;
         if !is_first && policy.limits.iter().any(is_by_address) {
             continue;
@@ -37,10 +37,10 @@ pub(in crate::config) fn warn_about_invented(
     }
 }
 
-/// The identity that a client can invent to get a default rate of `limit`, if there is one.
+/// Returns the identity that a client can invent to get the default rate of `limit`, if there is one.
 fn invented<'l>(limit: &'l Limit, client: &Client) -> Option<&'l KeyPart> {
     let plan = limit.plan.as_ref()?;
-    // Where the key does not hold the subject, inventing one opens no other bucket.
+    // If the key does not contain the subject, an invented subject opens no other bucket.
     let is_meant = plan.unknown == Unknown::Band
         && is_enforced(limit)
         && limit.key.contains(&plan.subject)
@@ -48,7 +48,7 @@ fn invented<'l>(limit: &'l Limit, client: &Client) -> Option<&'l KeyPart> {
     is_meant.then_some(&plan.subject)
 }
 
-/// Whether a limit counts addresses and nothing else.
+/// Returns true if a limit is enforced and counts by address only.
 fn is_by_address(limit: &Limit) -> bool {
     is_enforced(limit) && limit.key == [KeyPart::Ip] && !limit.is_unlimited()
 }
@@ -76,8 +76,9 @@ fn warn(reader: &mut ConfigReader<'_>, limit: &ConfigValue<'_>, part: &KeyPart, 
 }
 
 impl Client {
-    /// Whether a client can send any value as this part of a key. Verified tokens and headers of trusted
-    /// proxies are not the client's choice. A part without a source comes from callers of `/v1/check`.
+    /// Returns true if a client can send any value as this part of a key. Verified tokens and headers
+    /// of trusted proxies are not the client's choice. A part without a source comes from callers of
+    /// `/v1/check`.
     fn lets_invent(&self, part: &KeyPart) -> bool {
         let sources = match part {
             KeyPart::Header(_) => return true,

@@ -1,4 +1,4 @@
-//! `client.jwt`: where claims come from, and when they are believed.
+//! `client.jwt`: the location of tokens with claims, and the rules to verify them.
 
 use super::source::{IdentitySources, cookie_name};
 use super::table::JWT;
@@ -11,13 +11,14 @@ use crate::config::secret_setting::secret;
 use crate::config::table::FieldReader;
 use crate::config::words::{JWT_ALGORITHM, VERIFIED_BY};
 
-/// The longest leeway, in microseconds: an hour. Beyond that, clocks are wrong and not inexact.
+/// The longest leeway, in microseconds: an hour. A larger difference means that a clock is wrong.
 const LEEWAY_MAX_US: u64 = 3_600_000_000;
 
-/// A shared secret shorter than this can be found out from a token (RFC 7518, 3.2).
+/// The shortest shared secret, in bytes. A shorter one can be found by brute force from a token (RFC
+/// 7518, 3.2).
 const SECRET_BYTES: usize = 32;
 
-/// Reads `jwt`. `sources` are those that may need it.
+/// Reads `jwt`. `sources` holds the identity sources that may need it.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     client: &FieldReader<'_>,
@@ -80,7 +81,7 @@ fn validity(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Validity
     }
 }
 
-/// One text or a list of them, none of them empty.
+/// Reads a text or a list of texts, none of them empty.
 fn texts(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, name: &str) -> Vec<String> {
     let Some(value) = fields.get(name) else {
         return Vec::new();
@@ -174,8 +175,8 @@ fn algorithms<'v>(
         .collect()
 }
 
-/// Those that a key fits. To name another would be to ask for a token that is signed with a public
-/// key as if it were a secret.
+/// Returns the algorithms that a key fits and reports the others. Accepting another one would accept
+/// tokens signed with a public key used as a shared secret.
 fn fitting(
     reader: &mut ConfigReader<'_>,
     named: &[(ConfigValue<'_>, SignatureAlgorithm)],

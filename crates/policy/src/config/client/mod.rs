@@ -1,4 +1,4 @@
-//! `client`: who asks.
+//! `client`: how a client is identified.
 
 mod cost;
 mod invented;
@@ -27,8 +27,8 @@ use table::ATTRIBUTES_MAX;
 pub(super) use table::CLIENT;
 use unsourced::warn_about_unsourced;
 
-/// Warns where limits count by identities that nothing tells, or that clients can invent. `around` is
-/// `guards`, and the sources of policy.
+/// Warns about limits that count by identities that have no source, or that clients can invent.
+/// `around` holds `guards` and the config sources.
 pub(super) fn warn(
     reader: &mut ConfigReader<'_>,
     (value, policies): (&ConfigValue<'_>, &[Policy]),
@@ -41,7 +41,7 @@ pub(super) fn warn(
     warn_about_invented(reader, value, policies, client);
 }
 
-/// Reads what would stand under `client`, on its own.
+/// Reads the settings of `client` on their own, outside a configuration.
 pub(crate) fn parse_alone(
     text: &str,
     name: &str,
@@ -68,7 +68,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, value: Option<&ConfigValue<'_>
     let trusted_proxies = fields
         .get("trusted_proxies")
         .map(|value| match &value.node.kind {
-            // An empty list is the way to trust nobody.
+            // An empty list means that no proxy is trusted.
             NodeKind::List(items) if items.is_empty() => Vec::new(),
             _ => {
                 let networks = networks(reader, &value);
@@ -82,7 +82,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, value: Option<&ConfigValue<'_>
     let mut sources = IdentitySources::default();
     let user = sources.of(reader, &fields, "user", Trust::Proxies);
     let api_key = match fields.get("api_key") {
-        // An empty list is the way to have none.
+        // An empty list means that there are no API keys.
         Some(value) if matches!(&value.node.kind, NodeKind::List(items) if items.is_empty()) => {
             Vec::new()
         }
@@ -125,7 +125,7 @@ pub(super) fn networks(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -
         .collect()
 }
 
-/// Reads the headers that tell the address, each once.
+/// Reads the headers that carry the client address, each at most once.
 fn address(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<AddressHeader> {
     let mut headers = Vec::new();
     for item in reader.one_or_many(value) {
@@ -141,7 +141,7 @@ fn address(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<Addres
     headers
 }
 
-/// Reads `consumer`, `token` and `attributes`: all of them are attributes in the end.
+/// Reads `consumer`, `token` and `attributes`. All of them become attributes.
 fn attributes(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

@@ -1,4 +1,4 @@
-//! Where an identity comes from: a source, or a list of them.
+//! The source of an identity, or a list of sources.
 
 use super::table::{SEGMENTS_MAX, SOURCE, SOURCES_MAX};
 use crate::client::{IdentitySource, Trust};
@@ -10,22 +10,21 @@ use crate::config::table::FieldReader;
 use crate::config::words::TRUST;
 use crate::matching::is_secret_name;
 
-/// What the names of headers, cookies and parameters contain that carry credentials. Narrower than
-/// what is hidden to be safe: `X-Auth-Request-User` carries a name.
+/// Words in the names of headers, cookies and parameters that carry credentials. The list is narrower
+/// than that of names hidden as a precaution: `X-Auth-Request-User` carries a name.
 const CREDENTIALS: [&str; 8] = [
     "token", "api-key", "api_key", "apikey", "secret", "passw", "session", "jwt",
 ];
 
-/// Reads sources, and remembers which of them need a token.
+/// Reads sources and collects those that need a token.
 #[derive(Debug, Default)]
 pub(super) struct IdentitySources {
-    /// Where claims are asked for.
+    /// The positions of the claims.
     pub(super) claims: Vec<(TextSpan, String)>,
 }
 
 impl IdentitySources {
-    /// Reads the sources of the field `name`. `trust` is whose word a header is unless it says so
-    /// itself.
+    /// Reads the sources of the field `name`. `trust` applies to headers that set none themselves.
     pub(super) fn of(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -39,7 +38,7 @@ impl IdentitySources {
         }
     }
 
-    /// Reads one source or a list of them, for what is called `name`.
+    /// Reads a source or a list of sources for the identity `name`.
     pub(super) fn all(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -109,7 +108,7 @@ fn one(
         .or(claim.map(IdentitySource::Claim))
 }
 
-/// Reads the name of a cookie, which has a case.
+/// Reads the name of a cookie. Cookie names are case-sensitive.
 pub(super) fn cookie_name(text: &str) -> Result<String, ConfigFault> {
     token(text).ok_or_else(|| {
         let message = format!(
@@ -120,7 +119,7 @@ pub(super) fn cookie_name(text: &str) -> Result<String, ConfigFault> {
     })
 }
 
-/// Reads a name that may be almost anything.
+/// Reads a name of 1 to 256 bytes without control characters.
 fn named(what: &str, text: &str) -> Result<String, ConfigFault> {
     let is_name = !text.is_empty() && text.len() <= 256 && !text.chars().any(char::is_control);
     if is_name {
@@ -131,8 +130,8 @@ fn named(what: &str, text: &str) -> Result<String, ConfigFault> {
     }
 }
 
-/// Warns where a credential would be shown: what is called by a name that does not tell stands in
-/// keys and logs as it is.
+/// Warns if a credential would be visible. Identities whose name does not mark them as secret appear
+/// unhashed in keys and logs.
 fn warn_if_seen(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,

@@ -55,22 +55,22 @@ pub(in crate::config) static CLIENT: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The most attributes: all of them are looked for in every request.
+/// The maximum number of attributes: each is looked up in every request.
 pub(in crate::config) const ATTRIBUTES_MAX: usize = 32;
 
-/// The most sources of one identity.
+/// The maximum number of sources of one identity.
 pub(in crate::config) const SOURCES_MAX: usize = 8;
 
-/// The last segment of a path that can be an identity.
+/// The highest number of a path segment that can be an identity.
 pub(in crate::config) const SEGMENTS_MAX: u64 = 64;
 
-/// The most that a request may say it takes.
+/// The highest cost that a request may declare.
 pub(in crate::config) const COST_MAX: u64 = 1_000_000_000;
 
-/// One source or a list of them.
+/// A source or a list of sources.
 const SOURCES: Shape = Either(&[Map(&SOURCE), List(&Map(&SOURCE))]);
 
-/// Where an identity comes from.
+/// The source of an identity.
 pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     what: "source",
     fields: &[

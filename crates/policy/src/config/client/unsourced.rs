@@ -1,4 +1,4 @@
-//! Identities that limits ask for and that nothing in `client` tells.
+//! Identities that limits count by but that have no source in `client`.
 
 use crate::client::Client;
 use crate::config::fault::ConfigFault;
@@ -7,9 +7,9 @@ use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::config::syntax::NodeKind;
 use crate::limit::KeyPart;
 
-/// Warns where a limit counts by an identity that `client` has no source for, though it has some for
-/// others. Where it has none at all, the identities come with the questions: then all is well. But where
-/// limits are rules of `FluxGate`, whoever wrote them counts on headers that are read there.
+/// Warns about limits that count by an identity without a source in `client`, if other identities have
+/// one. If none has, check requests carry the identities, and nothing is wrong. Limits that are rules
+/// of `FluxGate` are the exception: their authors rely on headers that `FluxGate` reads.
 pub(in crate::config) fn warn_about_unsourced(
     reader: &mut ConfigReader<'_>,
     policies: &ConfigValue<'_>,
@@ -27,7 +27,7 @@ pub(in crate::config) fn warn_about_unsourced(
         let Some(part) = part.filter(|part| !client.knows(part)) else {
             continue;
         };
-        // Once is enough for each.
+        // Warn once for each part.
         if !told.contains(&part) {
             warn(reader, &item, &part);
             told.push(part);
@@ -35,7 +35,7 @@ pub(in crate::config) fn warn_about_unsourced(
     }
 }
 
-/// What guards look up, and what limits count by.
+/// Returns the identities that guards look up and that limits count by.
 fn looked_at<'v>(
     policies: &ConfigValue<'v>,
     guards: Option<&ConfigValue<'v>>,
@@ -73,7 +73,7 @@ fn warn(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>, part: &KeyPart) 
     reader.warn(value.spot(), fault.help(help));
 }
 
-/// The value under a key of this map.
+/// Returns the value of the field `name` of this map.
 pub(super) fn field<'v>(value: &ConfigValue<'v>, name: &str) -> Option<ConfigValue<'v>> {
     let NodeKind::Map(entries) = &value.node.kind else {
         return None;
@@ -82,7 +82,7 @@ pub(super) fn field<'v>(value: &ConfigValue<'v>, name: &str) -> Option<ConfigVal
     Some(value.child(&entry.key, &entry.value))
 }
 
-/// The items of this list.
+/// Returns the items of this list.
 pub(super) fn children<'v>(value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
     match &value.node.kind {
         NodeKind::List(items) => value.items(items),

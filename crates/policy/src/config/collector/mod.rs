@@ -1,13 +1,13 @@
-//! The variables of an event collector, whose answers are `respond: { profile: collector }`.
+//! The variables of an event collector, whose responses are `respond: { profile: collector }`.
 //!
-//! Whoever comes from there has them set already. Their names are common ones, so nobody else's
-//! configuration listens to them: only one that answers as the collector does, at its top.
+//! Users who migrate from the collector have these variables set already. Their names are common ones.
+//! They therefore apply only to a configuration that has the collector's profile at its top level.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | every variable but those of Redis itself, and what it says |
-//! | `whose` | which guard a variable means |
-//! | `redis` | where Redis is, and its password |
+//! | this one | every variable except those of Redis itself, and the settings it fills |
+//! | `whose` | the guard that a variable belongs to |
+//! | `redis` | the URL of Redis, and its password |
 
 mod redis;
 mod whose;
@@ -19,10 +19,10 @@ use super::reader::ConfigReader;
 use super::syntax::{NodeKind, TextSpan, YamlNode};
 use whose::{CollectorSection, SettingOwner, find};
 
-/// The profile at the top that makes these variables count.
+/// The top-level profile that enables these variables.
 const PROFILE: &str = "collector";
 
-/// A variable, and all that it says.
+/// A variable and the settings that it fills.
 struct CollectorVariable {
     name: &'static str,
     says: &'static [(CollectorSection, &'static [&'static str])],
@@ -41,7 +41,8 @@ const VARIABLES: [CollectorVariable; 7] = [
         "REDIS_BLACKLIST_IP_SET",
         &[(CollectorSection::Blacklist, &["redis", "set"])],
     ),
-    // There, who is banned is found out and read in the same step.
+    // The collector finds banned addresses and reads them in the same step, so one period serves for
+    // both.
     variable(
         "BLACKLIST_UPDATE_PERIOD",
         &[
@@ -70,8 +71,8 @@ const fn variable(
     CollectorVariable { name, says }
 }
 
-/// Puts what these variables say into the tree, where it is the collector's. What a variable of our
-/// own has said stays, so it is to be put there before.
+/// Puts the values of these variables into the tree, if the configuration has the collector's profile.
+/// Call it after Tidegate's own variables are applied: their values stay.
 pub(super) fn apply(reader: &mut ConfigReader<'_>, root: &mut YamlNode) {
     let environment = reader.environment();
     let profile = root.get("respond").and_then(|it| it.get("profile"));
@@ -106,13 +107,13 @@ pub(super) fn apply(reader: &mut ConfigReader<'_>, root: &mut YamlNode) {
     redis::apply(root, environment);
 }
 
-/// Puts a value below a node, and what is missing on the way there.
+/// Puts a value at `path` below a node and creates the maps on the way.
 fn put(node: &mut YamlNode, path: &[&'static str], said: &str, place: TextSpan) {
     let Some((first, rest)) = path.split_first() else {
         *node = scalar(said, place);
         return;
     };
-    // What is of another kind is reported when it is read.
+    // A node of another kind is reported when it is read.
     if let NodeKind::Map(fields) = &mut node.kind {
         put(
             at(fields, first, place, NodeKind::Map(Vec::new())),
@@ -130,15 +131,15 @@ fn scalar(text: &str, place: TextSpan) -> YamlNode {
     }
 }
 
-/// What a variable says; set to nothing, it is not set.
+/// Returns the value of a variable; `None` if it is unset or empty.
 fn said(name: &str, environment: &dyn Environment) -> Option<String> {
     let said = environment.variable(name)?;
     let said = said.trim();
     (!said.is_empty()).then(|| said.to_owned())
 }
 
-/// A text with its variables replaced as far as that can be done: whoever reads it says what is
-/// wrong with it.
+/// Returns a text with its variables replaced as far as possible. Errors in it are reported when the
+/// text is read.
 fn text(node: &YamlNode, environment: &dyn Environment) -> String {
     let text = node.as_text().unwrap_or_default();
     match node.place {

@@ -1,4 +1,4 @@
-//! Where Redis is, and its password.
+//! The URL of Redis, and its password.
 
 use super::whose::guards;
 use super::{said, scalar, text};
@@ -10,18 +10,18 @@ use crate::config::syntax::{MapEntry, NodeKind, TextSpan, YamlNode};
 const URL: &str = "REDIS_URL";
 const PASSWORD: &str = "REDIS_PASSWORD";
 
-/// Where it is unless told.
+/// The default URL.
 const DEFAULT_URL: &str = "redis://localhost:6379";
 
-/// The fields of `store` that say where it is, and its password.
+/// The fields of `store` for the URL, and for the password.
 const URLS: [&str; 2] = ["url", "urls"];
 const PASSWORDS: [&str; 2] = ["password", "password_file"];
 
-/// Puts what the variables say under `store`.
+/// Puts the values of the variables under `store`.
 pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
     let url = said(URL, environment).map(|url| with_scheme(&url));
-    // A default is no reason to move anybody's buckets: it only stands where Redis cannot be done
-    // without, and nobody has said where it is.
+    // The default must not move anyone's buckets. It applies only if something needs Redis and no URL
+    // is set.
     let is_missing = needs_redis(root) && !URLS.iter().any(|name| is_told(root, name));
     let url = url.or_else(|| is_missing.then(|| DEFAULT_URL.to_owned()));
     if let Some(url) = url {
@@ -33,8 +33,8 @@ pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
     }
 }
 
-/// Puts a value under the first of these names, and takes the other away: they mean the same. What
-/// a variable of our own has said stays.
+/// Puts a value under the first of two names and removes the other, which means the same. A value set
+/// by one of Tidegate's own variables stays.
 fn put(root: &mut YamlNode, names: [&'static str; 2], said: &str, place: TextSpan) {
     let NodeKind::Map(sections) = &mut root.kind else {
         return;
@@ -57,7 +57,7 @@ fn put(root: &mut YamlNode, names: [&'static str; 2], said: &str, place: TextSpa
     *at(fields, name, place, NodeKind::Null) = scalar(said, place);
 }
 
-/// The collector's own form is `host:port`.
+/// Adds a scheme to the collector's own form, `host:port`.
 fn with_scheme(url: &str) -> String {
     if url.contains("://") || url == "memory" {
         return url.to_owned();
@@ -70,13 +70,13 @@ fn is_told(root: &YamlNode, name: &str) -> bool {
     store.and_then(|store| store.get(name)).is_some()
 }
 
-/// Whether there is something that only Redis can have.
+/// Returns true if a part of the configuration works only with Redis.
 fn needs_redis(root: &YamlNode) -> bool {
     let mut sets = guards(root).iter().filter_map(|guard| guard.get("redis"));
     root.get("addresses").is_some() || sets.any(|set| set.get("url").is_none())
 }
 
-/// Whether the URL has a password already.
+/// Returns true if the URL contains a password already.
 fn is_filled(root: &YamlNode, environment: &dyn Environment) -> bool {
     let store = root.get("store");
     let written = URLS.iter().filter_map(|name| store?.get(name));

@@ -1,27 +1,27 @@
-//! Which guard a variable means.
+//! The guard that a variable belongs to.
 
 use super::text;
 use crate::config::environment::Environment;
 use crate::config::syntax::{NodeKind, YamlNode};
 
-/// What has a setting.
+/// The section that a variable belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CollectorSection {
-    /// The guard that keeps blocked projects out.
+    /// The guard that refuses blocked projects.
     Projects,
-    /// The guard that keeps addresses out.
+    /// The guard that refuses banned addresses.
     Blacklist,
     /// `addresses`.
     Counts,
 }
 
-/// What was found to have a setting.
+/// The result of the search for the owner of a setting.
 pub(super) enum SettingOwner<'a> {
     One(&'a mut YamlNode),
     None,
-    /// The file names the variable itself, and so has said whose it is.
+    /// The file refers to the variable itself, and so decides what it sets.
     Named,
-    /// These guards, any of which it could be.
+    /// The names of several guards that it could belong to.
     Several(Vec<String>),
 }
 
@@ -59,7 +59,8 @@ pub(super) fn find<'a>(
     found.map_or(SettingOwner::None, SettingOwner::One)
 }
 
-/// Whether a guard refuses by a set in Redis: addresses, or whoever else is blocked.
+/// Returns true if a guard refuses by a set in Redis: addresses for `Blacklist`, other blocked subjects
+/// for `Projects`.
 fn is_candidate(guard: &YamlNode, whose: CollectorSection, environment: &dyn Environment) -> bool {
     let (Some(subject), Some(_)) = (guard.get("refuse"), guard.get("redis")) else {
         return false;
@@ -90,7 +91,7 @@ fn section<'a>(root: &'a mut YamlNode, name: &str) -> Option<&'a mut YamlNode> {
     found.map(|entry| &mut entry.value)
 }
 
-/// Whether any text in here has this in it.
+/// Returns true if a text in this node contains `what`.
 fn mentions(node: &YamlNode, what: &str) -> bool {
     match &node.kind {
         NodeKind::Text(text) => text.contains(what),
