@@ -1,4 +1,4 @@
-//! `domain`: what Envoy's rate limit service calls a policy.
+//! `domain`: the name of a policy in Envoy's rate limit service.
 
 use super::environment::expand;
 use super::fault::ConfigFault;
@@ -6,7 +6,7 @@ use super::reader::{ConfigReader, ConfigValue};
 use super::syntax::{NodeKind, TextSpan};
 use std::collections::BTreeMap;
 
-/// Domains are at most this long.
+/// The longest domain, in characters.
 const DOMAIN_MAX: usize = 256;
 
 /// Reads a domain.
@@ -19,14 +19,14 @@ pub(super) fn parse(text: &str) -> Result<String, ConfigFault> {
     Ok(text.to_owned())
 }
 
-/// Refuses domains that two policies have: a policy without one has its name for it.
+/// Reports domains that two policies share. A policy without a domain uses its name.
 pub(super) fn refuse_shared(reader: &mut ConfigReader<'_>, policies: &[ConfigValue<'_>]) {
     let mut seen: BTreeMap<String, TextSpan> = BTreeMap::new();
     let mut later = Vec::new();
     for policy in policies {
         match (field(policy, "domain"), field(policy, "name")) {
             (Some(domain), _) => later.push(domain),
-            // That names differ has been seen to.
+            // Duplicate names are already reported.
             (None, Some(name)) => {
                 if let Some(text) = text(reader, &name) {
                     seen.insert(text, name.node.place);
@@ -53,14 +53,14 @@ pub(super) fn refuse_shared(reader: &mut ConfigReader<'_>, policies: &[ConfigVal
     }
 }
 
-/// The text of a value that has been read already, with its variables replaced.
+/// Returns the text of a value that is already read, with its variables replaced.
 fn text(reader: &ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let environment = reader.environment_at(value.node.place);
     let text = expand(value.node.as_text()?, environment).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// The value under a key of this map.
+/// Returns the value of the field `name` of this map.
 fn field<'v>(value: &ConfigValue<'v>, name: &str) -> Option<ConfigValue<'v>> {
     let NodeKind::Map(entries) = &value.node.kind else {
         return None;

@@ -1,4 +1,5 @@
-//! Doors that will hardly do as they stand: told once listeners and store are known.
+//! Warnings about listeners that will probably not work as intended. They need both the listeners and
+//! the store.
 
 use super::fault::ConfigFault;
 use super::listen::Listen;
@@ -7,13 +8,13 @@ use super::store::StoreSettings;
 use super::syntax::NodeKind;
 use std::time::Duration;
 
-/// How long Envoy waits for its rate limit service unless told.
+/// Envoy's default timeout for its rate limit service.
 const ENVOY_WAITS: Duration = Duration::from_millis(20);
 
-/// How long a store may take so that an answer, or the decision without it, is there in time.
+/// The longest store timeout that leaves time for a response, or for a decision without the store.
 const IN_TIME: Duration = Duration::from_millis(10);
 
-/// Warns of doors that will hardly do, under `listen`.
+/// Warns about listeners under `listen` that will probably not work as intended.
 pub(super) fn warn(
     reader: &mut ConfigReader<'_>,
     value: Option<&ConfigValue<'_>>,

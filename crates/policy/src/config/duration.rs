@@ -1,8 +1,8 @@
-//! Lengths of time as people write them: `20ms`, `5s`, `1h30m`, `10 minutes`.
+//! Durations in readable form: `20ms`, `5s`, `1h30m`, `10 minutes`.
 
 use super::fault::ConfigFault;
 
-/// Units, with their length in microseconds and every way to write each.
+/// Units, with their length in microseconds and all their spellings.
 const UNITS: [(u64, &[&str]); 7] = [
     (1, &["us", "µs", "microsecond", "microseconds"]),
     (1_000, &["ms", "millisecond", "milliseconds"]),
@@ -13,8 +13,11 @@ const UNITS: [(u64, &[&str]); 7] = [
     (604_800_000_000, &["w", "week", "weeks"]),
 ];
 
-/// Reads a length of time as people write it, `20ms`, `5s` or `1h30m`. The error says what is wrong and
-/// what would be right.
+/// Reads a duration such as `20ms`, `5s` or `1h30m`.
+///
+/// # Errors
+///
+/// Returns a message with the mistake and the correct form. A number without a unit is an error.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,7 +31,7 @@ pub fn read(text: &str) -> Result<std::time::Duration, String> {
     Ok(std::time::Duration::from_micros(micros))
 }
 
-/// Reads a length of time, in microseconds.
+/// Reads a duration and returns it in microseconds.
 pub(crate) fn parse(text: &str) -> Result<u64, ConfigFault> {
     let mut rest = text.trim();
     if let Ok(number) = rest.parse::<u64>() {
@@ -62,13 +65,13 @@ pub(crate) fn parse(text: &str) -> Result<u64, ConfigFault> {
     Ok(total)
 }
 
-/// The length of a unit in microseconds.
+/// Returns the length of a unit in microseconds.
 pub(super) fn unit_us(name: &str) -> Option<u64> {
     let found = UNITS.iter().find(|(_, names)| names.contains(&name))?;
     Some(found.0)
 }
 
-/// A whole number; `_` may stand between its digits.
+/// Reads a whole number. Single `_` may separate its digits.
 pub(super) fn number(text: &str) -> Option<u64> {
     let starts_well = text.starts_with(|first: char| first.is_ascii_digit());
     let well_formed = starts_well && !text.ends_with('_') && !text.contains("__");
@@ -76,13 +79,13 @@ pub(super) fn number(text: &str) -> Option<u64> {
     digits.parse().ok().filter(|_| well_formed)
 }
 
-/// The longest beginning whose characters all satisfy `belongs`, and the rest.
+/// Returns the longest prefix whose characters all satisfy `belongs`, and the rest.
 pub(super) fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// Why `unit` is not one.
+/// Explains why `unit` is not a unit.
 fn unknown_unit(text: &str, unit: &str) -> ConfigFault {
     match unit {
         "" => refused(text),

@@ -1,4 +1,4 @@
-//! What surrounds a configuration: variables, and the files that hold secrets.
+//! The environment of a configuration: variables, and the files that hold secrets.
 
 use super::defaults::Setting;
 use super::fault::ConfigFault;
@@ -6,56 +6,69 @@ use super::fault::ConfigFault;
 /// The largest value that variables may expand to, in bytes.
 const EXPANDED_MAX: usize = 64 << 10;
 
-/// Where `${NAME}`, the variables that override settings, and `*_file` are looked up.
+/// The variables and files that a configuration refers to: `${NAME}`, the variables that override
+/// settings, and `*_file`.
 ///
-/// This crate never asks the process itself, so that a test, a fuzzer or `tidegate validate` on
-/// another machine decides what there is. A function from names to values is an environment of
-/// variables without files.
+/// This crate never reads the environment of the process itself. A test, a fuzzer or `tidegate
+/// validate` on another machine therefore controls what exists. A function from names to values is an
+/// environment with variables and without files.
 pub trait Environment {
-    /// The value of a variable, if it is set.
+    /// Returns the value of a variable, if it is set.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// What a file holds, or why it cannot be read.
+    /// Returns the contents of a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the file cannot be read.
     fn file(&self, path: &str) -> Result<String, String> {
         let _ = path;
         Err("files are not read here".to_owned())
     }
 
-    /// Whether a file can be read that is not looked into before it is needed, or why not: it may be
-    /// longer than those that [`file`](Self::file) reads.
+    /// Checks that a file can be read, without reading it yet. The file may be longer than those that
+    /// [`file`](Self::file) reads.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the file cannot be read.
     fn has_file(&self, path: &str) -> Result<(), String> {
         self.file(path).map(drop)
     }
 
-    /// Returns the reason why lines cannot be appended at a path, if something other than a regular file
-    /// is there. A missing file is fine: it is created when it is needed.
+    /// Checks that lines can be appended to the file at a path. A missing file is fine: it is created
+    /// when it is needed.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if something other than a regular file is there.
     fn can_append(&self, path: &str) -> Result<(), String> {
         let _ = path;
         Ok(())
     }
 
-    /// Returns settings for where the configuration has none.
+    /// Returns default settings, for fields that the configuration does not set.
     fn defaults(&self) -> &[Setting] {
         &[]
     }
 
-    /// Notes that a variable took effect through one of the [`defaults`](Self::defaults).
+    /// Records that a variable took effect through one of the [`defaults`](Self::defaults).
     fn took(&self, variable: &str) {
         let _ = variable;
     }
 
-    /// Whether variables are looked up at all. Where they are not, nobody is told to set one.
+    /// Returns true if variables are looked up. Otherwise no message suggests setting one.
     fn looks_up(&self) -> bool {
         true
     }
 }
 
-/// An environment in which nothing is looked up: for text that stands for itself, wherever it comes
-/// from. No variable is read and no file, and a configuration that needs one is refused.
+/// An environment without variables and files, for self-contained text from any source. A configuration
+/// that needs a variable or a file is rejected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEnvironment;
 
-/// What to do about [`NoEnvironment`].
+/// The help for errors caused by [`NoEnvironment`].
 const LOOK_UP: &str = "give an environment that does, such as `tidegate::ProcessEnvironment`";
 
 impl Environment for NoEnvironment {
@@ -80,7 +93,7 @@ impl<F: Fn(&str) -> Option<String>> Environment for F {
 
 /// Replaces `${NAME}` and `${NAME:-default}` in `text`; `$${` stands for `${` itself.
 ///
-/// What a variable holds is taken as it is: it is neither YAML nor expanded again.
+/// The value of a variable is taken literally: it is neither parsed as YAML nor expanded again.
 pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String, ConfigFault> {
     let mut expanded = String::new();
     let mut rest = text;
@@ -108,7 +121,7 @@ pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String
     Ok(expanded)
 }
 
-/// Returns the names of the variables that `text` refers to, in their order.
+/// Returns the names of the variables that `text` refers to, in order.
 pub(super) fn variables(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_escaped = false;
@@ -123,7 +136,7 @@ pub(super) fn variables(text: &str) -> Vec<String> {
     names
 }
 
-/// The value for what stands between the braces.
+/// Returns the value for the text between the braces.
 fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, ConfigFault> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),

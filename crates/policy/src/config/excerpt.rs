@@ -1,5 +1,5 @@
-//! The line that a problem points at, fit to be shown: no secrets, nothing that could move a
-//! terminal's cursor, not too long.
+//! The line that a problem points at, made safe to show: without secrets and without characters that
+//! move a terminal's cursor. Long lines are cut.
 
 use super::syntax::TextSpan;
 use crate::mask::{HIDDEN, TELLTALE};
@@ -12,22 +12,22 @@ pub(crate) struct Excerpt {
     pub(crate) underline: String,
 }
 
-/// Of longer lines, a part of this many characters is shown.
+/// The maximum number of characters shown of a line.
 const WIDTH_MAX: usize = 120;
 
-/// Further to the right, nothing is shown: such a line is not for people.
+/// The last column that is shown. No person reads a longer line.
 const COLUMN_MAX: usize = 10_000;
 
-/// Secrets are looked for in this many characters after what is shown.
+/// The number of characters after the shown column that are searched for secrets.
 const SEARCHED_MAX: usize = 16 << 10;
 
-/// What the keys end with below which headers are set.
+/// The suffix of the keys that set headers.
 const HEADERS: &str = "_headers";
 
-/// What headers are set to there may be anything.
+/// The keys of header changes whose values may be secret.
 const HEADERS_SET: [&str; 2] = ["set", "add"];
 
-/// The line of `text` at `place`, if it has one that is worth showing.
+/// Returns the line of `text` at `place`; `None` if there is none to show.
 pub(super) fn excerpt(text: &str, place: TextSpan) -> Option<Excerpt> {
     let TextSpan::File {
         line,
@@ -41,7 +41,7 @@ pub(super) fn excerpt(text: &str, place: TextSpan) -> Option<Excerpt> {
     let index = line.checked_sub(1)?;
     let from = column.checked_sub(1).filter(|from| *from < COLUMN_MAX)?;
     let written = text.lines().nth(index)?.trim_end();
-    // A password is known by the `@` after it, which may stand beyond what is shown.
+    // A password is recognized by the `@` after it, which may be beyond the part that is shown.
     let written = beginning(written, from.saturating_add(SEARCHED_MAX));
     let around = around(text, index);
     let mut hidden = hidden_in(written, around == ExcerptScope::Headers);
@@ -55,16 +55,16 @@ pub(super) fn excerpt(text: &str, place: TextSpan) -> Option<Excerpt> {
     })
 }
 
-/// A character to show, and the column, from 0, at which what it stands for was written.
+/// A character to show, and the column, from 0, of the text that it replaces.
 type Shown = (char, usize);
 
-/// The first `most` characters.
+/// Returns the first `most` characters.
 fn beginning(line: &str, most: usize) -> &str {
     let end = line.char_indices().nth(most).map(|(byte, _)| byte);
     end.and_then(|end| line.get(..end)).unwrap_or(line)
 }
 
-/// The part of a long line around a column.
+/// Returns the part of a long line around a column.
 fn window(shown: Vec<Shown>, column: usize) -> Vec<Shown> {
     if shown.len() <= WIDTH_MAX {
         return shown;
@@ -81,7 +81,7 @@ fn window(shown: Vec<Shown>, column: usize) -> Vec<Shown> {
         .collect()
 }
 
-/// Carets below the columns, as far as they are shown; at least one.
+/// Returns carets below the shown part of `columns`; at least one.
 fn underline(shown: &[Shown], columns: Range<usize>) -> String {
     let before = shown.iter().take_while(|(_, at)| *at < columns.start);
     let indent: String = before
@@ -93,7 +93,7 @@ fn underline(shown: &[Shown], columns: Range<usize>) -> String {
     format!("{indent}{}", "^".repeat(carets))
 }
 
-/// The line with `hidden` ranges of it replaced, and nothing in it that moves a cursor.
+/// Replaces the `hidden` ranges of the line, and the characters that move a cursor.
 fn hide(line: &str, hidden: &[Range<usize>]) -> Vec<Shown> {
     let mut shown = Vec::new();
     for (column, (byte, character)) in line.char_indices().enumerate() {
@@ -107,17 +107,18 @@ fn hide(line: &str, hidden: &[Range<usize>]) -> Vec<Shown> {
     shown
 }
 
-/// The bytes of a line that must not be seen.
+/// Returns the ranges of bytes in a line that must not be shown.
 fn hidden_in(line: &str, is_below_headers: bool) -> Vec<Range<usize>> {
     let secret = secret_value(line, is_below_headers).filter(|range| !range.is_empty());
     passwords(line).into_iter().chain(secret).collect()
 }
 
-/// Where the value of a secret key stands in `line`: up to its end, for it is anybody's guess
-/// where a secret ends. Below `request_headers`, what headers are set to is secret as well.
+/// Returns the range of the value of a secret key in `line`. It extends to the end of the line, because
+/// the end of a secret cannot be determined. Below `request_headers`, the values of headers are secret
+/// as well.
 fn secret_value(line: &str, is_below_headers: bool) -> Option<Range<usize>> {
     let lower = line.to_ascii_lowercase();
-    // In most of a configuration, `cookie` names one.
+    // In most sections, `cookie` is the name of a cookie, which is no secret.
     let words = TELLTALE.iter().filter(|word| **word != "cookie");
     let words = words.flat_map(|word| lower.match_indices(word));
     let headers = if is_below_headers {
@@ -140,17 +141,17 @@ fn secret_value(line: &str, is_below_headers: bool) -> Option<Range<usize>> {
     Some(starts.min()?..line.len())
 }
 
-/// What follows the colon, if `text` begins within a key that does not name a file.
+/// Returns the text after the colon, if `text` begins within a key that does not name a file.
 fn value_after(text: &str) -> Option<&str> {
     let (key, value) = text.split_once(':')?;
     let key = key.trim_end_matches([' ', '"', '\'']);
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    // `token_file: /run/secrets/x` names where the secret is, which is no secret.
+    // `token_file: /run/secrets/x` names the file of the secret, which is not secret itself.
     let is_secret = key.chars().all(belongs) && !key.ends_with("file");
     is_secret.then(|| value.trim_start_matches([' ', '\t']))
 }
 
-/// What a line stands in that begins on a line above.
+/// The enclosing section of a line, if it begins on a line above.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExcerptScope {
     Nothing,
@@ -160,7 +161,7 @@ enum ExcerptScope {
     Secret,
 }
 
-/// What the line stands in.
+/// Returns the enclosing section of the line.
 fn around(text: &str, index: usize) -> ExcerptScope {
     let mut secret_indent = None;
     let mut headers_indent = None;
@@ -191,25 +192,25 @@ fn around(text: &str, index: usize) -> ExcerptScope {
     around
 }
 
-/// Whether a line begins the headers of a route.
+/// Returns true if a line begins the headers of a route.
 fn is_headers(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default();
     let key = key.trim_end_matches([' ', '"', '\'']);
     key.to_ascii_lowercase().ends_with(HEADERS)
 }
 
-/// `scheme://user:password@host` without the password, wherever it stands.
+/// Removes the password from every `scheme://user:password@host` in a text.
 pub(super) fn hide_passwords(text: &str) -> String {
     let shown = hide(text, &passwords(text));
     shown.into_iter().map(|(c, _)| c).collect()
 }
 
-/// The bytes of whatever may be a password in a URL. Where there is no user, all before the `@`
-/// counts as one.
+/// Returns the ranges of bytes that may be a password in a URL. Without a user, everything before the
+/// `@` counts as one.
 ///
-/// Wrong on the safe side, for a password that should have been escaped may hold anything, `@`,
-/// commas and blanks included: it ends at the last `@` before the next URL. A port that is not a
-/// number may be a password whose host was forgotten.
+/// This errs on the safe side. A password that should have been escaped may contain anything, `@`,
+/// commas and blanks included: it ends at the last `@` before the next URL. A port that is not a number
+/// may be a password whose host was forgotten.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let marks: Vec<usize> = text.match_indices("://").map(|(at, _)| at).collect();
@@ -229,7 +230,7 @@ fn shift(range: &Range<usize>, by: usize) -> Range<usize> {
     range.start.saturating_add(by)..range.end.saturating_add(by)
 }
 
-/// What may be a password in what follows `://`.
+/// Returns the range that may be a password in the text after `://`.
 fn in_authority(rest: &str) -> Option<Range<usize>> {
     if let Some((who, _)) = rest.rsplit_once('@') {
         let start = who.find(':').map_or(0, |colon| colon.saturating_add(1));
@@ -248,7 +249,8 @@ fn in_authority(rest: &str) -> Option<Range<usize>> {
     (!is_port && start < end).then_some(start..end)
 }
 
-/// What may be a password in a text that has no scheme, such as `ann:hunter2@db` in a list.
+/// Returns the ranges that may be passwords in a text without a scheme, such as `ann:hunter2@db` in a
+/// list.
 fn without_scheme(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -337,10 +339,10 @@ mod tests {
             ("redis://a:p@ss@host", "redis://a:***@host"),
             ("redis://a:6379", "redis://a:6379"),
             ("redis://a:%40%2F@host", "redis://a:***@host"),
-            // Not escaped as it should be.
+            // Passwords that should have been escaped.
             ("redis://a:p/w,x y\"z#@host/0", "redis://a:***@host/0"),
             ("redis://a:pw,redis://:pw@b", "redis://a:***://:***@b"),
-            // Without a host.
+            // URLs without a host.
             ("url: redis://:pw", "url: redis://:***"),
             (
                 "{ url: \"redis://ann:pw\" }",

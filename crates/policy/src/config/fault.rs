@@ -1,23 +1,23 @@
-//! What is wrong with a value, wherever it stands.
+//! An error in a value, independent of its position.
 
-/// What is wrong, and what to do about it.
+/// A message and, if known, a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigFault {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
 }
 
-/// Longer values are cut in messages.
+/// The maximum length of a quoted value, in characters. Longer values are cut.
 const QUOTE_MAX: usize = 60;
 
-/// Longer messages are cut: they may quote what others say.
+/// The maximum length of a message, in characters. Messages may quote external text.
 const MESSAGE_MAX: usize = 400;
 
-/// Longer help is cut. It may list all fields of a section.
+/// The maximum length of a suggestion, in characters. It may list all fields of a section.
 const HELP_MAX: usize = 1_000;
 
 impl ConfigFault {
-    /// A fault that speaks for itself.
+    /// Returns a fault without a suggestion.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
         Self {
             message: presentable(message.as_ref(), MESSAGE_MAX),
@@ -25,7 +25,7 @@ impl ConfigFault {
         }
     }
 
-    /// Adds what to do about it.
+    /// Adds a suggestion.
     pub(crate) fn help(self, help: impl AsRef<str>) -> Self {
         Self {
             help: Some(presentable(help.as_ref(), HELP_MAX)),
@@ -33,12 +33,12 @@ impl ConfigFault {
         }
     }
 
-    /// Adds what to do about it, if anything is known.
+    /// Sets or clears the suggestion.
     pub(crate) fn maybe_help(self, help: Option<String>) -> Self {
         Self { help, ..self }
     }
 
-    /// Both in one line, for callers that have no file to point into.
+    /// Joins message and suggestion in one line, for callers that have no file to point into.
     pub(crate) fn into_sentence(self) -> String {
         match self.help {
             Some(help) => format!("{}; {help}", self.message),
@@ -46,7 +46,7 @@ impl ConfigFault {
         }
     }
 
-    /// The name of a thing with its article: a limit, the configuration, `store`.
+    /// Returns a name with its article: a limit, the configuration, `store`.
     pub(crate) fn article(what: &str) -> String {
         if what.starts_with('`') || what.starts_with("the ") {
             what.to_owned()
@@ -55,13 +55,13 @@ impl ConfigFault {
         }
     }
 
-    /// A value in backticks, fit to be shown.
+    /// Returns a value in backticks, made safe to show.
     pub(crate) fn quote(text: &str) -> String {
         format!("`{}`", presentable(text, QUOTE_MAX))
     }
 }
 
-/// Text with nothing in it that could move a terminal's cursor, cut if it is long.
+/// Escapes control characters, which could move a terminal's cursor, and cuts long text.
 fn presentable(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for character in text.chars().take(most) {

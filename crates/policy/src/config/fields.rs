@@ -1,5 +1,6 @@
-//! Every field of the language, told once: the reader refuses what is not in a table, and the schema
-//! is made from it. The sections `store`, `client`, `respond` and `routes` have their tables beside them.
+//! Every field of the language, defined once. The reader rejects fields that are not in a table, and
+//! the schema is generated from the tables. The sections `store`, `client`, `respond` and `routes` have
+//! their tables in their own modules.
 
 use super::addresses::ADDRESSES;
 use super::admin::ADMIN;
@@ -22,22 +23,22 @@ use super::words::{
     PLAIN_MODE,
 };
 
-/// The most routes in a configuration.
+/// The maximum number of routes in a configuration.
 pub(super) const ROUTES_MAX: usize = 10_000;
 
-/// The most policies in a configuration.
+/// The maximum number of policies in a configuration.
 pub(crate) const POLICIES_MAX: usize = 1_000;
 
-/// The most limits in a policy: they are numbered in 16 bits on their way to a store.
+/// The maximum number of limits in a policy: a request to the store numbers them in 16 bits.
 pub(crate) const LIMITS_MAX: usize = 10_000;
 
-/// The most bands of a limit: all of them are decided for every request.
+/// The maximum number of bands of a limit: all of them are decided for every request.
 pub(crate) const BANDS_MAX: usize = 16;
 
-/// The most parts of a key.
+/// The maximum number of parts of a key.
 pub(crate) const KEY_PARTS_MAX: usize = 8;
 
-/// The most entries by which a descriptor is known.
+/// The maximum number of entries in a descriptor pattern.
 pub(super) const ENTRIES_MAX: usize = 16;
 
 /// The whole configuration.
@@ -143,7 +144,7 @@ pub(super) static LISTEN: FieldTable = FieldTable {
 
 const DOOR: Shape = Either(&[Text("127.0.0.1:8080"), Map(&LISTENER)]);
 
-/// A door with more than an address.
+/// A listener with more settings than an address.
 pub(super) static LISTENER: FieldTable = FieldTable {
     what: "listener",
     fields: &[
@@ -187,10 +188,10 @@ pub(super) static LISTENER: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The most that `connections_per_address` may say.
+/// The highest value of `connections_per_address`.
 pub(super) const CONNECTIONS_MAX: u64 = 1_000_000;
 
-/// The TLS of a door.
+/// The TLS settings of a listener.
 pub(super) static TLS: FieldTable = FieldTable {
     what: "`tls`",
     fields: &[
@@ -213,7 +214,7 @@ pub(super) static TLS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// How keys are named.
+/// A template for the names of keys.
 pub(super) const TEMPLATE: Shape = Text("ratelimit:{limit}:{key}");
 
 /// A policy.
@@ -259,7 +260,7 @@ pub(super) static POLICY: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// How a policy takes reservations.
+/// The reservation settings of a policy.
 pub(super) static RESERVE: FieldTable = FieldTable {
     what: "`reserve`",
     fields: &[
@@ -405,7 +406,7 @@ pub(super) static LIMIT: FieldTable = FieldTable {
     exactly_one: &["rate", "bands"],
 };
 
-/// One way in which a limit applies: all of it must hold.
+/// A condition of a limit. All its fields must match.
 pub(super) static CONDITION: FieldTable = FieldTable {
     what: "condition",
     fields: &[
@@ -432,7 +433,7 @@ pub(super) static CONDITION: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// One way in which a route is taken: all of it must hold.
+/// A condition of a route. All its fields must match.
 pub(super) static PLACE: FieldTable = FieldTable {
     what: "condition of a route",
     fields: &[PATH, METHOD, HOST],
@@ -453,7 +454,7 @@ const HOST: FieldRow = optional(
     "Any of these hosts; `*.example.com` is every host under it.",
 );
 
-/// A band with more than a rate.
+/// A band with more settings than a rate.
 pub(super) static BAND: FieldTable = FieldTable {
     what: "band",
     fields: &[
@@ -472,10 +473,10 @@ pub(super) static BAND: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// How much may come at once.
+/// The burst: the amount that may be used at once.
 const BURST: Shape = Whole(0, u64::MAX);
 
-/// One text or a list of them.
+/// A text or a list of texts.
 pub(super) const TEXTS: Shape = Either(&[Text(""), List(&Text(""))]);
 
 pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> FieldRow {

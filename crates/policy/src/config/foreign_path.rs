@@ -1,16 +1,16 @@
-//! Paths that are written for another router: regular expressions, and parameters such as `:id`.
+//! Paths written for another router: regular expressions, and parameters such as `:id`.
 
 use super::fault::ConfigFault;
 
-/// What patterns have instead.
+/// The syntax of patterns, for help texts.
 const HELP: &str =
     "`*` is one segment, `**` any number, and `$` at the end makes it the whole path";
 
-/// Returns what to write instead of a path that is written as a regular expression or with parameters:
-/// as a pattern, it matches only these characters.
+/// Returns a suggestion for a path that is written as a regular expression or with parameters. As a
+/// pattern, such a path matches only its literal characters.
 pub(super) fn instead_of(text: &str) -> Option<String> {
     let path = text.strip_prefix('^').unwrap_or(text);
-    // The one class that has a slash in it, before the path is split at slashes.
+    // Replace the one character class that contains a slash before splitting the path at slashes.
     let path = path.replace("[^/]+", "*").replace("[^/]*", "*");
     let (path, end) = match path.strip_suffix('$') {
         Some(path) => (path, "$"),
@@ -20,7 +20,7 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
     if segments.join("/") == path && text.starts_with(path) {
         return None;
     }
-    // At the end of a prefix it adds nothing.
+    // At the end of a prefix, `**` adds nothing.
     if end.is_empty() && segments.last() == Some(&"**") {
         segments.pop();
     }
@@ -33,7 +33,7 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
     })
 }
 
-/// Returns a segment as patterns have it.
+/// Translates a segment into the syntax of patterns.
 fn segment(text: &str) -> &str {
     let inside = |open, close| {
         let inside = text.strip_prefix(open)?;

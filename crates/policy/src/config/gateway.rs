@@ -1,4 +1,4 @@
-//! A gateway without a file: a few flags, written as a configuration.
+//! A gateway without a file: a configuration made from a few flags.
 
 use super::Config;
 use super::band;
@@ -12,12 +12,16 @@ use serde_json::json;
 use tidegate_core::Algorithm;
 
 impl Config {
-    /// What `tidegate gateway` serves without a file: a gateway on 127.0.0.1:8000 that sends every
-    /// request to one of `upstreams`, each client address within `limit`, such as `100/s`; without
-    /// it, unlimited.
+    /// Returns the configuration of `tidegate gateway` without a file. A gateway on 127.0.0.1:8000
+    /// sends every request to one of `upstreams`. `limit`, such as `100/s`, applies to each client
+    /// address; without it, requests are unlimited.
     ///
-    /// The flags stand for themselves; variables of `environment` override settings as they do those
-    /// of a file. Errors name the flag.
+    /// The flags are taken literally. Variables of `environment` override settings as they override
+    /// those of a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found. They name the flag.
     ///
     /// ```
     /// use tidegate_policy::Config;
@@ -40,7 +44,11 @@ impl Config {
         Self::parse(&text, "gateway", environment)
     }
 
-    /// The configuration that [`gateway`](Self::gateway) reads, to begin a file of one's own with.
+    /// Returns the text that [`gateway`](Self::gateway) reads, as a start for a configuration file.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found. They name the flag.
     pub fn gateway_text(
         upstreams: &[impl AsRef<str>],
         limit: Option<&str>,
@@ -74,7 +82,7 @@ impl Config {
     }
 }
 
-/// What is wrong with a flag, if anything is.
+/// Returns the problems of a flag, if there are any.
 fn check(flag: &str, written: &str, read: Result<(), ConfigFault>) -> Vec<ConfigProblem> {
     let mut reader = ConfigReader::new(flag, written, &NoEnvironment);
     let place = TextSpan::at(1, 1, written.chars().count().max(1));
@@ -88,7 +96,7 @@ fn check(flag: &str, written: &str, read: Result<(), ConfigFault>) -> Vec<Config
 }
 
 fn text(upstreams: &[impl AsRef<str>], limit: Option<&str>) -> String {
-    // Quoted as JSON, which is YAML; and what looks like a variable is none.
+    // Quote as JSON, which is also YAML, and escape text that looks like a variable.
     let quote = |text: &str| json!(text.trim().replace("${", "$${")).to_string();
     let upstreams = upstreams.iter().map(|it| quote(it.as_ref()));
     let upstreams: Vec<String> = upstreams.collect();

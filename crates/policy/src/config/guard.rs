@@ -1,4 +1,4 @@
-//! `guards`: lists that are asked before any limit.
+//! `guards`: lists that are evaluated before any limit.
 
 use super::duration;
 use super::fault::ConfigFault;
@@ -86,13 +86,13 @@ static REDIS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// What guards have in common.
+/// Settings that all guards share.
 pub(super) struct GuardScope<'a> {
-    /// What clients are told.
+    /// The configuration of responses.
     pub(super) respond: &'a Layer,
-    /// Where buckets live.
+    /// The store of the buckets.
     pub(super) store: &'a StoreTarget,
-    /// What an address counts as.
+    /// The rules that turn an address into a key.
     pub(super) addresses: AddressRules,
 }
 
@@ -157,7 +157,7 @@ fn guard(
     })
 }
 
-/// Whose value is looked up, and what follows.
+/// Reads the identity that is looked up, and the effect of a match.
 fn subject(
     reader: &mut ConfigReader<'_>,
     guard: &ConfigValue<'_>,
@@ -188,7 +188,7 @@ fn subject(
     Some((effect, part))
 }
 
-/// Where the list comes from.
+/// Reads the origin of the list.
 fn origin(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -202,7 +202,7 @@ fn origin(
     }
     if let Some(value) = fields.get("file") {
         let path = reader.text(&value)?;
-        // Of a source, no file at all: whoever can write it could then learn which there are.
+        // A config source may name no file at all. Otherwise its author could learn which files exist.
         let there = reader.environment_at(value.node.place).has_file(&path);
         let there = there.map_err(|why| {
             ConfigFault::new(format!(
@@ -216,8 +216,7 @@ fn origin(
     redis(reader, &fields.get("redis")?, around.store)
 }
 
-/// The members of a list that is written here. Unlike those that come from elsewhere, each must be
-/// one.
+/// Reads the members of a list in the configuration. Unlike members from elsewhere, each must be valid.
 fn members(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -245,7 +244,7 @@ fn member(
         return Err(ConfigFault::new(message)
             .help("for example `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`"));
     }
-    // Not quoted: it may be a secret.
+    // The message does not quote the value: it may be a secret.
     if text.is_empty() || text.len() > MEMBER_BYTES_MAX {
         let message = format!(
             "a listed value has 1 to {MEMBER_BYTES_MAX} bytes, this one {}",
@@ -297,7 +296,7 @@ fn target(url: &str) -> Result<Box<super::RedisSettings>, ConfigFault> {
     }
 }
 
-/// What says how a list is read again says nothing of one that is written here.
+/// Reports `refresh` and `timeout` for a list in the configuration, which is never read again.
 fn refuse_unread(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in ["refresh", "timeout"] {
         if let Some(value) = fields.get(name) {
@@ -310,7 +309,7 @@ fn refuse_unread(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     }
 }
 
-/// Whoever is exempt is told nothing.
+/// Reports `reason` and `respond` for an exempting guard, which refuses nothing.
 fn refuse_unspoken(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in ["reason", "respond"] {
         if let Some(value) = fields.get(name) {

@@ -1,15 +1,18 @@
-//! Hosts and ports as they stand in URLs.
+//! Hosts and ports in URLs.
 
 use std::net::Ipv6Addr;
 
-/// Hosts are at most this long.
+/// The longest host, in bytes.
 pub(super) const HOST_MAX: usize = 253;
 
-/// What is said of an IPv6 address without brackets.
+/// The error for an IPv6 address without brackets.
 pub(super) const TOO_MANY_COLONS: &str = "has too many colons in its host";
 
-/// Reads `host`, `host:port` or `[::1]:port`: the host in lower case and without brackets. The error
-/// says what the URL has or does.
+/// Reads `host`, `host:port` or `[::1]:port`. The host is returned in lower case and without brackets.
+///
+/// # Errors
+///
+/// Returns a predicate whose subject is the URL, such as "names no host".
 pub(super) fn host_and_port(text: &str) -> Result<(String, Option<u16>), &'static str> {
     let (host, port) = if let Some(after) = text.strip_prefix('[') {
         bracketed(after)?
@@ -31,7 +34,7 @@ pub(super) fn host_and_port(text: &str) -> Result<(String, Option<u16>), &'stati
     Ok((host.to_ascii_lowercase(), port))
 }
 
-/// What stands between the brackets, and the port after them.
+/// Returns the text between the brackets, and the port after them.
 fn bracketed(after: &str) -> Result<(&str, Option<&str>), &'static str> {
     let (host, after) = after.split_once(']').ok_or("has a `[` without its `]`")?;
     if host.parse::<Ipv6Addr>().is_err() {

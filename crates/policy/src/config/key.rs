@@ -1,4 +1,4 @@
-//! `key`: whose bucket.
+//! `key`: the parts of the bucket key.
 
 use super::descriptor;
 use super::fault::ConfigFault;
@@ -8,10 +8,10 @@ use super::scalar::header_name;
 use super::words::KEY;
 use crate::limit::KeyPart;
 
-/// Names of attributes are at most this long.
+/// The longest name of an attribute, in bytes.
 const ATTRIBUTE_MAX: usize = 64;
 
-/// Reads a key: one part, or a list of them.
+/// Reads a key: a part, or a list of parts.
 pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<KeyPart> {
     let items = reader.one_or_many(value);
     if items.len() > KEY_PARTS_MAX {
@@ -40,7 +40,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Ve
     parts
 }
 
-/// Reads one part of a key as a configuration spells it, such as `ip`, `token` or `header:X-Tenant`.
+/// Reads a key part in the syntax of the configuration, such as `ip`, `token` or `header:X-Tenant`.
 /// Returns `None` for any other text.
 pub fn read_part(text: &str) -> Option<KeyPart> {
     part(text).ok()

@@ -1,4 +1,4 @@
-//! A limit: whom it applies to, whose bucket, how much.
+//! A limit: the requests that it applies to, its bucket key and its amount.
 
 use super::band::{self, BandDefaults};
 use super::block;
@@ -24,19 +24,19 @@ use crate::plan::{PlanSource, PlannedRate};
 use crate::respond::RefusalLayer;
 use tidegate_core::{Algorithm, Mode, OnChange};
 
-/// What the limits of a policy have in common.
+/// Settings that all limits of a policy share.
 pub(super) struct LimitScope<'a> {
     pub(super) names: DistinctNames,
     pub(super) naming: &'a mut KeyNamer,
-    /// How the policy refuses.
+    /// The refusal settings of the policy.
     pub(super) refusal: &'a RefusalLayer,
-    /// How its limits come together.
+    /// The evaluation mode of the policy.
     pub(super) evaluate: Evaluate,
-    /// Where rates come from that are not written.
+    /// The sources of rates that are not written in the configuration.
     pub(super) plans: &'a [PlanSource],
-    /// Whether it takes reservations.
+    /// True if the policy takes reservations.
     pub(super) reserves: bool,
-    /// When its limits charge a cost that does not fit, where they do not set it.
+    /// The default of `charge` for its limits.
     pub(super) charge: ChargeTime,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn read(
         mode,
         shadowed: false,
         quota_mode,
-        // Known once all limits are.
+        // Filled in once all limits are read.
         replaces: Vec::new(),
         charge: counted.charge,
         waiting: counted.waiting,
@@ -103,7 +103,7 @@ pub(super) fn read(
     Some(Limit { template, ..limit })
 }
 
-/// Whose bucket.
+/// Reads the bucket key.
 fn key(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -123,7 +123,7 @@ fn key(
     key
 }
 
-/// Enforced, only watched, or one of several quotas.
+/// Reads the mode: enforced, shadow, or one of several quotas.
 fn mode(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -148,7 +148,7 @@ fn mode(
     (mode, true)
 }
 
-/// How a limit counts.
+/// The counting rules of a limit.
 #[derive(Default)]
 struct LimitCounting {
     bands: Vec<Band>,
@@ -198,7 +198,7 @@ fn counted(
     }
 }
 
-/// The algorithm and how its windows align.
+/// Reads the algorithm and the alignment of its windows.
 fn algorithm(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Algorithm {
     let written = reader.setting(fields, "algorithm", |word| ALGORITHM.parse(word));
     let algorithm = written.unwrap_or_default();
@@ -208,7 +208,7 @@ fn algorithm(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Algorit
     let align = reader.parse(&value, |word| ALIGN.parse(word));
     match (algorithm, align) {
         (Algorithm::FixedWindow(_), Some(align)) => Algorithm::FixedWindow(align),
-        // Without knowing the algorithm there is nothing to say about the alignment.
+        // If the algorithm is invalid, do not report the alignment as well.
         (_, Some(_)) if written.is_some() || fields.get("algorithm").is_none() => {
             let fault = ConfigFault::new("only fixed windows can be aligned")
                 .help("add `algorithm: fixed-window`, or remove `align`");
@@ -219,7 +219,7 @@ fn algorithm(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Algorit
     }
 }
 
-/// What becomes of buckets when numbers change.
+/// Reads the effect of changed numbers on buckets.
 fn on_change(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -239,7 +239,8 @@ fn on_change(
     }
 }
 
-/// The documents of the open layout do not say of what a value is a share.
+/// Reports `on_change: scale` in the open layout, whose documents do not record the total that a value
+/// is a share of.
 fn refuse_scaled(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -256,7 +257,7 @@ fn refuse_scaled(
     }
 }
 
-/// How far below empty charges may go; `None` is the amount of each band.
+/// Reads the overdraft: how far below empty charges may go. `None` is the amount of each band.
 fn overdraft(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -295,7 +296,7 @@ mod tests {
     #[test]
     fn every_algorithm_has_a_word() {
         for algorithm in Algorithm::ALL {
-            // Where a fixed window starts is another field.
+            // The alignment of a fixed window is a separate field.
             let named = match algorithm {
                 Algorithm::FixedWindow(_) => Algorithm::FixedWindow(Align::FirstRequest),
                 other => other,

@@ -1,4 +1,4 @@
-//! `listen`: where the doors are.
+//! `listen`: the listeners and their addresses.
 
 use super::address::{self, ListenAddress};
 use super::duration;
@@ -15,44 +15,44 @@ use crate::route::Paths;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// The port of the gateway unless told.
+/// The default port of the gateway.
 const GATEWAY: u16 = 8000;
 
 /// The shortest and the longest maximum age of a connection.
 const AGE_MIN: Duration = Duration::from_millis(100);
 const AGE_MAX: Duration = Duration::from_hours(365 * 24);
 
-/// Where the doors are; a door that is `None` stays closed.
+/// The listeners. A listener that is `None` is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The HTTP API. A configuration that opens no other door opens this one, on 127.0.0.1:8080.
+    /// The HTTP API. It is also open, on 127.0.0.1:8080, if no other listener is configured.
     pub http: Option<Listener>,
     /// Envoy's rate limit service, and gRPC health.
     pub grpc: Option<Listener>,
-    /// The reverse proxy. A configuration with routes opens it, on 127.0.0.1:8000 unless told; one
-    /// without cannot.
+    /// The reverse proxy. It is open if and only if the configuration has routes. Default:
+    /// 127.0.0.1:8000.
     pub gateway: Option<Listener>,
-    /// Health, metrics and administration: always open, on 127.0.0.1:8090 unless told.
+    /// Health, metrics and administration; always open. Default: 127.0.0.1:8090.
     pub admin: Listener,
-    /// True if no address is configured for `admin`: a free port replaces the default one if that is taken,
-    /// so that several instances start on one machine.
+    /// True if no address is configured for `admin`. A free port then replaces the default one if that
+    /// is taken, so that several instances can run on one machine.
     pub admin_may_move: bool,
     /// The Redis protocol.
     pub resp: Option<Listener>,
-    /// How the gateway reads paths.
+    /// The path parsing rules of the gateway.
     pub paths: Paths,
 }
 
-/// A door.
+/// A listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Where it listens.
+    /// The address to listen on.
     pub address: ListenAddress,
-    /// How it speaks TLS, if it does.
+    /// The TLS settings, if it uses TLS.
     pub tls: Option<Tls>,
-    /// What callers must present, if anything.
+    /// The token that callers must send, if any.
     pub token: Option<Secret>,
-    /// The most connections of one client address. Default: the server's choice.
+    /// The maximum number of connections from one client address. Default: the server's choice.
     pub connections_per_address: Option<usize>,
     /// The maximum age of a connection, if it has one.
     pub age: Option<ConnectionAge>,
@@ -61,14 +61,14 @@ pub struct Listener {
 /// The maximum age of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionAge {
-    /// The age at which the server asks the client to close, and takes no new requests.
+    /// The age at which the server asks the client to close the connection and accepts no new requests.
     pub max: Duration,
-    /// The time that requests in flight then have. After it the server closes the connection.
+    /// The time that requests in flight then have. After it, the server closes the connection.
     pub grace: Duration,
 }
 
 impl ConnectionAge {
-    /// The age of gRPC connections by default, as envoyproxy/ratelimit has it.
+    /// The default age of gRPC connections, as in envoyproxy/ratelimit.
     const GRPC: Self = Self {
         max: Duration::from_hours(24),
         grace: Self::GRACE,
@@ -76,18 +76,18 @@ impl ConnectionAge {
 
     const GRACE: Duration = Duration::from_hours(1);
 
-    /// The word for connections without a maximum age.
+    /// The word for connections of unlimited age.
     const OFF: &str = "off";
 }
 
-/// The TLS of a door: paths of PEM files.
+/// The TLS settings of a listener: paths of PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     /// The certificate chain.
     pub cert: String,
     /// Its private key.
     pub key: String,
-    /// Callers must show a certificate that one of these signed.
+    /// The certificate authorities. Callers must present a certificate that one of these signed.
     pub client_ca: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Default for Listen {
 }
 
 impl Listener {
-    /// A door on this machine alone.
+    /// Returns a listener on the loopback address.
     fn local(port: u16) -> Self {
         Self {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port).into(),
@@ -118,7 +118,7 @@ impl Listener {
     }
 }
 
-/// Reads `listen`, which stands beside these `routes`.
+/// Reads `listen`. With `routes`, the gateway is open.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: Option<&ConfigValue<'_>>,
@@ -156,7 +156,7 @@ pub(super) fn read(
     };
     let is_closed = http.is_none() && grpc.is_none() && gateway.is_none() && resp.is_none();
     Listen {
-        // A server without a door is of no use to anybody.
+        // A server needs a listener besides `admin`.
         http: http.or(default.http.filter(|_| is_closed)),
         grpc,
         gateway,
@@ -167,7 +167,7 @@ pub(super) fn read(
     }
 }
 
-/// Where the gateway is if nobody says so.
+/// Returns the gateway's default listener, and reports an address conflict.
 fn unwritten_gateway(
     reader: &mut ConfigReader<'_>,
     routes: &ConfigValue<'_>,
@@ -192,7 +192,7 @@ fn refuse_without_routes(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>)
     reader.error(value.key_spot(), fault.help(help));
 }
 
-/// Reads one listener, and into `paths` how it reads paths if it is the gateway's.
+/// Reads a listener. If it is the gateway's, its path parsing rules go into `paths`.
 fn listener(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,

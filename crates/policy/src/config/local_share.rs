@@ -1,14 +1,14 @@
-//! How much of a policy one instance may grant while the store is away.
+//! The share of a policy that one instance may grant while the store is unavailable.
 
 use super::fault::ConfigFault;
 use super::words::LOCAL_SHARE;
 
-/// How much of a policy one instance may grant while the store is away.
+/// The share of a policy that one instance may grant while the store is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalShare {
-    /// This many millionths of it: 500 000 is a half. From 1 to 1 000 000.
+    /// A share in millionths, from 1 to 1 000 000: 500 000 is a half.
     Millionths(u32),
-    /// One part for each instance that was alive when last heard of.
+    /// One divided by the number of instances last known to be alive.
     Auto,
 }
 

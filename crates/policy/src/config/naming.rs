@@ -1,5 +1,5 @@
-//! Which template names the keys of a limit, and whether that is safe: no two buckets may share a
-//! key, and no client may choose one.
+//! Chooses the template that names the keys of a limit, and checks that it is safe: no two buckets may
+//! share a key, and no client may choose one.
 
 use super::fault::ConfigFault;
 use super::reader::{ConfigReader, ConfigValue};
@@ -11,32 +11,32 @@ use crate::template::{KeyOf, Template, TemplatePiece, band_name};
 use std::collections::BTreeMap;
 use tidegate_core::Algorithm;
 
-/// Stands for whatever a client may send, where names are compared.
+/// A placeholder for any text that a client may send, used to compare names.
 const ANYTHING: &str = "*";
 
-/// How keys are named, and the names that are taken.
+/// The naming rules of keys, and the names already taken.
 #[derive(Debug)]
 pub(super) struct KeyNamer {
-    /// `None` in the store of this process.
+    /// The layout; `None` for a store in memory.
     layout: Option<LayoutWord>,
-    /// What `store` says.
+    /// The template of `store`, if it sets one.
     template: Option<Template>,
-    /// What Tidegate's own keys begin with.
+    /// The prefix of Tidegate's own keys.
     prefix: String,
     /// The policy that is being read.
     policy: String,
-    /// Names of keys, and the limit that has them.
+    /// The names of keys, each with the limit that uses it.
     taken: BTreeMap<String, String>,
 }
 
-/// A template and where it comes from.
+/// A template and its origin.
 struct ChosenTemplate<'a> {
     template: Template,
     whose: NamingAuthority,
     value: ConfigValue<'a>,
 }
 
-/// Who says how keys are named.
+/// The origin of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NamingAuthority {
     Limit,
@@ -56,17 +56,18 @@ impl KeyNamer {
         }
     }
 
-    /// What follows are limits of this policy.
+    /// Sets the policy of the limits that follow.
     pub(super) fn enter(&mut self, policy: Option<&str>) {
         policy.unwrap_or_default().clone_into(&mut self.policy);
     }
 
-    /// Whether the buckets of a limit are kept as other systems' documents have them.
+    /// Returns true if the buckets of a limit are stored as documents of other systems.
     pub(super) fn is_open(&self, limit: &Limit) -> bool {
         self.layout == Some(LayoutWord::Open) && default(limit).is_some()
     }
 
-    /// The template of a limit, unless its keys are packed. `written` is what it says itself.
+    /// Returns the template of a limit; `None` if its keys are packed. `written` is the limit's own
+    /// template.
     pub(super) fn template<'a>(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -101,7 +102,7 @@ impl KeyNamer {
     ) -> ChosenTemplate<'a> {
         let (template, whose, value) = match (written, &self.template) {
             (Some((template, value)), _) => (template, NamingAuthority::Limit, value),
-            // One hash for all keys is another thing than a key for each.
+            // A fixed window keeps all keys in one hash, so a template for single keys does not fit.
             (None, Some(template)) if !is_window(limit) => {
                 (template.clone(), NamingAuthority::Store, value.clone())
             }
@@ -138,7 +139,7 @@ impl KeyNamer {
         None
     }
 
-    /// No client may choose a key, and no two buckets may share one.
+    /// Checks that no client can choose a key, and that no two buckets share one.
     fn check_names(
         &mut self,
         limit: &Limit,
@@ -187,7 +188,7 @@ impl KeyNamer {
 }
 
 impl ChosenTemplate<'_> {
-    /// Such as "its template `a:{key}`".
+    /// Describes the template, such as "its template `a:{key}`".
     fn show(&self) -> String {
         let template = ConfigFault::quote(self.template.as_str());
         match self.whose {
@@ -198,13 +199,13 @@ impl ChosenTemplate<'_> {
     }
 }
 
-/// The documented name of keys, for algorithms that have one.
+/// Returns the documented default template, for algorithms that have one.
 fn default(limit: &Limit) -> Option<Template> {
     let text = match limit.algorithm {
         Algorithm::TokenBucket if limit.bands.len() > 1 => "fluxgate:{policy}:{limit}:{key}:{band}",
         Algorithm::TokenBucket => "ratelimit:{limit}:{key}",
         Algorithm::SlidingLog => "{subject}",
-        // Its document counts in whole seconds.
+        // The document of a fixed window counts in whole seconds.
         Algorithm::FixedWindow(_) if has_whole_seconds(limit) => "rate_limits",
         Algorithm::FixedWindow(_) | Algorithm::SlidingWindow | Algorithm::BucketedWindow => {
             return None;
@@ -218,12 +219,13 @@ fn has_whole_seconds(limit: &Limit) -> bool {
     periods.all(|period_us| period_us % 1_000_000 == 0)
 }
 
-/// Whether all keys of a limit are fields of one hash.
+/// Returns true if all keys of a limit are fields of one hash.
 fn is_window(limit: &Limit) -> bool {
     matches!(limit.algorithm, Algorithm::FixedWindow(_))
 }
 
-/// Every part of the key must be in the name, and no other; in the name of a hash, none.
+/// Checks that the name contains every part of the key and no other. The name of a hash must contain
+/// none.
 fn check_parts(limit: &Limit, chosen: &ChosenTemplate<'_>) -> Result<(), ConfigFault> {
     let shown = chosen.show();
     let mut has_all = false;
@@ -262,7 +264,7 @@ fn check_parts(limit: &Limit, chosen: &ChosenTemplate<'_>) -> Result<(), ConfigF
     Ok(())
 }
 
-/// Each of several bands needs a name of its own.
+/// Checks that each of several bands has a distinct name.
 fn check_bands(limit: &Limit, chosen: &ChosenTemplate<'_>) -> Result<(), ConfigFault> {
     if limit.bands.len() < 2 {
         return Ok(());

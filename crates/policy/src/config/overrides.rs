@@ -1,4 +1,4 @@
-//! Settings that an environment variable overrides, whatever the file says.
+//! Environment variables that override settings of the file.
 
 use super::defaults;
 use super::environment::Environment;
@@ -8,14 +8,14 @@ use super::syntax::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 /// A variable and the setting that it overrides.
 struct VariableOverride {
     variable: &'static str,
-    /// The section that the field is in; [`TOP`] where it is in none.
+    /// The section of the field; [`TOP`] if it is in none.
     section: &'static str,
     field: &'static str,
-    /// Fields that mean the same and give way.
+    /// Fields with the same meaning, which are removed.
     instead_of: &'static [&'static str],
 }
 
-/// Section of fields that stand at the top of the configuration.
+/// The section of top-level fields.
 const TOP: &str = "";
 
 const OVERRIDES: [VariableOverride; 33] = [
@@ -104,7 +104,7 @@ const fn setting(
     }
 }
 
-/// The variables and the settings that they override, such as `store.timeout`.
+/// Returns the variables and the settings that they override, such as `store.timeout`.
 pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
     let path = |entry: &VariableOverride| match entry.section {
         TOP => entry.field.to_owned(),
@@ -115,8 +115,8 @@ pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
         .map(move |entry| (entry.variable, path(entry)))
 }
 
-/// Puts what variables say into the tree, so that the same rules read it; then the environment's
-/// defaults. A variable that is set to nothing counts as not set.
+/// Puts the values of variables into the tree, so that the same rules read them, then the environment's
+/// defaults. An empty variable counts as unset.
 pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
     if let NodeKind::Map(sections) = &mut root.kind {
         for section in sections.iter_mut().filter(|it| it.key.text == "store") {
@@ -151,7 +151,7 @@ pub(super) fn apply(root: &mut YamlNode, environment: &dyn Environment) {
     defaults::apply(root, environment);
 }
 
-/// What a variable says. Lists are written with commas.
+/// Returns the value of a variable as a node. Lists are separated by commas.
 fn node(entry: &VariableOverride, text: &str, place: TextSpan) -> YamlNode {
     let scalar = |text: &str| YamlNode {
         place,
@@ -167,7 +167,7 @@ fn node(entry: &VariableOverride, text: &str, place: TextSpan) -> YamlNode {
     scalar(text)
 }
 
-/// Replaces a field; of a door with more than an address, only the address.
+/// Replaces a field. Of a listener written as a map, it replaces only the address.
 fn put(fields: &mut Vec<MapEntry>, name: &'static str, node: YamlNode) {
     let place = node.place;
     let field = at(fields, name, place, NodeKind::Null);
@@ -177,7 +177,7 @@ fn put(fields: &mut Vec<MapEntry>, name: &'static str, node: YamlNode) {
     }
 }
 
-/// The value under `name`, which begins as `kind` if it is not there yet.
+/// Returns the value of the field `name`, inserting `kind` if it is missing.
 pub(super) fn at<'a>(
     entries: &'a mut Vec<MapEntry>,
     name: &str,

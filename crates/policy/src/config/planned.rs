@@ -1,4 +1,4 @@
-//! `rate: { plan: … }`: how much, as a plan says.
+//! `rate: { plan: … }`: a rate that a plan sets.
 
 use super::band::{self, BandDefaults};
 use super::fault::ConfigFault;
@@ -14,7 +14,7 @@ use super::words::OF;
 use crate::limit::{Band, KeyPart, Limit};
 use crate::plan::{LABEL, PlanRate, PlanSource, PlannedRate, RateOwner, Unknown};
 
-/// A rate that a plan tells.
+/// A rate that a plan sets.
 pub(super) static PLANNED: FieldTable = FieldTable {
     what: "rate from a plan",
     fields: &[
@@ -38,8 +38,8 @@ pub(super) static PLANNED: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Reads a rate that is a map with `plan`; `None` where it is anything else. Without a plan, it was
-/// wrong.
+/// Reads a rate that is a map with fields of a plan; `None` for any other rate. If the map is invalid,
+/// the plan is `None`.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -87,7 +87,7 @@ fn planned(
         of: of.unwrap_or_default(),
         unknown: unknown?,
         counting,
-        // What the default cannot be has been said.
+        // An error in the default rate is already reported.
         sample: band::build_planned(sample, LABEL, counting)
             .ok()
             .map(Box::new),
@@ -116,7 +116,7 @@ fn find(name: &str, sources: &[PlanSource]) -> Result<usize, ConfigFault> {
     }))
 }
 
-/// Whose rate: something that is a single text.
+/// Reads the subject of a rate. It must be a key part that is a single text.
 fn subject(text: &str) -> Result<KeyPart, ConfigFault> {
     let part = key::part(text)?;
     match part {
@@ -157,7 +157,8 @@ fn unknown(
         burst: rate.burst,
         block_us: None,
     };
-    // Told as anywhere else, and then made once more under the name that all bands of plans have.
+    // Report errors as for any other rate, then build the band again under the label that all bands of
+    // plans share.
     band::from_text(reader, value, counting)?;
     let band = band::build_planned(rate, LABEL, counting).ok()?;
     bands.push(Band {
@@ -167,8 +168,8 @@ fn unknown(
     Some(Unknown::Band)
 }
 
-/// Refuses what only a plan makes sense of, and warns where several would share a bucket at rates of
-/// their own.
+/// Reports settings that only a plan supports, and warns if subjects with different rates share a
+/// bucket.
 pub(super) fn check(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

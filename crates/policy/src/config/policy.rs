@@ -19,11 +19,11 @@ use crate::respond::Layer;
 use std::collections::BTreeMap;
 use tidegate_core::Mode;
 
-/// What all policies have in common.
+/// Settings that all policies share.
 pub(super) struct Common<'a> {
-    /// What clients are told.
+    /// The configuration of responses.
     pub(super) respond: &'a Layer,
-    /// Where rates come from that are not written.
+    /// The sources of rates that are not written in the configuration.
     pub(super) plans: &'a [PlanSource],
 }
 
@@ -75,7 +75,7 @@ fn policy(
     };
     let limits = limits(reader, &fields.get("limits")?, around);
     reserve::check(reader, &fields, evaluate, &limits);
-    // A policy with a mistake is never used, and preparing it would be a waste.
+    // A policy with an error is never used, so do not prepare it.
     if reader.has_errors() {
         return None;
     }
@@ -110,14 +110,15 @@ fn limits(
     limits.into_iter().flatten().collect()
 }
 
-/// In a `first` policy, nothing is looked at after an enforced limit that every request meets.
+/// Warns about a limit of a `first` policy that comes after an enforced limit which applies to every
+/// request.
 fn warn_if_unreachable(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
     limit: &Limit,
     decides_all: &mut Option<String>,
 ) {
-    // Descriptors have a search of their own, each of them.
+    // Each descriptor is matched separately.
     if limit.is_met_by_each() {
         return;
     }
@@ -153,7 +154,7 @@ pub(super) fn refuse_too_many(
     }
 }
 
-/// Names that must differ, and where each stands.
+/// Names that must differ, with the position of each.
 #[derive(Debug)]
 pub(super) struct DistinctNames {
     what: &'static str,
@@ -168,7 +169,7 @@ impl DistinctNames {
         }
     }
 
-    /// Reads a name that must not have been seen before.
+    /// Reads a name, and reports it if it was read before.
     pub(super) fn read(
         &mut self,
         reader: &mut ConfigReader<'_>,

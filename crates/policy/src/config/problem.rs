@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, shown to people.
+//! Errors and warnings of a configuration, formatted for people.
 
 use super::excerpt::Excerpt;
 use super::fault::ConfigFault;
@@ -6,9 +6,9 @@ use super::syntax::TextSpan;
 use std::fmt;
 use std::sync::Arc;
 
-/// One thing that is wrong, or odd, and where.
+/// An error or a warning, with its position.
 ///
-/// It displays with the file, the line as written (without its secrets) and what to do about it.
+/// Its `Display` shows the file, the line (without its secrets) and a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
     file: Arc<str>,
@@ -19,34 +19,34 @@ pub struct ConfigProblem {
     excerpt: Option<Excerpt>,
     /// The variables that the value refers to.
     variables: Vec<String>,
-    /// More lines on which the same variables cause the same problem, up to [`LINES_MAX`].
+    /// Further lines on which the same variables cause the same problem, up to [`LINES_MAX`].
     more_lines: Vec<usize>,
 }
 
-/// The most lines that are listed of one problem.
+/// The maximum number of lines listed for one problem.
 const LINES_MAX: usize = 5;
 
-/// Whether a problem stops the configuration from being used.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It does.
+    /// The configuration is rejected.
     Error,
-    /// It does not, but is unlikely to be meant.
+    /// The configuration is valid, but this is probably not intended.
     Warning,
 }
 
-/// Everything that is wrong with a configuration, in the order of the file.
+/// All errors of a configuration, in the order of the file.
 ///
-/// Its `Debug` is its `Display`, because that is what a program prints whose `main` returns it.
+/// Its `Debug` equals its `Display`, because a program whose `main` returns it prints `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
     file: Arc<str>,
     problems: Vec<ConfigProblem>,
-    /// Problems beyond those that are kept.
+    /// The number of further problems that are not kept.
     more: usize,
 }
 
-// === impl Problem ===
+// === impl ConfigProblem ===
 
 impl ConfigProblem {
     pub(crate) fn new(
@@ -68,7 +68,7 @@ impl ConfigProblem {
         }
     }
 
-    /// Adds the line that it points at.
+    /// Adds the line of the text that the problem points at.
     pub(super) fn with_excerpt(self, excerpt: Option<Excerpt>) -> Self {
         Self { excerpt, ..self }
     }
@@ -77,9 +77,9 @@ impl ConfigProblem {
         self.place
     }
 
-    /// Returns true if another problem need not be reported, and adds its line to this one if it has
-    /// another. It is the same fault at the same place through another alias, or caused by the same
-    /// variable.
+    /// Returns true if another problem need not be reported: it is the same fault at the same place
+    /// through another alias, or it is caused by the same variable. Adds the line of the other problem
+    /// to this one if it differs.
     pub(super) fn covers(&mut self, other: &Self) -> bool {
         if self.file != other.file {
             return false;
@@ -104,7 +104,7 @@ impl ConfigProblem {
         covers
     }
 
-    /// Returns true for the same setting, and for items of the same list.
+    /// Returns true if both concern the same setting, or items of the same list.
     fn is_same_setting(&self, other: &Self) -> bool {
         let setting = |path: &str| {
             path.trim_end_matches(|c: char| "[]".contains(c) || c.is_ascii_digit())
@@ -113,17 +113,17 @@ impl ConfigProblem {
         setting(&self.path) == setting(&other.path)
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Whether it stops the configuration from being used.
+    /// Returns the severity.
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// The line, from 1, unless an environment variable is at fault.
+    /// Returns the line, from 1; `None` if an environment variable is at fault.
     pub fn line(&self) -> Option<usize> {
         match self.place {
             TextSpan::File { line, .. } => Some(line),
@@ -131,7 +131,7 @@ impl ConfigProblem {
         }
     }
 
-    /// The column in characters, from 1, unless an environment variable is at fault.
+    /// Returns the column in characters, from 1; `None` if an environment variable is at fault.
     pub fn column(&self) -> Option<usize> {
         match self.place {
             TextSpan::File { column, .. } => Some(column),
@@ -139,7 +139,7 @@ impl ConfigProblem {
         }
     }
 
-    /// The environment variable at fault, if it is not the file.
+    /// Returns the environment variable at fault; `None` if the file is.
     pub fn variable(&self) -> Option<&str> {
         match self.place {
             TextSpan::File { .. } => None,
@@ -147,17 +147,18 @@ impl ConfigProblem {
         }
     }
 
-    /// Which setting it is, such as `policies[0].limits[1].key`; empty for the file as a whole.
+    /// Returns the path of the setting, such as `policies[0].limits[1].key`; empty for the file as a
+    /// whole.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong.
+    /// Returns the description of the problem.
     pub fn message(&self) -> &str {
         &self.fault.message
     }
 
-    /// What to do about it.
+    /// Returns the suggestion, if there is one.
     pub fn help(&self) -> Option<&str> {
         self.fault.help.as_deref()
     }
@@ -205,17 +206,17 @@ impl ConfigErrors {
         }
     }
 
-    /// The problems, in the order of the file; those of environment variables come last.
+    /// Returns the problems, in the order of the file. Those of environment variables come last.
     pub fn problems(&self) -> &[ConfigProblem] {
         &self.problems
     }
 
-    /// How many there are, including those that are too many to keep.
+    /// Returns the total number of problems, including those not kept.
     pub fn count(&self) -> usize {
         self.problems.len().saturating_add(self.more)
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub fn file(&self) -> &str {
         &self.file
     }

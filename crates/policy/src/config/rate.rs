@@ -1,11 +1,11 @@
-//! Rates as people write them: `100/min`, `10/s burst 50`, `100 per minute`.
+//! Rates in readable form: `100/min`, `10/s burst 50`, `100 per minute`.
 
 use super::duration;
 use super::fault::ConfigFault;
 use super::size;
 use super::suggest::closest;
 
-/// An amount per period, and how much may come at once.
+/// An amount per period, and the burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RateText {
     pub(super) amount: u64,
@@ -51,7 +51,7 @@ pub(super) fn parse_bytes(text: &str) -> Result<RateText, ConfigFault> {
     })
 }
 
-/// Splits `100/min` and `100 per minute` after the amount.
+/// Splits `100/min` or `100 per minute` after the amount.
 fn split_amount(text: &str) -> Result<(&str, &str), ConfigFault> {
     if let Some(split) = text.split_once('/').or_else(|| text.split_once(" per ")) {
         return Ok(split);
@@ -76,7 +76,7 @@ fn split_amount(text: &str) -> Result<(&str, &str), ConfigFault> {
     })
 }
 
-/// A plan is a map.
+/// Returns the error for a plan that is not written as a map.
 fn plan_is_a_map(name: &str) -> ConfigFault {
     let name = Some(name.trim()).filter(|name| !name.is_empty());
     let example = format!(
@@ -86,13 +86,13 @@ fn plan_is_a_map(name: &str) -> ConfigFault {
     ConfigFault::new("a rate that comes from a plan is a map").help(format!("write {example}"))
 }
 
-/// A rate that stands alone: the amount, the period in microseconds, and the burst.
+/// Reads a single rate. Returns the amount, the period in microseconds, and the burst.
 pub(crate) fn numbers(text: &str) -> Result<(u64, u64, Option<u64>), ConfigFault> {
     let rate = parse(text)?;
     Ok((rate.amount, rate.period_us, rate.burst))
 }
 
-/// An amount that stands alone.
+/// Reads a single amount.
 pub(crate) fn amount(text: &str) -> Result<u64, ConfigFault> {
     read_amount(text, "s")
 }
@@ -134,7 +134,7 @@ fn refuse_amount(text: &str, digits: &str, suffix: &str, per: &str) -> ConfigFau
     }
 }
 
-/// Reads a period: a unit alone, or a length of time.
+/// Reads a period: a unit alone, or a duration.
 fn read_period(text: &str, rate: &str) -> Result<u64, ConfigFault> {
     if let Some(unit_us) = duration::unit_us(text) {
         return Ok(unit_us);
@@ -147,7 +147,7 @@ fn read_period(text: &str, rate: &str) -> Result<u64, ConfigFault> {
     let numbered = if text.starts_with(|first: char| first.is_ascii_digit()) {
         text.to_owned()
     } else {
-        // So that `10/month` and `10/fortnight` are told apart from nonsense by the same words.
+        // Add a number so that `10/month` and `10/fortnight` get the same errors as durations.
         format!("1 {text}")
     };
     duration::parse(&numbered).map_err(|fault| match duration::number(text) {

@@ -1,4 +1,4 @@
-//! Walks the tree, and collects what is wrong with it.
+//! Walks the tree and collects its errors.
 
 use super::environment::{self, Environment, expand};
 use super::excerpt::excerpt;
@@ -10,40 +10,40 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-/// Problems beyond this many are counted, not kept.
+/// The maximum number of problems that are kept. Further ones are only counted.
 const PROBLEMS_MAX: usize = 100;
 
-/// Values may expand to this many bytes in total.
+/// The maximum total size of all values after expansion, in bytes.
 const EXPANDED_MAX: usize = 16 << 20;
 
-/// Reads values and collects problems. Whoever reads a bad value gets `None` and goes on, so that
-/// one pass finds every mistake.
+/// Reads values and collects problems. A caller that reads a bad value gets `None` and continues, so
+/// that one pass finds every error.
 pub(crate) struct ConfigReader<'a> {
     file: Arc<str>,
     text: &'a str,
-    /// In the order of their lines.
+    /// The appended texts, in the order of their lines.
     below: Vec<AppendedText<'a>>,
     environment: &'a dyn Environment,
     errors: Vec<ConfigProblem>,
     more_errors: usize,
     warnings: Vec<ConfigProblem>,
     expanded: usize,
-    /// The variables that values refer to, by the place of the value.
+    /// The variables that values refer to, by the position of the value.
     variables: BTreeMap<TextSpan, Vec<String>>,
 }
 
-/// Another text, whose lines follow those of the first.
+/// A further text, whose lines are numbered after those of the texts before it.
 pub(crate) struct AppendedText<'a> {
-    /// The line before its first.
+    /// The number of the line before its first.
     line: usize,
     file: Arc<str>,
     text: &'a str,
-    /// Whether it may refer to variables.
+    /// True if it may refer to variables.
     is_trusted: bool,
 }
 
 impl<'a> AppendedText<'a> {
-    /// A text that begins after `line`, and what messages call it.
+    /// Returns a text that begins after `line`. Messages call it `name`.
     pub(crate) fn new(line: usize, name: &str, text: &'a str, is_trusted: bool) -> Self {
         Self {
             line,
@@ -54,8 +54,7 @@ impl<'a> AppendedText<'a> {
     }
 }
 
-/// What a text may refer to that is not trusted with anything: whoever writes it must not learn what
-/// this process knows.
+/// The environment of an untrusted text. Its author must not learn anything about this process.
 struct Untrusted;
 
 impl Environment for Untrusted {
@@ -72,20 +71,20 @@ impl Environment for Untrusted {
     }
 }
 
-/// A value, and which setting it is.
+/// A value and the path of its setting.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigValue<'a> {
     pub(crate) node: &'a YamlNode,
-    /// The key it stands under, if it stands in a map.
+    /// The key of the value, if it is in a map.
     pub(crate) key: Option<&'a MapKey>,
-    /// Such as `policies[0].limits[1].key`.
+    /// The path, such as `policies[0].limits[1].key`.
     pub(crate) path: String,
 }
 
-// === impl Value ===
+// === impl ConfigValue ===
 
 impl<'a> ConfigValue<'a> {
-    /// The whole configuration.
+    /// Returns the value of the whole configuration.
     pub(crate) fn root(node: &'a YamlNode) -> Self {
         Self {
             node,
@@ -94,7 +93,7 @@ impl<'a> ConfigValue<'a> {
         }
     }
 
-    /// Where to point: at the value, or at its key where the value is nothing.
+    /// Returns the position for messages: the value's, or its key's if the value is empty.
     pub(crate) fn spot(&self) -> (TextSpan, String) {
         let place = match (&self.node.kind, self.key) {
             (NodeKind::Null, Some(key)) => key.place,
@@ -103,13 +102,13 @@ impl<'a> ConfigValue<'a> {
         (place, self.path.clone())
     }
 
-    /// The key, where the value itself is fine and its being there is not.
+    /// Returns the position of the key, for values that are valid but must not be there.
     pub(crate) fn key_spot(&self) -> (TextSpan, String) {
         let place = self.key.map_or(self.node.place, |key| key.place);
         (place, self.path.clone())
     }
 
-    /// The value under a key of this map.
+    /// Returns the value of a field of this map.
     pub(crate) fn child(&self, key: &'a MapKey, node: &'a YamlNode) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         Self {
@@ -119,7 +118,7 @@ impl<'a> ConfigValue<'a> {
         }
     }
 
-    /// The items of this list.
+    /// Returns the items of this list.
     pub(crate) fn items(&self, items: &'a [YamlNode]) -> Vec<Self> {
         let items = items.iter().enumerate();
         items
@@ -132,7 +131,7 @@ impl<'a> ConfigValue<'a> {
     }
 }
 
-// === impl Reader ===
+// === impl ConfigReader ===
 
 impl<'a> ConfigReader<'a> {
     pub(crate) fn new(name: &str, text: &'a str, environment: &'a dyn Environment) -> Self {
@@ -149,14 +148,14 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// Lets places beyond a line be those of another text, from its first line on. Each begins below
-    /// those before it.
+    /// Appends a text. Lines beyond its first belong to it. Texts must be appended in the order of
+    /// their lines.
     pub(crate) fn go_on_below(&mut self, below: AppendedText<'a>) {
         self.below.push(below);
     }
 
-    /// Which line a place is on, as far as it is on one: with the name of the text where there are
-    /// several.
+    /// Returns "line N" for a position, with the name of the text if there are several; `None` if it is
+    /// not on a line.
     pub(crate) fn line_of(&self, place: TextSpan) -> Option<String> {
         let (file, _, place) = self.source(place);
         match place {
@@ -166,17 +165,17 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// What messages call the file.
+    /// Returns the name of the file in messages.
     pub(crate) fn file(&self) -> &str {
         &self.file
     }
 
-    /// Where variables and files are looked up that the file names.
+    /// Returns the environment for variables and files that the file refers to.
     pub(crate) fn environment(&self) -> &'a dyn Environment {
         self.environment
     }
 
-    /// The same for whatever stands at `place`.
+    /// Returns the environment for a value at `place`.
     pub(crate) fn environment_at(&self, place: TextSpan) -> &'a dyn Environment {
         if self.is_trusted(place) {
             self.environment
@@ -189,17 +188,17 @@ impl<'a> ConfigReader<'a> {
         self.below_at(place).is_none_or(|below| below.is_trusted)
     }
 
-    /// Whether anything is wrong so far.
+    /// Returns true if there are errors so far.
     pub(crate) fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }
 
-    /// Notes an error.
+    /// Records an error.
     pub(crate) fn error(&mut self, spot: (TextSpan, String), fault: ConfigFault) {
         self.note(Severity::Error, spot, fault);
     }
 
-    /// Notes a warning.
+    /// Records a warning.
     pub(crate) fn warn(&mut self, spot: (TextSpan, String), fault: ConfigFault) {
         self.note(Severity::Warning, spot, fault);
     }
@@ -232,7 +231,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The text that a place is in, what it is called, and where the place is in it.
+    /// Returns the name of the text that a position is in, the text, and the position within it.
     fn source(&self, place: TextSpan) -> (&Arc<str>, &'a str, TextSpan) {
         match self.below_at(place) {
             Some(below) => (&below.file, below.text, place.higher(below.line)),
@@ -240,7 +239,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The text below the first that a place is in.
+    /// Returns the appended text that a position is in, if any.
     fn below_at(&self, place: TextSpan) -> Option<&AppendedText<'a>> {
         let TextSpan::File { line, .. } = place else {
             return None;
@@ -248,7 +247,7 @@ impl<'a> ConfigReader<'a> {
         self.below.iter().rev().find(|below| line > below.line)
     }
 
-    /// In which order problems are told: by text, and by place.
+    /// Returns the sort key of a problem: first the text, then the position.
     fn rank(&self, problem: &ConfigProblem) -> (usize, TextSpan) {
         let file = problem.file();
         let below = self.below.iter().position(|it| *it.file == *file);
@@ -259,7 +258,7 @@ impl<'a> ConfigReader<'a> {
         (text, problem.place())
     }
 
-    /// The warnings, or the errors if there are any.
+    /// Returns the warnings, or the errors if there are any.
     pub(crate) fn finish(mut self) -> Result<Vec<ConfigProblem>, ConfigErrors> {
         if self.errors.is_empty() {
             let mut warnings = mem::take(&mut self.warnings);
@@ -271,13 +270,13 @@ impl<'a> ConfigReader<'a> {
         Err(ConfigErrors::new(self.file, errors, self.more_errors))
     }
 
-    /// The text of a scalar, with its variables replaced.
+    /// Returns the text of a scalar, with its variables replaced.
     pub(crate) fn text(&mut self, value: &ConfigValue<'_>) -> Option<String> {
         let NodeKind::Text(text) = &value.node.kind else {
             self.refuse_kind(value, "a single value");
             return None;
         };
-        // What a variable holds is not expanded again.
+        // The value of a variable is not expanded again.
         if matches!(value.node.place, TextSpan::Variable(_)) {
             return Some(text.clone());
         }
@@ -307,7 +306,7 @@ impl<'a> ConfigReader<'a> {
         self.accept(value, expanded)
     }
 
-    /// The text of a scalar, as `parse` understands it.
+    /// Parses the text of a scalar with `parse`.
     pub(crate) fn parse<T>(
         &mut self,
         value: &ConfigValue<'_>,
@@ -317,7 +316,7 @@ impl<'a> ConfigReader<'a> {
         self.accept(value, parse(text.trim()))
     }
 
-    /// What was read, or a note of why it was not.
+    /// Returns the result, or records its fault.
     pub(crate) fn accept<T>(
         &mut self,
         value: &ConfigValue<'_>,
@@ -332,12 +331,12 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// The items of a list that must have some.
+    /// Returns the items of a list. An empty list is an error.
     pub(crate) fn list<'v>(&mut self, value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
         self.items(value, "it needs at least one item")
     }
 
-    /// The items of a list, or the one value that stands in its place.
+    /// Returns the items of a list, or the single value written instead of one.
     pub(crate) fn one_or_many<'v>(&mut self, value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
         match value.node.kind {
             NodeKind::Text(_) | NodeKind::Map(_) | NodeKind::Broken => vec![value.clone()],
@@ -365,7 +364,7 @@ impl<'a> ConfigReader<'a> {
         Vec::new()
     }
 
-    /// Says that a value is not what was `expected`, unless it has been reported already.
+    /// Reports that a value is not of the `expected` kind, unless it is already reported.
     pub(crate) fn refuse_kind(&mut self, value: &ConfigValue<'_>, expected: &str) {
         let what = value.name();
         let fault = match value.node.kind {
@@ -382,7 +381,7 @@ impl<'a> ConfigReader<'a> {
 }
 
 impl ConfigValue<'_> {
-    /// What to call it in a message.
+    /// Returns the name of the value in messages.
     pub(crate) fn name(&self) -> String {
         match self.key {
             Some(key) => ConfigFault::quote(&key.text),

@@ -1,4 +1,4 @@
-//! `replaces`: limits that do not apply where another does.
+//! `replaces`: limits that do not apply if another limit does.
 
 use super::fault::ConfigFault;
 use super::reader::{ConfigReader, ConfigValue};
@@ -6,8 +6,8 @@ use super::suggest::closest;
 use super::syntax::NodeKind;
 use crate::limit::Limit;
 
-/// The names under `replaces` of each limit, in `items`, as numbers of `limits`. Both are in the order
-/// written; limits that could not be read are `None`.
+/// Resolves the names under `replaces` of each limit in `items` to indexes of `limits`. Both are in the
+/// order written. Limits that could not be read are `None`.
 pub(super) fn resolve(
     reader: &mut ConfigReader<'_>,
     items: &[ConfigValue<'_>],
@@ -48,7 +48,7 @@ fn named(limits: &[Option<Limit>], name: &str) -> Option<usize> {
     limits.position(|limit| limit.as_ref().is_some_and(|limit| limit.name == name))
 }
 
-/// Whether the limit of this number may replace the one that was found.
+/// Checks that the limit with index `number` may replace the limit `found`.
 fn check(
     limits: &[Option<Limit>],
     number: usize,

@@ -9,7 +9,8 @@ use super::table::FieldReader;
 use crate::limit::{Evaluate, Limit, ReserveRules};
 use std::time::Duration;
 
-/// Reads `reserve` of a policy: how long reservations live, or a map of it; `None` where it takes none.
+/// Reads `reserve` of a policy: the lifetime of reservations, or a map. `None` if the policy takes
+/// none.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -47,7 +48,7 @@ pub(super) fn read(
     Some(reserving)
 }
 
-/// Refuses what a policy cannot do beside taking reservations.
+/// Reports settings of a policy that cannot be combined with reservations.
 pub(super) fn check(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

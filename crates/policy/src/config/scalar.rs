@@ -1,4 +1,4 @@
-//! Values that are neither words, rates nor lengths of time.
+//! Values that are neither words, rates nor durations.
 
 use super::duration;
 use super::fault::ConfigFault;
@@ -9,13 +9,13 @@ use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
-/// Names are at most this long: they appear in headers, metrics and keys.
+/// The longest name, in bytes: names appear in headers, metrics and keys.
 const NAME_MAX: usize = 64;
 
-/// Methods and names of headers are at most this long.
+/// The longest method or header name, in bytes.
 const TOKEN_MAX: usize = 256;
 
-/// Reads a name of a policy, a limit or a band.
+/// Reads the name of a policy, a limit or a band.
 pub(crate) fn name(text: &str) -> Result<String, ConfigFault> {
     let help = "use up to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or digit";
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -43,7 +43,7 @@ pub(super) fn whole(text: &str, range: &RangeInclusive<u64>) -> Result<u64, Conf
         })
 }
 
-/// Reads the name of a header: a token, in lower case.
+/// Reads the name of a header and returns it in lower case.
 pub(crate) fn header_name(text: &str) -> Result<String, ConfigFault> {
     if is_token(text) {
         Ok(text.to_ascii_lowercase())
@@ -56,7 +56,7 @@ pub(crate) fn header_name(text: &str) -> Result<String, ConfigFault> {
     }
 }
 
-/// Reads a method, in upper case.
+/// Reads a method and returns it in upper case.
 pub(super) fn method(text: &str) -> Result<String, ConfigFault> {
     if is_token(text) && text != "*" {
         Ok(text.to_ascii_uppercase())
@@ -68,18 +68,18 @@ pub(super) fn method(text: &str) -> Result<String, ConfigFault> {
     }
 }
 
-/// Reads a token in the sense of RFC 9110.
+/// Reads a token (RFC 9110).
 pub(super) fn token(text: &str) -> Option<String> {
     is_token(text).then(|| text.to_owned())
 }
 
-/// Whether `text` is a token in the sense of RFC 9110.
+/// Returns true if `text` is a token (RFC 9110) of at most [`TOKEN_MAX`] bytes.
 fn is_token(text: &str) -> bool {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.len() <= TOKEN_MAX && text.bytes().all(belongs)
 }
 
-/// Reads an address or a network. IPv4 written as IPv6 is IPv4, as it is in requests.
+/// Reads an address or a network. IPv4-mapped IPv6 addresses become IPv4, as in requests.
 pub(super) fn network(text: &str) -> Result<IpNet, ConfigFault> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok(IpNet::from(address.to_canonical()));
@@ -108,7 +108,7 @@ pub(super) fn network(text: &str) -> Result<IpNet, ConfigFault> {
 }
 
 /// Reads an address to listen on. `localhost:8080` is `127.0.0.1:8080`; `:8080` is `[::]:8080`, which
-/// is every address, of IPv4 too.
+/// is every address, including IPv4.
 pub(super) fn listen_address(text: &str) -> Result<SocketAddr, ConfigFault> {
     let (host, port) = match text.rsplit_once(':') {
         Some(("localhost", port)) => (Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), port),
@@ -138,7 +138,7 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, ConfigFault> {
     })
 }
 
-/// Reads the path of a PEM file. Whoever needs what it holds opens it.
+/// Reads the path of a PEM file, without opening the file.
 pub(super) fn pem_path(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

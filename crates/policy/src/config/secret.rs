@@ -1,8 +1,8 @@
-//! Text that must not be seen.
+//! Secret text.
 
 use std::fmt;
 
-/// A secret: it prints as `***`, wherever it is printed.
+/// A secret. `Display` and `Debug` print `***`.
 ///
 /// ```
 /// use tidegate_policy::config::Secret;
@@ -15,12 +15,12 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides `text`.
+    /// Wraps `text`.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for whoever needs it to prove something with.
+    /// Returns the text itself, to authenticate with.
     pub fn expose(&self) -> &str {
         &self.0
     }

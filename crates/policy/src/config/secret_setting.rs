@@ -1,11 +1,11 @@
-//! A secret that is written, comes from a variable, or lies in a file.
+//! A secret that is written in the configuration, comes from a variable, or is stored in a file.
 
 use super::fault::ConfigFault;
 use super::reader::{ConfigReader, ConfigValue};
 use super::secret::Secret;
 use super::table::FieldReader;
 
-/// Reads the secret `name`, or the file that `file_name` names. No message shows it.
+/// Reads the secret `name`, or the file named by `file_name`. No message shows the secret.
 pub(super) fn secret(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -25,7 +25,7 @@ pub(super) fn secret(
     secret_file(reader, &file?)
 }
 
-/// Reads the file that `value` names. No message shows what it holds.
+/// Reads the file named by `value`. No message shows its contents.
 pub(super) fn secret_file(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -43,7 +43,7 @@ pub(super) fn secret_file(
     reader.accept(value, read)
 }
 
-/// A secret without the line break that files end with.
+/// Returns a secret without the line break at the end of a file.
 fn not_empty(text: &str, what: &str) -> Result<Secret, ConfigFault> {
     match text.trim_end_matches(['\r', '\n']) {
         "" => Err(ConfigFault::new(format!("{what} is empty"))),

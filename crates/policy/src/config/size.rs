@@ -1,9 +1,9 @@
-//! Sizes as people write them: `512KiB`, `10 MiB`, `1GB`, `4096`.
+//! Sizes in readable form: `512KiB`, `10 MiB`, `1GB`, `4096`.
 
 use super::duration::{number, split};
 use super::fault::ConfigFault;
 
-/// Units, with their length in bytes and every way to write each.
+/// Units, with their size in bytes and all their spellings.
 const UNITS: [(u64, &[&str]); 7] = [
     (1, &["", "B", "byte", "bytes"]),
     (1_000, &["kB", "KB", "k"]),
@@ -14,7 +14,7 @@ const UNITS: [(u64, &[&str]); 7] = [
     (1 << 30, &["GiB", "Gi"]),
 ];
 
-/// Reads a size, in bytes.
+/// Reads a size and returns it in bytes.
 pub(super) fn parse(text: &str) -> Result<u64, ConfigFault> {
     let refused = || {
         ConfigFault::new(format!("{} is not a size", ConfigFault::quote(text))).help(

@@ -1,11 +1,11 @@
-//! Counting addresses, and alerts, in plain words.
+//! Describes the counting of addresses, and alerts.
 
 use super::words::{list, time};
 use crate::addresses::{AddressLimits, BanRule};
 use crate::alerts::Alerts;
 use crate::guard::Guards;
 
-/// What is counted, and who is banned.
+/// Describes the counts, and the ban.
 pub(super) fn counting(counted: &AddressLimits, guards: &Guards, ipv6_prefix: u8) -> String {
     let AddressLimits {
         period_map,
@@ -49,7 +49,7 @@ pub(super) fn counting(counted: &AddressLimits, guards: &Guards, ipv6_prefix: u8
     lines.join("\n  ")
 }
 
-/// What people are told of. Not where: that is a secret.
+/// Describes the events that raise an alert. The URL is a secret and is left out.
 pub(super) fn alerts(alerts: &Alerts) -> String {
     let kinds: Vec<&str> = alerts.on.iter().map(|kind| kind.as_str()).collect();
     format!(

@@ -1,4 +1,4 @@
-//! How much a band lets through, on average, at once, and at worst.
+//! Describes the amount that a band admits on average, at once and at worst.
 
 use super::words::{any, per, period};
 use crate::limit::{Band, ChargeTime};
@@ -6,8 +6,8 @@ use crate::plan::LABEL;
 use tidegate_core::quota::WINDOW_PARTS;
 use tidegate_core::{Algorithm, Align, Quota};
 
-/// One sentence for a band. What is charged always may be over by any cost, so that there is no
-/// worst case to tell.
+/// Describes a band in one sentence. With `charge: always`, a single charge may exceed the limit by any
+/// amount, so there is no worst case to state.
 pub(super) fn explain(band: &Band, charge: ChargeTime) -> String {
     let quota = &band.quota;
     let label = match band.label.as_ref().filter(|label| *label != LABEL) {
@@ -51,13 +51,14 @@ fn how_much(quota: &Quota) -> String {
     }
 }
 
-/// The most that can pass in any stretch of time as long as the period.
+/// Returns the maximum that can pass in any interval as long as the period.
 fn at_worst(quota: &Quota) -> String {
     let amount = quota.amount();
     let most = match quota.algorithm() {
         Algorithm::TokenBucket => quota.capacity().saturating_add(amount),
         Algorithm::FixedWindow(_) => amount.saturating_mul(2),
-        // One short of twice: the last unit of a full window weighs on the next until it is over.
+        // One less than twice the amount: the last unit of a full window still counts in the next
+        // window until that one ends.
         Algorithm::SlidingWindow => amount.saturating_mul(2).saturating_sub(1),
         Algorithm::SlidingLog | Algorithm::BucketedWindow => amount,
     };

@@ -1,4 +1,4 @@
-//! Who asks, in plain words.
+//! Describes how clients are identified.
 
 use super::subject;
 use super::words::list;
@@ -6,7 +6,7 @@ use crate::client::jwt::{Jwt, Proof, TokenPlace};
 use crate::client::{AddressHeader, Client, IdentitySource, Trust};
 use crate::limit::KeyPart;
 
-/// Who asks, in plain words.
+/// Describes how clients are identified.
 pub(super) fn explain(client: &Client) -> String {
     let mut lines = vec![address(client)];
     lines.extend(identity("user", &client.user));
@@ -50,7 +50,7 @@ fn address(client: &Client) -> String {
     )
 }
 
-/// "The user is …", if it comes from anywhere.
+/// Returns "The user is …", if the identity has a source.
 fn identity(what: &str, sources: &[IdentitySource]) -> Option<String> {
     let sources: Vec<String> = sources.iter().map(source).collect();
     (!sources.is_empty()).then(|| format!("The {what} is {}.", sources.join(", else ")))
@@ -66,7 +66,7 @@ fn source(source: &IdentitySource) -> String {
     }
 }
 
-/// What `part` of a key no request tells by itself, if that is so.
+/// Describes the parts of a key that no source in `client` provides, if there are any.
 pub(super) fn untold(client: &Client, key: &[KeyPart]) -> Option<String> {
     let what = key.iter().filter(|part| !client.knows(part));
     let what: Vec<String> = what.map(|part| subject::noun(part, 128)).collect();

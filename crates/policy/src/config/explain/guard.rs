@@ -1,11 +1,11 @@
-//! Guards, in plain words.
+//! Describes guards.
 
 use super::subject::noun;
 use super::words::time;
 use crate::guard::{Guard, GuardEffect, ListOrigin};
 use tidegate_core::Mode;
 
-/// What a guard does, in plain words.
+/// Describes a guard.
 pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
     let subject = noun(&guard.subject, ipv6_prefix);
     let does = match (guard.effect, guard.mode) {
@@ -38,7 +38,7 @@ pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
     lines.join("\n  ")
 }
 
-/// "The list is …"
+/// Returns "The list is …".
 fn list(guard: &Guard) -> String {
     let from = match &guard.origin {
         ListOrigin::List(members) => {

@@ -1,11 +1,11 @@
-//! One limit in plain words.
+//! Describes a limit.
 
 use super::{band, client, plan, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
 use crate::limit::{ChargeTime, Limit, OnFailure, Policy};
 use tidegate_core::{Algorithm, Mode, OnChange};
 
-/// One limit in plain words.
+/// Describes a limit.
 pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String {
     let mut lines = vec![heading(policy, limit)];
     lines.push(subject::applies_to(limit));
@@ -31,7 +31,7 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.extend(block(limit));
     lines.extend(change(limit));
     lines.extend(respond::refusal(limit));
-    // In this process there is nothing that could fail to answer.
+    // A store in memory cannot fail.
     if let Some(redis) = config.store.target.redis() {
         lines.push(redis::keys(config, redis, policy, limit));
         lines.push(failure(config, limit));
@@ -51,7 +51,7 @@ fn heading(policy: &Policy, limit: &Limit) -> String {
     format!("Limit `{}` of policy `{}`{state}:", limit.name, policy.name)
 }
 
-/// The limits that it puts out of force.
+/// Names the limits that it replaces.
 fn replaces(policy: &Policy, limit: &Limit) -> Option<String> {
     let replaced = limit.replaces.iter();
     let names = replaced.filter_map(|number| Some(format!("`{}`", policy.limit(*number)?.name)));
@@ -123,7 +123,7 @@ fn block(limit: &Limit) -> Option<String> {
     ))
 }
 
-/// What becomes of buckets when numbers change, where that is not the usual.
+/// Describes the effect of changed numbers on buckets, if it is not the default.
 fn change(limit: &Limit) -> Option<String> {
     let then = match limit.on_change() {
         OnChange::Scale => "what was used stays the same share of the whole",
@@ -156,7 +156,7 @@ fn failure(config: &Config, limit: &Limit) -> String {
     format!("When the store does not answer in time, {then}.")
 }
 
-/// Such as "12.5%".
+/// Formats a share, such as "12.5%".
 fn percent(millionths: u32) -> String {
     let (whole, rest) = (millionths / 10_000, millionths % 10_000);
     let rest = format!("{rest:04}");

@@ -1,4 +1,4 @@
-//! What a configuration means, in plain words.
+//! Describes a configuration in plain words.
 
 mod addresses;
 mod band;
@@ -21,7 +21,7 @@ pub use redis::costs;
 use tidegate_core::Mode;
 use words::list;
 
-/// What a configuration means, in plain words: one paragraph for each limit and each route.
+/// Describes a configuration in plain words, with one paragraph for each limit and each route.
 ///
 /// ```
 /// let words = tidegate_policy::config::explain(&tidegate_policy::Config::built_in());
@@ -48,7 +48,7 @@ pub fn explain(config: &Config) -> String {
     paragraphs.extend(source::explain(&config.sources));
     for policy in &config.policies {
         paragraphs.push(heading(config, policy));
-        // What was joined has been told already.
+        // The limits of a joined policy are already described.
         for limit in policy.limits.iter().filter(|_| !policy.is_joined()) {
             paragraphs.push(limit::explain(config, policy, limit));
         }
@@ -57,7 +57,7 @@ pub fn explain(config: &Config) -> String {
     paragraphs.join("\n\n") + "\n"
 }
 
-/// What shadow mode of the whole configuration means; `None` if it is enforced.
+/// Describes the shadow mode of the whole configuration; `None` if it is enforced.
 pub fn shadow(config: &Config) -> Option<String> {
     let words = "Shadow mode: limits, guards, blocks and bans are decided and counted, and every request passes; none waits.";
     (config.mode == Mode::Shadow).then(|| words.to_owned())

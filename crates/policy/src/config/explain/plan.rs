@@ -1,4 +1,4 @@
-//! Rates that come from plans, in plain words.
+//! Describes rates that come from plans.
 
 use super::{band, subject, words};
 use crate::config::Config;
@@ -6,7 +6,7 @@ use crate::limit::Limit;
 use crate::plan::{PlanOrigin, PlanSource, RateOwner, Unknown, Unset};
 use crate::source::ShelfPlace;
 
-/// Where plans come from, and what those have of whom they say nothing.
+/// Describes the source of plans, and the rate of subjects that it does not know.
 pub(super) fn source(source: &PlanSource) -> String {
     let origin = match &source.origin {
         PlanOrigin::File(path) => format!("the file `{path}`"),
@@ -49,7 +49,7 @@ pub(super) fn source(source: &PlanSource) -> String {
     )
 }
 
-/// How much, as a plan says.
+/// Describes the rate of a limit that a plan sets.
 pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
     let Some(plan) = &limit.plan else {
         return Vec::new();

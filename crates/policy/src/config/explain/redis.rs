@@ -1,4 +1,4 @@
-//! What a Redis store means: where keys are, what they are called, what a request costs.
+//! Describes a Redis store: the server, the names of keys, and the cost of a request.
 
 use super::words::{self, list};
 use crate::config::{Config, LayoutWord, RedisMode, RedisSettings};
@@ -8,8 +8,8 @@ use crate::template::{KeyOf, band_name, push_key};
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode};
 
-/// For each policy, in a sentence or two, how many round trips and groups a request costs, and
-/// what would save one. Empty where buckets live in this process.
+/// Describes, for each policy in a sentence or two, the round trips and groups that a request costs,
+/// and how to save one. Empty if the store is in memory.
 ///
 /// ```
 /// use tidegate_policy::config::{Config, NoEnvironment, costs};
@@ -36,7 +36,7 @@ pub fn costs(config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// What the store is, and what is in it.
+/// Describes the store and its contents.
 pub(super) fn store(config: &Config, redis: &RedisSettings) -> String {
     let what = match &redis.mode {
         RedisMode::Standalone => "one server".to_owned(),
@@ -85,7 +85,7 @@ fn period(time: Duration) -> String {
     words::time(time)
 }
 
-/// What a request costs, and what would save something.
+/// Describes the cost of a request, and how to reduce it.
 pub(super) fn cost(redis: &RedisSettings, policy: &Policy) -> String {
     let most = policy.groups_at_most(redis.tag);
     if policy.evaluate == Evaluate::Each {
@@ -127,7 +127,7 @@ fn names(policy: &Policy, group: &SlotGroup) -> String {
     list(&names, "and")
 }
 
-/// What would make one group of several.
+/// Suggests how to turn several groups into one.
 fn advice(tag: SlotTag, policy: &Policy, groups: &[SlotGroup]) -> String {
     let is_open = |group: &SlotGroup| {
         let mut limits = group
@@ -155,7 +155,7 @@ fn advice(tag: SlotTag, policy: &Policy, groups: &[SlotGroup]) -> String {
     )
 }
 
-/// The same where each descriptor may lie in a group of its own.
+/// Suggests the same if each descriptor may be in a separate group.
 fn described_advice(tag: SlotTag) -> &'static str {
     match tag {
         SlotTag::Subject => {
@@ -165,7 +165,7 @@ fn described_advice(tag: SlotTag) -> &'static str {
     }
 }
 
-/// The same for policies that are joined, each of which has its own slot where policies do.
+/// Suggests the same for joined policies. With `tag: policy`, each of them has its own slot.
 fn joined_advice(tag: SlotTag, policy: &Policy, groups: &[SlotGroup]) -> String {
     if tag == SlotTag::Policy {
         return "To save all but one, write these limits into one policy: each policy has a slot of its own."
@@ -180,7 +180,7 @@ fn joined_advice(tag: SlotTag, policy: &Policy, groups: &[SlotGroup]) -> String 
     format!("To save a group, let more limits have the same key{by_policy}.")
 }
 
-/// "Its keys look like …"
+/// Returns "Its keys look like …".
 pub(super) fn keys(
     config: &Config,
     redis: &RedisSettings,
@@ -237,10 +237,10 @@ pub(super) fn keys(
     }
 }
 
-/// Stands for the hash of a secret.
+/// A placeholder for the hash of a secret.
 const HASH: &str = "#<hash>";
 
-/// A value such as the part may have.
+/// Returns an example value of a key part.
 fn sample(part: &KeyPart) -> &'static str {
     match part {
         KeyPart::Ip => "192.0.2.1",

@@ -1,4 +1,4 @@
-//! What clients are told, in plain words.
+//! Describes responses.
 
 use super::words::list;
 use crate::limit::{Limit, Policy};
@@ -6,7 +6,7 @@ use crate::respond::{
     Dialect, LimitHeaderValue, NameVisibility, ResetFormat, Respond, RlsHeaders, XField, XRateLimit,
 };
 
-/// How a policy answers.
+/// Describes the responses of a policy.
 pub(super) fn answers(policy: &Policy) -> String {
     let respond = policy.respond();
     let refusal = &respond.refusal;
@@ -27,7 +27,7 @@ pub(super) fn answers(policy: &Policy) -> String {
     )
 }
 
-/// Which headers Envoy is told to add.
+/// Describes the headers that Envoy adds.
 pub(super) fn to_envoy(policy: &Policy) -> String {
     let which = match policy.respond().rls {
         RlsHeaders::Refused => "to refusals alone",
@@ -37,7 +37,7 @@ pub(super) fn to_envoy(policy: &Policy) -> String {
     format!("Envoy is told to add these headers {which}.")
 }
 
-/// How a limit refuses, where it differs from its policy.
+/// Describes the refusals of a limit, if they differ from those of its policy.
 pub(super) fn refusal(limit: &Limit) -> Option<String> {
     let refusal = limit.refusal.as_ref()?;
     Some(format!(

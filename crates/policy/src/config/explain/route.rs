@@ -1,4 +1,4 @@
-//! One route in plain words.
+//! Describes a route.
 
 use super::subject;
 use super::words::{self, list};
@@ -8,7 +8,7 @@ use crate::route::{
 };
 use std::time::Duration;
 
-/// One route in plain words.
+/// Describes a route.
 pub(super) fn explain(route: &Route) -> String {
     let state = if route.enabled {
         ""
@@ -112,7 +112,7 @@ fn name(policy: &RoutePolicy) -> String {
     format!("`{}`", policy.name)
 }
 
-/// What the upstream and the client see otherwise.
+/// Describes the changes to paths and headers.
 fn changes(route: &Route) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(prefix) = &route.strip_prefix {
@@ -132,7 +132,7 @@ fn changes(route: &Route) -> Vec<String> {
     lines
 }
 
-/// Names alone: what they say may be secret.
+/// Lists the names of changed headers. Their values may be secret.
 fn rewrite(of: &str, rewrite: &Rewrite) -> String {
     let named = |names: Vec<&String>, verb: &str| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

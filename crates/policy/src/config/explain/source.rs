@@ -1,9 +1,9 @@
-//! Where more comes from than the file has.
+//! Describes the config sources in addition to the file.
 
 use super::words;
 use crate::source::PolicySource;
 
-/// All sources in a paragraph; nothing where there are none.
+/// Describes all sources in a paragraph; `None` if there are none.
 pub(super) fn explain(sources: &[PolicySource]) -> Option<String> {
     if sources.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Whom a limit applies to, and whose bucket it counts in.
+//! Describes the requests that a limit applies to, and its bucket key.
 
 use super::words::list;
 use crate::limit::{Condition, KeyPart, Limit, Missing};
@@ -7,7 +7,7 @@ use crate::matching::{
 };
 use tidegate_core::Mode;
 
-/// "Applies to …"
+/// Returns "Applies to …".
 pub(super) fn applies_to(limit: &Limit) -> String {
     if limit.conditions.is_empty() {
         return "Applies to every request.".to_owned();
@@ -90,7 +90,7 @@ fn path(pattern: &PathPattern) -> String {
     }
 }
 
-/// "Each … has its own bucket."
+/// Returns "Each … has its own bucket."
 pub(super) fn bucket(limit: &Limit, ipv6_prefix: u8) -> String {
     let parts: Vec<String> = limit
         .key
@@ -107,7 +107,7 @@ pub(super) fn bucket(limit: &Limit, ipv6_prefix: u8) -> String {
     }
 }
 
-/// What a part of a key is, in words.
+/// Returns a noun for a part of a key.
 pub(super) fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
     match part {
         KeyPart::Ip if ipv6_prefix == 128 => "client address".to_owned(),
@@ -131,7 +131,7 @@ pub(super) fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
     }
 }
 
-/// "Where … is absent, …", if anything can be.
+/// Returns "Where … is absent, …", if a part of the key can be absent.
 pub(super) fn absent(limit: &Limit) -> Option<String> {
     let all = matches!(limit.key.as_slice(), [] | [KeyPart::Global]);
     let address_alone = matches!(limit.key.as_slice(), [KeyPart::Ip]);
@@ -151,7 +151,8 @@ pub(super) fn absent(limit: &Limit) -> Option<String> {
     Some(format!("Where {what}, {then}."))
 }
 
-/// Whether it counts by a whole descriptor, which is never absent where it is met by one.
+/// Returns true if the limit counts by the whole descriptor. A request that the limit applies to always
+/// has one.
 fn is_whole(limit: &Limit) -> bool {
     matches!(limit.key.as_slice(), [KeyPart::Descriptor])
 }

@@ -1,10 +1,10 @@
-//! Traces, statistics and logs, in plain words.
+//! Describes traces, statistics and logs.
 
 use super::words::time;
 use crate::statsd::{Format, Statsd, StatsdProtocol};
 use crate::traces::{Logs, Traces};
 
-/// Where spans go. Not what their posts say in their heads: that may be a secret.
+/// Describes the export of spans. Its headers may be secret and are left out.
 pub(super) fn traces(traces: &Traces) -> String {
     let Traces {
         endpoint,
@@ -19,7 +19,7 @@ pub(super) fn traces(traces: &Traces) -> String {
     )
 }
 
-/// Describes where statistics go.
+/// Describes the export of statistics.
 pub(super) fn statsd(statsd: &Statsd) -> String {
     if !statsd.enabled {
         return "Statsd: off.".to_owned();
@@ -40,7 +40,7 @@ pub(super) fn statsd(statsd: &Statsd) -> String {
     )
 }
 
-/// What the log hears of refusals.
+/// Describes the logging of refusals.
 pub(super) fn logs(logs: &Logs) -> String {
     match logs.refusals {
         none if none.is_none() => "Logs: refusals are counted, and not logged.".to_owned(),

@@ -1,4 +1,4 @@
-//! Lists, periods and plurals.
+//! Formats lists, periods and plurals.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const UNITS: [(u64, &str); 7] = [
     (1, "microsecond"),
 ];
 
-/// "a", "a and b", "a, b and c".
+/// Joins items: "a", "a and b", "a, b and c".
 pub(super) fn list(items: &[impl AsRef<str>], and: &str) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.as_slice() {
@@ -23,7 +23,7 @@ pub(super) fn list(items: &[impl AsRef<str>], and: &str) -> String {
     }
 }
 
-/// "1 second", "10 seconds", "1 hour and 30 minutes".
+/// Formats a period: "1 second", "10 seconds", "1 hour and 30 minutes".
 pub(super) fn period(micros: u64) -> String {
     let mut parts = Vec::new();
     let mut rest = micros;
@@ -38,12 +38,12 @@ pub(super) fn period(micros: u64) -> String {
     list(&parts, "and")
 }
 
-/// The same of a length of time.
+/// Formats a duration as [`period`] does.
 pub(super) fn time(time: Duration) -> String {
     period(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// "a second", "every 10 seconds".
+/// Formats a period as "a second" or "every 10 seconds".
 pub(super) fn per(micros: u64) -> String {
     match single(micros) {
         Some("hour") => "an hour".to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn per(micros: u64) -> String {
     }
 }
 
-/// "any second", "any 10 seconds".
+/// Formats a period as "any second" or "any 10 seconds".
 pub(super) fn any(micros: u64) -> String {
     match single(micros) {
         Some(name) => format!("any {name}"),
@@ -60,7 +60,7 @@ pub(super) fn any(micros: u64) -> String {
     }
 }
 
-/// The name of the unit, if it is exactly one.
+/// Returns the name of the unit, if the period is exactly one unit.
 fn single(micros: u64) -> Option<&'static str> {
     let found = UNITS.iter().find(|(length, _)| *length == micros)?;
     Some(found.1)

@@ -7,7 +7,7 @@ use crate::config::syntax::{MapEntry, NodeKind, YamlNode};
 use crate::limit::Limit;
 use crate::plan::{InlinePlans, PlanDocument, PlanErrors, PlanSource, PlanTable, Unset};
 
-/// Reads plans, with the variables in them replaced.
+/// Reads plans and replaces the variables in them.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -22,7 +22,7 @@ pub(super) fn read(
         }
     }
     let tree = resolved(reader, value);
-    // Subjects may be API keys. Errors name the line, so they need not name the subject.
+    // Subjects may be API keys. Errors give the line, so they need not name the subject.
     let document = PlanDocument::of_tree(&tree, true);
     match document.and_then(|document| document.table(unset)) {
         Ok(table) => Some(InlinePlans::new(table)),
@@ -33,7 +33,7 @@ pub(super) fn read(
     }
 }
 
-/// Reports each rate of an inline plan that `limit`, which is `value`, cannot count.
+/// Reports each rate of an inline plan that `limit`, whose rate is `value`, cannot count.
 pub(in crate::config) fn check(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -52,8 +52,8 @@ pub(in crate::config) fn check(
     }
 }
 
-/// The same tree with its variables replaced. A value whose variable is missing has been reported and
-/// counts as absent.
+/// Returns the tree with its variables replaced. A value whose variable is missing is already reported
+/// and counts as absent.
 fn resolved(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> YamlNode {
     let kind = match &value.node.kind {
         NodeKind::Text(_) => reader.text(value).map_or(NodeKind::Null, NodeKind::Text),

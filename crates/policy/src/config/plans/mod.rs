@@ -1,10 +1,10 @@
-//! `plans`: where rates come from that are not written.
+//! `plans`: the sources of rates that are not written in the configuration.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | reads the list |
+//! | this one | the list of sources |
 //! | `inline` | plans in the configuration itself |
-//! | `table` | what may be said |
+//! | `table` | the fields |
 
 mod inline;
 mod table;
@@ -30,16 +30,16 @@ use crate::route::Routes;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The most sources of plans.
+/// The maximum number of plan sources.
 const SOURCES_MAX: usize = 64;
 
-/// How often a source may be asked.
+/// The range of intervals between two reads of a source.
 const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
 
-/// How long an answer may take.
+/// The range of timeouts of a read.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
-/// Reads `plans`. `store` is the Redis of those that name none of their own.
+/// Reads `plans`. `store` is the Redis of sources that set no URL.
 pub(super) fn read_all(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -77,7 +77,8 @@ fn source(
     };
     Some(PlanSource {
         name: name?,
-        // What is wrong with it has been said; whoever asks for it by name is to find it.
+        // An error in the origin is already reported. The source stays in the list so that references
+        // to its name resolve.
         origin: from.unwrap_or(PlanOrigin::Program),
         refresh: refresh.unwrap_or(usual),
         timeout: timeout.unwrap_or(PlanSource::TIMEOUT),
@@ -130,7 +131,7 @@ fn http(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<PlanOr
     Some(PlanOrigin::Http { url: url?, token })
 }
 
-/// A URL that plans are fetched from.
+/// Reads a URL that plans are fetched from.
 pub(crate) fn http_url(text: &str) -> Result<String, ConfigFault> {
     let rest = ["https://", "http://"]
         .iter()
@@ -155,7 +156,7 @@ pub(crate) fn http_url(text: &str) -> Result<String, ConfigFault> {
     }
 }
 
-/// What is said of collections of others, and never of documents of ours.
+/// Settings for foreign collections. They do not apply to Tidegate's own documents.
 const OF_COLLECTIONS: [&str; 10] = [
     "plans",
     "groups",
@@ -259,7 +260,7 @@ fn unset(text: &str) -> Result<Unset, ConfigFault> {
     }
 }
 
-/// Warns of sources that no limit asks.
+/// Warns about sources that no limit uses.
 pub(super) fn warn_about_unused(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -289,7 +290,8 @@ pub(super) fn warn_about_unused(
     }
 }
 
-/// Warns of routes that an inline plan by route does not name, if the limit has no rate for those.
+/// Warns about routes that are missing from an inline plan by route, if the limit has no rate for
+/// those.
 pub(super) fn warn_about_routes(
     reader: &mut ConfigReader<'_>,
     (value, routes): (&ConfigValue<'_>, &Routes),
@@ -303,7 +305,7 @@ pub(super) fn warn_about_routes(
     for (route, item) in routes.iter().zip(&items) {
         let policy = route.policy.as_ref().and_then(|it| policies.get(it.index));
         let limits = policy.map_or(&[][..], |policy| &policy.limits);
-        // Conditions may leave the route out.
+        // Skip limits with conditions: these may exclude the route.
         let asked = limits.iter().filter(|limit| limit.conditions.is_empty());
         for (limit, source, then) in asked.filter_map(|it| without_rate(it, &route.id, sources)) {
             let message = format!(
@@ -316,8 +318,8 @@ pub(super) fn warn_about_routes(
     }
 }
 
-/// Returns the names of a limit and of its inline plan if that does not name `route`, and what the limit
-/// then does.
+/// Returns the names of a limit and of its inline plan if the plan lacks `route`, and the effect on
+/// that route.
 fn without_rate<'a>(
     limit: &'a Limit,
     route: &str,

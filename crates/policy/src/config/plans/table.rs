@@ -1,4 +1,4 @@
-//! What may be said of sources of plans.
+//! Every field of plan sources.
 
 use crate::config::fields::{optional, required};
 use crate::config::sources::shelf::DOCUMENTS;
@@ -9,7 +9,7 @@ use crate::config::sources::{
 use crate::config::table::FieldTable;
 use crate::config::table::Shape::{self, Either, Map, Named, Pairs, Text};
 
-/// A source of plans.
+/// A plan source.
 pub(in crate::config) static PLANS: FieldTable = FieldTable {
     what: "source of plans",
     fields: &[
@@ -42,7 +42,7 @@ pub(in crate::config) static PLANS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Where a source is.
+/// The origin of a source.
 pub(super) static FROM: FieldTable = FieldTable {
     what: "`from`",
     fields: &[
@@ -180,7 +180,7 @@ pub(super) static MONGODB: FieldTable = FieldTable {
     exactly_one: &["url", "url_file"],
 };
 
-/// A hash of Redis.
+/// A hash in Redis.
 pub(super) static REDIS: FieldTable = FieldTable {
     what: "`plans.redis`",
     fields: &[
@@ -196,7 +196,7 @@ pub(super) static REDIS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Keys of etcd.
+/// Keys in etcd.
 pub(super) static ETCD: FieldTable = FieldTable {
     what: "`plans.etcd`",
     fields: &[

@@ -1,11 +1,11 @@
-//! `respond`: what clients are told. A policy may have its own, which is laid over the one for all;
-//! and a limit, as far as its refusals go.
+//! `respond`: responses to clients. A policy's `respond` overrides the global one. A limit's `respond`
+//! overrides its refusals.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | the settings of `respond`, laid over what was said before |
-//! | `refusal` | those of a refusal: status, type, message, content type, body |
-//! | `wording` | text with placeholders, and whether it is JSON where it must be |
+//! | this one | the settings of `respond`, on top of those of the level below |
+//! | `refusal` | the settings of a refusal: status, type, message, content type, body |
+//! | `wording` | text with placeholders, and the check for valid JSON |
 //! | `table` | every field |
 
 mod refusal;
@@ -26,7 +26,7 @@ use crate::respond::{Dialect, Layer, RefusalLayer, RefusalStyle, Respond, XField
 use refusal::RefusalOwner;
 use std::sync::Arc;
 
-/// Reads what would stand under `respond`, on its own.
+/// Reads the settings of `respond` on their own, outside a configuration.
 pub(crate) fn parse_alone(text: &str, name: &str) -> Result<Respond, ConfigErrors> {
     let mut reader = ConfigReader::new(name, text, &NoEnvironment);
     let nothing = ConfigFault::new("it does not say what to answer");
@@ -41,7 +41,7 @@ pub(crate) fn parse_alone(text: &str, name: &str) -> Result<Respond, ConfigError
     Ok(layer.respond())
 }
 
-/// Reads a `respond` and lays it over what was said before.
+/// Reads a `respond` and puts it on top of `below`.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: Option<&ConfigValue<'_>>,
@@ -79,7 +79,7 @@ pub(super) fn read(
     layer
 }
 
-/// Reads the `respond` of a limit and lays it over what its policy says.
+/// Reads the `respond` of a limit and puts it on top of its policy's.
 pub(super) fn read_refusal(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -90,7 +90,7 @@ pub(super) fn read_refusal(
     Some(Arc::new(layer.refusal()))
 }
 
-/// Reads what is said otherwise where a guard refuses for `reason`.
+/// Reads the overrides for refusals by guards with this `reason`.
 fn guarded(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -117,13 +117,13 @@ fn guarded(
 fn headers(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<Vec<Dialect>> {
     let value = fields.get("headers")?;
     Some(match &value.node.kind {
-        // An empty list is the way to tell clients nothing.
+        // An empty list means that no header describes limits.
         NodeKind::List(items) if items.is_empty() => Vec::new(),
         _ => several(reader, &value, &DIALECT),
     })
 }
 
-/// Reads one word or several, each at most once.
+/// Reads a word or several words, each at most once.
 fn several<T: Clone + PartialEq + Sync>(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -144,7 +144,7 @@ fn several<T: Clone + PartialEq + Sync>(
     read
 }
 
-/// Headers that answers have anyway, or whose values are nobody's business.
+/// Headers that responses have anyway, or whose values are private.
 const NOT_FOR_CORRELATION: [&str; 22] = [
     "allow",
     "authorization",
@@ -182,7 +182,7 @@ fn correlation(text: &str) -> Result<String, ConfigFault> {
     Ok(name)
 }
 
-/// Says which settings change nothing.
+/// Warns about settings that have no effect.
 fn warn_without_effect(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, layer: &Layer) {
     let respond = layer.respond();
     let speaks = respond.headers.contains(&Dialect::XRateLimit);

@@ -8,23 +8,23 @@ use crate::config::syntax::NodeKind;
 use crate::config::table::FieldReader;
 use crate::respond::{Escaping, Layered, Placeholder, RefusalLayer, Wording};
 
-/// Longer bodies are refused: they are written anew for every refusal.
+/// The longest body, in bytes. Bodies are rendered for every refusal.
 const BODY_MAX: usize = 16 << 10;
 
-/// Longer messages are refused.
+/// The longest message, in bytes.
 const MESSAGE_MAX: usize = 1 << 10;
 
-/// Longer types and content types are refused.
+/// The longest type or content type, in bytes.
 const TEXT_MAX: usize = 512;
 
-/// The one whose refusals these are, for messages.
+/// The owner of the refusal settings, for messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusalOwner {
     Policy,
     Limit,
 }
 
-/// Reads what is written of a refusal and lays it over what was said before.
+/// Reads the settings of a refusal and puts them on top of `below`.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -35,7 +35,7 @@ pub(super) fn read(
     below.clone().with(&written)
 }
 
-/// The same, but what was said before is only looked at.
+/// Reads the settings of a refusal without merging them into `below`.
 pub(super) fn read_own(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -57,7 +57,7 @@ pub(super) fn read_own(
     };
     let layer = below.clone().with(&written);
     check_json(reader, fields, &layer);
-    // What a policy says of all may have an effect on what a limit says of itself.
+    // A policy's setting without effect of its own may still affect those of a limit.
     if whose == RefusalOwner::Limit {
         warn_without_effect(reader, fields, &layer);
     }
@@ -104,7 +104,7 @@ fn content_type(text: &str) -> Result<String, ConfigFault> {
         .help("for example `application/json` or `text/plain; charset=utf-8`"))
 }
 
-/// Reads text with placeholders, as it stands.
+/// Reads text with placeholders, unchanged.
 fn text(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -131,7 +131,8 @@ fn text(
     reader.accept(&value, read)
 }
 
-/// A message that contains itself, or the sentence that it takes the place of, would have no end.
+/// Returns false and reports the error if a message contains itself or the sentence that it replaces.
+/// Its expansion would never end.
 fn is_no_circle(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -146,7 +147,7 @@ fn is_no_circle(
     !is_circle
 }
 
-/// A body that is to be JSON must be, whatever the values are.
+/// Checks that a body with a JSON content type is JSON for all values of its placeholders.
 fn check_json(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, layer: &RefusalLayer) {
     let written: Option<ConfigValue<'_>> =
         fields.get("body").or_else(|| fields.get("content_type"));

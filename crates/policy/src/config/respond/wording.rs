@@ -1,4 +1,4 @@
-//! Text with placeholders, and whether it is JSON where it must be.
+//! Text with placeholders, and the check for valid JSON.
 
 use crate::config::fault::ConfigFault;
 use crate::config::suggest::closest;
@@ -22,11 +22,11 @@ pub(super) fn parse(text: &str) -> Result<Wording, ConfigFault> {
     })
 }
 
-/// Whether `body` is JSON whatever its placeholders stand for.
+/// Checks that `body` is JSON for all values of its placeholders.
 ///
-/// Text is escaped as within a string, so it must stand within one: a letter, which is JSON nowhere
-/// else, finds out. A number may be absent, which JSON writes as `null`: it must be good with either.
-/// A list must stand where a value may.
+/// Text is escaped as within a string, so it must be within one. A sample letter, which is not JSON
+/// anywhere else, detects that. A number may be absent, which JSON writes as `null`: the body must be
+/// valid with either. A list must be where a value is allowed.
 pub(super) fn check_json(body: &Wording, content_type: &str) -> Result<(), ConfigFault> {
     for number in ["7", "null"] {
         let sample = sample(body, number);
@@ -42,7 +42,7 @@ pub(super) fn check_json(body: &Wording, content_type: &str) -> Result<(), Confi
     Ok(())
 }
 
-/// The body with something in each place.
+/// Returns the body with a sample value for each placeholder.
 fn sample(body: &Wording, number: &str) -> String {
     let pieces = body.pieces().iter();
     pieces

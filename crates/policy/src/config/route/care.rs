@@ -1,4 +1,5 @@
-//! `health`, `eject`, `timeouts` and `connections`: how long to wait, for whom, and how many may.
+//! `health`, `eject`, `timeouts` and `connections`: health checks, ejection, timeouts and connection
+//! limits of upstreams.
 
 use super::number;
 use super::table::{
@@ -14,7 +15,7 @@ use crate::route::{Connections, Eject, HealthCheck, Timeouts};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A length of time that may be written, in microseconds and in words.
+/// A range of durations, in microseconds and in words.
 struct Within {
     micros: RangeInclusive<u64>,
     words: &'static str,
@@ -102,7 +103,7 @@ pub(super) fn health(
     let unhealthy = number(reader, &fields, "unhealthy", 1..=ANSWERS_MAX);
     let default = HealthCheck::new(path?);
     let interval = interval.unwrap_or(default.interval);
-    // An interval below the usual timeout shortens that too.
+    // An interval shorter than the default timeout shortens the timeout too.
     let timeout = timeout.unwrap_or(default.timeout.min(interval));
     if let (Some(value), true) = (fields.get("timeout"), timeout > interval) {
         let fault = ConfigFault::new("`timeout` is longer than `interval`");

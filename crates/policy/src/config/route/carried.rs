@@ -1,7 +1,7 @@
-//! `policy`, and that of `messages`: which limits a route carries.
+//! `policy`, also within `messages`: the policies of a route.
 //!
-//! A route that lists several policies carries one more, in which they are joined, so that all
-//! their limits are decided in one step. It stands after those that are written.
+//! For a route that lists several policies, they are joined into one more, so that all their limits are
+//! decided atomically. Joined policies come after those that are written.
 
 use super::table::CARRIED_MAX;
 use crate::config::environment::expand;
@@ -16,32 +16,31 @@ use crate::limit::Policy;
 use crate::route::{RefundRule, RoutePolicy};
 use std::collections::BTreeSet;
 
-/// Says that a route has no limits.
+/// The word for a route without limits.
 const NONE: &str = "none";
 
-/// The policies that routes can carry, and what becomes of them because they do.
+/// The policies that routes can use, and the changes that routes require of them.
 #[derive(Debug)]
 pub(super) struct CarriedPolicies {
-    /// As written, whether they are sound or not: a mistake in one is no reason to say that it does
-    /// not exist.
+    /// All written policies, valid or not: an error in one is no reason to report it as unknown.
     known: Vec<PolicyOutline>,
-    /// Lists of several, each once.
+    /// The lists of several policies, each once.
     joined: Vec<Vec<usize>>,
-    /// Those whose charges must be such as can be given back.
+    /// The indexes of the policies whose charges must be refundable.
     refunding: BTreeSet<usize>,
 }
 
-/// A policy as written.
+/// A written policy.
 #[derive(Debug)]
 struct PolicyOutline {
     name: String,
-    /// The word for how its limits come together, unless they must all allow in one step.
+    /// The value of `evaluate`, unless it is `all`.
     evaluate: Option<String>,
     limits: Vec<String>,
 }
 
 impl CarriedPolicies {
-    /// With the policies of the section `policies`.
+    /// Collects the policies of the section `policies`.
     pub(super) fn new(reader: &ConfigReader<'_>, policies: Option<&ConfigValue<'_>>) -> Self {
         let text = |node: Option<&YamlNode>| {
             let node = node?;
@@ -66,7 +65,8 @@ impl CarriedPolicies {
         }
     }
 
-    /// Reads `policy`: a name, a list of names, `none`, or nothing for the first one.
+    /// Reads `policy`: a name, a list of names, or `none`. If the field is absent, the first policy
+    /// applies.
     pub(super) fn policy(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -84,7 +84,7 @@ impl CarriedPolicies {
         self.carried(carried)
     }
 
-    /// Reads the name of one policy.
+    /// Reads the name of a single policy.
     pub(super) fn one_alone(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -94,7 +94,7 @@ impl CarriedPolicies {
         self.carried(vec![index])
     }
 
-    /// The policies that a route lists; none where it has no limits, or where a mistake was noted.
+    /// Returns the policies that a route lists; `None` if it has no limits or an error was reported.
     fn listed(&self, reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Vec<usize>> {
         if value.node.as_text() == Some(NONE) {
             self.check_none(reader, value);
@@ -123,7 +123,7 @@ impl CarriedPolicies {
         Some(listed).filter(|listed| !listed.is_empty())
     }
 
-    /// The policy of this name.
+    /// Returns the index of the policy with this name.
     fn one(&self, reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<usize> {
         let names = || self.known.iter().map(|known| known.name.as_str());
         reader.parse(value, |name| {
@@ -152,7 +152,7 @@ impl CarriedPolicies {
         reader.warn(value.spot(), fault.help(help));
     }
 
-    /// Several policies are one policy in the end, and must be able to be.
+    /// Checks that several policies can be joined into one.
     fn check_together(
         &self,
         reader: &mut ConfigReader<'_>,
@@ -192,7 +192,7 @@ impl CarriedPolicies {
         }
     }
 
-    /// What a list of policies is called, and where it will stand.
+    /// Returns the name and the index of a single policy, or of the policy that joins several.
     fn carried(&mut self, listed: Vec<usize>) -> Option<RoutePolicy> {
         let names = listed.iter().filter_map(|index| self.known.get(*index));
         let names: Vec<&str> = names.map(|known| known.name.as_str()).collect();
@@ -209,7 +209,7 @@ impl CarriedPolicies {
         Some(RoutePolicy { name, index })
     }
 
-    /// Does with the policies what the routes want of them.
+    /// Applies the changes that the routes require to the policies.
     pub(super) fn carry_out(
         self,
         reader: &mut ConfigReader<'_>,
@@ -223,11 +223,11 @@ impl CarriedPolicies {
             );
             reader.error(at.key_spot(), ConfigFault::new(message));
         }
-        // Where anything is wrong, policies are missing, and nothing will be used.
+        // After an error, policies are missing and the configuration is not used.
         if reader.has_errors() {
             return;
         }
-        // Before they are joined: whoever shares a bucket must count in it the same way.
+        // Do this before joining: all users of a bucket must count in it the same way.
         for index in self.refundable(policies) {
             if let Some(policy) = policies.get_mut(index) {
                 policy.make_refundable();
@@ -241,8 +241,8 @@ impl CarriedPolicies {
         policies.extend(joined);
     }
 
-    /// Those whose charges must be such as can be given back: because a route says so, because they
-    /// are so anyhow, and because they are decided together with one of these.
+    /// Returns the policies whose charges must be refundable: a route requires it, they are refundable
+    /// already, or they are joined with one of these.
     fn refundable(&self, policies: &[Policy]) -> BTreeSet<usize> {
         let mut found = self.refunding.clone();
         let already = policies.iter().enumerate();
@@ -265,7 +265,7 @@ impl CarriedPolicies {
     }
 }
 
-/// The items of a list.
+/// Returns the items of a list.
 fn items(node: &YamlNode) -> &[YamlNode] {
     match &node.kind {
         NodeKind::List(items) => items,

@@ -1,4 +1,4 @@
-//! `messages`: what clients may send on a WebSocket.
+//! `messages`: limits on the messages that clients send on a WebSocket.
 
 use super::CarriedPolicies;
 use super::table::MESSAGES;
@@ -12,27 +12,27 @@ use crate::config::words::UNLIMITED;
 use crate::route::{MessageBounds, MessageLimits, Route};
 use tidegate_core::Quota;
 
-/// Frames that begin no message, where nothing is written.
+/// The default rate of frames that do not begin a message.
 const FRAMES: RateText = RateText {
     amount: 1_000,
     period_us: 1_000_000,
     burst: Some(10_000),
 };
 
-/// Bytes, where nothing is written.
+/// The default rate of bytes.
 const BYTES: RateText = RateText {
     amount: 10 << 20,
     period_us: 1_000_000,
     burst: Some(100 << 20),
 };
 
-/// The largest `message_bytes`: with the default of `bytes` it can still be counted exactly.
+/// The largest `message_bytes`. With the default of `bytes` it can still be counted exactly.
 const MESSAGE_BYTES_MAX: u64 = 1 << 30;
 
-/// The longest head of a frame, which counts as well.
+/// The longest frame header, in bytes. It counts as well.
 const FRAME_HEAD_BYTES: u64 = 14;
 
-/// Reads `messages`: the name of a policy, or a map of that and of bounds.
+/// Reads `messages`: the name of a policy, or a map with that and the bounds.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     route: &FieldReader<'_>,
@@ -61,7 +61,7 @@ fn bounds(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> Me
         }
         Ok(bytes)
     });
-    // One frame may hold all of it.
+    // A message may be sent in a single frame.
     let largest = message_bytes.map_or(0, |bytes| bytes.saturating_add(FRAME_HEAD_BYTES));
     let default = quota(BYTES, largest).ok();
     let bytes = limited(reader, fields, ("bytes", default), |text| {
@@ -85,7 +85,7 @@ fn bounds(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> Me
     }
 }
 
-/// A bound; the default where none is written, and `None` for `unlimited`.
+/// Reads a bound. Returns the default if the field is absent, and `None` for `unlimited`.
 fn limited<T>(
     reader: &mut ConfigReader<'_>,
     fields: Option<&FieldReader<'_>>,
@@ -101,7 +101,7 @@ fn limited<T>(
     written.unwrap_or(default)
 }
 
-/// The quota of a rate, which lets at least `once` pass at once.
+/// Builds the quota of a rate with a burst of at least `once`.
 fn quota(rate: RateText, once: u64) -> Result<Quota, ConfigFault> {
     let burst = rate.burst.unwrap_or(rate.amount).max(once);
     let quota = Quota::new(rate.amount, rate.period_us).burst(burst).build();

@@ -1,13 +1,13 @@
-//! `routes`: where the gateway sends requests.
+//! `routes`: the routes of the gateway.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `table` | every field |
-//! | `upstream`, `url` | where requests go |
+//! | `upstream`, `url` | upstreams |
 //! | `care` | health, ejection, timeouts |
 //! | `rewrite` | headers that are set, added, removed |
-//! | `carried` | the policies that routes carry, and those that are joined for them |
-//! | `messages` | what clients may send on a WebSocket |
+//! | `carried` | the policies of routes, and those joined for them |
+//! | `messages` | limits on WebSocket messages |
 //! | `reach` | routes that no request takes |
 
 mod care;
@@ -41,11 +41,11 @@ use reach::RouteOverlap;
 use std::ops::RangeInclusive;
 use table::{RETRIES_MAX, UPGRADES_MAX};
 
-/// The one upgrade that messages are known of.
+/// The only upgrade whose messages the gateway can count.
 const WEBSOCKET: &str = "websocket";
 
-/// Reads `routes`, which stands beside `written`, the section `policies`. What they want of policies
-/// is done to those that were read.
+/// Reads `routes`. `written` is the section `policies`. The changes that routes require are applied to
+/// `policies`.
 pub(super) fn read_all(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -62,7 +62,7 @@ pub(super) fn read_all(
         let Some(route) = route(reader, item, &mut names, &mut plan) else {
             continue;
         };
-        // One that is off takes nothing from those after it, and who takes its requests is no matter.
+        // A disabled route takes no requests from later ones, and need not be reachable itself.
         if route.enabled {
             reach.add(reader, item, &route);
         }
@@ -129,7 +129,7 @@ fn route(
     Some(route)
 }
 
-/// The paths of conditions as configured.
+/// Returns the paths of conditions as configured.
 fn patterns(conditions: &[Condition]) -> Vec<String> {
     let path = |condition: &Condition| {
         let path = condition.path.as_ref();
@@ -194,7 +194,7 @@ fn upgrades(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Vec<Stri
     let Some(value) = fields.get("upgrades") else {
         return vec![WEBSOCKET.to_owned()];
     };
-    // An empty list is the way to have none.
+    // An empty list means no upgrades.
     if matches!(&value.node.kind, NodeKind::List(items) if items.is_empty()) {
         return Vec::new();
     }
@@ -240,7 +240,7 @@ fn warn_about_settings_in_vain(
     }
 }
 
-/// A whole number within a range.
+/// Reads a whole number within a range.
 fn number<T: TryFrom<u64>>(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

@@ -1,4 +1,4 @@
-//! Routes that no request takes, because an earlier one takes them all.
+//! Routes that no request takes, because an earlier route takes them all.
 
 use crate::config::fault::ConfigFault;
 use crate::config::reader::{ConfigReader, ConfigValue};
@@ -6,21 +6,21 @@ use crate::limit::Condition;
 use crate::route::Route;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Conditions of more hosts times methods than this are not looked at: it is a warning that they
-/// would miss.
+/// The maximum number of combinations of hosts and methods in a condition. Larger conditions are not
+/// checked, which only loses a warning.
 const COMBINATIONS_MAX: usize = 10_000;
 
-/// A host, a path and a method; empty where any will do.
+/// A host, a path and a method; each is empty if any matches.
 type RoutePattern = (String, String, String);
 
-/// The ways that earlier routes take, and whose each is.
+/// The patterns of earlier routes, with the route of each.
 #[derive(Debug, Default)]
 pub(super) struct RouteOverlap {
     taken: BTreeMap<RoutePattern, String>,
 }
 
 impl RouteOverlap {
-    /// Warns if no request can take `route`, and remembers which it takes.
+    /// Warns if no request can take `route`, and records its patterns.
     pub(super) fn add(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -45,7 +45,8 @@ impl RouteOverlap {
         }
     }
 
-    /// The route that takes all that goes this way: it names the same, or nothing.
+    /// Returns the earlier route that takes all requests of this pattern. In each part, its pattern is
+    /// the same or matches any.
     fn owner(&self, (host, path, method): &RoutePattern) -> Option<&String> {
         let or_any = |text: &str| [text.to_owned(), String::new()];
         for host in or_any(host) {
@@ -79,7 +80,7 @@ fn warn(
     reader.warn(value.spot(), ConfigFault::new(message).help(help));
 }
 
-/// All ways of a condition, unless they are too many.
+/// Returns all patterns of a condition; `None` if there are too many.
 fn ways(condition: &Condition) -> Option<Vec<RoutePattern>> {
     let any = || vec![String::new()];
     let path = condition.path.as_ref();

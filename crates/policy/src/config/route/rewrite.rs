@@ -1,4 +1,4 @@
-//! `request_headers`, `response_headers` and `pass_headers`: what is changed in the head of a message.
+//! `request_headers`, `response_headers` and `pass_headers`: changes to the headers of a message.
 
 use super::table::{HEADERS_MAX, REWRITE};
 use crate::config::condition::{each, pairs};
@@ -9,8 +9,8 @@ use crate::config::table::FieldReader;
 use crate::config::words::one_of;
 use crate::route::{CLIENT_CLAIMS, Rewrite};
 
-/// Headers that speak of one connection, or of where a message ends. The gateway writes them itself:
-/// whoever could change them here could make two servers see two different requests.
+/// Headers that concern a single connection or the end of a message. The gateway writes them itself. If
+/// a route could change them, two servers could parse two different requests (request smuggling).
 const OURS: [&str; 13] = [
     "connection",
     "content-length",
@@ -27,10 +27,10 @@ const OURS: [&str; 13] = [
     "host",
 ];
 
-/// The longest value of a header.
+/// The longest value of a header, in bytes.
 const VALUE_MAX: usize = 8 << 10;
 
-/// Reads what is changed in one head.
+/// Reads the changes to the headers of requests or of responses.
 pub(super) fn read(reader: &mut ConfigReader<'_>, route: &FieldReader<'_>, name: &str) -> Rewrite {
     let Some(value) = route.get(name) else {
         return Rewrite::default();
@@ -84,7 +84,7 @@ fn header_name(text: &str) -> Result<String, ConfigFault> {
     Err(ConfigFault::new(format!("`{name}` cannot be changed here")).help(help))
 }
 
-/// What it says is nobody's business but the upstream's: no message shows it.
+/// Reads the value of a header. Messages do not show it: it may be a secret of the upstream.
 fn header_value(name: &str, text: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic();
     if text.len() <= VALUE_MAX && text.bytes().all(belongs) && text.trim() == text {

@@ -116,7 +116,7 @@ pub(in crate::config) static ROUTE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// What clients may send on a WebSocket.
+/// Limits on the messages that clients send on a WebSocket.
 pub(in crate::config) static MESSAGES: FieldTable = FieldTable {
     what: "`messages`",
     fields: &[
@@ -146,7 +146,7 @@ pub(in crate::config) static MESSAGES: FieldTable = FieldTable {
 
 const UPSTREAM_SHAPE: Shape = Either(&[Text("http://127.0.0.1:9001"), Map(&UPSTREAM)]);
 
-/// An upstream with more than a URL.
+/// An upstream with more settings than a URL.
 pub(in crate::config) static UPSTREAM: FieldTable = FieldTable {
     what: "`upstreams`",
     fields: &[
@@ -169,7 +169,7 @@ pub(in crate::config) static UPSTREAM: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The TLS of a route's upstreams.
+/// The TLS settings for a route's upstreams.
 pub(in crate::config) static UPSTREAM_TLS: FieldTable = FieldTable {
     what: "`routes.tls`",
     fields: &[
@@ -197,7 +197,7 @@ pub(in crate::config) static UPSTREAM_TLS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// How upstreams are looked after.
+/// Health checks of upstreams.
 pub(in crate::config) static HEALTH: FieldTable = FieldTable {
     what: "`health`",
     fields: &[
@@ -230,7 +230,7 @@ pub(in crate::config) static HEALTH: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// When an upstream is left alone.
+/// The ejection of failing upstreams.
 pub(in crate::config) static EJECTION: FieldTable = FieldTable {
     what: "`eject`",
     fields: &[
@@ -244,7 +244,7 @@ pub(in crate::config) static EJECTION: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// How long to wait for what.
+/// Timeouts.
 pub(in crate::config) static TIMEOUTS: FieldTable = FieldTable {
     what: "`timeouts`",
     fields: &[
@@ -272,7 +272,7 @@ pub(in crate::config) static TIMEOUTS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// How many connections an upstream may have.
+/// Connection limits of an upstream.
 pub(in crate::config) static CONNECTIONS: FieldTable = FieldTable {
     what: "`connections`",
     fields: &[
@@ -290,7 +290,7 @@ pub(in crate::config) static CONNECTIONS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// What is changed in the head of a message.
+/// Changes to the headers of a message.
 pub(in crate::config) static REWRITE: FieldTable = FieldTable {
     what: "change of headers",
     fields: &[
@@ -305,29 +305,29 @@ pub(in crate::config) static REWRITE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The most upstreams of a route.
+/// The maximum number of upstreams of a route.
 pub(in crate::config) const UPSTREAMS_MAX: usize = Route::UPSTREAMS_MAX;
 
 /// The largest weight of an upstream.
 pub(in crate::config) const WEIGHT_MAX: u64 = 1_000;
 
-/// The most connections to an upstream, and the most requests that wait for one.
+/// The maximum number of connections to an upstream, and of requests that wait for one.
 pub(in crate::config) const CONNECTIONS_MAX: u64 = 1_000_000;
 
-/// The most tries after the first.
+/// The maximum number of retries.
 pub(in crate::config) const RETRIES_MAX: u64 = 5;
 
-/// The most answers in a row that health may depend on.
+/// The maximum number of consecutive health check results that a change of health may require.
 pub(in crate::config) const ANSWERS_MAX: u64 = 100;
 
-/// The most failures in a row that an upstream may be allowed.
+/// The maximum number of consecutive failures before an ejection.
 pub(in crate::config) const FAILURES_MAX: u64 = 10_000;
 
-/// The most headers that are set, added or removed in one head.
+/// The maximum number of headers that are set, added or removed in a message.
 pub(in crate::config) const HEADERS_MAX: usize = 64;
 
-/// The most protocols that a connection may be upgraded to.
+/// The maximum number of protocols that a connection may be upgraded to.
 pub(in crate::config) const UPGRADES_MAX: usize = 8;
 
-/// The most policies that a route may list.
+/// The maximum number of policies that a route may list.
 pub(in crate::config) const CARRIED_MAX: usize = 8;

@@ -1,4 +1,4 @@
-//! `upstreams` and `tls`: where requests go.
+//! `upstreams` and `tls`: the upstreams of a route.
 
 use super::table::{UPSTREAM, UPSTREAM_TLS, UPSTREAMS_MAX, WEIGHT_MAX};
 use super::{number, url};
@@ -11,7 +11,7 @@ use crate::config::table::{FieldReader, FieldTable};
 use crate::config::words::HTTP2;
 use crate::route::{ClientCertificate, Http2Use, Upstream, UpstreamScheme, UpstreamTls};
 
-/// Reads `upstreams`: one of them, or a list.
+/// Reads `upstreams`: an upstream, or a list.
 pub(super) fn read_all(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Vec<Upstream> {
     let items = match value.node.kind {
         NodeKind::List(_) => reader.list(value),
@@ -59,7 +59,7 @@ fn upstream(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) -> Option<Up
     })
 }
 
-/// Without TLS, the scheme alone says what is spoken.
+/// Reports `http2` for an upstream without TLS, whose scheme alone selects the protocol.
 fn refuse_without_tls(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -99,7 +99,8 @@ pub(super) fn tls(
     tls_in(reader, &value, &UPSTREAM_TLS)
 }
 
-/// Reads authorities and certificates, where `table` has them: to upstreams, and to whoever else is asked.
+/// Reads certificate authorities and certificates from the fields of `table`, for upstreams and other
+/// servers.
 pub(in crate::config) fn tls_in(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,

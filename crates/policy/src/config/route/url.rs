@@ -15,15 +15,15 @@ const SCHEMES: [(&str, UpstreamScheme); 3] = [
 
 const EXAMPLE: &str = "expected a URL, for example `http://127.0.0.1:9001`";
 
-/// The longest path that may stand before those of requests.
+/// The longest path prefix of an upstream, in bytes.
 const PREFIX_MAX: usize = 1_024;
 
-/// Reads a URL, as an upstream of weight 1.
+/// Reads a URL and returns an upstream of weight 1.
 pub(in crate::config) fn parse(text: &str) -> Result<Upstream, ConfigFault> {
     let shown = ConfigFault::quote(&hide_passwords(text));
     let wrong = |what: &str, help: &str| ConfigFault::new(format!("{shown} {what}")).help(help);
     let Some((scheme, rest)) = text.split_once("://") else {
-        // It may be anything, a password included.
+        // Do not quote the text: it may contain a password.
         return Err(ConfigFault::new("this is not the URL of an upstream").help(EXAMPLE));
     };
     let scheme = scheme_of(scheme).map_err(|help| wrong("is not the URL of an upstream", &help))?;
@@ -54,7 +54,7 @@ pub(in crate::config) fn parse(text: &str) -> Result<Upstream, ConfigFault> {
     })
 }
 
-/// The scheme, or what to write instead.
+/// Returns the scheme, or a suggestion.
 fn scheme_of(name: &str) -> Result<UpstreamScheme, String> {
     let found = SCHEMES
         .iter()
@@ -77,7 +77,7 @@ fn scheme_of(name: &str) -> Result<UpstreamScheme, String> {
     })
 }
 
-/// A path without the slash at its end, in its one spelling, or what to write instead.
+/// Returns a path without its trailing slash, or a suggestion if it is not in its normalized form.
 pub(super) fn prefix(path: &str) -> Result<String, String> {
     let path = path.trim_end_matches('/');
     if path.is_empty() {

@@ -1,4 +1,4 @@
-//! The language as a JSON Schema, for editors: made from the same tables that the reader uses.
+//! The language as a JSON Schema, for editors. It is generated from the tables that the reader uses.
 
 #[cfg(test)]
 mod tests;
@@ -7,10 +7,10 @@ use super::fields::CONFIG;
 use super::table::{FieldRow, FieldTable, Shape};
 use serde_json::{Map, Value, json};
 
-/// The language as a JSON Schema (draft 2020-12).
+/// Returns the language as a JSON Schema (draft 2020-12).
 ///
-/// It knows every field and every word, not every rule: whether a configuration is sound, only
-/// [`Config::parse`](super::Config::parse) can tell.
+/// The schema has every field and every word, but not every rule. Only
+/// [`Config::parse`](super::Config::parse) can tell if a configuration is valid.
 pub fn json_schema() -> Value {
     let mut definitions = Map::new();
     let mut schema = table(&CONFIG, &mut definitions);
@@ -24,7 +24,7 @@ pub fn json_schema() -> Value {
     schema
 }
 
-/// Any value may come from the environment.
+/// Returns the schema of a reference to an environment variable, which any value may be.
 fn variable() -> Value {
     json!({
         "type": "string",
@@ -91,7 +91,7 @@ fn shape(shape_of: &Shape, definitions: &mut Map<String, Value>) -> Value {
             "additionalProperties": shape(value, definitions),
         }),
         Shape::Map(of) => {
-            // It is a part of a URI, where blanks have no place.
+            // The name is part of a URI, which cannot contain blanks.
             let name = of.what.trim_matches('`').replace(' ', "-");
             if !definitions.contains_key(&name) {
                 let definition = table(of, definitions);

@@ -1,4 +1,4 @@
-//! The schema and the reader know the same fields, and real configurations conform.
+//! Checks that the schema and the reader have the same fields, and that real configurations conform.
 
 use super::json_schema;
 use crate::config::fault::ConfigFault;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// Puts a value somewhere in a configuration.
+/// Wraps a value in a configuration.
 type Wrap<'a> = &'a dyn Fn(Value) -> Value;
 
 #[test]
@@ -18,7 +18,7 @@ fn every_field_of_the_tables_is_read() {
     check_table(&CONFIG, "", &|value| value);
 }
 
-/// Puts nonsense into each field in turn: only a field that is read can complain about it.
+/// Puts an invalid value into each field in turn: only a field that is read reports it.
 fn check_table(table: &'static FieldTable, at: &str, wrap: Wrap<'_>) {
     for field in table.fields {
         let dot = if at.is_empty() { "" } else { "." };
@@ -129,7 +129,7 @@ fn mistakes_do_not_conform() {
     }
 }
 
-/// As an editor would see it: plain scalars have types.
+/// Converts a node as an editor sees it: plain scalars have types.
 fn to_json(node: &YamlNode) -> Value {
     match &node.kind {
         NodeKind::Text(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
@@ -147,8 +147,8 @@ fn check(value: &Value) -> Result<(), String> {
     conforms(value, &schema, &schema)
 }
 
-/// Understands as much of JSON Schema as [`json_schema`] uses, except patterns, of which it only
-/// knows that a variable begins with `${`.
+/// Implements the part of JSON Schema that [`json_schema`] uses. Of patterns, it only checks that the
+/// text contains `${`, as a variable does.
 fn conforms(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
     for (keyword, wanted) in schema.as_object().unwrap() {
         let holds = match keyword.as_str() {
