@@ -1,4 +1,4 @@
-//! `statsd`: where statistics of limits go.
+//! `statsd`: the export of limit statistics.
 
 use super::condition::pairs;
 use super::duration;
@@ -11,14 +11,15 @@ use super::words::{FLAG, STATSD_FORMAT, STATSD_PROTOCOL};
 use crate::statsd::Statsd;
 use std::time::Duration;
 
-/// The most tags, and the longest part of a name.
+/// The maximum number of tags, and the longest part of a name in bytes.
 const TAGS_MAX: usize = 32;
 const LENGTH_MAX: usize = 128;
 
-/// The longest prefix with all tags, in bytes: with the name of a limit, a line has to fit in a datagram.
+/// The longest prefix with all tags, in bytes. Together with the name of a limit, a line must fit in a
+/// datagram.
 const LINE_MAX: usize = 1_000;
 
-/// What a tag takes in a line beside its name and its value: `.__` and `=`.
+/// The bytes of a tag in a line in addition to its name and value: `.__` and `=`.
 const TAG_SIGNS: usize = 4;
 
 /// `statsd`.

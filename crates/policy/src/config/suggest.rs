@@ -1,9 +1,9 @@
 //! "Did you mean …?"
 
-/// Longer words are not worth comparing.
+/// The longest word that is compared, in characters.
 const LENGTH_MAX: usize = 40;
 
-/// The candidate that `word` most likely stands for, if any comes close.
+/// Returns the candidate that is closest to `word`, if one is close enough.
 pub(crate) fn closest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -18,7 +18,7 @@ pub(crate) fn closest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// The letters, ignoring case and the kind of dash.
+/// Returns the letters in lower case, with `_` and blanks as dashes; `None` if the word is too long.
 fn plain(word: &str) -> Option<Vec<char>> {
     let plain: Vec<char> = word
         .chars()
@@ -31,7 +31,7 @@ fn plain(word: &str) -> Option<Vec<char>> {
     (plain.len() <= LENGTH_MAX).then_some(plain)
 }
 
-/// How many letters must be added, dropped, changed or swapped with a neighbour.
+/// Returns the number of letters to add, drop, change or swap with a neighbour.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! What a map may hold: told once, for the reader and for the schema.
+//! The fields that maps may have, defined once for the reader and the schema.
 
 use super::fault::ConfigFault;
 use super::reader::{ConfigReader, ConfigValue};
@@ -8,10 +8,10 @@ use super::words::{Vocabulary, one_of};
 
 /// The fields that a map may have.
 pub(crate) struct FieldTable {
-    /// What the map describes, such as "limit".
+    /// The thing that the map describes, such as "limit".
     pub(crate) what: &'static str,
     pub(crate) fields: &'static [FieldRow],
-    /// Exactly one of these must be there, if there are any.
+    /// Fields of which exactly one must be set; empty if there is no such rule.
     pub(crate) exactly_one: &'static [&'static str],
 }
 
@@ -19,36 +19,36 @@ pub(crate) struct FieldTable {
 pub(crate) struct FieldRow {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
-    /// What it means, for people.
+    /// The description for people.
     pub(crate) about: &'static str,
     pub(crate) required: bool,
 }
 
-/// What a value looks like.
+/// The shape of a value.
 pub(crate) enum Shape {
-    /// Text, such as the example.
+    /// Text; the string is an example.
     Text(&'static str),
-    /// One of these words.
+    /// A word of this vocabulary.
     Word(&'static dyn Vocabulary),
     /// `true` or `false`.
     Flag,
-    /// A whole number, from and to.
+    /// A whole number within these bounds, inclusive.
     Whole(u64, u64),
-    /// A decimal, more than 0 and up to 1.
+    /// A decimal above 0 and up to 1.
     Share,
     /// A list of values.
     List(&'static Shape),
-    /// Any of these.
+    /// A value of any of these shapes.
     Either(&'static [Shape]),
     /// A map from names to text.
     Pairs,
-    /// A map from names of one's own to such values.
+    /// A map from arbitrary names to values of this shape.
     Named(&'static Shape),
     /// A map with these fields.
     Map(&'static FieldTable),
 }
 
-/// The fields of one map.
+/// The fields of a map.
 #[derive(Debug)]
 pub(crate) struct FieldReader<'a> {
     table: &'static FieldTable,
@@ -56,14 +56,14 @@ pub(crate) struct FieldReader<'a> {
     entries: &'a [MapEntry],
 }
 
-// === impl Table ===
+// === impl FieldTable ===
 
 impl FieldTable {
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.fields.iter().map(|field| field.name)
     }
 
-    /// Such as "limit `per-client`", as far as the map has a name.
+    /// Returns a title such as "limit `per-client`", or without the name if the map has none.
     fn title(&self, map: &ConfigValue<'_>) -> String {
         let name = map.node.get("name").or_else(|| map.node.get("id"));
         match name.and_then(|name| name.as_text()) {
@@ -79,10 +79,10 @@ impl std::fmt::Debug for FieldTable {
     }
 }
 
-// === impl Fields ===
+// === impl FieldReader ===
 
 impl<'a> FieldReader<'a> {
-    /// The value of a field, if it is written.
+    /// Returns the value of a field, if it is set.
     pub(crate) fn get(&self, name: &str) -> Option<ConfigValue<'a>> {
         debug_assert!(
             self.table.names().any(|known| known == name),
@@ -92,21 +92,21 @@ impl<'a> FieldReader<'a> {
         Some(self.map.child(&entry.key, &entry.value))
     }
 
-    /// The map itself.
+    /// Returns the map itself.
     pub(crate) fn map(&self) -> &ConfigValue<'a> {
         &self.map
     }
 
-    /// Whether the map says nothing.
+    /// Returns true if the map has no fields.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-// === impl Reader ===
+// === impl ConfigReader ===
 
 impl ConfigReader<'_> {
-    /// The fields of a map, all of which `table` must know.
+    /// Returns the fields of a map. Reports unknown and missing fields.
     pub(crate) fn fields<'v>(
         &mut self,
         value: &ConfigValue<'v>,
@@ -128,7 +128,7 @@ impl ConfigReader<'_> {
                 meant.extend(closest(&entry.key.text, table.names()));
             }
         }
-        // A field that is there and misspelled has been reported already.
+        // A misspelled field is already reported.
         let has = |name: &str| {
             meant.contains(&name) || entries.iter().any(|entry| entry.key.text == name)
         };
@@ -147,7 +147,7 @@ impl ConfigReader<'_> {
         })
     }
 
-    /// The value of a field as `parse` understands it, if it is written.
+    /// Parses the value of a field with `parse`, if it is set.
     pub(crate) fn setting<T>(
         &mut self,
         fields: &FieldReader<'_>,
@@ -208,10 +208,10 @@ fn missing_field(table: &FieldTable, value: &ConfigValue<'_>, field: &FieldRow) 
     ConfigFault::new(message).help(field.example())
 }
 
-// === impl Field ===
+// === impl FieldRow ===
 
 impl FieldRow {
-    /// Such as "for example `rate: 10/s`".
+    /// Returns an example, such as "for example `rate: 10/s`".
     fn example(&self) -> String {
         match self.shape {
             Shape::Text(example) => format!("for example `{}: {example}`", self.name),

@@ -1,4 +1,4 @@
-//! `template`: how the keys of a limit are named in the open layout.
+//! `template`: the names of a limit's keys in the open layout.
 
 use super::fault::ConfigFault;
 use super::key;
@@ -7,13 +7,13 @@ use super::syntax::NodeKind;
 use crate::limit::KeyPart;
 use crate::template::{Template, TemplatePiece};
 
-/// Longer templates are refused: the name is sent with every request.
+/// The longest template, in bytes: the name is sent with every request.
 const TEMPLATE_MAX: usize = 128;
 
 /// The placeholders, for messages.
 const KNOWN: &str = "expected {policy}, {limit}, {key}, {subject}, {band}, or a part of the key: {ip}, {user}, {api-key}, {route}, {host}, {method}, {path}, {header:NAME}, {attr:NAME}, {descriptor}, {descriptor:NAME}";
 
-/// Reads a template that stands alone, outside any configuration.
+/// Reads a template on its own, outside a configuration.
 pub(crate) fn parse_alone(text: &str) -> Result<Template, String> {
     parse(text).map_err(ConfigFault::into_sentence)
 }
@@ -70,7 +70,7 @@ fn pieces(text: &str) -> Result<Vec<TemplatePiece>, ConfigFault> {
     Ok(pieces)
 }
 
-/// What follows a brace that is written twice and stands for itself.
+/// Returns the text after a doubled brace, which stands for a literal brace.
 fn doubled(text: &str) -> Option<&str> {
     text.strip_prefix("{{").or_else(|| text.strip_prefix("}}"))
 }
@@ -100,8 +100,8 @@ fn placeholder(inside: &str) -> Result<TemplatePiece, ConfigFault> {
     })
 }
 
-/// Between two placeholders there must be something that neither can hold; else `a` and `bc` would
-/// share a key with `ab` and `c`.
+/// Checks that two placeholders have a character between them that neither can contain. Otherwise `a`
+/// and `bc` would share a key with `ab` and `c`.
 fn check_separators(text: &str, pieces: &[TemplatePiece]) -> Result<(), ConfigFault> {
     let mut is_apart = true;
     for piece in pieces {
@@ -120,7 +120,7 @@ fn check_separators(text: &str, pieces: &[TemplatePiece]) -> Result<(), ConfigFa
     Ok(())
 }
 
-/// Whether no name and no value holds this character.
+/// Returns true if no name and no value contains this character.
 fn separates(c: char) -> bool {
     !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-' | '~' | '%' | '#')
 }

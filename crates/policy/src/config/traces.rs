@@ -1,4 +1,4 @@
-//! `traces` and `logs`: what is told of single requests.
+//! `traces` and `logs`: spans and log lines of single requests.
 
 use super::condition::pairs;
 use super::duration;
@@ -12,11 +12,11 @@ use super::table::Shape::{Pairs, Text};
 use crate::traces::{Logs, Sample, Traces};
 use std::time::Duration;
 
-/// The most headers of a post, and the longest value of one.
+/// The maximum number of headers of an export request, and the longest value of one in bytes.
 const HEADERS_MAX: usize = 16;
 const VALUE_MAX: usize = 8 << 10;
 
-/// The longest name of a service.
+/// The longest name of a service, in bytes.
 const SERVICE_MAX: usize = 128;
 
 /// `traces`.
@@ -96,7 +96,7 @@ pub(super) fn read_logs(reader: &mut ConfigReader<'_>, value: &ConfigValue<'_>) 
     })
 }
 
-/// Reads the address of a collector. What may be a secret in it is not shown.
+/// Reads the address of a collector. Messages do not show parts that may be secret.
 fn endpoint(text: &str) -> Result<String, ConfigFault> {
     let wrong =
         |why: &str, help: &str| Err(ConfigFault::new(format!("`endpoint` {why}")).help(help));
@@ -171,7 +171,7 @@ fn timeout(text: &str) -> Result<Duration, ConfigFault> {
     Err(ConfigFault::new(message).help("for example `10s`"))
 }
 
-/// What it says may be a secret: no message shows it.
+/// Reads the value of a header. It may be a secret, so no message shows it.
 fn header(name: &str, text: &str) -> Result<String, ConfigFault> {
     let belongs = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
     if text.len() <= VALUE_MAX && text.bytes().all(belongs) && text.trim() == text {

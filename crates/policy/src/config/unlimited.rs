@@ -1,4 +1,4 @@
-//! `rate: unlimited`: a limit that is none.
+//! `rate: unlimited`: a limit that applies without counting.
 
 use super::environment::expand;
 use super::fault::ConfigFault;
@@ -7,10 +7,10 @@ use super::table::FieldReader;
 use crate::limit::{Evaluate, Limit};
 use tidegate_core::Mode;
 
-/// How the rate of a limit is written that is none.
+/// The rate of a limit that does not count.
 const UNLIMITED: &str = "unlimited";
 
-/// What says how to count, and so says nothing here.
+/// Settings for counting, which are errors here.
 const NOT_COUNTED: [&str; 12] = [
     "burst",
     "algorithm",
@@ -26,10 +26,10 @@ const NOT_COUNTED: [&str; 12] = [
     "template",
 ];
 
-/// What never comes to pass where nobody is refused, and does no harm.
+/// Settings that have no effect without refusals, but do no harm.
 const IN_VAIN: [&str; 5] = ["key", "missing", "on_failure", "respond", "warn"];
 
-/// Whether the rate of a limit is none.
+/// Returns true if the rate of a limit is `unlimited`.
 pub(super) fn is_unlimited(reader: &ConfigReader<'_>, fields: &FieldReader<'_>) -> bool {
     let Some(rate) = fields.get("rate") else {
         return false;
@@ -37,12 +37,12 @@ pub(super) fn is_unlimited(reader: &ConfigReader<'_>, fields: &FieldReader<'_>) 
     let Some(text) = rate.node.as_text() else {
         return false;
     };
-    // What is wrong with it is told where it is read.
+    // Errors in the text are reported when it is read.
     let environment = reader.environment_at(rate.node.place);
     expand(text, environment).is_ok_and(|text| text.trim() == UNLIMITED)
 }
 
-/// Refuses what counts, and warns of what is in vain.
+/// Reports settings for counting, and warns about settings without effect.
 pub(super) fn check(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in NOT_COUNTED {
         if let Some(value) = fields.get(name) {
@@ -61,8 +61,8 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     }
 }
 
-/// Warns where a limit that is none changes nothing: it neither decides alone, nor has a place of its own
-/// among descriptors, nor replaces another.
+/// Warns about an unlimited limit that has no effect: it does not decide alone, is not matched by
+/// single descriptors, and replaces no other limit.
 pub(super) fn warn_in_vain(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

@@ -10,7 +10,7 @@ use crate::limit::{ChargeTime, Evaluate, WaitRules};
 use std::time::Duration;
 use tidegate_core::Mode;
 
-/// Reads how requests wait, for a limit of this mode; `None` where they are refused.
+/// Reads the waiting rules of a limit; `None` if it refuses requests at once.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -23,7 +23,7 @@ pub(super) fn read(
     let max_waiting = reader.setting(fields, "max_waiting", count);
     let told = fields.get("on_refusal");
     let (Some(told), Some(true)) = (&told, word) else {
-        // Of a word that nobody knows it is not known what it needs.
+        // After an unknown word, do not report the settings that depend on it.
         if told.is_none() || word.is_some() {
             refuse_alone(reader, fields);
         }
@@ -48,7 +48,7 @@ pub(super) fn read(
     })
 }
 
-/// What says how to wait says nothing where nobody does.
+/// Reports settings for waiting if requests do not wait.
 fn refuse_alone(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     for name in ["max_wait", "max_waiting"] {
         if let Some(value) = fields.get(name) {
@@ -59,7 +59,7 @@ fn refuse_alone(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     }
 }
 
-/// Limits that never keep anybody out have nobody who waits.
+/// Reports waiting for limits that never refuse.
 fn refuse_others(
     reader: &mut ConfigReader<'_>,
     told: &ConfigValue<'_>,

@@ -1,10 +1,10 @@
-//! `warn`: how much of a band is used when somebody is to be told.
+//! `warn`: the used share of a band that raises an alert.
 
 use super::fault::ConfigFault;
 use super::reader::ConfigReader;
 use super::table::FieldReader;
 
-/// Reads `warn`: so many of a hundred parts.
+/// Reads `warn`, in percent.
 pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<u8> {
     reader.setting(fields, "warn", |text| {
         let number = text.strip_suffix('%').map(str::trim_end);

@@ -1,4 +1,4 @@
-//! The words that a setting may take.
+//! The words that a setting accepts.
 
 use super::fault::ConfigFault;
 use super::local_share::LocalShare;
@@ -19,19 +19,19 @@ use crate::source::DocumentFormat;
 use crate::statsd;
 use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
-/// Words and what each means; the reader and the schema use the same.
+/// Words and their meanings, for both the reader and the schema.
 #[derive(Debug)]
 pub(super) struct Words<T: 'static> {
-    /// What they choose, such as "an algorithm".
+    /// The thing that they choose, such as "an algorithm".
     noun: &'static str,
     meanings: &'static [(&'static str, T)],
-    /// What people write who come from elsewhere, and our word for it.
+    /// Words of other systems, each with Tidegate's word.
     known_elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// The words alone, whatever they mean.
+/// The words alone, without their meanings.
 pub(crate) trait Vocabulary: Sync {
-    /// The words, in the order in which they are explained.
+    /// Returns the words, in the order of the documentation.
     fn list(&self) -> Vec<&'static str>;
 }
 
@@ -76,8 +76,8 @@ pub(super) static ALIGN: Words<Align> = Words {
     known_elsewhere: &[("epoch", "clock")],
 };
 
-/// What a limit does with its word: the mode of the core, and whether it is one of several quotas of
-/// which one that allows is enough.
+/// The modes of a limit: the core's mode, and true for one of several quotas, of which a single one
+/// that allows is enough.
 pub(super) static MODE: Words<(Mode, bool)> = Words {
     noun: "a mode",
     meanings: &[
@@ -92,14 +92,14 @@ pub(super) static MODE: Words<(Mode, bool)> = Words {
     ],
 };
 
-/// Mode of a guard, and of the whole configuration.
+/// The mode of a guard, and of the whole configuration.
 pub(super) static PLAIN_MODE: Words<Mode> = Words {
     noun: "a mode here",
     meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
     known_elsewhere: &[("dry-run", "shadow"), ("shadow_mode", "shadow")],
 };
 
-/// Whose language the document of a source is in.
+/// The format of a source's document.
 pub(super) static FORMAT: Words<DocumentFormat> = Words {
     noun: "a format",
     meanings: &[
@@ -110,7 +110,7 @@ pub(super) static FORMAT: Words<DocumentFormat> = Words {
     known_elsewhere: &[("traefik", "traefik-plugin"), ("yaml", "tidegate")],
 };
 
-/// What an administrator may do.
+/// The roles of administrators.
 pub(super) static ROLE: Words<AdminRole> = Words {
     noun: "a role",
     meanings: &AdminRole::ALL,
@@ -122,7 +122,7 @@ pub(super) static ROLE: Words<AdminRole> = Words {
     ],
 };
 
-/// Why a guard refuses.
+/// The reasons for a guard's refusal.
 pub(super) static REASON: Words<AnswerReason> = Words {
     noun: "a reason to refuse",
     meanings: &[
@@ -173,7 +173,7 @@ pub(super) static ON_CHANGE: Words<OnChange> = Words {
     ],
 };
 
-/// `true`: a request that does not fit waits.
+/// The reaction to a request that does not fit; `true` if it waits.
 pub(super) static ON_REFUSAL: Words<bool> = Words {
     noun: "a way to refuse",
     meanings: &[("refuse", false), ("wait", true)],
@@ -338,7 +338,7 @@ pub(super) static RLS: Words<RlsHeaders> = Words {
     ],
 };
 
-/// The keys that need no name after them.
+/// The keys without a name after them.
 pub(super) static KEY: Words<fn() -> KeyPart> = Words {
     noun: "a key",
     meanings: &[
@@ -384,7 +384,7 @@ pub(super) static TRUST: Words<Trust> = Words {
     known_elsewhere: &[("proxy", "proxies"), ("all", "anyone"), ("any", "anyone")],
 };
 
-/// Only a proxy can have verified a token for us.
+/// The party that has verified a token. Only a proxy can do so on behalf of Tidegate.
 pub(super) static VERIFIED_BY: Words<()> = Words {
     noun: "a word for who has verified a token",
     meanings: &[("proxy", ())],
@@ -477,7 +477,7 @@ pub(super) static EJECT: Words<()> = Words {
     known_elsewhere: &[("false", "off"), ("no", "off"), ("never", "off")],
 };
 
-/// Whose rate a plan tells.
+/// The owner of a plan's rate.
 pub(super) static OF: Words<RateOwner> = Words {
     noun: "whose rate it is",
     meanings: &[("subject", RateOwner::Subject), ("group", RateOwner::Group)],
@@ -523,13 +523,13 @@ pub(super) static UNLIMITED: Words<()> = Words {
 // === impl Words ===
 
 impl<T: Clone + Sync> Words<T> {
-    /// What `word` means.
+    /// Returns the meaning of `word`.
     pub(super) fn get(&self, word: &str) -> Option<T> {
         let found = self.meanings.iter().find(|(known, _)| *known == word)?;
         Some(found.1.clone())
     }
 
-    /// What `word` means, or what it might have been.
+    /// Returns the meaning of `word`, or a fault with a suggestion.
     pub(super) fn parse(&self, word: &str) -> Result<T, ConfigFault> {
         self.get(word).ok_or_else(|| {
             let message = format!("{} is not {}", ConfigFault::quote(word), self.noun);
@@ -537,7 +537,7 @@ impl<T: Clone + Sync> Words<T> {
         })
     }
 
-    /// What to write instead of `word`.
+    /// Suggests a replacement for `word`.
     pub(super) fn suggestion(&self, word: &str) -> String {
         let known = self.meanings.iter().map(|(known, _)| *known);
         let elsewhere = self.known_elsewhere.iter().map(|(known, _)| *known);
@@ -562,7 +562,7 @@ impl<T: Sync> Vocabulary for Words<T> {
     }
 }
 
-/// `a`, `b` or `c`, in backticks.
+/// Joins words in backticks: `a`, `b` or `c`.
 pub(super) fn one_of(words: &[&str]) -> String {
     match words {
         [] => String::new(),

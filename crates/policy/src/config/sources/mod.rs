@@ -1,12 +1,12 @@
-//! `sources`: where more policies come from than the file has.
+//! `sources`: the sources of policies in addition to the file.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | reads the list |
-//! | `origin` | reads where one of them is |
-//! | `shelf` | the same, of what is kept by name |
-//! | `rules` | the same, of the rules of `FluxGate` |
-//! | `table` | what may be said |
+//! | this one | the list of sources |
+//! | `origin` | the endpoint of a source |
+//! | `shelf` | sources that are document stores |
+//! | `rules` | sources with rules of `FluxGate` |
+//! | `table` | the fields |
 
 mod origin;
 mod rules;
@@ -31,13 +31,13 @@ use super::words::FLAG;
 use crate::source::PolicySource;
 use std::collections::BTreeSet;
 
-/// The most sources of policy.
+/// The maximum number of sources.
 const SOURCES_MAX: usize = 16;
 
-/// What messages call the file, so that no source can be called the same.
+/// The name of the file in messages. No source may have it.
 const FILE: &str = "file";
 
-/// Reads `sources`. `store` is the Redis of those that name none of their own.
+/// Reads `sources`. `store` is the Redis of sources that set no URL.
 pub(super) fn read_all(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
@@ -52,7 +52,7 @@ pub(super) fn read_all(
         .collect()
 }
 
-/// Reads `sources` and nothing else of a configuration that is not yet whole.
+/// Reads only `sources`, from a configuration that is not complete yet.
 pub(crate) fn read_from(
     reader: &mut ConfigReader<'_>,
     mut tree: YamlNode,
@@ -61,7 +61,7 @@ pub(crate) fn read_from(
     overrides::apply(&mut tree, environment);
     let root = ConfigValue::root(&tree);
     let super::syntax::NodeKind::Map(entries) = &tree.kind else {
-        // What it is instead is told when all of it is read.
+        // The wrong kind is reported when the whole configuration is read.
         return Vec::new();
     };
     let section = |name: &str| {

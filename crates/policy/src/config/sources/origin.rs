@@ -1,4 +1,4 @@
-//! Where a source is.
+//! The endpoint of a source.
 
 use super::rules;
 use super::shelf::{self, sound, tls};
@@ -15,20 +15,20 @@ use crate::source::{DocumentFormat, Keeper, PolicyOrigin, PolicySource};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How often a source may be asked.
+/// The range of intervals between two reads of a source.
 const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
 
-/// How long an answer may take.
+/// The range of timeouts of a read.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
-/// Where a source is, and how it is asked.
+/// The origin of a source, its refresh interval and its timeout.
 pub(super) struct SourceEndpoint {
     pub(super) origin: PolicyOrigin,
     pub(super) refresh: Duration,
     pub(super) timeout: Duration,
 }
 
-/// Reads where a source is. `store` is the Redis of those that name none of their own.
+/// Reads the endpoint of a source. `store` is the Redis of sources that set no URL.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -50,7 +50,7 @@ pub(super) fn read(
     etcd(reader, &value)
 }
 
-/// How a source is asked that is asked so unless told otherwise.
+/// Reads `refresh` and `timeout`, with the given defaults.
 pub(super) fn asked(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,

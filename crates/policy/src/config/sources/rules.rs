@@ -1,5 +1,5 @@
-//! Where rules of `FluxGate` are: its rule sets in Redis, and its collection of rules in `MongoDB`, where
-//! documents of ours may be instead.
+//! The location of `FluxGate`'s rules: rule sets in Redis, or a collection in `MongoDB`. The collection
+//! may hold Tidegate's own documents instead.
 
 use super::origin::{SourceEndpoint, asked};
 use super::shelf::{self, DOCUMENTS, sound};
@@ -13,21 +13,21 @@ use crate::config::table::Shape::Text;
 use crate::config::table::{FieldReader, FieldRow, FieldTable};
 use crate::source::{MongoRules, PolicyOrigin, PolicySource, RuleSets};
 
-/// What the keys of rule sets begin with.
+/// The prefix of the keys of rule sets.
 pub(super) const RULESETS: FieldRow = optional(
     "rulesets",
     Text("fluxgate"),
     "Reads rule sets of FluxGate in place of a hash of ours: what their keys begin with, before `:ruleset:`.",
 );
 
-/// Where changes of them are told.
+/// The channel that announces changes to rule sets.
 pub(super) const CHANNEL: FieldRow = optional(
     "channel",
     Text("fluxgate:rule-reload"),
     "With `rulesets`: where changes are told; what keys begin with and `:rule-reload` unless told.",
 );
 
-/// A collection of rules, or one of documents of ours.
+/// A collection of rules, or of Tidegate's own documents.
 pub(super) static MONGODB: FieldTable = FieldTable {
     what: "`sources.mongodb`",
     fields: &[
@@ -63,10 +63,10 @@ pub(super) static MONGODB: FieldTable = FieldTable {
     exactly_one: &["url", "url_file"],
 };
 
-/// What is said of a hash, and of rule sets, and never of both.
+/// Fields of a hash that do not apply to rule sets.
 const HASH_ONLY: [&str; 2] = ["key", "writable"];
 
-/// Says what is wrong with `fields` that speak of no rule sets.
+/// Reports `channel` for a source without rule sets.
 pub(super) fn no_rule_sets(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     if let Some(channel) = fields.get(CHANNEL.name) {
         let fault = ConfigFault::new("`channel` is for rule sets, and these are documents of ours");
@@ -75,7 +75,7 @@ pub(super) fn no_rule_sets(reader: &mut ConfigReader<'_>, fields: &FieldReader<'
     }
 }
 
-/// Reads where rule sets are, of which `said` tells what their keys begin with.
+/// Reads the location of rule sets. `said` is the prefix of their keys.
 pub(super) fn rule_sets(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -105,7 +105,7 @@ pub(super) fn rule_sets(
     asked(reader, fields, usual, origin)
 }
 
-/// Reads where a collection of rules is, or one of documents of ours.
+/// Reads the location of a collection of rules, or of Tidegate's own documents.
 pub(super) fn mongodb(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,

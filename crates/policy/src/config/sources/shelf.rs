@@ -1,6 +1,7 @@
-//! Where texts are kept by name: a hash of Redis, keys of etcd, or a document of `MongoDB`.
+//! Document stores, which keep texts by name: a hash in Redis, keys in etcd, or a collection in
+//! `MongoDB`.
 //!
-//! The same for whatever is kept there, policies or plans.
+//! They are the same for policies and for plans.
 
 use super::table::{SOURCE_TLS, WRITABLE};
 use crate::config::fault::ConfigFault;
@@ -16,13 +17,13 @@ use crate::config::words::FLAG;
 use crate::route::UpstreamTls;
 use crate::source::{DocumentStoreSettings, EtcdSource, MongoDocuments, ShelfPlace};
 
-/// The longest key, prefix or path.
+/// The longest key, prefix or path, in bytes.
 const KEY_MAX: usize = 512;
 
-/// The most members of etcd.
+/// The maximum number of etcd members.
 const ENDPOINTS_MAX: usize = 16;
 
-/// Reads which hash of which Redis. `store` is the Redis unless told, and `usual` the hash.
+/// Reads a hash in Redis. `store` is the default Redis, and `usual` the default hash.
 pub(in crate::config) fn redis(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -38,7 +39,7 @@ pub(in crate::config) fn redis(
     shelf(reader, fields, place)
 }
 
-/// Reads which keys of which etcd; `usual` is what they begin with unless told.
+/// Reads a range of keys in etcd; `usual` is their default prefix.
 pub(in crate::config) fn etcd(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -67,10 +68,10 @@ pub(in crate::config) fn etcd(
     shelf(reader, fields, place)
 }
 
-/// The field that has texts of ours read, in place of collections of others.
+/// The field that selects a collection of Tidegate's own documents instead of foreign collections.
 pub(in crate::config) const DOCUMENTS: &str = "documents";
 
-/// Reads which collection of which `MongoDB`, as `said` names it; `usual` is what one could be called.
+/// Reads a collection in `MongoDB`, named by `said`; `usual` is an example for messages.
 pub(in crate::config) fn mongodb(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -94,7 +95,7 @@ pub(in crate::config) fn mongodb(
     shelf(reader, fields, place)
 }
 
-/// Reads which database of which `MongoDB`.
+/// Reads the URL and the database of `MongoDB`.
 pub(in crate::config) fn mongodb_database(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -112,7 +113,7 @@ pub(in crate::config) fn mongodb_database(
     (url, database)
 }
 
-/// Says what is wrong with `fields` of `MongoDB` that name `others` beside documents of ours.
+/// Reports `others` among the `fields` of `MongoDB`: they exclude `documents`.
 pub(in crate::config) fn nothing_else<'a>(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -128,7 +129,7 @@ pub(in crate::config) fn nothing_else<'a>(
     }
 }
 
-/// Says what is wrong with `fields` of `MongoDB` that would write to what is not ours.
+/// Reports `writable` for foreign collections, which are never written.
 pub(in crate::config) fn nothing_written(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     if let Some(value) = fields.get(WRITABLE.name) {
         let fault = ConfigFault::new(format!("`{}` is for documents of ours", WRITABLE.name));
@@ -151,7 +152,7 @@ fn shelf(
     })
 }
 
-/// Which Redis.
+/// Reads the Redis of a source.
 pub(super) fn target(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -168,7 +169,7 @@ pub(super) fn target(
         return None;
     };
     let url = secret(reader, fields, "url", "url_file")?;
-    // What is wrong with it is told without it: it may hold a password.
+    // The message does not quote the URL: it may contain a password.
     let target = StoreSettings::from_url(url.expose().trim()).ok();
     let target = target.filter(|it| it.target.redis().is_some());
     if target.is_none() {
@@ -179,7 +180,7 @@ pub(super) fn target(
     target
 }
 
-/// How TLS is spoken to who is at `urls`.
+/// Reads the TLS settings for `urls`.
 pub(super) fn tls(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -196,7 +197,7 @@ pub(super) fn tls(
     tls_in(reader, &value, &SOURCE_TLS)
 }
 
-/// A key, or a part of one: of no length that nobody means, and nothing that breaks a line.
+/// Reads a key or a part of one: 1 to [`KEY_MAX`] bytes, without control characters.
 pub(super) fn sound(text: &str, example: &str) -> Result<String, ConfigFault> {
     let is_sound = (1..=KEY_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
     if is_sound {

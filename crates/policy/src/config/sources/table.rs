@@ -1,4 +1,4 @@
-//! What may be said of sources.
+//! Every field of sources.
 
 use super::rules::{CHANNEL, MONGODB, RULESETS};
 use crate::config::fields::{optional, required};
@@ -6,7 +6,7 @@ use crate::config::table::Shape::{Flag, List, Map, Text, Word};
 use crate::config::table::{FieldRow, FieldTable};
 use crate::config::words::FORMAT;
 
-/// A source of policy.
+/// A source.
 pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     what: "source of policy",
     fields: &[
@@ -121,7 +121,7 @@ pub(super) static HTTP: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// A hash of Redis.
+/// A hash in Redis.
 pub(super) static REDIS: FieldTable = FieldTable {
     what: "`sources.redis`",
     fields: &[
@@ -141,7 +141,7 @@ pub(super) static REDIS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Keys of etcd.
+/// Keys in etcd.
 pub(super) static ETCD: FieldTable = FieldTable {
     what: "`sources.etcd`",
     fields: &[
@@ -162,7 +162,7 @@ pub(super) static ETCD: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The TLS of a source that is asked over HTTP.
+/// The TLS settings of a source that is read over HTTP.
 pub(super) static SOURCE_TLS: FieldTable = FieldTable {
     what: "`sources.tls`",
     fields: &[

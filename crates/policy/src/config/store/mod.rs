@@ -1,11 +1,11 @@
-//! `store`: where buckets live.
+//! `store`: the store of the buckets.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `target` | which store, as plain data |
+//! | `target` | the store, as plain data |
 //! | `url` | the URLs of Redis |
-//! | `options` | the settings beside the URL |
-//! | `redis` | both taken together |
+//! | `options` | the settings next to the URL |
+//! | `redis` | URL and settings combined |
 
 mod options;
 mod redis;
@@ -37,23 +37,23 @@ use table::MAX_KEYS;
 pub(super) use table::STORE;
 pub(super) use url::has_password;
 
-/// Where buckets live, and what to do without it.
+/// The store of the buckets, and the behavior without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Which store.
+    /// The store itself.
     pub target: StoreTarget,
-    /// How long to wait for it.
+    /// The longest wait for a response of the store.
     pub timeout: Duration,
-    /// What a limit does when the store does not answer in time, unless it says otherwise.
+    /// The default `on_failure` of limits: their behavior if the store does not respond in time.
     pub on_failure: OnFailure,
-    /// How much of the policy this instance may grant while the store is away.
+    /// The share of a policy that this instance may grant while the store is unavailable.
     pub local_share: LocalShare,
-    /// Keys the hashes of identities; the same on all instances.
+    /// The secret that keys the hashes of identities; it must be the same on all instances.
     pub key_secret: Option<Secret>,
-    /// How secrets stand in the names of keys, where that is written; see
+    /// The form of secrets in the names of keys, if it is set; see
     /// [`Config::has_literal_keys`](crate::Config::has_literal_keys).
     pub key_names: Option<KeyNameStyle>,
-    /// How many buckets the store in this process may hold.
+    /// The maximum number of buckets of a store in memory.
     pub max_keys: u64,
 }
 
@@ -71,7 +71,7 @@ impl Default for StoreSettings {
     }
 }
 
-/// Replaces a store that is a URL alone by a map with this `url`.
+/// Replaces a store that is written as a URL by a map with this `url`.
 pub(super) fn spell_out(store: &mut YamlNode) {
     let place = store.place;
     if !matches!(store.kind, NodeKind::Text(_)) {
@@ -86,7 +86,7 @@ pub(super) fn spell_out(store: &mut YamlNode) {
     store.kind = NodeKind::Map(vec![MapEntry { key, value }]);
 }
 
-/// Reads `store`, and how it wants keys to be named unless a limit says otherwise.
+/// Reads `store`, and the default template for the names of keys.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: Option<&ConfigValue<'_>>,
@@ -133,7 +133,7 @@ fn timeout(text: &str) -> Result<Duration, ConfigFault> {
     )
 }
 
-/// A length of time up to a minute: longer, a request has given up by itself.
+/// Reads a duration of at most a minute. Clients give up before a longer one ends.
 fn duration_within(
     text: &str,
     least_us: u64,

@@ -1,4 +1,4 @@
-//! The settings that stand beside the URL of Redis.
+//! The settings next to the URL of Redis.
 
 use super::duration_within;
 use super::table::{CONNECTIONS_MAX, DENY_CACHE_MAX, RETRIES_MAX, STORE_TLS};
@@ -16,10 +16,10 @@ use crate::group::SlotTag;
 use crate::template::Template;
 use std::time::Duration;
 
-/// What `store.mode` may say.
+/// The values of `store.mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum ModeWord {
-    /// Whatever the URL looks like.
+    /// Chosen from the form of the URL.
     #[default]
     Auto,
     Standalone,
@@ -27,7 +27,7 @@ pub(in crate::config) enum ModeWord {
     Cluster,
 }
 
-/// Fields that have no effect where buckets live in this process.
+/// Fields that have no effect if the store is in memory.
 const ONLY_REDIS: [&str; 19] = [
     "mode",
     "master",
@@ -50,10 +50,10 @@ const ONLY_REDIS: [&str; 19] = [
     "urls",
 ];
 
-/// Prefixes are at most this long.
+/// The longest prefix, in bytes.
 const PREFIX_MAX: usize = 64;
 
-/// The settings, as far as they are written and sound.
+/// The settings that are set and valid.
 #[derive(Debug)]
 pub(super) struct StoreOptions {
     pub(super) mode: ModeWord,
@@ -75,7 +75,7 @@ pub(super) struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Reads them all, whichever store they stand beside: a mistake is one anywhere.
+    /// Reads all settings, whichever the store: an error is reported in any case.
     pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Self {
         let mode = reader.setting(fields, "mode", |word| STORE_MODE.parse(word));
         let master = reader.setting(fields, "master", master);
@@ -119,7 +119,7 @@ impl StoreOptions {
     }
 }
 
-/// Says which settings are written in vain where buckets live in this process.
+/// Warns about settings that have no effect because the store is in memory.
 pub(super) fn warn_beside_memory(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
     let written = ONLY_REDIS.iter().filter_map(|name| fields.get(name));
     let mut written: Vec<ConfigValue<'_>> = written.collect();

@@ -1,4 +1,4 @@
-//! `store` as a whole: the URL and the settings beside it must agree.
+//! `store` as a whole: the URL and the settings next to it must agree.
 
 use super::options::{ModeWord, StoreOptions, warn_beside_memory};
 use super::target::{LayoutWord, RedisAddress, RedisMode, RedisSettings, RedisTls, StoreTarget};
@@ -12,16 +12,16 @@ use crate::template::Template;
 const PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where the file says that buckets live.
+/// The store that the file names.
 enum StoreText<'a> {
     Memory,
-    /// In Redis, as this value says.
+    /// The URL of Redis, and the value that contains it.
     Redis(Url, ConfigValue<'a>),
-    /// Nothing that can be understood; that has been reported.
+    /// An invalid value, already reported.
     Broken,
 }
 
-/// Reads what `store` says of the place where buckets live.
+/// Reads the store, and the default template for the names of keys.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
@@ -108,14 +108,14 @@ fn warn_about_template(
     }
 }
 
-/// Both places that speak of the store: the fields, and the one that holds the URL.
+/// The two places of store settings: the fields, and the value with the URL.
 struct Both<'a, 'f> {
     fields: &'f FieldReader<'a>,
     value: ConfigValue<'a>,
 }
 
 impl Both<'_, '_> {
-    /// Where to point at a setting: at its field if it is written, else at the URL.
+    /// Reports an error at the field `name` if it is set, otherwise at the URL.
     fn refuse(&self, reader: &mut ConfigReader<'_>, name: &str, fault: ConfigFault) {
         let spot = match self.fields.get(name) {
             Some(field) => field.key_spot(),
@@ -124,7 +124,7 @@ impl Both<'_, '_> {
         reader.error(spot, fault);
     }
 
-    /// Refuses a field that is written though it can have no meaning.
+    /// Reports the field `name` if it is set, because it does not apply here.
     fn refuse_if_written(&self, reader: &mut ConfigReader<'_>, name: &str, why: &str, help: &str) {
         if let Some(field) = self.fields.get(name) {
             let fault = ConfigFault::new(format!("`{name}` {why}")).help(help);
@@ -151,7 +151,7 @@ fn settings(
     for (host, written) in url.hosts {
         let port = written.unwrap_or(port);
         let address = RedisAddress { host, port };
-        // One with its port and one without may be the same.
+        // An address with its default port and one without a port may be the same.
         if !addresses.contains(&address) {
             addresses.push(address);
         }
@@ -174,7 +174,7 @@ fn settings(
     })
 }
 
-/// What stands at the addresses: never `auto`.
+/// Returns the topology; never `Auto`.
 fn mode_word(
     reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,
@@ -212,7 +212,7 @@ fn warn_about_others(reader: &mut ConfigReader<'_>, both: &Both<'_, '_>, url: &m
     }
 }
 
-/// Who asks: said in the URL or beside it.
+/// Returns user and password, from the URL or from the fields.
 fn identity(
     reader: &mut ConfigReader<'_>,
     both: &Both<'_, '_>,

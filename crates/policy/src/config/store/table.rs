@@ -148,7 +148,7 @@ pub(in crate::config) static STORE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The TLS of a store.
+/// The TLS settings of a store.
 pub(in crate::config) static STORE_TLS: FieldTable = FieldTable {
     what: "`store.tls`",
     fields: &[
@@ -171,14 +171,14 @@ pub(in crate::config) static STORE_TLS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The most connections to a node.
+/// The maximum number of connections to a node.
 pub(in crate::config) const CONNECTIONS_MAX: u64 = 64;
 
-/// The most tries after the first.
+/// The maximum number of retries.
 pub(in crate::config) const RETRIES_MAX: u64 = 5;
 
-/// The most refused keys to remember: about 100 bytes each.
+/// The maximum number of entries in the deny cache: about 100 bytes each.
 pub(in crate::config) const DENY_CACHE_MAX: u64 = 10_000_000;
 
-/// The most buckets that a store in this process may be asked to hold.
+/// The maximum number of buckets of a store in memory.
 pub(in crate::config) const MAX_KEYS: u64 = 1 << 32;

@@ -1,4 +1,4 @@
-//! Which store: in this process, or Redis; plain data, with nothing left to parse.
+//! The store, in memory or Redis, as plain data that needs no further parsing.
 
 use crate::config::secret::Secret;
 use crate::group::SlotTag;
@@ -7,95 +7,94 @@ use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-/// Which store. It prints as a URL without its password.
+/// The store. Its `Display` is a URL without its password.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum StoreTarget {
-    /// In this process.
+    /// In the memory of this process.
     #[default]
     Memory,
     /// Redis or Valkey.
     Redis(Box<RedisSettings>),
 }
 
-/// How to reach Redis or Valkey, and what to keep there.
+/// The connection settings of Redis or Valkey, and the layout of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisSettings {
-    /// What stands at the addresses.
+    /// The topology.
     pub mode: RedisMode,
-    /// Where: one for a server that stands alone, else at least one. Each is there once.
+    /// The addresses, without duplicates: exactly one for a standalone server, otherwise at least one.
     pub addresses: Vec<RedisAddress>,
     /// The number of the database; 0 in a Cluster.
     pub database: u32,
-    /// Who asks; there is a password with it. The server's default user where absent.
+    /// The user, always with a password. Default: the server's default user.
     pub user: Option<String>,
     /// The password.
     pub password: Option<Secret>,
-    /// How it speaks TLS, if it does.
+    /// The TLS settings, if the connection uses TLS.
     pub tls: Option<RedisTls>,
-    /// How many connections to each node, from 1 to 64.
+    /// The number of connections to each node, from 1 to 64.
     pub connections: u16,
-    /// How long a connection may take to be there.
+    /// The longest time to establish a connection.
     pub connect_timeout: Duration,
-    /// How often a call that is known not to have been executed is tried again, up to 5.
+    /// The number of retries of a call that is known not to have been executed, up to 5.
     pub retries: u8,
-    /// Whether not to start without it.
+    /// True if the server must not start without the store.
     pub required_at_start: bool,
-    /// What the names of keys begin with: visible ASCII without braces. Keys that have a template
-    /// are named by that alone.
+    /// The prefix of key names: visible ASCII without braces. It does not apply to keys that a template
+    /// names.
     pub prefix: String,
-    /// Which part of a key is its hash tag.
+    /// The part of a key that is its hash tag.
     pub tag: SlotTag,
-    /// In what form buckets are kept.
+    /// The storage format of buckets.
     pub layout: LayoutWord,
-    /// How many refused keys to remember; 0 for none.
+    /// The maximum number of entries in the deny cache; 0 disables it.
     pub deny_cache: usize,
 }
 
-/// How secrets, such as API keys, and long values stand in the names of keys (`store.key_names`).
+/// The form of secrets, such as API keys, and of long values in the names of keys (`store.key_names`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyNameStyle {
-    /// As a hash.
+    /// Hashed.
     #[default]
     Hashed,
-    /// As they are sent: only in the open layout, where another system knows its keys by these names.
+    /// Unchanged. Only in the open layout, where another system uses these names for its keys.
     Literal,
 }
 
-/// What stands at the addresses.
+/// The topology of Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedisMode {
-    /// One server.
+    /// A single server.
     Standalone,
-    /// Sentinels, who know where the master is.
+    /// Sentinels, which know the address of the master.
     Sentinel {
-        /// The name under which they know it.
+        /// The name of the master.
         master: String,
-        /// Who asks the sentinels; there is a password with it.
+        /// The user for the sentinels, always with a password.
         user: Option<String>,
-        /// The password for the sentinels; the master's user and password hold for them too where
-        /// it is absent.
+        /// The password for the sentinels. Default: the master's user and password.
         password: Option<Secret>,
     },
-    /// Nodes of a Cluster, any of which knows the others.
+    /// Nodes of a Cluster. Each of them knows the others.
     Cluster,
 }
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisAddress {
-    /// A name, or an address; IPv6 without brackets.
+    /// A host name or an address; IPv6 without brackets.
     pub host: String,
     /// The port.
     pub port: u16,
 }
 
-/// The TLS of a store: what its PEM files hold, read together with the configuration. None of it is
-/// ever printed: a file of certificates may well have the private key beside them.
+/// The TLS settings of a store: the contents of its PEM files, read together with the configuration.
+/// They are never printed: a file of certificates may also contain the private key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisTls {
-    /// Who may have signed the server's certificate; the system's own where absent.
+    /// The authorities that may sign the server's certificate. Default: the system's.
     pub ca: Option<Secret>,
-    /// The certificate to show and its private key.
+    /// The client certificate and its private key.
     pub identity: Option<RedisIdentity>,
 }
 
@@ -108,26 +107,26 @@ pub struct RedisIdentity {
     pub key: Secret,
 }
 
-/// In what form buckets are kept in Redis.
+/// The storage format of buckets in Redis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LayoutWord {
-    /// One short value for all bands of a subject.
+    /// A short value for all bands of a subject.
     #[default]
     Packed,
-    /// Values that people and other systems can read, one for each band, under the names that
-    /// [`Limit::template`](crate::Limit::template) tells.
+    /// Values that people and other systems can read, one for each band.
+    /// [`Limit::template`](crate::Limit::template) names their keys.
     Open,
 }
 
 // === impl StoreTarget ===
 
 impl StoreTarget {
-    /// Whether buckets live in this process.
+    /// Returns true if the store is in memory.
     pub fn is_memory(&self) -> bool {
         *self == Self::Memory
     }
 
-    /// How to reach Redis, if that is where buckets live.
+    /// Returns the settings of Redis, if it is the store.
     pub fn redis(&self) -> Option<&RedisSettings> {
         match self {
             Self::Memory => None,
@@ -157,7 +156,7 @@ impl fmt::Debug for StoreTarget {
 // === impl RedisSettings ===
 
 impl RedisSettings {
-    /// Whether both lead to the same keys, however long that may take and whoever asks.
+    /// Returns true if both lead to the same keys, regardless of timeouts and credentials.
     pub fn is_same_place(&self, other: &Self) -> bool {
         let is_same_mode = match (&self.mode, &other.mode) {
             (
@@ -170,7 +169,7 @@ impl RedisSettings {
     }
 }
 
-/// A URL that says the same, with `***` for the password.
+/// Formats the equivalent URL, with `***` for the password.
 impl fmt::Display for RedisSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.tls.is_some() {
@@ -215,7 +214,7 @@ impl fmt::Display for RedisAddress {
     }
 }
 
-/// Everything but letters, digits and `-` `.` `_` as `%` and two digits.
+/// Writes `text` with all bytes percent-encoded except letters, digits and `-` `.` `_`.
 fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_') {

@@ -1,4 +1,4 @@
-//! What the URLs of stores mean, and that no password is ever shown.
+//! Tests the meaning of store URLs, and that no password is ever shown.
 
 use crate::Config;
 use crate::config::{
@@ -134,7 +134,7 @@ fn no_password_is_shown_when_the_line_is_long() {
     assert!(said.contains("database"), "{said}");
 }
 
-/// Every file holds a password.
+/// An environment in which every file contains the password.
 struct Files(String);
 
 impl Environment for Files {
@@ -147,7 +147,7 @@ impl Environment for Files {
     }
 }
 
-/// Everything that can be said about a configuration.
+/// Returns every text that can be produced about a configuration.
 fn said(text: &str) -> String {
     said_in(text, &NoEnvironment)
 }
@@ -172,7 +172,7 @@ fn escaped(password: &str) -> String {
     })
 }
 
-/// As it stands between double quotes in YAML.
+/// Escapes a text for double quotes in YAML.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
@@ -201,7 +201,7 @@ proptest! {
         mistake in prop::sample::select(vec!["", "mode: cluster, ", "mode: sentinel, ", "tmieout: 1s, ", "tls: { ca_file: x }, ", "prefix: \"{\", "]),
         how in 0..4_u8,
     ) {
-        // Wherever it is cut, a recognisable part remains.
+        // Whichever character cuts it off, a recognizable part remains.
         let password = format!("hunter2{marks}hunter2{more}hunter2");
         let form = FORMS[form];
         let plain = form.replace(":PW@", "@");

@@ -1,8 +1,9 @@
-//! The URLs of Redis: one server, a list of nodes, or sentinels with the name of a master.
+//! The URLs of Redis: a server, a list of nodes, or sentinels with the name of a master.
 //!
-//! All of them are lists of *places*, separated by commas: `[scheme://][user[:password]@]host[:port][/path]`.
-//! No message quotes a place, for it is anybody's guess where a password stands in a broken one:
-//! they quote the whole text, with everything that may be a password hidden.
+//! All of them are lists of *places*, separated by commas:
+//! `[scheme://][user[:password]@]host[:port][/path]`. No message quotes a place, because the position
+//! of the password in a malformed one is unknown. Messages quote the whole text, with everything that
+//! may be a password hidden.
 
 use crate::config::excerpt::hide_passwords;
 use crate::config::fault::ConfigFault;
@@ -11,21 +12,20 @@ use crate::config::secret::Secret;
 use crate::config::suggest::closest;
 use crate::config::words::one_of;
 
-/// What a URL says, all of its places taken together.
+/// The contents of a URL, with all its places combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Url {
     pub(super) scheme: UrlScheme,
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
-    /// Each once, in the order written. Which port is meant where none is written, only the mode
-    /// can tell.
+    /// The hosts, without duplicates, in the order written. The default port depends on the mode.
     pub(super) hosts: Vec<(String, Option<u16>)>,
     /// The name of the master, with sentinels.
     pub(super) master: Option<String>,
     pub(super) database: Option<u32>,
 }
 
-/// How to speak, and to whom.
+/// The transport, and the kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UrlScheme {
     pub(super) tls: bool,
@@ -51,18 +51,18 @@ const fn scheme(tls: bool, sentinel: bool) -> UrlScheme {
     UrlScheme { tls, sentinel }
 }
 
-/// One place of a list, as written.
+/// A single place of a list, as written.
 struct UrlAuthority {
     scheme: Option<UrlScheme>,
     user: Option<String>,
     password: Option<Secret>,
     host: (String, Option<u16>),
-    /// What follows the slash; empty where nothing does.
+    /// The text after the slash; empty if there is none.
     path: String,
 }
 
-/// Adds the places of `text` to `url`. What the first place says of scheme and identity holds for
-/// all; the path may stand after any of them.
+/// Adds the places of `text` to `url`. The scheme and the credentials of the first place apply to all.
+/// The path may follow any of them.
 pub(super) fn add(url: Option<Url>, text: &str) -> Result<Option<Url>, ConfigFault> {
     let mut url = url;
     let places = text.split(',').map(str::trim).filter(|it| !it.is_empty());
@@ -74,13 +74,13 @@ pub(super) fn add(url: Option<Url>, text: &str) -> Result<Option<Url>, ConfigFau
     Ok(url)
 }
 
-/// Whether this is a URL with a password in it.
+/// Returns true if this is a URL with a password.
 pub(in crate::config) fn has_password(text: &str) -> bool {
     let url = add(None, text).ok().flatten();
     url.is_some_and(|url| url.password.is_some())
 }
 
-/// Why a text is not a URL; [`UrlError::about`] adds which text.
+/// The reason why a text is not a URL; [`UrlError::about`] adds the text.
 struct UrlError {
     what: String,
     help: Option<String>,
@@ -94,7 +94,7 @@ impl UrlError {
         }
     }
 
-    /// Something that a stray character in a password may be to blame for.
+    /// Returns an error that a stray character in a password may have caused.
     fn shape(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -106,7 +106,7 @@ impl UrlError {
         let help = self.help.unwrap_or_else(|| {
             let after_scheme = place.split_once("://").map_or(place, |(_, rest)| rest);
             let authority = after_scheme.split('/').next().unwrap_or_default();
-            // An `@` that belongs elsewhere: a comma or slash of a password cut it off.
+            // The `@` is in another place: a comma or slash in the password split the text.
             let is_cut = text.contains('@') && !authority.contains('@');
             let help = if is_cut { ESCAPES } else { EXAMPLE };
             help.to_owned()
@@ -162,7 +162,7 @@ fn scheme_of(name: &str) -> Result<UrlScheme, UrlError> {
     })
 }
 
-/// `user:password`, `:password` or `user`.
+/// Reads `user:password`, `:password` or `user`.
 fn identity(who: Option<&str>) -> Result<(Option<String>, Option<Secret>), UrlError> {
     let Some(who) = who else {
         return Ok((None, None));
@@ -179,7 +179,7 @@ fn identity(who: Option<&str>) -> Result<(Option<String>, Option<Secret>), UrlEr
     Ok((user, password.map(Secret::new)))
 }
 
-/// Text in which `%` and two digits stand for a byte.
+/// Decodes percent-encoding.
 fn decode(text: &str) -> Result<String, UrlError> {
     let refused = || {
         UrlError::new(
@@ -221,7 +221,7 @@ fn host_of(text: &str) -> Result<(String, Option<u16>), UrlError> {
     })
 }
 
-/// Takes one more place into a URL.
+/// Adds a place to a URL.
 fn join(url: Option<Url>, place: UrlAuthority) -> Result<Url, UrlError> {
     let mut url = match url {
         None => Url {
@@ -257,7 +257,7 @@ fn join(url: Option<Url>, place: UrlAuthority) -> Result<Url, UrlError> {
     Ok(url)
 }
 
-/// The path: a database, or with sentinels the name of a master and a database.
+/// Reads the path: a database, or with sentinels the name of a master and a database.
 fn path(url: &mut Url, path: &str) -> Result<(), UrlError> {
     let mut segments = path.trim_end_matches('/').split('/').map(str::to_owned);
     if url.scheme.sentinel {
@@ -277,7 +277,7 @@ fn path(url: &mut Url, path: &str) -> Result<(), UrlError> {
     }
 }
 
-/// Whether a master can have this name: sentinels allow no other.
+/// Returns true if sentinels accept this name for a master.
 pub(super) fn is_master(name: &str) -> bool {
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     !name.is_empty() && name.len() <= HOST_MAX && name.chars().all(belongs)
@@ -298,7 +298,7 @@ fn database_of(text: &str, scheme: UrlScheme) -> Result<u32, UrlError> {
         })
 }
 
-/// Notes what one place says, unless another has said something else.
+/// Sets `known`, or returns an error if another place has set a different value.
 fn agree<T: PartialEq>(known: &mut Option<T>, said: Option<T>, what: &str) -> Result<(), UrlError> {
     match (&known, said) {
         (_, None) => {}

@@ -1,27 +1,28 @@
 //! Values with an anchor (`&name`), which aliases (`*name`) repeat.
 //!
-//! An alias becomes a copy of the value, so that nothing after this knows of aliases. The values that
-//! are kept for aliases and their copies are bounded in sum: a small file cannot stand for a large one.
+//! An alias becomes a copy of the value, so no later stage needs to know about aliases. The total size
+//! of the values kept for aliases and of their copies is bounded: a small file cannot expand into a
+//! large one.
 
 use super::tree::too_deep;
 use super::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 use crate::config::fault::ConfigFault;
 use std::collections::BTreeMap;
 
-/// The most values that anchors and aliases may copy.
+/// The maximum number of values that anchors and aliases may copy.
 const VALUES_MAX: usize = 200_000;
 
-/// The most bytes of text that anchors and aliases may copy.
+/// The maximum number of bytes of text that anchors and aliases may copy.
 const BYTES_MAX: usize = 4 << 20;
 
-/// The values that have an anchor and are complete, by the number that the parser gives to anchors.
+/// The complete values that have an anchor, by the number that the parser assigns to the anchor.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     values: BTreeMap<usize, YamlNode>,
     copied: Copied,
 }
 
-/// Sum of all copies so far.
+/// The total size of all copies so far.
 #[derive(Debug, Default)]
 struct Copied {
     values: usize,
@@ -38,9 +39,9 @@ impl Anchors {
         Ok(())
     }
 
-    /// Returns the value of an anchor, repeated by an alias at `alias`; `None` if the value is not
-    /// complete, because it holds the alias itself. Fails if too much has been copied, or if the value
-    /// has more than `levels` levels.
+    /// Returns the value of an anchor, repeated by an alias at `alias`. Returns `None` if the value is
+    /// incomplete because it contains the alias itself. Fails if too much has been copied, or if the
+    /// value has more than `levels` levels.
     pub(super) fn repeat(
         &mut self,
         anchor: usize,

@@ -1,4 +1,4 @@
-//! The text of a configuration: what it says, and where. What it means is decided elsewhere.
+//! The syntax of a configuration: its values and their positions. Other modules interpret them.
 
 mod anchors;
 mod node;

@@ -1,17 +1,17 @@
-//! A configuration as a tree of nodes, each of which knows where it stands.
+//! A configuration as a tree of nodes, each with its position.
 
 use std::num::NonZeroUsize;
 
-/// Where something stands.
+/// The position of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TextSpan {
     /// In the file. Line and column count from 1, in characters.
     File {
         line: usize,
         column: usize,
-        /// How many characters to underline; at least 1.
+        /// The number of characters to underline; at least 1.
         width: usize,
-        /// Line of the alias that repeats the value here, if one does.
+        /// The line of the alias that repeats the value here, if one does.
         alias: Option<NonZeroUsize>,
     },
     /// In this environment variable, which overrides the file.
@@ -25,18 +25,18 @@ pub(crate) struct YamlNode {
     pub(crate) kind: NodeKind,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeKind {
-    /// A scalar. All are text until someone wants a number.
+    /// A scalar. All scalars are text until a field needs a number.
     Text(String),
-    /// A plain scalar that says nothing: `key:`, `key: ~`, `key: null`.
+    /// An empty plain scalar: `key:`, `key: ~`, `key: null`.
     Null,
     /// A list.
     List(Vec<YamlNode>),
-    /// A map, in the order written; no key occurs twice.
+    /// A map, in the order written, without duplicate keys.
     Map(Vec<MapEntry>),
-    /// Something that has been reported already; whoever meets it says no more.
+    /// A value that is already reported. Readers do not report it again.
     Broken,
 }
 
@@ -54,10 +54,10 @@ pub(crate) struct MapKey {
     pub(crate) place: TextSpan,
 }
 
-// === impl Place ===
+// === impl TextSpan ===
 
 impl TextSpan {
-    /// Returns a place in the file.
+    /// Returns a position in the file.
     pub(crate) const fn at(line: usize, column: usize, width: usize) -> Self {
         Self::File {
             line,
@@ -67,7 +67,7 @@ impl TextSpan {
         }
     }
 
-    /// Returns the same place, repeated by an alias that stands at `alias`.
+    /// Returns the same position, repeated by an alias at `alias`.
     pub(crate) fn repeated_at(mut self, alias: Self) -> Self {
         if let (Self::File { alias: from, .. }, Self::File { line, .. }) = (&mut self, alias) {
             *from = NonZeroUsize::new(line);
@@ -75,7 +75,7 @@ impl TextSpan {
         self
     }
 
-    /// Returns the place without the alias.
+    /// Returns the position without the alias.
     pub(crate) fn written(mut self) -> Self {
         if let Self::File { alias, .. } = &mut self {
             *alias = None;
@@ -91,12 +91,12 @@ impl TextSpan {
         }
     }
 
-    /// So many lines further down the file.
+    /// Returns the position moved down by `by` lines.
     pub(crate) fn lower(self, by: usize) -> Self {
         self.with_line(|line| line.saturating_add(by))
     }
 
-    /// So many lines further up.
+    /// Returns the position moved up by `by` lines.
     pub(crate) fn higher(self, by: usize) -> Self {
         self.with_line(|line| line.saturating_sub(by))
     }
@@ -119,10 +119,10 @@ impl TextSpan {
     }
 }
 
-// === impl Node ===
+// === impl YamlNode ===
 
 impl YamlNode {
-    /// What kind of value this is, in words.
+    /// Returns the kind of the value in words.
     pub(crate) fn noun(&self) -> &'static str {
         match self.kind {
             NodeKind::Text(_) | NodeKind::Broken => "a single value",
@@ -132,7 +132,7 @@ impl YamlNode {
         }
     }
 
-    /// The value under `key`, if this is a map that has it.
+    /// Returns the value of `key`, if this is a map that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&YamlNode> {
         match &self.kind {
             NodeKind::Map(entries) => entries
@@ -143,7 +143,7 @@ impl YamlNode {
         }
     }
 
-    /// The text, if this is a scalar.
+    /// Returns the text, if this is a scalar.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
             NodeKind::Text(text) => Some(text),

@@ -1,11 +1,11 @@
-//! Anchors, aliases and merge keys: a text with them means what it means written out.
+//! Anchors, aliases and merge keys: a text that uses them means the same as its expanded form.
 
 use super::{NodeKind, YamlNode, read};
 use crate::config::fault::ConfigFault;
 use proptest::prelude::*;
 use std::fmt::Write;
 
-/// Shows a tree on one line, without places.
+/// Formats a tree on one line, without positions.
 fn show(node: &YamlNode) -> String {
     match &node.kind {
         NodeKind::Text(text) => text.clone(),
@@ -24,7 +24,7 @@ fn show(node: &YamlNode) -> String {
     }
 }
 
-/// Reads a text, or says what is wrong with it first.
+/// Reads and formats a text, or returns its first error.
 fn shown(text: &str) -> Result<String, String> {
     let (tree, faults) = read(text, ConfigFault::new("nothing"));
     match (tree, faults.into_iter().next()) {
@@ -70,7 +70,7 @@ fn aliases_and_merges_mean_what_they_repeat() {
         ("[{ <<: { x: 1 }, y: 2 }]", "[{y: 2, x: 1}]"),
         ("[&l [{ x: 1 }], { <<: *l }]", "[[{x: 1}], {x: 1}]"),
         ("{ <<: [], x: 1 }", "{x: 1}"),
-        // In quotes, and as a value, it is a text like any other.
+        // In quotes, and as a value, it is ordinary text.
         ("{ '<<': 1 }", "{<<: 1}"),
         ("[<<]", "[<<]"),
     ] {
@@ -99,7 +99,7 @@ fn aliases_that_repeat_nothing_are_errors() {
     }
 }
 
-/// A list of which each item repeats the one before `width` times.
+/// Returns a list in which each item repeats the previous one `width` times.
 fn bomb(seed: &str, levels: usize, width: usize) -> String {
     let mut text = format!("- &a0 {seed}\n");
     for level in 1..=levels {
@@ -119,7 +119,7 @@ fn a_small_text_cannot_stand_for_a_large_one() {
         (bomb("{ a: b }", 30, 2), "copy more than 200000 values"),
         (bomb(&long, 1, 5), "4 MiB of text"),
         (bomb("x", 65, 1), "nested more than 64 levels"),
-        // Anchors in anchors, each of which would be kept.
+        // Nested anchors, each of which would be kept.
         (
             format!("{anchored}{}{}", "x, ".repeat(4_000), "]".repeat(60)),
             "copy more than 200000 values",
@@ -151,12 +151,12 @@ fn copies_know_where_they_are_written_and_repeated() {
     assert_eq!(places[1].1, Some(3));
 }
 
-/// Names a value as no value within it is named.
+/// Returns an anchor name that no value within this one has.
 fn anchor(text: &str) -> String {
     format!("a{}", text.len())
 }
 
-/// A tree as text twice: with aliases, and written out.
+/// Generates a tree as two texts: with aliases, and expanded.
 fn pair() -> impl Strategy<Value = (String, String)> {
     let leaf = "[a-z]{1,3}".prop_map(|text| (text.clone(), text));
     leaf.prop_recursive(4, 64, 5, |inner| {

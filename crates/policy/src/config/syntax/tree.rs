@@ -1,14 +1,14 @@
-//! Builds the tree as the parser goes along.
+//! Builds the tree from the parser's events.
 
 use super::anchors::Anchors;
 use super::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 use crate::config::fault::ConfigFault;
 use std::collections::BTreeMap;
 
-/// How deeply lists and maps may nest: far more than the language ever needs.
+/// The maximum nesting depth of lists and maps: far more than the language needs.
 const DEPTH_MAX: usize = 64;
 
-/// The key whose maps are merged into the one that it stands in, if it is not in quotes.
+/// The key whose maps are merged into the map that contains it, unless it is quoted.
 const MERGE: &str = "<<";
 
 /// A tree under construction: the lists and maps that are still open, outermost first.
@@ -33,49 +33,49 @@ enum Inside {
     List(Vec<YamlNode>),
     Map {
         entries: Vec<MapEntry>,
-        /// The keys so far, and where each was first written.
+        /// The keys so far, with the position of each.
         seen: BTreeMap<String, TextSpan>,
-        /// Entries that `<<` merges: of two with one key, the first counts.
+        /// The entries that `<<` merges. If two have the same key, the first wins.
         merged: Vec<MapEntry>,
-        /// What the next value belongs to.
+        /// The role of the next value.
         pending: PendingNode,
     },
-    /// Stands where a key should be; what it holds is dropped.
+    /// A list or map in the place of a key. Its contents are dropped.
     Dropped,
 }
 
 #[derive(Debug)]
 enum PendingNode {
-    /// The next thing is a key.
+    /// The next node is a key.
     Key,
-    /// The next thing is the value of this key.
+    /// The next node is the value of this key.
     Value(MapKey),
-    /// The next thing is merged, because of a `<<` at this place.
+    /// The next node is merged, because of a `<<` at this position.
     Merged(TextSpan),
-    /// The next thing is the value of a key that has been refused.
+    /// The next node is the value of a rejected key.
     Dropped,
 }
 
-/// Problems, and their places.
+/// Faults, with their positions.
 type TreeFaults = Vec<(TextSpan, ConfigFault)>;
 
-/// Fails if nothing more can be read.
+/// The result of a step; an error ends the reading.
 type TreeResult<T = ()> = Result<T, (TextSpan, ConfigFault)>;
 
-/// Returns the fault of lists and maps that nest too deeply.
+/// Returns the fault for lists and maps that are nested too deeply.
 pub(super) fn too_deep() -> ConfigFault {
     ConfigFault::new(format!("nested more than {DEPTH_MAX} levels deep"))
 }
 
-// === impl Tree ===
+// === impl TreeBuilder ===
 
 impl TreeBuilder {
-    /// Returns the finished tree, if there is one, and what is wrong with it.
+    /// Returns the finished tree, if there is one, and its faults.
     pub(super) fn finish(self) -> (Option<YamlNode>, TreeFaults) {
         (self.root, self.faults)
     }
 
-    /// Notes a problem.
+    /// Records a fault.
     pub(super) fn fault(&mut self, place: TextSpan, fault: ConfigFault) {
         self.faults.push((place, fault));
     }
@@ -104,7 +104,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Adds what the anchor with this number stands for.
+    /// Adds a copy of the value of the anchor with this number.
     pub(super) fn alias(&mut self, anchor: usize, place: TextSpan) -> TreeResult {
         let levels = DEPTH_MAX.saturating_sub(self.open.len());
         let value = self.anchors.repeat(anchor, place, levels);

@@ -1,7 +1,7 @@
-//! From YAML (of which JSON is a subset) to a tree, within bounds.
+//! Parses YAML (of which JSON is a subset) into a tree, within bounds.
 //!
-//! Aliases and merge keys are replaced by the values that they stand for. Tags and further documents
-//! are errors: a limiter's configuration needs neither.
+//! Aliases and merge keys are replaced by the values that they refer to. Tags and further documents are
+//! errors: a limiter's configuration needs neither.
 
 use super::tree::TreeBuilder;
 use super::{TextSpan, YamlNode};
@@ -11,8 +11,8 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 /// The largest file, in bytes.
 const SIZE_MAX: usize = 4 << 20;
 
-/// What a text holds, and what is wrong with it: `nothing`, if it says nothing at all. The tree is
-/// absent where the text cannot be read to its end.
+/// Returns the tree of a text, and its faults. `nothing` is the fault of an empty text. The tree is
+/// `None` if the text cannot be parsed to its end.
 pub(crate) fn read(
     text: &str,
     nothing: ConfigFault,
@@ -20,7 +20,7 @@ pub(crate) fn read(
     read_up_to(text, nothing, SIZE_MAX)
 }
 
-/// The same for a text of up to `most` bytes.
+/// Does the same as [`read`] for a text of up to `most` bytes.
 pub(crate) fn read_up_to(
     text: &str,
     nothing: ConfigFault,
