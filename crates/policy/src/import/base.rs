@@ -1,9 +1,9 @@
-//! The sections of a configuration beside its policies, as text.
+//! Writes the sections of a configuration other than its policies.
 
 use super::text::{escaped, line, quote};
 use std::fmt::Display;
 
-/// Sections, one after the other.
+/// The text of the sections so far, and the current indentation.
 #[derive(Debug, Default)]
 pub(super) struct SectionWriter {
     text: String,
@@ -11,7 +11,7 @@ pub(super) struct SectionWriter {
 }
 
 impl SectionWriter {
-    /// Begins a section; what follows is in it.
+    /// Begins a section. The fields that follow belong to it.
     pub(super) fn section(&mut self, name: &str) -> &mut Self {
         line(&mut self.text, 0, &format!("{name}:"));
         self.indent = 2;
@@ -25,28 +25,29 @@ impl SectionWriter {
         self
     }
 
-    /// Begins an item of a list that is a map below one word; what follows is in that map.
+    /// Begins an item of a list that is a map under a single word. The fields that follow belong to
+    /// that map.
     pub(super) fn item_of(&mut self, word: &str) -> &mut Self {
         line(&mut self.text, 2, &format!("- {word}:"));
         self.indent = 6;
         self
     }
 
-    /// Begins a map within the section; what follows is in it.
+    /// Begins a map within the section. The fields that follow belong to it.
     pub(super) fn map(&mut self, name: &str) -> &mut Self {
         line(&mut self.text, 2, &format!("{name}:"));
         self.indent = 4;
         self
     }
 
-    /// Begins a map within the current one; all fields that follow are in it.
+    /// Begins a map within the current one. All fields that follow belong to it.
     pub(super) fn deeper(&mut self, name: &str) -> &mut Self {
         line(&mut self.text, self.indent, &format!("{name}:"));
         self.indent = self.indent.saturating_add(2);
         self
     }
 
-    /// A field whose value is a map of names of another system, one entry in each line.
+    /// Writes a field whose value is a map with names of another system, one entry per line.
     pub(super) fn entries<'n>(
         &mut self,
         name: &str,
@@ -60,7 +61,7 @@ impl SectionWriter {
         self
     }
 
-    /// A field whose value is several lines.
+    /// Writes a field with a value of several lines.
     pub(super) fn block(&mut self, name: &str, lines: &[String]) -> &mut Self {
         self.field(name, '|');
         let indent = self.indent.saturating_add(2);
@@ -70,23 +71,23 @@ impl SectionWriter {
         self
     }
 
-    /// A field whose value is as the language writes it.
+    /// Writes a field whose value is already in the syntax of the configuration.
     pub(super) fn field(&mut self, name: &str, value: impl Display) -> &mut Self {
         line(&mut self.text, self.indent, &format!("{name}: {value}"));
         self
     }
 
-    /// A field whose value is what another system calls something: no variable is in it.
+    /// Writes a field whose value is a name of another system. Variables in it are escaped.
     pub(super) fn named(&mut self, name: &str, value: &str) -> &mut Self {
         self.field(name, quote(&escaped(value)))
     }
 
-    /// A field that is a map with one field, whose value is what another system calls something.
+    /// Writes a field that is a map with one field, whose value is a name of another system.
     pub(super) fn within(&mut self, name: &str, field: &str, value: &str) -> &mut Self {
         self.field(name, format!("{{ {field}: {} }}", quote(&escaped(value))))
     }
 
-    /// A field whose value may have variables of ours in it.
+    /// Writes a field whose value may contain Tidegate's variables.
     pub(super) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.field(name, quote(value))
     }
@@ -96,7 +97,7 @@ impl SectionWriter {
     }
 }
 
-/// Milliseconds as the language writes them.
+/// Formats milliseconds in the syntax of the configuration.
 pub(super) fn milliseconds(number: u64) -> String {
     match (number / 1_000, number % 1_000) {
         (seconds, 0) => format!("{seconds}s"),

@@ -1,4 +1,5 @@
-//! A foreign file, read with places: nothing in it is looked up, and nothing in it is obeyed.
+//! A foreign file, read with positions. No variable in it is looked up, and none of its directives is
+//! executed.
 
 use super::SourceFile;
 use super::json::{self, JsonScan};
@@ -8,36 +9,36 @@ use crate::config::{
     NoEnvironment, NodeKind, TextSpan, YamlNode, read_syntax,
 };
 
-/// Keys of entries are at most this long.
+/// The longest key of an entry, in bytes.
 const KEY_BYTES_MAX: usize = 256;
 
-/// Values of entries are at most this long.
+/// The longest value of an entry, in bytes.
 const VALUE_BYTES_MAX: usize = 1024;
 
-/// A file that is being read, and what is wrong with it so far.
+/// A file that is being read, with the errors so far.
 #[derive(Debug)]
 pub(super) struct ImportedFile<'a> {
     reader: ConfigReader<'a>,
     file: &'a str,
-    /// What messages about its form begin with.
+    /// The prefix of messages about its form.
     trouble: &'static str,
-    /// What is known of it where it is JSON.
+    /// The results of the JSON scan, if it is JSON.
     scan: JsonScan,
     pub(super) notes: &'a mut ImportNotes,
 }
 
-/// What is wrong with several files.
+/// The errors of several files.
 #[derive(Debug, Default)]
 pub(super) struct ImportErrors {
     problems: Vec<ConfigProblem>,
     more: usize,
 }
 
-// === impl Document ===
+// === impl ImportedFile ===
 
 impl<'a> ImportedFile<'a> {
-    /// The file, and what it holds if it can be read. A file that says nothing is at fault as
-    /// `nothing` says.
+    /// Opens a file. Returns its contents if they can be parsed. `nothing` is the fault of an empty
+    /// file.
     pub(super) fn open(
         file: &'a SourceFile,
         trouble: &'static str,
@@ -67,17 +68,17 @@ impl<'a> ImportedFile<'a> {
         (document, tree)
     }
 
-    /// What the file is called.
+    /// Returns the name of the file.
     pub(super) fn file(&self) -> &'a str {
         self.file
     }
 
-    /// Something is wrong.
+    /// Records an error.
     pub(super) fn error(&mut self, spot: (TextSpan, String), fault: ConfigFault) {
         self.reader.error(spot, fault);
     }
 
-    /// Notes every comma before a bracket, which JSON does not allow.
+    /// Notes every comma before a closing bracket, which JSON does not allow.
     pub(super) fn note_loose_commas(&mut self) {
         for line in std::mem::take(&mut self.scan.loose_commas) {
             let text =
@@ -86,7 +87,7 @@ impl<'a> ImportedFile<'a> {
         }
     }
 
-    /// Whether a value stands in quotes, where that matters: in JSON.
+    /// Returns true if a value is in quotes, in JSON, where that matters.
     pub(super) fn is_quoted(&self, value: &ConfigValue<'_>) -> bool {
         match value.node.place {
             TextSpan::File { line, column, .. } => self.scan.is_quoted(line, column),
@@ -94,17 +95,17 @@ impl<'a> ImportedFile<'a> {
         }
     }
 
-    /// Something is to be known.
+    /// Adds a note.
     pub(super) fn note(&mut self, place: TextSpan, text: impl Into<String>) {
         self.notes.add((self.file, line(place)), text);
     }
 
-    /// Something is to be put right.
+    /// Adds a warning.
     pub(super) fn warn(&mut self, place: TextSpan, text: impl Into<String>) {
         self.notes.warn((self.file, line(place)), text);
     }
 
-    /// The text of a scalar, as it is written; `None` where it says nothing, or is no scalar.
+    /// Returns the text of a scalar, unchanged; `None` if it is empty or not a scalar.
     pub(super) fn text<'v>(&mut self, value: &ConfigValue<'v>) -> Option<&'v str> {
         match &value.node.kind {
             NodeKind::Text(text) if text.is_empty() => None,
@@ -117,7 +118,7 @@ impl<'a> ImportedFile<'a> {
         }
     }
 
-    /// The fields of a map, all of which `table` must know.
+    /// Returns the fields of a map. Reports fields that `table` does not have.
     pub(super) fn fields<'v>(
         &mut self,
         value: &ConfigValue<'v>,
@@ -126,7 +127,7 @@ impl<'a> ImportedFile<'a> {
         self.reader.fields(value, table)
     }
 
-    /// The items of a list; none where it says nothing, or is no list.
+    /// Returns the items of a list; none if it is empty or not a list.
     pub(super) fn items<'v>(&mut self, value: &ConfigValue<'v>) -> Vec<ConfigValue<'v>> {
         match &value.node.kind {
             NodeKind::List(items) => value.items(items),
@@ -138,7 +139,7 @@ impl<'a> ImportedFile<'a> {
         }
     }
 
-    /// `true` or `false`, in any of the ways of YAML; `false` where it says nothing.
+    /// Reads a flag in any of YAML's spellings; `false` if it is empty.
     pub(super) fn flag(&mut self, value: &ConfigValue<'_>) -> bool {
         let Some(text) = self.text(value) else {
             return false;
@@ -154,12 +155,12 @@ impl<'a> ImportedFile<'a> {
         }
     }
 
-    /// A whole number up to `most`.
+    /// Reads a whole number up to `most`.
     pub(super) fn number(&mut self, value: &ConfigValue<'_>, most: u64) -> Option<u64> {
         let text = self.text(value)?;
         let starts_well = text.starts_with(|c: char| c.is_ascii_digit());
         let digits = text.replace('_', "");
-        // A leading nought would make it octal to some.
+        // Some parsers read a number with a leading zero as octal.
         let is_decimal = starts_well && (digits.len() == 1 || !digits.starts_with('0'));
         let number = digits.parse().ok().filter(|number| *number <= most);
         if number.is_none() || !is_decimal {
@@ -173,7 +174,7 @@ impl<'a> ImportedFile<'a> {
         number
     }
 
-    /// A value is not what was `expected`.
+    /// Reports that a value is not of the `expected` kind.
     pub(super) fn refuse(&mut self, value: &ConfigValue<'_>, expected: &str) {
         if !matches!(value.node.kind, NodeKind::Broken) {
             let found = value.node.noun();
@@ -186,7 +187,7 @@ impl<'a> ImportedFile<'a> {
         self.error(value.spot(), ConfigFault::new(message));
     }
 
-    /// Adds one thing that is wrong with a file, on this line, to `wrong`.
+    /// Adds an error in this line of a file to `wrong`.
     pub(super) fn complain(
         file: &SourceFile,
         line: usize,
@@ -199,13 +200,13 @@ impl<'a> ImportedFile<'a> {
         wrong.add(reader);
     }
 
-    /// Adds what is wrong with it to `wrong`.
+    /// Adds the errors of the file to `wrong`.
     pub(super) fn close(self, wrong: &mut ImportErrors) {
         wrong.add(self.reader);
     }
 }
 
-// === impl Wrong ===
+// === impl ImportErrors ===
 
 impl ImportErrors {
     fn add(&mut self, reader: ConfigReader<'_>) {
@@ -216,7 +217,7 @@ impl ImportErrors {
         }
     }
 
-    /// Nothing, or everything that is wrong, file by file; `name` is what the whole is called.
+    /// Returns all errors, file by file, if there are any. `name` names the whole import.
     pub(super) fn finish(mut self, name: &str) -> Result<(), ConfigErrors> {
         if self.problems.is_empty() {
             return Ok(());
@@ -235,7 +236,7 @@ impl ImportErrors {
     }
 }
 
-/// Why a text cannot be the key of an entry, if it cannot: the language bounds it.
+/// Returns a fault if the configuration does not allow this text as the key of an entry.
 pub(super) fn bad_key(key: &str) -> Option<ConfigFault> {
     let is_plain = !key.chars().any(char::is_control) && key.trim() == key;
     if is_plain && !key.is_empty() && key.len() <= KEY_BYTES_MAX {
@@ -248,7 +249,7 @@ pub(super) fn bad_key(key: &str) -> Option<ConfigFault> {
     Some(fault.help("use 1 to 256 printable characters, without blanks around them"))
 }
 
-/// Why a text cannot be the value of an entry, if it cannot.
+/// Returns a fault if the configuration does not allow this text as the value of an entry.
 pub(super) fn bad_value(value: &str) -> Option<ConfigFault> {
     if !value.chars().any(char::is_control) && value.len() <= VALUE_BYTES_MAX {
         return None;
@@ -257,7 +258,7 @@ pub(super) fn bad_value(value: &str) -> Option<ConfigFault> {
     Some(fault.help("use up to 1024 printable characters"))
 }
 
-/// The line of a place, from 1.
+/// Returns the line of a position, from 1.
 pub(super) fn line(place: TextSpan) -> usize {
     match place {
         TextSpan::File { line, .. } => line,

@@ -1,4 +1,4 @@
-//! Policies and limits on their way to text.
+//! Policies and limits before they are written as text.
 
 use crate::limit::ChargeTime;
 
@@ -6,11 +6,11 @@ use crate::limit::ChargeTime;
 #[derive(Debug)]
 pub(super) struct PolicyDraft {
     pub(super) name: String,
-    /// What the other limiter calls it.
+    /// The name of the policy in the other limiter.
     pub(super) domain: String,
-    /// How limits that one request meets are decided: `all`, `first` or `each`.
+    /// The evaluation mode: `all`, `first` or `each`.
     pub(super) evaluate: &'static str,
-    /// When its limits charge a cost that does not fit.
+    /// The time at which its limits charge a cost that does not fit.
     pub(super) charge: ChargeTime,
     pub(super) limits: Vec<LimitDraft>,
 }
@@ -21,24 +21,24 @@ pub(super) struct LimitDraft {
     pub(super) name: String,
     pub(super) whom: Whom,
     pub(super) key: KeyDraft,
-    /// None is unlimited; several are bands.
+    /// The bands; without any, the limit is unlimited.
     pub(super) rates: Vec<RateDraft>,
     pub(super) counting: AlgorithmDraft,
-    /// `shadow` or `quota`, if it does not simply enforce.
+    /// `shadow` or `quota`; `None` to enforce.
     pub(super) mode: Option<&'static str>,
-    /// Limits that do not count where this one is met.
+    /// The limits that do not apply if this one does.
     pub(super) replaces: Vec<String>,
     pub(super) enabled: bool,
-    /// How long requests that do not fit wait, and how many of them, if they do.
+    /// The waiting rules, if requests that do not fit wait.
     pub(super) waiting: Option<WaitDraft>,
-    /// How its keys are named in Redis, if it says so itself.
+    /// The template for the names of its keys in Redis, if it has its own.
     pub(super) template: Option<String>,
 }
 
-/// By which algorithm.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AlgorithmDraft {
-    /// Fixed windows that begin by `clock` or with the `first-request`.
+    /// Fixed windows with the alignment `clock` or `first-request`.
     Windows(&'static str),
     /// A window that slides in parts.
     Bucketed,
@@ -46,34 +46,34 @@ pub(super) enum AlgorithmDraft {
     Tokens,
 }
 
-/// What is held back instead of refused.
+/// The waiting rules of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitDraft {
-    /// For how long, in milliseconds.
+    /// The longest wait, in milliseconds.
     pub(super) max_wait: u64,
-    /// How many at once.
+    /// The maximum number of waiting requests.
     pub(super) max_waiting: u64,
 }
 
-/// Whom a limit applies to.
+/// The requests that a limit applies to.
 #[derive(Debug)]
 pub(super) enum Whom {
-    /// Nobody: it is there so that its policy is.
+    /// No request: the limit exists only because a policy needs one.
     Nobody,
-    /// Everybody.
+    /// Every request.
     Everybody,
     /// Descriptors with exactly these entries.
     Path(Vec<DescriptorStep>),
-    /// Calls with a descriptor that holds these entries.
+    /// Calls with a descriptor that contains these entries.
     Holds(Vec<(String, String)>),
-    /// Requests that any of these is true of.
+    /// Requests that match any of these conditions.
     Any(Vec<ConditionDraft>),
 }
 
-/// What is true of a request.
+/// A condition. All its parts must match.
 #[derive(Debug)]
 pub(super) struct ConditionDraft {
-    /// A pattern of paths.
+    /// A path pattern.
     pub(super) path: Option<String>,
     /// A header and its value.
     pub(super) header: Option<(String, String)>,
@@ -81,24 +81,24 @@ pub(super) struct ConditionDraft {
     pub(super) attribute: Option<(String, String)>,
 }
 
-/// An entry of a descriptor: its key, and which value it must have, if any.
+/// An entry of a descriptor: its key, and its required value, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DescriptorStep {
     pub(super) key: String,
     pub(super) value: Option<String>,
 }
 
-/// Whose bucket.
+/// The bucket key.
 #[derive(Debug)]
 pub(super) enum KeyDraft {
-    /// One for all.
+    /// One bucket for all requests.
     Global,
-    /// One for each descriptor.
+    /// One bucket for each descriptor.
     Descriptor,
-    /// One for each combination of these parts, as the language writes them.
+    /// One bucket for each combination of these parts, in the syntax of the configuration.
     Parts {
         parts: Vec<String>,
-        /// Whether the limit does not apply where one is missing.
+        /// True if the limit does not apply when a part is missing.
         or_skip: bool,
     },
 }
@@ -106,7 +106,7 @@ pub(super) enum KeyDraft {
 /// A band.
 #[derive(Debug)]
 pub(super) struct RateDraft {
-    /// Such as `5/day`.
+    /// The rate, such as `5/day`.
     pub(super) text: String,
     pub(super) label: Option<String>,
 }
@@ -114,8 +114,7 @@ pub(super) struct RateDraft {
 // === impl LimitDraft ===
 
 impl LimitDraft {
-    /// A limit for everybody, in one bucket, that lets everything pass: what more it says is filled
-    /// in.
+    /// Returns a limit for all requests, in one bucket, without a rate. The caller fills in the rest.
     pub(super) fn new(name: String, counting: AlgorithmDraft) -> Self {
         Self {
             name,
@@ -131,7 +130,7 @@ impl LimitDraft {
         }
     }
 
-    /// A policy needs a limit to be one: this is for those that have none.
+    /// Returns a limit for no request, for policies without limits: a policy needs at least one.
     pub(super) fn nobody() -> Self {
         Self {
             whom: Whom::Nobody,
@@ -143,7 +142,7 @@ impl LimitDraft {
 // === impl KeyDraft ===
 
 impl KeyDraft {
-    /// One for each of this.
+    /// Returns a key with this part.
     pub(super) fn part(part: impl Into<String>) -> Self {
         Self::Parts {
             parts: vec![part.into()],

@@ -1,29 +1,29 @@
-//! What JSON is to others: what may stand there, and what it is not.
+//! Differences between JSON and YAML.
 //!
-//! It is read as YAML, of which it is a part. YAML knows no difference between `10` and `"10"`, lets a
-//! comma stand before a bracket, and has no pairs of surrogates; so the text is looked through for
-//! these before.
+//! JSON is parsed as YAML, of which it is a subset. YAML does not distinguish `10` from `"10"`, allows
+//! a comma before a closing bracket, and has no surrogate pairs. So the text is scanned for these
+//! first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What was found in a text.
+/// The results of a scan.
 #[derive(Debug, Default)]
 pub(super) struct JsonScan {
-    /// Lines with a comma that nothing follows.
+    /// The lines with a trailing comma.
     pub(super) loose_commas: Vec<usize>,
-    /// Line and column of each text in quotes.
+    /// The line and column of each quoted text.
     quoted: BTreeSet<(usize, usize)>,
 }
 
-/// Whether a text is JSON, or wants to be.
+/// Returns true if a text looks like JSON.
 pub(super) fn is_json(text: &str) -> bool {
     text.trim_start_matches('\u{feff}')
         .trim_start()
         .starts_with(['{', '['])
 }
 
-/// Looks a text through. One that is not JSON has nothing of this.
+/// Scans a text. The result is empty if it is not JSON.
 pub(super) fn scan(text: &str) -> JsonScan {
     let mut scan = JsonScan::default();
     if !is_json(text) {
@@ -36,7 +36,7 @@ pub(super) fn scan(text: &str) -> JsonScan {
     for letter in text.chars() {
         column = column.saturating_add(1);
         if letter == '\n' || before == '\r' {
-            // Both together are one end of a line.
+            // `\r\n` is a single line break.
             line = line.saturating_add(1);
             column = usize::from(letter != '\n');
         }
@@ -62,13 +62,13 @@ pub(super) fn scan(text: &str) -> JsonScan {
 }
 
 impl JsonScan {
-    /// Whether what stands in this line and column is a text in quotes.
+    /// Returns true if the value at this line and column is a quoted text.
     pub(super) fn is_quoted(&self, line: usize, column: usize) -> bool {
         self.quoted.contains(&(line, column))
     }
 }
 
-/// The text with characters in the place of pairs of surrogates.
+/// Replaces surrogate pairs by characters.
 pub(super) fn without_surrogates(text: &str) -> Cow<'_, str> {
     if !is_json(text) || !text.contains("\\u") {
         return Cow::Borrowed(text);
@@ -79,7 +79,7 @@ pub(super) fn without_surrogates(text: &str) -> Cow<'_, str> {
         let (before, after) = rest.split_at(at);
         whole.push_str(before);
         let Some(pair) = surrogates(after) else {
-            // Whatever is escaped is taken with it, so that `\\u` is none.
+            // Skip the escaped character too, so that `\\u` is not read as an escape.
             let taken = after.char_indices().nth(2).map_or(after.len(), |it| it.0);
             let (taken, after) = after.split_at(taken);
             whole.push_str(taken);
@@ -93,7 +93,7 @@ pub(super) fn without_surrogates(text: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// The character that a text begins with, if that is a pair of surrogates.
+/// Returns the first character of a text, if it is a surrogate pair.
 fn surrogates(text: &str) -> Option<char> {
     let unit = |at: usize| {
         let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
@@ -114,7 +114,7 @@ mod tests {
         let text = "{\n  \"a\": [1, 2,\n ],\r\n \"b\": \",]\", \"c\": \"\\\",}\",\n}";
         assert_eq!(scan(text).loose_commas, [2, 4]);
         assert!(scan("[1, 2]").loose_commas.is_empty());
-        // Not JSON: there the comma belongs to the language.
+        // Not JSON: YAML allows the comma.
         assert!(scan("a: [1, 2,]").loose_commas.is_empty());
     }
 

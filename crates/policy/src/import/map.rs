@@ -1,8 +1,8 @@
-//! What a map of another system holds.
+//! The fields of a map of another system.
 //!
-//! Names of fields are compared as the systems do that are written in Go or Java: neither case nor
-//! dashes count. What is no field is passed over there, and noted here, unless it looks like one
-//! that was misspelt: then somebody meant it, and the map says something else than it should.
+//! Names of fields are compared as systems written in Go or Java do: case and dashes are ignored. Those
+//! systems also ignore unknown fields. Here an unknown field is noted. If it looks like a misspelled
+//! field, it is an error: its author intended it, and the map does not mean what it should.
 
 use super::document::{ImportedFile, line};
 use crate::config::{ConfigFault, ConfigValue, MapEntry, NodeKind, TextSpan, YamlNode, closest};
@@ -10,15 +10,15 @@ use crate::config::{ConfigFault, ConfigValue, MapEntry, NodeKind, TextSpan, Yaml
 /// The largest amount that is counted exactly.
 pub(super) const AMOUNT_MAX: u64 = (1 << 53) - 1;
 
-/// A kind of map, and the fields that mean something in it.
+/// A kind of map, and its fields.
 #[derive(Debug)]
 pub(super) struct ImportMapFields {
-    /// Such as "a rule".
+    /// The name of the kind, such as "a rule".
     pub(super) what: &'static str,
     pub(super) fields: &'static [&'static str],
 }
 
-/// The fields of one map.
+/// The fields of a map.
 #[derive(Debug)]
 pub(super) struct ImportMap<'v> {
     pub(super) value: ConfigValue<'v>,
@@ -26,7 +26,7 @@ pub(super) struct ImportMap<'v> {
 }
 
 impl<'v> ImportMap<'v> {
-    /// The fields of a map.
+    /// Reads the fields of a map.
     pub(super) fn read(
         document: &mut ImportedFile<'_>,
         value: &ConfigValue<'v>,
@@ -88,7 +88,7 @@ impl<'v> ImportMap<'v> {
         }
     }
 
-    /// The value of a field, if it is written.
+    /// Returns the value of a field, if it is set.
     pub(super) fn get(&self, name: &str) -> Option<ConfigValue<'v>> {
         let name = plain(name);
         let mut entries = self.entries.iter();
@@ -96,12 +96,12 @@ impl<'v> ImportMap<'v> {
         Some(self.value.child(&entry.key, &entry.value))
     }
 
-    /// The value of a field, unless nothing is written there.
+    /// Returns the value of a field, unless it is empty.
     pub(super) fn said(&self, name: &str) -> Option<ConfigValue<'v>> {
         self.get(name).filter(|value| !is_nothing(value.node))
     }
 
-    /// The value of a field that must be there.
+    /// Returns the value of a required field.
     pub(super) fn required(
         &self,
         document: &mut ImportedFile<'_>,
@@ -117,18 +117,18 @@ impl<'v> ImportMap<'v> {
         said
     }
 
-    /// The text of a field, if it says anything.
+    /// Returns the text of a field, unless it is empty.
     pub(super) fn text(&self, document: &mut ImportedFile<'_>, name: &str) -> Option<&'v str> {
         document.text(&self.said(name)?)
     }
 
-    /// Where it stands.
+    /// Returns the position of the map.
     pub(super) fn spot(&self) -> (TextSpan, String) {
         self.value.spot()
     }
 }
 
-/// Whether a value says nothing: `null`, or an empty text.
+/// Returns true if a value is empty: `null`, or an empty text.
 pub(super) fn is_nothing(node: &YamlNode) -> bool {
     match &node.kind {
         NodeKind::Null => true,
@@ -137,7 +137,7 @@ pub(super) fn is_nothing(node: &YamlNode) -> bool {
     }
 }
 
-/// A whole number above nought and up to `most`.
+/// Reads a whole number above 0 and up to `most`.
 pub(super) fn positive(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -174,13 +174,14 @@ pub(super) fn positive(
     number
 }
 
-/// A whole number, in digits and nothing else.
+/// Parses a whole number of digits only.
 fn whole(text: &str) -> Option<u64> {
     let is_decimal = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
     is_decimal.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// A name as it is compared. An underscore at its beginning is part of it: `_id` is not `id`.
+/// Returns a name in the form in which it is compared. A leading underscore is part of it: `_id` is not
+/// `id`.
 pub(super) fn plain(name: &str) -> String {
     let letters = name.char_indices();
     let letters = letters.filter(|(at, c)| *at == 0 || !matches!(c, '-' | '_'));

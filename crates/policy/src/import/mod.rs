@@ -1,9 +1,10 @@
-//! Configurations of other limiters, told in our own language.
+//! Imports configurations of other limiters.
 //!
-//! A translation is text: what `tidegate import` prints is what `tidegate serve --envoy-config`
-//! serves, read by the same reader as any file. So there is one meaning, and it can be looked at.
+//! A translation is text: `tidegate import` prints the text that `tidegate serve --envoy-config`
+//! serves, and the same reader parses it as any file. So it has a single meaning, and people can
+//! inspect it.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `envoy` | the files of envoyproxy/ratelimit |
 //! | `limitador` | the file of limitador |
@@ -11,10 +12,10 @@
 //! | `fluxgate` | the rules and settings of `FluxGate` |
 //! | `gateway` | the settings, policies and routes of an API gateway |
 //! | `collector` | the variables of an event collector |
-//! | `draft`, `names` | policies and limits on their way to text, and what they are called |
+//! | `draft`, `names` | policies and limits before they are written, and their names |
 //! | `yaml`, `text`, `base` | the text |
-//! | `note` | what has no counterpart, and what is otherwise here |
-//! | `document`, `map`, `properties`, `json` | a foreign file, read with places: what its maps hold, its settings by their whole names, and what JSON is to others |
+//! | `note` | notes on settings without a counterpart, and on differences |
+//! | `document`, `map`, `properties`, `json` | a foreign file, read with positions: its maps, its settings by their full names, and JSON |
 
 mod base;
 mod collector;
@@ -50,36 +51,37 @@ use draft::PolicyDraft;
 /// A file of another limiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// What messages call it.
+    /// The name of the file in messages.
     pub name: String,
-    /// What it says.
+    /// The contents of the file.
     pub text: String,
 }
 
-/// What was translated.
+/// A translated configuration.
 #[derive(Debug)]
 pub struct Imported {
-    /// What it was translated from, for the first line of the text.
+    /// The origin of the translation, for the first line of the text.
     from: String,
-    /// Every section but the policies, as text.
+    /// All sections except the policies, as text.
     base: String,
     policies: Vec<PolicyDraft>,
     notes: Vec<ImportNote>,
 }
 
 impl Imported {
-    /// The configuration: complete, with the doors that the other limiter has.
+    /// Returns the complete configuration, with the listeners that the other limiter has.
     pub fn to_yaml(&self) -> String {
         yaml::write(&self.from, &self.base, &self.policies, &self.notes)
     }
 
-    /// The policies alone, for a configuration that has everything else: what a live source says.
+    /// Returns only the policies, as a live source provides them for a configuration that has
+    /// everything else.
     pub fn to_part(&self) -> String {
         yaml::write(&self.from, "", &self.policies, &[])
     }
 
-    /// Itself, once its policies are known to be such as the language allows: what is told of `name`
-    /// with a place there should have been found before.
+    /// Checks that the policies are a valid configuration. An error with a position in the translation
+    /// of `name` should have been found before.
     fn checked(self, name: &str) -> Result<Self, ConfigErrors> {
         if !self.policies.is_empty() {
             let part = self.to_part();
@@ -88,7 +90,7 @@ impl Imported {
         Ok(self)
     }
 
-    /// The same of everything that it says, where these variables are set to something.
+    /// Checks the whole translation, with these values for its variables.
     fn checked_whole(self, name: &str, variables: &[(&str, &str)]) -> Result<Self, ConfigErrors> {
         let environment = AssumedEnvironment(variables);
         Config::parse(
@@ -102,18 +104,19 @@ impl Imported {
     /// Returns true if the configuration reads from `MongoDB`, so that the program needs its driver.
     pub fn uses_mongodb(&self) -> bool {
         let words = self.base.split([' ', '\n']);
-        // The text is ours: no value begins a word so.
+        // Tidegate wrote the text: no value begins a word like this.
         words.into_iter().any(|word| word == "mongodb:")
     }
 
-    /// What has no counterpart, and what is otherwise here, in the order of the files.
+    /// Returns the notes on settings without a counterpart and on differences, in the order of the
+    /// files.
     pub fn notes(&self) -> &[ImportNote] {
         &self.notes
     }
 }
 
-/// An environment in which these variables are set to something, and all files are there: of a
-/// translation that asks for some, it is known that the rest is sound.
+/// An environment with these variables, in which all files exist. With it, a translation that refers to
+/// variables can be validated.
 struct AssumedEnvironment<'a>(&'a [(&'a str, &'a str)]);
 
 impl Environment for AssumedEnvironment<'_> {

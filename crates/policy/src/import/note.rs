@@ -1,37 +1,37 @@
-//! What has no counterpart, and what is otherwise here.
+//! Notes on settings without a counterpart, and on differences.
 
 use std::fmt;
 
-/// Something to know about a translation that is right all the same.
+/// A note on a translation, which is valid all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportNote {
     file: String,
     line: usize,
     is_warning: bool,
     text: String,
-    /// In how many further places the same holds.
+    /// The number of further places for the same note.
     more: usize,
 }
 
-/// Notes, each told once.
+/// Notes without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct ImportNotes(Vec<ImportNote>);
 
-// === impl Note ===
+// === impl ImportNote ===
 
 impl ImportNote {
-    /// What there is to know.
+    /// Returns the text of the note.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether something that is written is wrong in a way that can be passed over, or says nothing:
-    /// whoever wrote it meant something else. All others only tell how things are here.
+    /// Returns true if the file contains an ignorable mistake or a setting without effect: its author
+    /// intended something else. All other notes only describe how Tidegate behaves.
     pub fn is_warning(&self) -> bool {
         self.is_warning
     }
 
-    /// The line where it is first so, from 1.
+    /// Returns the line of the first occurrence, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -49,15 +49,15 @@ impl fmt::Display for ImportNote {
     }
 }
 
-// === impl Notes ===
+// === impl ImportNotes ===
 
 impl ImportNotes {
-    /// Notes `text`; where it has been noted already, that it holds here as well.
+    /// Adds a note, or counts a further place if the same note exists.
     pub(super) fn add(&mut self, place: (&str, usize), text: impl Into<String>) {
         self.tell(place, text.into(), false);
     }
 
-    /// Warns of `text`, which somebody should put right.
+    /// Adds a warning, which a person should act on.
     pub(super) fn warn(&mut self, place: (&str, usize), text: impl Into<String>) {
         self.tell(place, text.into(), true);
     }
@@ -75,7 +75,7 @@ impl ImportNotes {
         }
     }
 
-    /// All of them, in the order of files that are read by name.
+    /// Returns all notes, ordered by file name and line.
     pub(super) fn into_notes(mut self) -> Vec<ImportNote> {
         self.0
             .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));

@@ -1,19 +1,19 @@
-//! The settings of a program by their whole names, however its file is laid out: `a.b: 1` is the same as
-//! `a: { b: 1 }`, and neither case nor dashes count, as Spring has it.
+//! The settings of a program by their full names, in any layout of the file. As in Spring, `a.b: 1` is
+//! the same as `a: { b: 1 }`, and case and dashes are ignored.
 
 use super::document::ImportedFile;
 use super::map::plain;
 use crate::config::{ConfigFault, ConfigValue, NodeKind};
 
-/// What is nested deeper is no setting of anybody's.
+/// The maximum nesting depth. Deeper values are not settings.
 const DEPTH_MAX: usize = 16;
 
 /// A setting.
 #[derive(Debug)]
 pub(super) struct Property<'v> {
-    /// The whole name, as it is compared.
+    /// The full name, in the form in which it is compared.
     name: String,
-    /// The whole name, as it is written.
+    /// The full name, as written.
     pub(super) written: String,
     pub(super) value: ConfigValue<'v>,
     taken: bool,
@@ -24,7 +24,7 @@ pub(super) struct Property<'v> {
 pub(super) struct Properties<'v>(Vec<Property<'v>>);
 
 impl<'v> Properties<'v> {
-    /// The settings of a file; none where it is not a map.
+    /// Returns the settings of a file; none if it is not a map.
     pub(super) fn of(root: &ConfigValue<'v>) -> Self {
         let mut all = Self::default();
         all.add(root, "", 0);
@@ -52,7 +52,7 @@ impl<'v> Properties<'v> {
         }
     }
 
-    /// The value of a setting, unless nothing is written there. It is known from then on.
+    /// Returns the value of a setting, unless it is empty, and marks it as used.
     pub(super) fn take(&mut self, name: &str) -> Option<ConfigValue<'v>> {
         let name = plain(name);
         let mut found = None;
@@ -63,27 +63,27 @@ impl<'v> Properties<'v> {
         found.filter(|value| !super::map::is_nothing(value.node))
     }
 
-    /// Whether any setting is there whose name begins so.
+    /// Returns true if there is a setting whose name begins with `prefix`.
     pub(super) fn has(&self, prefix: &str) -> bool {
         let prefix = plain(prefix);
         self.0.iter().any(|it| it.name.starts_with(&prefix))
     }
 
-    /// The settings that nobody has asked for and whose names begin so.
+    /// Returns the unused settings whose names begin with `prefix`.
     pub(super) fn left(&self, prefix: &str) -> impl Iterator<Item = &Property<'v>> {
         let prefix = plain(prefix);
         let is_left = move |it: &&Property<'v>| !it.taken && it.name.starts_with(&prefix);
         self.0.iter().filter(is_left)
     }
 
-    /// All of them.
+    /// Returns all settings.
     pub(super) fn all(&self) -> &[Property<'v>] {
         &self.0
     }
 }
 
 impl Property<'_> {
-    /// The last word of its name, as it is compared, and all before it.
+    /// Returns the last word of the name, in the form in which it is compared, and the words before it.
     pub(super) fn last(&self) -> (&str, &str) {
         match self.name.rsplit_once('.') {
             Some((before, last)) => (last, before),
@@ -91,14 +91,14 @@ impl Property<'_> {
         }
     }
 
-    /// Whether its name begins so.
+    /// Returns true if the name begins with `prefix`.
     pub(super) fn is_of(&self, prefix: &str) -> bool {
         self.name.starts_with(&plain(prefix))
     }
 }
 
-/// A text in which `${NAME:default}` is meant as Spring has it, as the language writes it. The text of
-/// a setting that is no single value is refused.
+/// Translates a text with Spring's `${NAME:default}` into Tidegate's syntax. Reports a setting that is
+/// not a single value.
 pub(super) fn placed(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     let mut ours = String::new();
@@ -128,7 +128,7 @@ pub(super) fn placed(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -
     Some(ours)
 }
 
-/// A text with the defaults in the place of variables; `None` where one has none.
+/// Returns a text with the defaults of its variables; `None` if one has no default.
 pub(super) fn by_default(text: &str) -> Option<String> {
     let mut plain = String::new();
     let mut rest = text;

@@ -1,14 +1,14 @@
-//! Single lines and words of YAML, such as nobody takes for anything else.
+//! Lines and words of YAML that cannot be misread.
 
 use std::fmt::Write;
 
-/// Words that other readers of YAML take for something else than text.
+/// Words that some YAML parsers do not read as text.
 const NOT_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
-/// What stands before the name of a part of a key: one word with it, for no blank follows the colon.
+/// Prefixes of key parts. They form one word with the name, because no blank follows the colon.
 const PARTS: [&str; 3] = ["descriptor:", "attr:", "header:"];
 
-/// Text that looks like a variable is none.
+/// Escapes text that looks like a variable.
 pub(super) fn escaped(text: &str) -> String {
     text.replace("${", "$${")
 }
@@ -22,7 +22,7 @@ pub(super) fn line(text: &mut String, indent: usize, what: &str) {
     let _ = writeln!(text, "{:indent$}{what}", "");
 }
 
-/// Text as YAML: bare where nobody could take it for anything else.
+/// Returns text as YAML, without quotes if it cannot be misread.
 pub(super) fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let word = PARTS.iter().find_map(|part| text.strip_prefix(part));

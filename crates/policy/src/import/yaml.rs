@@ -1,4 +1,4 @@
-//! Drafts as text: YAML as a person would write it.
+//! Writes drafts as readable YAML.
 
 use super::base::milliseconds;
 use super::draft::{
@@ -8,8 +8,7 @@ use super::note::ImportNote;
 use super::text::{comment, escaped, line, quote};
 use crate::limit::ChargeTime;
 
-/// The doors that Envoy's limiters have, and a store that answers before Envoy gives up, which is
-/// after 20 ms unless told.
+/// The listeners of Envoy's limiters, and a store timeout below Envoy's, which is 20 ms by default.
 pub(super) const ENVOY_BASE: &str = "\
 listen:
   http: 127.0.0.1:8080
@@ -18,8 +17,8 @@ store:
   timeout: 10ms
 ";
 
-/// The whole configuration: what it comes from, what there is to know, all sections before the
-/// policies as they are in `base`, and the policies.
+/// Returns the whole configuration: its origin, the notes, the sections before the policies from
+/// `base`, and the policies.
 pub(super) fn write(
     from: &str,
     base: &str,
@@ -36,7 +35,7 @@ pub(super) fn write(
     text
 }
 
-/// Policies that are only shown, below a line that says why; nothing where there are none.
+/// Returns policies as comments, below a line with the reason; empty if there are none.
 pub(super) fn commented(why: &str, policies: &[PolicyDraft]) -> String {
     let mut policy = String::new();
     write_policies(&mut policy, policies);
@@ -127,7 +126,7 @@ fn write_whom(field: &mut impl FnMut(String), whom: &Whom) {
     }
 }
 
-/// Whose bucket, how much, and how it counts.
+/// Writes the key, the rate and the algorithm.
 fn write_counting(field: &mut impl FnMut(String), limit: &LimitDraft) {
     match &limit.key {
         KeyDraft::Global => field("key: global".to_owned()),
@@ -179,13 +178,13 @@ fn condition(condition: &ConditionDraft) -> String {
 fn step(step: &DescriptorStep) -> String {
     match &step.value {
         Some(value) => pair(&step.key, value),
-        // A key that looks like a pair is said to be none.
+        // Write a key that looks like a pair as a map, so that it is not mistaken for one.
         None if step.key.contains('=') => pair(&step.key, ""),
         None => quote(&escaped(&step.key)),
     }
 }
 
-/// Keys stand for themselves; values may name variables, and these do not.
+/// Formats a pair. Values may refer to variables, so they are escaped. Keys may not.
 fn pair(key: &str, value: &str) -> String {
     format!("{}: {}", quote(key), quote(&escaped(value)))
 }

@@ -1,23 +1,23 @@
-//! A file of variables. Nothing of it is ever shown but names: any value may be a secret.
+//! Reads a file of variables. Messages show only names: any value may be a secret.
 
 use crate::config::ConfigFault;
 use crate::import::SourceFile;
 use crate::import::document::{ImportErrors, ImportedFile};
 use crate::import::note::ImportNotes;
 
-/// The most lines that are read.
+/// The maximum number of lines that are read.
 const LINES_MAX: usize = 10_000;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ImportedVariable {
     pub(super) name: String,
-    /// Without the quotes around it.
+    /// The value, without the quotes around it.
     pub(super) value: String,
     pub(super) line: usize,
 }
 
-/// Reads a file. Of a variable that is there twice, the later one counts.
+/// Reads a file. If a variable is set twice, the later value applies.
 pub(super) fn read(
     file: &SourceFile,
     notes: &mut ImportNotes,
@@ -55,7 +55,7 @@ pub(super) fn read(
     variables
 }
 
-/// Adds what is wrong with a line to `wrong`, without the line itself.
+/// Adds an error in a line to `wrong`, without quoting the line.
 pub(super) fn complain(
     file: &SourceFile,
     line: usize,
@@ -94,7 +94,7 @@ fn variable(line: &str, number: usize) -> Result<ImportedVariable, ConfigFault> 
     })
 }
 
-/// The value without quotes and without a comment behind it; `None` where a quote is not closed.
+/// Returns the value without quotes and without a trailing comment; `None` if a quote is not closed.
 fn unquoted(value: &str) -> Option<String> {
     for quote in ['"', '\''] {
         let Some(inside) = value.strip_prefix(quote) else {

@@ -1,14 +1,13 @@
-//! The variables of an event collector, from a file of them: `NAME=value`, one a line.
+//! Imports the variables of an event collector from a file: `NAME=value`, one per line.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `env` | the file |
-//! | `variables` | the variables that mean something, and what they say |
+//! | `variables` | the known variables and their values |
 //! | `translate` | the configuration |
 //!
-//! With `respond: { profile: collector }` the variables count in the environment as well, as
-//! [they do there](crate::config); the translation says the same in a file. Secrets are not repeated
-//! in it: they stay in the environment.
+//! With `respond: { profile: collector }` the variables also apply [in the environment](crate::config).
+//! The translation contains the same settings in a file, but no secrets: these stay in the environment.
 
 mod env;
 mod translate;
@@ -19,7 +18,11 @@ use super::note::ImportNotes;
 use super::{Imported, SourceFile};
 use crate::config::ConfigErrors;
 
-/// Translates a file of variables. Errors come all at once.
+/// Translates a file of variables.
+///
+/// # Errors
+///
+/// Returns all errors found in the file.
 ///
 /// ```
 /// use tidegate_policy::import::{SourceFile, collector};

@@ -1,19 +1,19 @@
-//! The configuration.
+//! Writes the configuration.
 
 use super::variables::CollectorVariables;
 use crate::import::base::SectionWriter;
 
-/// Variables that the translation asks for, since they may hold secrets.
+/// Variables that the translation refers to, because they may hold secrets.
 const MONGODB: &str = "ACCOUNTS_MONGODB_URI";
 const WEBHOOK: &str = "NOTIFY_URL";
 
-/// The same, and what may be in them.
+/// The same variables, each with a sample value.
 pub(super) const ASKED_FOR: [(&str, &str); 2] = [
     (MONGODB, "mongodb://localhost/hawk"),
     (WEBHOOK, "https://localhost/"),
 ];
 
-/// The policy: a window for each project, as long and as wide as its plan says.
+/// The policy: a window for each project, with the length and the amount that its plan sets.
 const POLICY: &str = "\
 policies:
   - name: events
@@ -26,13 +26,13 @@ policies:
         algorithm: fixed-window
 ";
 
-/// All of it.
+/// Returns the whole configuration.
 pub(super) fn base(said: &CollectorVariables) -> String {
     let mut base = SectionWriter::default();
     base.section("listen").field("http", "127.0.0.1:8080");
     base.section("respond").field("profile", "collector");
     base.section("store");
-    // Where it is not written, the variable says where Redis is.
+    // Without `url`, the variable sets the URL of Redis.
     if let Some(url) = &said.redis {
         base.named("url", url);
     }

@@ -1,4 +1,4 @@
-//! The variables that mean something, and what they say.
+//! The known variables and their values.
 
 use super::env::{ImportedVariable, complain};
 use crate::config::{ConfigFault, closest, duration};
@@ -8,27 +8,27 @@ use crate::import::note::ImportNotes;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// What the variables say; where they do not, what the collector's documents say.
+/// The values of the variables, with the collector's documented defaults.
 #[derive(Debug)]
 pub(super) struct CollectorVariables {
-    /// Where Redis is, with its scheme; `None` where the variable must stay one.
+    /// The URL of Redis, with its scheme; `None` if the URL must stay in the variable.
     pub(super) redis: Option<String>,
     pub(super) projects_set: String,
     pub(super) projects_refresh: String,
     pub(super) blacklist_set: String,
-    /// How often the blacklist is read, and how long a period is.
+    /// The refresh interval of the blacklist, which is also the length of a period.
     pub(super) blacklist_refresh: String,
     pub(super) threshold: u64,
     pub(super) period_map: String,
     pub(super) total_map: String,
-    /// The database of plans, and how often it is asked, if there is one.
+    /// The database of plans, if there is one, and the refresh interval of the plans.
     pub(super) plans: Option<String>,
     pub(super) plans_refresh: String,
-    /// Whether somebody is told of bans.
+    /// True if bans raise an alert.
     pub(super) alerts: bool,
 }
 
-/// Every variable that means something.
+/// All known variables.
 const KNOWN: [&str; 13] = [
     "REDIS_URL",
     "REDIS_PASSWORD",
@@ -45,7 +45,7 @@ const KNOWN: [&str; 13] = [
     "TOKEN_UPDATE_PERIOD",
 ];
 
-/// Variables without a counterpart, and why.
+/// Variables without a counterpart, each with the reason.
 const LEFT_OUT: [(&str, &str); 10] = [
     (
         "TOKEN_UPDATE_PERIOD",
@@ -68,18 +68,18 @@ const LEFT_OUT: [(&str, &str); 10] = [
     ("", "it has no counterpart"),
 ];
 
-/// What is said of every translation.
+/// Notes for every translation.
 const BANS: &str = "a ban lasts an hour; there it lasts until somebody lifts it, which is `for: 0`";
 const PROJECTS: &str = "which project a request is of, say under `client.attributes.project`, or send it with each question: the collector's own tokens are looked up in its database";
 
-/// How often something may be read, and how long a period may be.
+/// The ranges of refresh intervals and of the length of a period.
 const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
 const PERIODS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 
-/// The longest name of a key in Redis.
+/// The longest name of a key in Redis, in bytes.
 const KEY_MAX: usize = 512;
 
-/// Reads what the variables say.
+/// Reads the values of the variables.
 pub(super) fn read(
     file: &SourceFile,
     variables: &[ImportedVariable],
@@ -112,7 +112,7 @@ pub(super) fn read(
     said
 }
 
-/// Variables that are being read.
+/// The reader's input and output.
 struct VariableReader<'r> {
     file: &'r SourceFile,
     variables: &'r [ImportedVariable],
@@ -121,7 +121,7 @@ struct VariableReader<'r> {
 }
 
 impl VariableReader<'_> {
-    /// A variable, unless it is set to nothing.
+    /// Returns the value and the line of a variable, unless it is empty.
     fn get(&self, name: &str) -> Option<(&str, usize)> {
         let variable = self.variables.iter().find(|it| it.name == name)?;
         let value = variable.value.trim();
@@ -136,7 +136,7 @@ impl VariableReader<'_> {
         self.notes.add((&self.file.name, line), text);
     }
 
-    /// There is one that means something; and those that do not are told of.
+    /// Checks that there is a known variable, and notes all unknown ones.
     fn check_names(&mut self) {
         let is_known = |it: &&ImportedVariable| KNOWN.contains(&it.name.as_str());
         if !self.variables.iter().any(|it| is_known(&it)) {
@@ -165,7 +165,7 @@ impl VariableReader<'_> {
         }
     }
 
-    /// Where Redis is. A password is never repeated.
+    /// Returns the URL of Redis. A password is never copied.
     fn redis(&mut self) -> Option<String> {
         if let Some((_, line)) = self.get("REDIS_PASSWORD") {
             let text = "`REDIS_PASSWORD` is not repeated here: it counts where it is set in the environment, or write `store.password_file`";
@@ -185,7 +185,7 @@ impl VariableReader<'_> {
         Some(format!("redis://{url}"))
     }
 
-    /// The name of a key in Redis.
+    /// Returns the name of a key in Redis.
     fn name(&mut self, variable: &str, usual: &str) -> String {
         let Some((name, line)) = self.get(variable) else {
             return usual.to_owned();
@@ -232,7 +232,7 @@ impl VariableReader<'_> {
         number.unwrap_or(1)
     }
 
-    /// The database of plans.
+    /// Returns the database of plans.
     fn plans(&mut self) -> Option<String> {
         let Some((uri, line)) = self.get("ACCOUNTS_MONGODB_URI") else {
             let text = "without `ACCOUNTS_MONGODB_URI` the limits of projects come from a file: write `plans.yaml`, or say `mongodb`";
@@ -266,7 +266,7 @@ impl VariableReader<'_> {
         true
     }
 
-    /// Sets and maps have names of their own.
+    /// Checks that sets and maps have different names.
     fn check_distinct(&mut self, said: &CollectorVariables) {
         let names = [
             ("REDIS_DISABLED_PROJECT_SET", &said.projects_set),

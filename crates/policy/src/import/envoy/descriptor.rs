@@ -1,4 +1,4 @@
-//! A descriptor and those below it, flattened into what was found.
+//! Flattens a descriptor and those below it into a list of limits.
 
 use super::fields::{DESCRIPTOR, EnvoyMap, EnvoyMapFields};
 use super::rate::{self, EnvoyRateLimit};
@@ -7,15 +7,16 @@ use crate::import::document::{ImportedFile, bad_key, bad_value, line};
 use crate::import::draft::DescriptorStep;
 use std::collections::BTreeMap;
 
-/// The most entries of a descriptor that the language matches.
+/// The maximum number of entries in a descriptor that the configuration can match.
 const DEPTH_MAX: usize = 16;
 
-/// A descriptor that is worth a limit: it has one, or nothing is below it, so that nothing limits it.
+/// A descriptor that becomes a limit: it has a limit, or it has nothing below it, so that nothing
+/// limits it.
 #[derive(Debug)]
 pub(super) struct DescriptorLimit {
-    /// The path that leads to it, itself included.
+    /// The path to the descriptor, including itself.
     pub(super) path: Vec<DescriptorLevel>,
-    /// `None` lets everything pass.
+    /// The limit; `None` lets every request pass.
     pub(super) limit: Option<EnvoyRateLimit>,
     pub(super) shadow: bool,
     pub(super) quota: bool,
@@ -27,19 +28,19 @@ pub(super) struct DescriptorLimit {
 #[derive(Clone, Debug)]
 pub(super) struct DescriptorLevel {
     pub(super) step: DescriptorStep,
-    /// Whether all values that match its pattern share a bucket.
+    /// True if all values that match its pattern share a bucket.
     pub(super) is_shared: bool,
 }
 
 impl DescriptorLevel {
-    /// Whether values are counted apart.
+    /// Returns true if each value has its own bucket.
     pub(super) fn is_open(&self) -> bool {
         let is_fixed = matches!(&self.step.value, Some(value) if !value.contains('*'));
         !is_fixed && !self.is_shared
     }
 }
 
-/// Keys and values of a list of descriptors, and where each stands.
+/// The keys and values of a list of descriptors, with the position of each.
 pub(super) type Siblings = BTreeMap<(String, Option<String>), String>;
 
 /// Walks down the descriptors of a file.
@@ -47,7 +48,7 @@ pub(super) type Siblings = BTreeMap<(String, Option<String>), String>;
 pub(super) struct DescriptorWalk<'w, 'a> {
     document: &'w mut ImportedFile<'a>,
     domain: &'w str,
-    /// What leads to where it stands.
+    /// The path to the current descriptor.
     above: Vec<DescriptorLevel>,
     found: &'w mut Vec<DescriptorLimit>,
 }
@@ -66,7 +67,7 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
         }
     }
 
-    /// Reads a list of descriptors, beside `siblings`. Says whether there was any.
+    /// Reads a list of descriptors and adds them to `siblings`. Returns true if there was any.
     pub(super) fn descriptors(&mut self, value: &ConfigValue<'_>, siblings: &mut Siblings) -> bool {
         let items = self.document.items(value);
         for item in &items {
@@ -101,13 +102,13 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
                 quota,
                 place: (self.document.file().to_owned(), line(item.node.place)),
             };
-            // Before what is below it, as it is written.
+            // Insert it before the descriptors below it, in the order of the file.
             self.found.insert(at, found);
         }
         self.above.pop();
     }
 
-    /// The entry that a descriptor stands for.
+    /// Returns the entry of a descriptor.
     fn level(
         &mut self,
         item: &ConfigValue<'_>,
@@ -132,7 +133,7 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
                 self.document
                     .error(map.spot(), fault.help("write `key: NAME`"));
             }
-            // What is not a text has been refused already.
+            // A value that is not text is already reported.
             None => {}
             Some((key, spot)) if key.contains('*') => {
                 let fault = ConfigFault::new("`*` in a `key` is not supported");
@@ -180,7 +181,8 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
         self.document.error(item.spot(), fault);
     }
 
-    /// Values that are counted apart make the key, unless all of them do.
+    /// Reports a descriptor with too many values of separate buckets. Each of them is a key part,
+    /// unless the whole descriptor is the key.
     fn refuse_long_key(&mut self, item: &ConfigValue<'_>) {
         let open = self.above.iter().filter(|level| level.is_open()).count();
         let is_shared = self.above.iter().any(|level| level.is_shared);
@@ -193,7 +195,7 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
         }
     }
 
-    /// Notes what has no counterpart here.
+    /// Notes settings without a counterpart.
     fn note_extras(&mut self, map: &EnvoyMap<'_>) {
         for word in ["detailed_metric", "value_to_metric"] {
             if let Some(value) = map.get(word)
@@ -223,7 +225,7 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
     }
 }
 
-/// An item of a list that must be a map.
+/// Reads an item of a list, which must be a map.
 pub(super) fn map<'v>(
     document: &mut ImportedFile<'_>,
     item: &ConfigValue<'v>,
@@ -247,7 +249,7 @@ pub(super) fn map<'v>(
     }
 }
 
-/// A key and its value as messages of envoyproxy/ratelimit write them.
+/// Formats a key and its value as messages of envoyproxy/ratelimit do.
 fn composite(step: &DescriptorStep) -> String {
     match &step.value {
         Some(value) => format!("{}_{value}", step.key),

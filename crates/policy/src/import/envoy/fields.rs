@@ -1,9 +1,9 @@
-//! What a map may hold.
+//! The fields of maps.
 
 use crate::config::{ConfigFault, ConfigValue, MapEntry, NodeKind, TextSpan, closest};
 use crate::import::document::ImportedFile;
 
-/// Words that have a place somewhere.
+/// All words that are a field of some map.
 const WORDS: [&str; 16] = [
     "domain",
     "key",
@@ -23,7 +23,7 @@ const WORDS: [&str; 16] = [
     "metadata",
 ];
 
-/// A kind of map, and the words that have a meaning in it.
+/// A kind of map, and its fields.
 #[derive(Debug)]
 pub(super) struct EnvoyMapFields {
     what: &'static str,
@@ -65,7 +65,7 @@ pub(super) static REPLACES: EnvoyMapFields = EnvoyMapFields {
     words: &["name"],
 };
 
-/// The fields of one map.
+/// The fields of a map.
 #[derive(Debug)]
 pub(super) struct EnvoyMap<'v> {
     value: ConfigValue<'v>,
@@ -73,8 +73,8 @@ pub(super) struct EnvoyMap<'v> {
 }
 
 impl<'v> EnvoyMap<'v> {
-    /// The fields of a map. What is a word nowhere is refused; what is one elsewhere means nothing,
-    /// there as here, and is noted.
+    /// Reads the fields of a map. Reports words that are not a field of any map. Fields of other maps
+    /// have no effect, as in envoyproxy/ratelimit, and are noted.
     pub(super) fn read(
         document: &mut ImportedFile<'_>,
         value: &ConfigValue<'v>,
@@ -100,13 +100,13 @@ impl<'v> EnvoyMap<'v> {
         })
     }
 
-    /// The value of a field, if it is written.
+    /// Returns the value of a field, if it is set.
     pub(super) fn get(&self, name: &str) -> Option<ConfigValue<'v>> {
         let entry = self.entries.iter().find(|entry| entry.key.text == name)?;
         Some(self.value.child(&entry.key, &entry.value))
     }
 
-    /// The text of a field, if it says anything.
+    /// Returns the text of a field, unless it is empty.
     pub(super) fn text(
         &self,
         document: &mut ImportedFile<'_>,
@@ -117,7 +117,7 @@ impl<'v> EnvoyMap<'v> {
         Some((text.to_owned(), value))
     }
 
-    /// Whether a field is absent, or nothing is written there.
+    /// Returns true if a field is absent or empty.
     pub(super) fn says_nothing(&self, name: &str) -> bool {
         self.get(name).is_none_or(|value| match &value.node.kind {
             NodeKind::Null => true,
@@ -126,12 +126,12 @@ impl<'v> EnvoyMap<'v> {
         })
     }
 
-    /// Whether a field is true.
+    /// Returns true if a flag is set.
     pub(super) fn flag(&self, document: &mut ImportedFile<'_>, name: &str) -> bool {
         self.get(name).is_some_and(|value| document.flag(&value))
     }
 
-    /// Where it stands.
+    /// Returns the position of the map.
     pub(super) fn spot(&self) -> (TextSpan, String) {
         self.value.spot()
     }
@@ -153,7 +153,7 @@ fn unknown(word: &str, known: &EnvoyMapFields) -> ConfigFault {
     })
 }
 
-/// Such as "`a`, `b` and `c`".
+/// Joins words: "`a`, `b` and `c`".
 fn listed(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {

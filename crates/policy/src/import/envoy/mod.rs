@@ -1,16 +1,16 @@
-//! The files of envoyproxy/ratelimit: a domain each, with a tree of descriptors.
+//! Imports the files of envoyproxy/ratelimit. Each has a domain with a tree of descriptors.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `fields` | what a map may hold |
-//! | `descriptor` | a descriptor and those below it, flattened into what was found |
-//! | `rate` | `rate_limit`: how much, by which name, instead of whom |
+//! | `fields` | the fields of maps |
+//! | `descriptor` | a descriptor and those below it, flattened into a list of limits |
+//! | `rate` | `rate_limit`: the rate, its name and the limits that it replaces |
 //! | `translate` | a domain as a policy |
 //!
-//! Its lookup is our own: entry by entry, the exact value before patterns in the order of the file
-//! before any value, never turning back, and only what stands at the last entry counts. So a limit
-//! is translated by the path that leads to it, and a descriptor without a limit that others would
-//! fall back from becomes one that is unlimited.
+//! Its lookup is the same as Tidegate's. It goes entry by entry and never backtracks. The exact value
+//! comes first, then patterns in the order of the file, then any value. Only the limit at the last
+//! entry counts. A limit is therefore translated by the path that leads to it. A descriptor without a
+//! limit that requests would otherwise bypass becomes an unlimited one.
 
 mod descriptor;
 mod fields;
@@ -28,23 +28,23 @@ use descriptor::{DescriptorLimit, DescriptorWalk, Siblings};
 use fields::{EnvoyMap, ROOT};
 use rate::EnvoyRate;
 
-/// What messages about the form of a file begin with.
+/// The prefix of messages about the form of a file.
 const TROUBLE: &str = "error loading config file: ";
 
-/// The longest name of a domain.
+/// The longest name of a domain, in characters.
 const DOMAIN_MAX: usize = 256;
 
-/// How files are translated.
+/// The options of the translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnvoyOptions {
-    /// Several files may tell of the same domain, as with `MERGE_DOMAIN_CONFIG`.
+    /// True if several files may describe the same domain, as with `MERGE_DOMAIN_CONFIG`.
     pub merge_domains: bool,
-    /// Every limit counts for itself, whatever the others say: `evaluate: each` for all domains.
+    /// True if every limit counts independently of the others: `evaluate: each` for all domains.
     pub each: bool,
-    /// When limits charge a cost that does not fit. Default: [`ChargeTime::EvenIfRefused`], because
-    /// envoyproxy/ratelimit counts every call.
+    /// The time at which limits charge a cost that does not fit. Default:
+    /// [`ChargeTime::EvenIfRefused`], because envoyproxy/ratelimit counts every call.
     pub charge: ChargeTime,
-    /// Every limit that is not in shadow is a quota, as with `QUOTA_MODE`.
+    /// True if every limit that is not in shadow mode is a quota, as with `QUOTA_MODE`.
     pub quota: bool,
 }
 
@@ -59,18 +59,21 @@ impl Default for EnvoyOptions {
     }
 }
 
-/// A domain, and all that was found in it.
+/// A domain and its limits.
 #[derive(Debug)]
 struct Domain {
     name: String,
-    /// The file that told of it first, and the line.
+    /// The first file that describes it, and the line.
     place: (String, usize),
     siblings: Siblings,
     found: Vec<DescriptorLimit>,
 }
 
-/// Translates the files of envoyproxy/ratelimit, in this order; `from` is what the whole is called.
-/// Errors are of all files, at once.
+/// Translates the files of envoyproxy/ratelimit, in this order. `from` names the whole import.
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 ///
 /// ```
 /// use tidegate_policy::Config;
@@ -136,7 +139,7 @@ fn no_domain() -> ConfigFault {
         .help("a file begins with `domain: NAME`, the name that Envoy's filter has")
 }
 
-/// Reads one file.
+/// Reads a file.
 fn read(
     document: &mut ImportedFile<'_>,
     tree: &YamlNode,
@@ -151,7 +154,7 @@ fn read(
     let index = match &name {
         Some((name, value)) => domain(document, name, value, domains, options),
         None => {
-            // What is not a text has been refused already.
+            // A value that is not text is already reported.
             if map.says_nothing("domain") {
                 document.error(map.spot(), no_domain());
             }
@@ -168,7 +171,7 @@ fn read(
     }
 }
 
-/// Which of the domains a file tells of: a new one, or one that goes on.
+/// Returns the index of the domain that a file describes: a new one, or one that it continues.
 fn domain(
     document: &mut ImportedFile<'_>,
     name: &str,
@@ -201,7 +204,7 @@ fn domain(
     domains.len().checked_sub(1)
 }
 
-/// There is a domain, and there are not too many.
+/// Checks that there is a domain, and that there are not too many.
 fn check_count(from: &str, domains: &[Domain]) -> Result<(), ConfigErrors> {
     let fault = match domains.len() {
         0 => ConfigFault::new("there is no domain here")

@@ -1,10 +1,10 @@
-//! `rate_limit`: how much, by which name, instead of whom.
+//! `rate_limit`: the rate, its name and the limits that it replaces.
 
 use super::fields::{EnvoyMap, RATE_LIMIT, REPLACES};
 use crate::config::{ConfigFault, ConfigValue, NodeKind};
 use crate::import::document::{ImportedFile, line};
 
-/// How much.
+/// A rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EnvoyRate {
     Unlimited,
@@ -16,11 +16,11 @@ pub(super) enum EnvoyRate {
 pub(super) struct EnvoyRateLimit {
     pub(super) rate: EnvoyRate,
     pub(super) name: Option<String>,
-    /// Names of limits that do not count where this one is found, and the line of each.
+    /// The names of the limits that do not apply if this one does, with the line of each.
     pub(super) replaces: Vec<(String, usize)>,
 }
 
-/// Units, and how the language writes their length. Months have 30 days and years 365.
+/// Units, with their spelling in the configuration. Months have 30 days and years 365.
 const UNITS: [(&str, &str); 7] = [
     ("second", "s"),
     ("minute", "min"),
@@ -31,7 +31,7 @@ const UNITS: [(&str, &str); 7] = [
     ("year", "365d"),
 ];
 
-/// Reads a `rate_limit`; `None` where it says nothing, or cannot be read.
+/// Reads a `rate_limit`; `None` if it is empty or invalid.
 pub(super) fn read(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -68,7 +68,7 @@ pub(super) fn read(
     })
 }
 
-/// The unit, which must be there unless the limit is none.
+/// Reads the unit, which is required unless the limit is unlimited.
 fn unit(
     document: &mut ImportedFile<'_>,
     map: &EnvoyMap<'_>,

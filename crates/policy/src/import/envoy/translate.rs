@@ -1,4 +1,4 @@
-//! A domain as a policy.
+//! Translates a domain into a policy.
 
 use super::descriptor::{DescriptorLevel, DescriptorLimit};
 use super::rate::EnvoyRate;
@@ -11,13 +11,13 @@ use crate::import::draft::{
 use crate::import::names::{self, NameRequest};
 use crate::import::note::ImportNotes;
 
-/// The name under which limits that requests bring themselves are counted.
+/// The name of the limit that counts the limits which requests carry themselves.
 const OVERRIDE: &str = "override";
 
-/// What is said of every domain whose limits are decided together.
+/// The note for every domain whose limits are decided together.
 const TOGETHER: &str = "limits of one call are decided together (`evaluate: all`): a call that states no hits and that one of them refuses takes nothing from the others; `--evaluate each` counts each for itself, as envoyproxy/ratelimit does";
 
-/// Whether there are not too many limits in a domain.
+/// Reports a domain with too many limits.
 pub(super) fn check(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -31,7 +31,7 @@ pub(super) fn check(
     }
 }
 
-/// The policy for a domain.
+/// Returns the policy of a domain.
 pub(super) fn policy(
     domain: Domain,
     name: String,
@@ -83,7 +83,7 @@ fn spot(found: &DescriptorLimit) -> (&str, usize) {
     (&found.place.0, found.place.1)
 }
 
-/// What the limits are called.
+/// Returns the names of the limits.
 fn names_of(found: &[DescriptorLimit]) -> Vec<String> {
     let wanted = found.iter().map(|found| {
         let steps = found.path.iter().map(|level| &level.step);
@@ -97,7 +97,7 @@ fn names_of(found: &[DescriptorLimit]) -> Vec<String> {
     names::all(&wanted.collect::<Vec<_>>(), &[OVERRIDE])
 }
 
-/// The path, and whether it lets everything pass.
+/// Makes up a name from the path, with a suffix if the limit lets every request pass.
 fn made_up(found: &DescriptorLimit) -> String {
     let steps = found.path.iter().map(|level| &level.step);
     let path = names::made_up(steps.map(|step| (step.key.as_str(), step.value.as_deref())));
@@ -137,8 +137,7 @@ fn limit(found: &DescriptorLimit, name: &str, notes: &mut ImportNotes) -> LimitD
     }
 }
 
-/// Whose bucket: one for each combination of the values that the path leaves open and that do not
-/// share.
+/// Returns the key: the combination of the values that the path leaves open and that share no bucket.
 fn key(path: &[DescriptorLevel]) -> KeyDraft {
     let mut parts = Vec::new();
     for (at, level) in path.iter().enumerate() {
@@ -150,7 +149,7 @@ fn key(path: &[DescriptorLevel]) -> KeyDraft {
     if parts.is_empty() {
         KeyDraft::Global
     } else if parts.len() > KEY_PARTS_MAX && !is_shared {
-        // What is fixed tells nobody apart, so the whole means the same.
+        // Fixed values do not distinguish requests, so the whole descriptor is an equivalent key.
         KeyDraft::Descriptor
     } else {
         KeyDraft::Parts {
@@ -160,10 +159,10 @@ fn key(path: &[DescriptorLevel]) -> KeyDraft {
     }
 }
 
-/// An entry, by its number where its key is there more than once.
+/// Returns the key part of an entry, with its number if its key occurs more than once.
 fn part(path: &[DescriptorLevel], at: usize, step: &DescriptorStep) -> String {
     let same = |level: &&DescriptorLevel| level.step.key == step.key;
-    // A number at the end of a key would be taken for which one of several it is.
+    // With a `#` in the key, a number at its end would be read as the number of the entry.
     if path.iter().filter(same).count() == 1 && !step.key.contains('#') {
         return format!("descriptor:{}", step.key);
     }
@@ -171,7 +170,7 @@ fn part(path: &[DescriptorLevel], at: usize, step: &DescriptorStep) -> String {
     format!("descriptor:{}#{}", step.key, before.saturating_add(1))
 }
 
-/// The limits of the domain that one replaces.
+/// Returns the limits of the domain that this one replaces.
 fn replaced(
     found: &DescriptorLimit,
     domain: &Domain,

@@ -1,4 +1,4 @@
-//! One band: how much, in how many seconds.
+//! A band: a capacity, and a window in seconds.
 
 use super::number::positive;
 use crate::config::{ConfigFault, ConfigValue, parse_band};
@@ -19,7 +19,7 @@ pub(super) struct FluxgateBand {
     pub(super) label: Option<String>,
 }
 
-/// Reads a band; `None` where something is wrong.
+/// Reads a band; `None` after an error.
 pub(super) fn read(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -38,7 +38,7 @@ pub(super) fn read(
 }
 
 impl FluxgateBand {
-    /// The band, if the language can count it.
+    /// Returns the band if Tidegate can count it, otherwise reports an error.
     pub(super) fn check(
         self,
         document: &mut ImportedFile<'_>,
@@ -53,7 +53,8 @@ impl FluxgateBand {
         }
     }
 
-    /// As the language writes it: as much as fills the window may come at once, and comes back evenly.
+    /// Returns the rate in the syntax of the configuration. The whole capacity may be used at once, and
+    /// refills evenly.
     pub(super) fn rate(&self) -> String {
         let capacity = self.capacity;
         match self.seconds {

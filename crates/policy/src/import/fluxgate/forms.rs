@@ -1,4 +1,4 @@
-//! Which of `FluxGate`'s documents a text is.
+//! Recognizes the kind of a `FluxGate` document.
 
 use super::rule::{self, RULE, RULE_SET};
 use super::{FluxgateFiles, nothing, settings};
@@ -10,8 +10,8 @@ use crate::import::map::ImportMap;
 use crate::import::note::ImportNotes;
 use crate::import::properties::Properties;
 
-/// The text as one document: lines of JSON are one list, as `mongoexport` writes them, and of several
-/// documents of settings the first counts, for the others are those of profiles.
+/// Returns the text as a single document. Lines of JSON, as `mongoexport` writes them, become a list.
+/// Of several documents with settings only the first is used, because the others belong to profiles.
 pub(super) fn one_document(file: &SourceFile, notes: &mut ImportNotes) -> SourceFile {
     let text = if is_lines(&file.text) {
         list_of(&file.text)
@@ -24,14 +24,14 @@ pub(super) fn one_document(file: &SourceFile, notes: &mut ImportNotes) -> Source
     }
 }
 
-/// Whether each line is a document of its own.
+/// Returns true if each line is a separate document.
 fn is_lines(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let is_whole = |line: &str| line.trim().starts_with('{') && line.trim().ends_with('}');
     is_json(text) && lines.clone().count() > 1 && lines.all(is_whole)
 }
 
-/// Lines as a list of as many lines.
+/// Turns lines into a list with the same number of lines.
 fn list_of(text: &str) -> String {
     let mut joined = String::from("[");
     let mut lines = text.trim_end().lines().peekable();
@@ -46,7 +46,7 @@ fn list_of(text: &str) -> String {
     joined
 }
 
-/// What stands before the second document.
+/// Returns the text before the second document.
 pub(in crate::import) fn first_document(file: &SourceFile, notes: &mut ImportNotes) -> String {
     let is_mark = |line: &str| line == "---" || line.starts_with("--- ");
     let mut has_begun = false;

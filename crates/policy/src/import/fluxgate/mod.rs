@@ -1,18 +1,19 @@
-//! `FluxGate`: its rules, as `MongoDB` and Redis hold them, and its settings, `fluxgate.*` of an
+//! Imports `FluxGate`: its rules from `MongoDB` and Redis, and its settings, `fluxgate.*` in an
 //! `application.yml`.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `forms` | which of its documents a text is |
-//! | `rule` | one rule, and the rule set that one hash of Redis is |
+//! | `forms` | the kind of a document |
+//! | `rule` | a rule, and the rule set in a hash of Redis |
 //! | `record` | such a hash, field by field |
-//! | `band` | one band |
+//! | `band` | a band |
 //! | `number` | numbers of any width |
 //! | `settings` | `fluxgate.*` |
 //! | `translate` | rule sets as policies |
 //!
-//! A rule set is a policy, and every rule of it must allow: `evaluate: all`. There, what earlier rules and
-//! bands took stays taken when a later one refuses; here all of them are one step.
+//! A rule set becomes a policy, and all its rules must allow: `evaluate: all`. In `FluxGate`, the
+//! charges of earlier rules and bands remain if a later one refuses. In Tidegate, all of them are
+//! decided atomically.
 
 mod band;
 mod forms;
@@ -33,15 +34,18 @@ pub(super) use forms::first_document;
 pub use record::RuleSetRecord;
 use settings::FluxgateSettings;
 
-/// What was found in all files.
+/// The contents of all files.
 #[derive(Debug, Default)]
 struct FluxgateFiles {
     rules: Vec<rule::FluxgateRule>,
     settings: FluxgateSettings,
 }
 
-/// Translates files of `FluxGate`: documents of rules, and `application.yml`. Errors are of all files, at
-/// once.
+/// Translates files of `FluxGate`: documents of rules, and `application.yml`.
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 ///
 /// ```
 /// use tidegate_policy::import::{SourceFile, fluxgate};
@@ -76,8 +80,8 @@ pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     finish(found, base, &whole, notes)
 }
 
-/// Translates one document of rules, as an HTTP server holds it: a list of rules, one rule a line, or rule
-/// sets. Without rules there is no policy. `name` is what messages call it.
+/// Translates a document of rules from an HTTP server: a list of rules, one rule per line, or rule
+/// sets. Without rules, there is no policy. Messages call the document `name`.
 ///
 /// ```
 /// use tidegate_policy::import::fluxgate_rules;
@@ -96,7 +100,7 @@ pub fn fluxgate_rules(name: &str, text: &str) -> Result<Imported, ConfigErrors> 
     fluxgate_collection(name, &[file])
 }
 
-/// Translates rules as a collection of `MongoDB` has them: as [`fluxgate_rules`] does, with a file for each
+/// Translates rules from a collection of `MongoDB` as [`fluxgate_rules`] does, with a file for each
 /// rule set.
 pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let mut notes = ImportNotes::default();
@@ -109,8 +113,8 @@ pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported,
     finish(found, String::new(), name, notes)
 }
 
-/// Translates rule sets as Redis has them, a hash each: one rule with one band, or what its fields `bands`
-/// or `rules` list in JSON. `name` is what messages call them all; each is called by its key.
+/// Translates rule sets from Redis. Each is a hash: a rule with one band, or the JSON lists in its
+/// fields `bands` or `rules`. Messages call the whole `name`, and each hash by its key.
 ///
 /// ```
 /// use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets};
@@ -137,7 +141,7 @@ pub fn fluxgate_rule_sets(name: &str, records: &[RuleSetRecord]) -> Result<Impor
     finish(found, String::new(), name, notes)
 }
 
-/// Text as YAML that is never taken for anything else, nothing included.
+/// Returns text in quotes, so that YAML always reads it as text, even if it is empty.
 fn in_quotes(text: &str) -> String {
     match quote(text) {
         quoted if quoted.starts_with('"') => quoted,
@@ -145,7 +149,7 @@ fn in_quotes(text: &str) -> String {
     }
 }
 
-/// Reads one file, whatever it is.
+/// Reads a file of any kind.
 fn read(
     file: &SourceFile,
     notes: &mut ImportNotes,

@@ -1,9 +1,9 @@
-//! Numbers of any width: as JSON has them, as text, and as `MongoDB` exports them.
+//! Numbers of any width: in JSON, as text, and in the export format of `MongoDB`.
 
 use crate::config::{ConfigFault, ConfigValue, NodeKind};
 use crate::import::document::ImportedFile;
 
-/// How `MongoDB` exports numbers that JSON could not tell apart.
+/// The keys in which `MongoDB` exports numbers whose type JSON cannot represent.
 const WIDTHS: [&str; 4] = [
     "$numberLong",
     "$numberInt",
@@ -11,7 +11,7 @@ const WIDTHS: [&str; 4] = [
     "$numberDecimal",
 ];
 
-/// A whole number above nought.
+/// Reads a whole number above 0.
 pub(super) fn positive(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<u64> {
     let written = written(value);
     let number = written.and_then(whole).filter(|number| *number > 0);
@@ -40,7 +40,7 @@ fn written<'v>(value: &ConfigValue<'v>) -> Option<&'v str> {
     }
 }
 
-/// `100`, and `100.0` as well, which is what a double looks like.
+/// Parses `100`, and also `100.0`, the form of a double.
 fn whole(text: &str) -> Option<u64> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());

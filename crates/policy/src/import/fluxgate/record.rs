@@ -1,8 +1,9 @@
-//! A rule set as a hash of Redis has it.
+//! A rule set in a hash of Redis.
 //!
-//! What `FluxGate` writes there is one rule with one band: `capacity`, `windowSeconds`, `keyStrategyId`. For
-//! more than that there are two fields of our own, `bands` and `rules`, lists in JSON as `MongoDB` has them.
-//! `FluxGate` passes them over, and here they count in place of the others.
+//! `FluxGate` writes a single rule with one band: `capacity`, `windowSeconds`, `keyStrategyId`. For
+//! more than that, Tidegate has two further fields, `bands` and `rules`: JSON lists with the same
+//! contents as in `MongoDB`. `FluxGate` ignores these fields. Here they take precedence over the
+//! others.
 
 use super::rule::{self, FluxgateLimit, FluxgateRule};
 use super::{FluxgateFiles, in_quotes, nothing};
@@ -12,20 +13,20 @@ use crate::import::document::{ImportErrors, ImportedFile, line};
 use crate::import::note::ImportNotes;
 use crate::import::text::{line as write_line, quote};
 
-/// The fields of our own.
+/// Tidegate's own fields.
 const LISTS: [&str; 2] = ["rules", "bands"];
 
-/// A rule set as Redis has it: a hash.
+/// A rule set in Redis: a hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleSetRecord {
-    /// The key of the hash, such as `fluxgate:ruleset:api-limits`; messages call it so.
+    /// The key of the hash, such as `fluxgate:ruleset:api-limits`. Messages name it.
     pub key: String,
     /// Its fields, in any order.
     pub fields: Vec<(String, String)>,
 }
 
 impl RuleSetRecord {
-    /// Reads it.
+    /// Reads the rule set.
     pub(super) fn read(
         &self,
         notes: &mut ImportNotes,
@@ -45,11 +46,11 @@ impl RuleSetRecord {
         }
     }
 
-    /// It written down, so that what is wrong with it can be told with its place.
+    /// Writes the hash as a file, so that errors have a position.
     fn file(&self) -> SourceFile {
         let mut text = String::new();
         write_line(&mut text, 0, &format!("hash: {}", in_quotes(&self.key)));
-        // Lists that say nothing are as if they were not there.
+        // Empty lists count as absent.
         let fields = self.fields.iter();
         let fields = fields.filter(|(field, _)| !LISTS.contains(&field.as_str()));
         for (field, value) in fields {
@@ -65,25 +66,25 @@ impl RuleSetRecord {
         }
     }
 
-    /// What a field says, if it says anything.
+    /// Returns the value of a field, unless it is blank.
     fn said(&self, field: &str) -> Option<&str> {
         let of = |(name, _): &&(String, String)| name == field;
         let value = self.fields.iter().find(of).map(|(_, value)| value.as_str());
         value.filter(|value| !value.trim().is_empty())
     }
 
-    /// Whether it has the band that `FluxGate` writes.
+    /// Returns true if the hash has the band that `FluxGate` writes.
     fn has_band(&self) -> bool {
         self.said("capacity").is_some() || self.said("windowSeconds").is_some()
     }
 
-    /// The set that it is: by its own word, or by its key.
+    /// Returns the id of the rule set, from its field or from the key.
     fn set(&self) -> &str {
         let last = || self.key.rsplit(':').next().unwrap_or(&self.key);
         self.said("ruleSetId").unwrap_or_else(last)
     }
 
-    /// A field of it that is a document of its own.
+    /// Returns a field that is a document itself.
     fn inner(&self, field: &str, text: &str) -> SourceFile {
         SourceFile {
             name: format!("{}, {field}", self.key),
@@ -119,7 +120,8 @@ impl RuleSetRecord {
         document.close(wrong);
     }
 
-    /// A rule, unless it says that it is of another set: which of the two hashes counts, nobody knows.
+    /// Returns the rule, or reports it if it names another set. It would be unknown which of the two
+    /// hashes applies.
     fn own(
         &self,
         document: &mut ImportedFile<'_>,
@@ -139,7 +141,7 @@ impl RuleSetRecord {
         None
     }
 
-    /// Reads `bands`: all of one rule.
+    /// Reads `bands`, which all belong to one rule.
     fn read_bands(
         &self,
         text: &str,
@@ -172,14 +174,14 @@ impl RuleSetRecord {
     }
 }
 
-/// Whether a text is a list of nothing.
+/// Returns true if a text is an empty list.
 fn lists_nothing(text: &str) -> bool {
     let inside = text.trim().strip_prefix('[');
     let inside = inside.and_then(|text| text.strip_suffix(']'));
     inside.is_some_and(|text| text.trim().is_empty())
 }
 
-/// The items of a list, which it must be.
+/// Returns the items of a list, or reports that it is none.
 fn list<'v>(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'v>,

@@ -1,4 +1,4 @@
-//! One rule, and the rule set that one hash of Redis is.
+//! A rule, and the rule set in a hash of Redis.
 
 use super::band::{self, FluxgateBand};
 use super::number::positive;
@@ -46,27 +46,27 @@ static HASH: ImportMapFields = ImportMapFields {
     ],
 };
 
-/// The strategy of a hash that names none.
+/// The key strategy of a hash that sets none.
 pub(super) const BY_ADDRESS: &str = "clientIp";
 
-/// The set of rules that name none.
+/// The rule set of rules that name none.
 const DEFAULT_SET: &str = "default";
 
-/// What a hash says that does not.
+/// The defaults of a hash.
 const HASH_CAPACITY: u64 = 10;
 const HASH_SECONDS: u64 = 60;
 
-/// A rule, or a rule set without any.
+/// A rule, or a rule set without rules.
 #[derive(Debug)]
 pub(super) struct FluxgateRule {
     pub(super) set: String,
-    /// `None` where the set has no rule at all.
+    /// The limit; `None` if the set has no rules.
     pub(super) limit: Option<FluxgateLimit>,
     /// The file and the line.
     pub(super) place: (String, usize),
 }
 
-/// What a rule says.
+/// The contents of a rule.
 #[derive(Debug)]
 pub(super) struct FluxgateLimit {
     pub(super) id: String,
@@ -76,19 +76,19 @@ pub(super) struct FluxgateLimit {
     pub(super) bands: Vec<FluxgateBand>,
 }
 
-/// Whose bucket.
+/// The bucket key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Global,
     Ip,
     User,
     ApiKey,
-    /// The attribute of this name.
+    /// The attribute with this name.
     Custom(String),
 }
 
 impl FluxgateRule {
-    /// A set without rules, where there is no other.
+    /// Returns a set without rules, for an import without any.
     pub(super) fn none(file: &str) -> Self {
         Self {
             set: DEFAULT_SET.to_owned(),
@@ -98,7 +98,7 @@ impl FluxgateRule {
     }
 }
 
-/// Reads a rule of the set `of`, unless it names another; `None` where something is wrong.
+/// Reads a rule of the set `of`, unless it names another; `None` after an error.
 pub(super) fn read(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -138,7 +138,7 @@ pub(super) fn read(
     })))
 }
 
-/// A rule set without rules.
+/// Returns a rule set without rules.
 pub(super) fn none(
     document: &ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -151,7 +151,7 @@ pub(super) fn none(
     })
 }
 
-/// Reads a rule set as a hash of Redis has it: one rule, with one band.
+/// Reads a rule set from a hash of Redis: a rule with one band.
 pub(super) fn read_hash(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,
@@ -193,7 +193,7 @@ pub(super) fn read_hash(
     })
 }
 
-/// Whose bucket, as a hash tells it.
+/// Returns the bucket key for the key strategy of a hash.
 pub(super) fn scope_of(document: &mut ImportedFile<'_>, place: TextSpan, strategy: &str) -> Scope {
     match strategy {
         "userId" => Scope::User,
@@ -210,7 +210,7 @@ pub(super) fn scope_of(document: &mut ImportedFile<'_>, place: TextSpan, strateg
     }
 }
 
-/// The id of a rule: `id`, or `_id` where that is a text.
+/// Reads the id of a rule: `id`, or `_id` if that is a text.
 fn id(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<String> {
     if let Some(value) = map.said("id") {
         return document.text(&value).map(str::to_owned);
@@ -230,7 +230,7 @@ fn scope(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Scope> 
         ("PER_API_KEY", Scope::ApiKey),
     ];
     let Some(value) = map.said("scope") else {
-        // As FluxGate has it.
+        // The default of FluxGate.
         return Some(Scope::ApiKey);
     };
     let word = document.text(&value)?;
@@ -250,7 +250,7 @@ fn scope(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Scope> 
     known.map(|(_, scope)| scope.clone())
 }
 
-/// `CUSTOM` counts by the attribute that `keyStrategyId` names.
+/// Reads the scope `CUSTOM`, which counts by the attribute that `keyStrategyId` names.
 fn custom(
     document: &mut ImportedFile<'_>,
     map: &ImportMap<'_>,
@@ -269,7 +269,7 @@ fn custom(
     Some(Scope::Custom(name.to_owned()))
 }
 
-/// Whether requests that do not fit wait; refused unless told.
+/// Returns true if requests that do not fit wait. Default: they are refused.
 fn waits(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<bool> {
     let Some(value) = map.said("onLimitExceedPolicy") else {
         return Some(false);
@@ -291,7 +291,7 @@ fn waits(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<bool> {
     }
 }
 
-/// The bands of a rule, of which there may be none; `None` where something is wrong.
+/// Reads the bands of a rule, possibly none; `None` after an error.
 fn bands(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Vec<FluxgateBand>> {
     let Some(list) = map.said("bands") else {
         return Some(Vec::new());
@@ -303,7 +303,7 @@ fn bands(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Vec<Flu
     band_list(document, &list)
 }
 
-/// The bands of a list; `None` where something is wrong.
+/// Reads the bands of a list; `None` after an error.
 pub(super) fn band_list(
     document: &mut ImportedFile<'_>,
     list: &ConfigValue<'_>,

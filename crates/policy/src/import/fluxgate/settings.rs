@@ -1,4 +1,4 @@
-//! `fluxgate.*`: the settings of a program that has `FluxGate` in it.
+//! `fluxgate.*`: the settings of a program that uses `FluxGate`.
 
 use crate::config::{ConfigFault, ConfigValue, NodeKind, duration};
 use crate::import::document::{ImportedFile, line};
@@ -6,54 +6,54 @@ use crate::import::draft::WaitDraft;
 use crate::import::map::plain;
 use crate::import::properties::{Properties, by_default, placed};
 
-/// Variables in the place of URLs that hold passwords.
+/// Variables that replace URLs with passwords.
 const REDIS_URI: &str = "FLUXGATE_REDIS_URI";
 const MONGODB_URI: &str = "FLUXGATE_MONGO_URI";
 
-/// The store waits no longer than this, in milliseconds.
+/// The longest timeout of the store, in milliseconds.
 const TIMEOUT_MAX: u64 = 60_000;
 
-/// Nobody waits longer than this, in milliseconds, and no more of them.
+/// The longest wait in milliseconds, and the maximum number of waiting requests.
 const WAIT_MAX: u64 = 3_600_000;
 const WAITING_MAX: u64 = 1_000_000;
 
-/// What the settings say; nothing unless there are any.
+/// The settings; all fields are empty by default.
 #[derive(Debug, Default)]
 pub(super) struct FluxgateSettings {
     pub(super) redis: Option<Redis>,
-    /// Where rules are.
+    /// The location of the rules.
     pub(super) mongodb: Option<MongoDb>,
     pub(super) waiting: Waits,
-    /// The set that counts unless told, and where it says so.
+    /// The default rule set, with its position.
     pub(super) default_set: Option<(String, (String, usize))>,
-    /// What happens without Redis, where that is said.
+    /// The behavior without Redis, if it is set.
     pub(super) on_failure: Option<&'static str>,
 }
 
-/// Whether requests wait that may.
+/// The waiting of requests whose rules allow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// Nobody has said.
+    /// Not set.
     #[default]
     Unknown,
     Never,
     So(WaitDraft),
 }
 
-/// Where buckets are.
+/// The Redis that stores the buckets.
 #[derive(Debug)]
 pub(super) struct Redis {
-    /// With variables as ours are written.
+    /// The URL, with variables in Tidegate's syntax.
     pub(super) url: String,
     pub(super) mode: Option<&'static str>,
-    /// In milliseconds.
+    /// The timeout, in milliseconds.
     pub(super) timeout: Option<u64>,
 }
 
-/// Where rules are kept.
+/// The database that stores the rules.
 #[derive(Debug)]
 pub(super) struct MongoDb {
-    /// With variables as ours are written.
+    /// The URL, with variables in Tidegate's syntax.
     pub(super) url: String,
     pub(super) database: String,
     pub(super) collection: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct MongoDb {
     pub(super) place: (String, usize),
 }
 
-/// Settings without a counterpart: how their names begin, and why there is none.
+/// Settings without a counterpart: the prefix of their names, and the reason.
 const LEFT_OUT: [(&str, &str); 16] = [
     ("fluxgate.redis.", "it is no setting that is known"),
     (
@@ -121,14 +121,14 @@ const LEFT_OUT: [(&str, &str); 16] = [
 ];
 
 impl FluxgateSettings {
-    /// How requests wait unless told.
+    /// The default waiting rules.
     pub(super) const USUAL_WAITING: WaitDraft = WaitDraft {
         max_wait: 5_000,
         max_waiting: 100,
     };
 }
 
-/// Reads settings. Where an earlier file has said something, and this one does not, that stays.
+/// Reads settings. Settings of earlier files stay unless this file overrides them.
 pub(super) fn read(
     document: &mut ImportedFile<'_>,
     mut properties: Properties<'_>,
@@ -203,7 +203,7 @@ fn redis(document: &mut ImportedFile<'_>, properties: &mut Properties<'_>) -> Op
     })
 }
 
-/// Where rules are, if that is enabled.
+/// Reads the location of the rules, if it is enabled.
 fn mongodb(document: &mut ImportedFile<'_>, properties: &mut Properties<'_>) -> Option<MongoDb> {
     let mut take = |name: &str| properties.take(&format!("fluxgate.mongo.{name}"));
     let enabled = take("enabled")?;
@@ -231,7 +231,7 @@ fn mongodb(document: &mut ImportedFile<'_>, properties: &mut Properties<'_>) -> 
     })
 }
 
-/// The URL, unless it holds a password: that is never repeated.
+/// Returns the URL, or a variable in its place if it contains a password: that is never copied.
 fn url(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let url = placed(document, value)?;
     if url.contains('@') {
@@ -309,7 +309,7 @@ fn on_failure(
     }
 }
 
-/// A flag; what a variable says by default where one says it.
+/// Reads a flag. For a variable, its default applies.
 fn flag(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> bool {
     let default = match &value.node.kind {
         NodeKind::Text(text) if text.contains("${") => by_default(text),
@@ -323,7 +323,8 @@ fn flag(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> bool {
     default.is_some_and(|text| text.eq_ignore_ascii_case("true"))
 }
 
-/// A length of time, in milliseconds, and where it stands: `5s`, or a number of milliseconds.
+/// Reads a duration, `5s` or a number of milliseconds, and returns it in milliseconds with its
+/// position.
 fn milliseconds(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'_>,

@@ -21,7 +21,7 @@ fn band(seconds: u64, capacity: u64, label: &str) -> String {
     format!(r#"{{ "windowSeconds": {seconds}, "capacity": {capacity}{label} }}"#)
 }
 
-/// Whether something of this name stands before that, and nothing else of a name between them.
+/// Returns true if the item called `name` contains `what`.
 fn is_called(part: &str, name: &str, what: &str) -> bool {
     let after = part.split_once(&format!("- name: {name}\n"));
     after.is_some_and(|(_, after)| {

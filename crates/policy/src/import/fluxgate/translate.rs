@@ -1,4 +1,4 @@
-//! Rule sets as policies.
+//! Translates rule sets into policies.
 
 use super::FluxgateFiles;
 use super::band::FluxgateBand;
@@ -17,19 +17,19 @@ use crate::limit::ChargeTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How keys are named there.
+/// The template of the key names in `FluxGate`.
 const TEMPLATE: &str = "fluxgate:{policy}:{limit}:{key}:{band}";
 
-/// The header that names the user there.
+/// The header that names the user in `FluxGate`.
 const USER_HEADER: &str = "X-User-Id";
 
-/// The label of a band that has none.
+/// The label of a band without one.
 const DEFAULT_LABEL: &str = "default";
 
-/// A rule set: its id, and its rules.
+/// A rule set: its id and its rules.
 type RuleSet = (String, Vec<FluxgateRule>);
 
-/// Everything but the policies.
+/// Returns all sections except the policies.
 pub(super) fn base(found: &FluxgateFiles, notes: &mut ImportNotes) -> String {
     let mut base = SectionWriter::default();
     base.section("listen").field("http", "127.0.0.1:8080");
@@ -55,7 +55,7 @@ pub(super) fn base(found: &FluxgateFiles, notes: &mut ImportNotes) -> String {
             .filter_map(|rule| Some((rule, rule.limit.as_ref()?)))
     };
     let user = limits().find(|(_, limit)| limit.scope == Scope::User);
-    // Rules that are asked for where they are may count by user as well.
+    // Rules that are read from `MongoDB` may also count by user.
     let user = user.map(|(rule, _)| &rule.place).or_else(|| live(found));
     if let Some(place) = user {
         let text = format!(
@@ -80,14 +80,15 @@ pub(super) fn base(found: &FluxgateFiles, notes: &mut ImportNotes) -> String {
     base.finish()
 }
 
-/// Where the settings name a `MongoDB` that has the rules, as none are among the files.
+/// Returns the position of the `MongoDB` settings if the rules are read from there, because the files
+/// contain none.
 fn live(found: &FluxgateFiles) -> Option<&(String, usize)> {
     let mongodb = found.settings.mongodb.as_ref();
     let mongodb = mongodb.filter(|_| found.rules.is_empty());
     mongodb.map(|mongodb| &mongodb.place)
 }
 
-/// Notes that keys have API keys in their names, if a rule may count by them.
+/// Notes that the names of keys contain API keys, if a rule may count by them.
 fn key_names(found: &FluxgateFiles, notes: &mut ImportNotes) {
     let by_api_key = found.rules.iter().find(|rule| {
         let limit = rule.limit.as_ref();
@@ -100,7 +101,7 @@ fn key_names(found: &FluxgateFiles, notes: &mut ImportNotes) {
     }
 }
 
-/// Rules that are not among the files are asked for where they are.
+/// Adds `MongoDB` as a source if the files contain no rules.
 fn sources(
     base: &mut SectionWriter,
     found: &FluxgateFiles,
@@ -120,8 +121,7 @@ fn sources(
     }
 }
 
-/// The policies, in the order in which their sets are first named; the one that counts unless told
-/// comes first.
+/// Returns the policies in the order in which their sets first appear, with the default set first.
 pub(super) fn policies(
     found: FluxgateFiles,
     whole: &str,
@@ -163,7 +163,7 @@ fn by_set(rules: Vec<FluxgateRule>) -> Vec<RuleSet> {
     sets
 }
 
-/// There are not too many, and no two rules of one name.
+/// Checks that there are not too many sets and rules, and that the rules of a set have different ids.
 fn check(sets: &[RuleSet], whole: &str) -> Result<(), ConfigErrors> {
     let mut faults: Vec<((String, usize), ConfigFault)> = Vec::new();
     if let Some((_, rules)) = sets.get(POLICIES_MAX) {
@@ -294,7 +294,7 @@ fn waiting(
     }
 }
 
-/// Bands with labels, for there each of them is a key.
+/// Returns bands with labels, because in `FluxGate` each band has its own key.
 fn rates(bands: &[FluxgateBand], place: (&str, usize), notes: &mut ImportNotes) -> Vec<RateDraft> {
     let unlabelled = bands.iter().filter(|band| band.label.is_none()).count();
     if unlabelled > 1 {
@@ -323,13 +323,14 @@ fn rates(bands: &[FluxgateBand], place: (&str, usize), notes: &mut ImportNotes) 
     labelled.collect()
 }
 
-/// What bands are called, in order.
+/// Returns the labels of bands, in order.
 ///
-/// A label is what a bucket is known by, and so none goes by the place of a band, or has a number in it
-/// that may change. Of bands without a label the longest is called as there: whoever adds a shorter
-/// one beside the only one takes nothing from what is used of that; beside a longer one, what is
-/// forgotten is used up again soon. The same goes for bands of one label, and of several as long, the
-/// one of which least may come is first.
+/// A label identifies a bucket. So no label depends on the position of a band, and none contains a
+/// number that may change. Of several bands without a label, the longest gets the same label as in
+/// `FluxGate`. Adding a shorter band next to a single one then keeps the used amount of that one. After
+/// adding a longer band, the shorter one starts with an empty count, but its window is soon used up
+/// again. The same holds for bands that share a label. Of several equally long bands, the one with the
+/// smallest capacity is first.
 fn labels(bands: &[FluxgateBand]) -> Vec<String> {
     let mut sorted: Vec<(usize, &FluxgateBand)> = bands.iter().enumerate().collect();
     sorted.sort_by_key(|(_, band)| (Reverse(band.seconds), band.capacity));

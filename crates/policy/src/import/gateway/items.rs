@@ -1,4 +1,4 @@
-//! Policies, routes and consumers, as the admin service lists them.
+//! Policies, routes and consumers, in the form of the admin service.
 
 use crate::config::{ConfigFault, ConfigValue, NodeKind, closest, parse_band};
 use crate::import::SourceFile;
@@ -63,17 +63,17 @@ static ROUTE: ImportMapFields = ImportMapFields {
     ],
 };
 
-/// All that were listed.
+/// All items found.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) policies: Vec<ImportedPolicy>,
     pub(super) consumers: Vec<ImportedPolicy>,
     pub(super) routes: Vec<ImportedRoute>,
-    /// Policies that routes have in them.
+    /// Policies that are embedded in routes.
     embedded: Vec<ImportedPolicy>,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ItemKind {
     Policy,
@@ -84,10 +84,10 @@ pub(super) enum ItemKind {
 /// A policy, or the limit of a consumer.
 #[derive(Debug)]
 pub(super) struct ImportedPolicy {
-    /// What routes name it by; of a consumer, the consumer's.
+    /// The id that routes refer to; for a consumer's limit, the consumer's id.
     pub(super) id: String,
     pub(super) name: String,
-    /// As the language writes it.
+    /// The rate, in the syntax of the configuration.
     pub(super) rate: String,
     pub(super) place: (String, usize),
 }
@@ -99,12 +99,12 @@ pub(super) struct ImportedRoute {
     pub(super) path: String,
     pub(super) methods: Vec<String>,
     pub(super) upstream: String,
-    /// The policy that it carries.
+    /// The policy of the route.
     pub(super) policy: Option<String>,
     pub(super) place: (String, usize),
 }
 
-/// Reads whatever an item is.
+/// Reads an item of any kind.
 pub(super) fn read(document: &mut ImportedFile<'_>, item: &ConfigValue<'_>, items: &mut Items) {
     match kind(item) {
         ItemKind::Consumer => {
@@ -122,7 +122,7 @@ pub(super) fn read(document: &mut ImportedFile<'_>, item: &ConfigValue<'_>, item
     }
 }
 
-/// What an item is, by what it has.
+/// Returns the kind of an item, recognized by its fields.
 pub(super) fn kind(item: &ConfigValue<'_>) -> ItemKind {
     let has = |name: &str| item.node.get(name).is_some();
     if has("consumerId") {
@@ -134,8 +134,8 @@ pub(super) fn kind(item: &ConfigValue<'_>) -> ItemKind {
     }
 }
 
-/// What an item is known by among others of its kind: of a consumer it is the consumer, of a policy
-/// without an id its name.
+/// Returns the id of an item among those of its kind. For a consumer's limit it is the consumer, for a
+/// policy without an id its name.
 pub(super) fn id<'v>(item: &ConfigValue<'v>) -> Option<&'v str> {
     let fields: &[&str] = match kind(item) {
         ItemKind::Consumer => &["consumerId"],
@@ -152,7 +152,7 @@ pub(super) fn id<'v>(item: &ConfigValue<'v>) -> Option<&'v str> {
 }
 
 impl ItemKind {
-    /// One of them.
+    /// Returns the singular for messages.
     pub(super) fn one(self) -> &'static str {
         match self {
             Self::Policy => "the policy",
@@ -161,7 +161,7 @@ impl ItemKind {
         }
     }
 
-    /// Several of them.
+    /// Returns the plural for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Policy => "policies",
@@ -172,7 +172,7 @@ impl ItemKind {
 }
 
 impl Items {
-    /// Adds the policies that stand in routes and nowhere else.
+    /// Adds the policies that are embedded in routes and not listed separately.
     pub(super) fn settle(&mut self) {
         for policy in std::mem::take(&mut self.embedded) {
             if !self.policies.iter().any(|known| known.id == policy.id) {
@@ -258,7 +258,7 @@ fn route(
     })
 }
 
-/// The policy that a route carries: by `rateLimitId`, or as it stands in the route.
+/// Returns the policy of a route: by `rateLimitId`, or embedded in the route.
 fn carried(
     document: &mut ImportedFile<'_>,
     route: &ImportMap<'_>,
@@ -290,7 +290,7 @@ fn carried(
     policy
 }
 
-/// A path stands for itself and all below it, as a pattern of ours does.
+/// Reads a path. It matches itself and all paths below it, as a Tidegate pattern does.
 fn pattern(
     document: &mut ImportedFile<'_>,
     path: String,
@@ -316,7 +316,7 @@ fn text(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<Stri
     Some(text.to_owned())
 }
 
-/// Every policy that a route names is there.
+/// Checks that every policy that a route refers to exists.
 pub(super) fn check(items: &Items, wrong: &mut ImportErrors) {
     for route in &items.routes {
         let Some(id) = &route.policy else { continue };

@@ -1,15 +1,16 @@
-//! An API gateway with a token bucket for each route and client: its settings, `gateway.ratelimit.*` of an
-//! `application.yml`, and what its admin service says of policies, routes and consumers, as JSON.
+//! Imports an API gateway with a token bucket for each route and client. Its settings are
+//! `gateway.ratelimit.*` in an `application.yml`. Its policies, routes and consumers are JSON from its
+//! admin service.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `settings` | `gateway.*`, and where Redis is |
+//! | `settings` | `gateway.*`, and the location of Redis |
 //! | `items` | policies, routes and consumers |
-//! | `pages` | whether all of them are there |
+//! | `pages` | the check that no item is missing |
 //! | `translate` | the configuration |
 //!
-//! A policy is one with a limit by route and address. A route that has one carries it, and with it the
-//! limits of consumers: both must allow, and a refusal charges neither.
+//! A policy becomes a Tidegate policy with a limit by route and address. A route with a policy also
+//! gets the limits of consumers: both must allow, and a refusal charges neither.
 
 mod items;
 mod pages;
@@ -28,7 +29,7 @@ use items::Items;
 use pages::Pages;
 use settings::GatewaySettings;
 
-/// What was found in all files.
+/// The contents of all files.
 #[derive(Debug, Default)]
 struct GatewayFiles {
     settings: Option<GatewaySettings>,
@@ -37,7 +38,11 @@ struct GatewayFiles {
 }
 
 /// Translates files of the gateway: its `application.yml`, and lists of policies, routes and limits of
-/// consumers as its admin service answers them. Errors are of all files, at once.
+/// consumers from its admin service.
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 ///
 /// ```
 /// use tidegate_policy::import::{SourceFile, gateway};
@@ -87,7 +92,7 @@ pub fn gateway(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     .checked_whole(&whole, &settings::ASKED_FOR)
 }
 
-/// Reads one document, whatever it is.
+/// Reads a document of any kind.
 fn read(document: &mut ImportedFile<'_>, tree: &YamlNode, found: &mut GatewayFiles) {
     let root = ConfigValue::root(tree);
     let mut properties = Properties::of(&root);

@@ -1,4 +1,4 @@
-//! Whether all that there is was listed: the admin service answers in pages.
+//! Checks that no item is missing: the admin service returns its lists in pages.
 
 use super::items::{self, ItemKind};
 use crate::config::{ConfigFault, ConfigValue, NodeKind};
@@ -6,19 +6,19 @@ use crate::import::SourceFile;
 use crate::import::document::{ImportErrors, ImportedFile, line};
 use std::collections::BTreeMap;
 
-/// How many there are in all, by the word of a page.
+/// The total number of items, from a page.
 #[derive(Debug)]
 pub(super) struct Total {
     count: u64,
     place: (String, usize),
 }
 
-/// What was listed so far.
+/// The items listed so far.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    /// By what it is; of a page without items nobody knows.
+    /// The counts by kind. The kind of a page without items is unknown.
     listed: Vec<Listed>,
-    /// Where each of them stands first.
+    /// The first position of each item.
     seen: BTreeMap<(ItemKind, String), (String, usize)>,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct Pages {
 struct Listed {
     kind: Option<ItemKind>,
     count: usize,
-    /// The largest that any page has told.
+    /// The largest total of all pages.
     total: Option<Total>,
 }
 
-/// The total that a page tells.
+/// Reads the total of a page.
 pub(super) fn total(document: &mut ImportedFile<'_>, page: &ConfigValue<'_>) -> Option<Total> {
     let NodeKind::Map(entries) = &page.node.kind else {
         return None;
@@ -44,8 +44,8 @@ pub(super) fn total(document: &mut ImportedFile<'_>, page: &ConfigValue<'_>) -> 
 }
 
 impl Pages {
-    /// Takes note of a page, and of what is on it that was there before: whoever gives one page twice
-    /// has another in mind, and counting alone would miss it.
+    /// Adds a page. Reports items that were listed before: a page given twice means that another one is
+    /// missing, which the count alone would not show.
     pub(super) fn add(
         &mut self,
         document: &mut ImportedFile<'_>,
@@ -65,11 +65,11 @@ impl Pages {
         }
     }
 
-    /// Whether an item is there for the first time. It is an error that it is not.
+    /// Returns true if an item is listed for the first time, otherwise reports it.
     fn is_new(&mut self, document: &mut ImportedFile<'_>, item: &ConfigValue<'_>) -> bool {
         let kind = items::kind(item);
         let Some(id) = items::id(item) else {
-            // Whoever reads it says that it needs one.
+            // A missing id is reported when the item is read.
             return true;
         };
         let here = (document.file().to_owned(), line(item.node.place));
@@ -89,10 +89,11 @@ impl Pages {
         false
     }
 
-    /// As many are there as there are.
+    /// Checks that all items are listed.
     pub(super) fn check(&self, wrong: &mut ImportErrors) {
         for Listed { kind, count, total } in &self.listed {
-            // A page behind the last has none, and whose it is the others tell.
+            // A page after the last one has no items, so its kind is unknown. Count the items of all
+            // kinds.
             let of_all = || self.listed.iter().map(|it| it.count).sum();
             let listed = kind.map_or_else(of_all, |_| *count);
             let listed = u64::try_from(listed).unwrap_or(u64::MAX);

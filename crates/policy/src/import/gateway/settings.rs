@@ -1,20 +1,20 @@
-//! `gateway.*`, and where Redis is.
+//! `gateway.*`, and the location of Redis.
 
 use crate::config::{ConfigFault, ConfigValue};
 use crate::import::document::ImportedFile;
 use crate::import::properties::{Properties, by_default, placed};
 
-/// Variables that the translation asks for, and what may be in them.
+/// Variables that the translation refers to, each with a sample value.
 pub(super) const ASKED_FOR: [(&str, &str); 2] =
     [(PASSWORD, "secret"), (URL, "redis://localhost:6379")];
 
 const PASSWORD: &str = "SPRING_DATA_REDIS_PASSWORD";
 const URL: &str = "SPRING_DATA_REDIS_URL";
 
-/// Whether it goes on without Redis unless told.
+/// The default of `fallback-enabled`: the gateway continues without Redis.
 const FALLBACK: bool = true;
 
-/// Settings without a counterpart: how their names begin, and why there is none.
+/// Settings without a counterpart: the prefix of their names, and the reason.
 const LEFT_OUT: [(&str, &str); 4] = [
     (
         "gateway.ratelimit.local-cache-ttl-seconds",
@@ -31,23 +31,23 @@ const LEFT_OUT: [(&str, &str); 4] = [
     ("gateway.", "it has no counterpart"),
 ];
 
-/// What the settings say, of one file or of several.
+/// The settings of one or several files.
 #[derive(Debug, Default)]
 pub(super) struct GatewaySettings {
     url: Option<String>,
     pub(super) has_password: bool,
-    /// Whether it goes on without Redis.
+    /// True if the gateway continues without Redis.
     fallback: Option<bool>,
     local_share: Option<String>,
     prefix: Option<String>,
-    /// The port that it listens on.
+    /// The port of the gateway.
     pub(super) port: Option<u16>,
 }
 
-// === impl Settings ===
+// === impl GatewaySettings ===
 
 impl GatewaySettings {
-    /// What it says, and what it does not say as `earlier` does.
+    /// Returns these settings, with `earlier` for the ones not set.
     pub(super) fn or(self, earlier: Self) -> Self {
         Self {
             url: self.url.or(earlier.url),
@@ -59,7 +59,7 @@ impl GatewaySettings {
         }
     }
 
-    /// Where Redis is, with variables as ours are written.
+    /// Returns the URL of Redis, with variables in Tidegate's syntax.
     pub(super) fn url(&self) -> &str {
         self.url.as_deref().unwrap_or("redis://localhost:6379")
     }
@@ -69,12 +69,12 @@ impl GatewaySettings {
         if falls_back { "local" } else { "allow" }
     }
 
-    /// As the language writes it.
+    /// Returns the local share in the syntax of the configuration.
     pub(super) fn local_share(&self) -> &str {
         self.local_share.as_deref().unwrap_or("0.5")
     }
 
-    /// What the names of keys begin with.
+    /// Returns the prefix of key names.
     pub(super) fn prefix(&self) -> &str {
         self.prefix.as_deref().unwrap_or("ratelimit")
     }
@@ -110,7 +110,7 @@ pub(super) fn read(
     }
 }
 
-/// Where Redis is, if that is said, and whether it wants a password, which is never repeated.
+/// Returns the URL of Redis, if it is set, and true if there is a password. A password is never copied.
 fn redis(
     document: &mut ImportedFile<'_>,
     properties: &mut Properties<'_>,
@@ -156,7 +156,7 @@ fn redis(
     (Some(url), password.is_some())
 }
 
-/// A part of the policy: above 0, and up to 1.
+/// Reads a share of the policy: above 0, and up to 1.
 fn share(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     let plain = by_default(text).unwrap_or_default();
@@ -175,7 +175,7 @@ fn share(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<Str
     None
 }
 
-/// What the names of keys begin with.
+/// Reads the prefix of key names.
 fn prefix_of(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<String> {
     let text = document.text(value)?;
     let is_sound = |c: char| c.is_ascii_graphic() && !matches!(c, '{' | '}' | '$');
@@ -194,7 +194,7 @@ fn prefix_of(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option
     None
 }
 
-/// A flag; what a variable says by default where one says it, and as is `usual` where none does.
+/// Reads a flag. For a variable, its default applies, or `usual` if it has none.
 fn flag(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>, usual: bool) -> bool {
     let Some(text) = value.node.as_text().filter(|text| text.contains("${")) else {
         return document.flag(value);

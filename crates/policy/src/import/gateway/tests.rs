@@ -54,7 +54,7 @@ fn one_page_of_several_was_taken_for_everything() {
     let (a, b) = (page("/a"), page("/b"));
     let translated = yaml(&[&a, &b, r#"{ "items": [], "total": 2 }"#]);
     assert!(translated.contains("path: \"/b\""), "{translated}");
-    // What else is listed is nobody's page.
+    // Items of other kinds do not count for this page.
     assert!(errors(&[&a, POLICY]).contains("1 of them"));
     assert!(errors(&[r#"{ "items": [], "total": 2 }"#]).contains("0 of them"));
 }
@@ -155,7 +155,7 @@ fn a_policy_took_the_name_of_another_that_was_listed_behind_it() {
     assert_eq!(rate_of(&both, "gold-plan"), "rate: 8/s burst 50");
     let hashed = format!("gold-plan-{}", short_hash("gold plan"));
     assert_eq!(rate_of(&both, &hashed), "rate: 7/s burst 50");
-    // Of two that are called the same, neither is called as the other was.
+    // Of two policies with the same name, neither gets the name that the other had.
     let (one, other) = (policy("1", "gold", 1), policy("2", "gold", 2));
     let of_one = format!("gold-{}", short_hash("gold\n1"));
     for both in [[one.clone(), other.clone()], [other, one]] {
@@ -215,14 +215,14 @@ fn a_second_policy_put_the_policy_into_the_documented_key() {
         Some(table.rates()[usize::try_from(rate).unwrap()].to_string())
     };
     assert_eq!(carried("long").as_deref(), Some("10/s burst 50"));
-    // A route whose id is no name here has another, and its plan all the same.
+    // A route whose id is not a valid name gets another name, and keeps its plan.
     let renamed = format!("r-api-v2-{}", short_hash("r/api/v2"));
     assert_eq!(carried(&renamed).as_deref(), Some("10/s burst 500"));
     assert!(
         translated.contains("its buckets start full"),
         "{translated}"
     );
-    // A route without a policy has none.
+    // A route without a policy gets `none`.
     assert!(translated.contains("policy: none"), "{translated}");
 }
 
@@ -246,14 +246,14 @@ fn a_page_that_was_given_twice_hid_one_that_was_missing() {
     ] {
         assert!(told.contains(said), "{said}: {told}");
     }
-    // Nor is it right where all of them are there.
+    // A duplicate is also an error if no item is missing.
     let told = errors(&[&page(["a", "b"]), &page(["b", "c"])]);
     assert!(told.contains("`b` is there already"), "{told}");
     assert!(!told.contains("of them are here"), "{told}");
     let routes = format!("[{}, {}]", route("/a", ""), route("/a", ""));
     assert!(errors(&[&routes]).contains("the route `r/a` is there already"));
     assert!(errors(&[POLICY, POLICY]).contains("the policy `1` is there already"));
-    // A route that is no more counts as one that is listed, once.
+    // A draft route counts as listed, once.
     let draft = route("/b", r#", "status": "draft""#);
     let told = errors(&[&format!(r#"{{ "items": [{draft}, {draft}], "total": 2 }}"#)]);
     assert!(told.contains("there are 2 routes, and 1 of them"), "{told}");

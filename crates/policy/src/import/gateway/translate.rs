@@ -1,4 +1,4 @@
-//! The configuration.
+//! Writes the configuration.
 
 use super::GatewayFiles;
 use super::items::{ImportedPolicy, ImportedRoute};
@@ -18,19 +18,19 @@ use std::collections::BTreeMap;
 /// The policy of consumers.
 const CONSUMERS: &str = "consumers";
 
-/// The limit of a policy; what is reported of it is of this type.
+/// The limit of a policy; reports use this as its type.
 const ROUTE: &str = "route";
 
-/// The policy, and the source of plans, of all routes, where several policies share the documented keys.
+/// The policy, and the plan source, of all routes, if several policies share the documented keys.
 const ROUTES: &str = "routes";
 
-/// The longest name of a consumer that the gateway takes.
+/// The longest name of a consumer that the gateway accepts, in bytes.
 const CONSUMER_MAX: usize = 64;
 
-/// What names the consumer.
+/// The header that names the consumer.
 const HEADER: &str = "X-Consumer-ID";
 
-/// Everything before the policies, and the policies.
+/// Returns the sections before the policies, and the policies.
 pub(super) fn all(
     found: &GatewayFiles,
     whole: &str,
@@ -61,19 +61,19 @@ pub(super) fn all(
     (base(found, &called, notes), drafts)
 }
 
-/// The names of policies here, by their ids there.
+/// The names of policies in Tidegate, by their ids in the gateway.
 type Called<'f> = BTreeMap<&'f str, String>;
 
-/// Returns the settings if the policies become plans of one limit, by route. The documented keys have the
-/// route in them and not its policy: several limits would share such keys, and one limit does not. Without
-/// Redis there are no keys to keep, and without routes nothing says which policy a route has.
+/// Returns the settings if the policies become plans of one limit, by route. The documented keys
+/// contain the route but not its policy. Several limits would share such keys, and one limit does not.
+/// Without Redis there are no keys to keep. Without routes, the policy of a route is unknown.
 fn planned(found: &GatewayFiles) -> Option<&GatewaySettings> {
     let carries = |route: &ImportedRoute| route.policy.is_some();
     let is_planned = found.items.policies.len() > 1 && found.items.routes.iter().any(carries);
     found.settings.as_ref().filter(|_| is_planned)
 }
 
-/// What a policy is: two may have one name, and never one id.
+/// Returns the identity of a policy: two policies may share a name, but not an id.
 fn of(policy: &ImportedPolicy) -> String {
     format!("{}\n{}", policy.name, policy.id)
 }
@@ -97,7 +97,7 @@ fn base(found: &GatewayFiles, called: &Called<'_>, notes: &mut ImportNotes) -> S
         }
         base.field("layout", "open");
         base.field("on_failure", settings.on_failure());
-        // A variable is a text; a number stands for itself.
+        // A variable is text; a number is written unquoted.
         let share = settings.local_share();
         if share.contains('$') {
             base.text("local_share", share);
@@ -139,7 +139,7 @@ fn base(found: &GatewayFiles, called: &Called<'_>, notes: &mut ImportNotes) -> S
     base.finish()
 }
 
-/// The policies as plans, and which route has which.
+/// Writes the policies as plans, and the plan of each route.
 fn plans(
     base: &mut SectionWriter,
     routes: &[(&ImportedRoute, String)],
@@ -158,8 +158,8 @@ fn plans(
     base.entries("plans", rates).entries("subjects", routes);
 }
 
-/// Routes as they are asked here, where the first that matches counts: one comes before another that has
-/// everything below a part of its path, and one for some methods before one for all.
+/// Returns the routes in Tidegate's order, in which the first match counts. A route comes before others
+/// with a prefix of its path, and a route for some methods before one for all.
 fn in_order<'r>(routes: &'r [ImportedRoute], notes: &mut ImportNotes) -> Vec<&'r ImportedRoute> {
     let mut sorted: Vec<&ImportedRoute> = routes.iter().collect();
     sorted.sort_by_key(|route| {
@@ -174,7 +174,7 @@ fn in_order<'r>(routes: &'r [ImportedRoute], notes: &mut ImportNotes) -> Vec<&'r
     sorted
 }
 
-/// What stands below the id of a route.
+/// Writes the fields of a route after its id.
 fn route(
     base: &mut SectionWriter,
     route: &ImportedRoute,
@@ -203,7 +203,7 @@ fn route(
     };
 }
 
-/// One policy by route and address for all policies: each route has the rate of its plan.
+/// Returns one policy by route and address for all policies: each route has the rate of its plan.
 fn by_plan(
     settings: &GatewaySettings,
     found: &GatewayFiles,
@@ -231,7 +231,7 @@ fn by_plan(
     })
 }
 
-/// A policy by route and address.
+/// Returns a policy by route and address.
 fn by_route(
     policy: &ImportedPolicy,
     name: String,
@@ -262,11 +262,11 @@ fn by_route(
     }
 }
 
-/// One limit for each consumer that has one.
+/// Returns a policy with a limit for each consumer that has one.
 fn consumers(found: &GatewayFiles) -> Option<PolicyDraft> {
     let wanted = found.items.consumers.iter();
     let wanted: Vec<NameRequest> = wanted.map(|it| NameRequest::given(&it.name)).collect();
-    // Routes carry both, and no two limits of one decision have the same name.
+    // Routes use both policies, and the limits of one decision need different names.
     let names = names::all(&wanted, &[ROUTE]);
     let prefix = found.settings.as_ref().map(GatewaySettings::prefix);
     let limits = found.items.consumers.iter().zip(names);
@@ -293,7 +293,8 @@ fn consumers(found: &GatewayFiles) -> Option<PolicyDraft> {
     })
 }
 
-/// How the key of a consumer is named: after the consumer, whose name the limit has wherever it can.
+/// Returns the template for the key of a consumer. It contains the consumer's name, which is also the
+/// limit's name if possible.
 fn template(prefix: &str, consumer: &str, limit: &str) -> String {
     if limit != consumer && is_plain(consumer) {
         return format!("{prefix}:consumer:{consumer}");
@@ -301,13 +302,13 @@ fn template(prefix: &str, consumer: &str, limit: &str) -> String {
     format!("{prefix}:consumer:{{limit}}")
 }
 
-/// Whether the name of a consumer is one as the gateway lets them be, which can stand in a key.
+/// Returns true if the name of a consumer is valid in the gateway. Such a name can be part of a key.
 fn is_plain(consumer: &str) -> bool {
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     consumer.len() <= CONSUMER_MAX && consumer.chars().all(belongs)
 }
 
-/// What a policy looks like, where none is known.
+/// Returns an example policy, for an import without policies.
 fn example(settings: Option<&GatewaySettings>) -> PolicyDraft {
     let template = settings.map(documented);
     let limit = LimitDraft {
@@ -326,7 +327,7 @@ fn example(settings: Option<&GatewaySettings>) -> PolicyDraft {
     }
 }
 
-/// The template of keys as the gateway documents them.
+/// Returns the template of the keys that the gateway documents.
 fn documented(settings: &GatewaySettings) -> String {
     format!("{}:{{route}}:{{ip}}", settings.prefix())
 }

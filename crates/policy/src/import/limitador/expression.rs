@@ -1,11 +1,11 @@
 //! Conditions and variables, as far as they only compare entries of the first descriptor.
 
-/// What an expression is made of.
+/// A token of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ExpressionToken {
-    /// A name, which may have dots in it.
+    /// A name, which may contain dots.
     Name(String),
-    /// Text in quotes.
+    /// Quoted text.
     Text(String),
     /// A whole number.
     Number(String),
@@ -13,19 +13,20 @@ enum ExpressionToken {
     Mark(&'static str),
 }
 
-/// The entries that a condition wants, each with its value; `None` where the language cannot say it.
+/// Returns the entries that a condition requires, each with its value; `None` if Tidegate cannot
+/// express it.
 pub(super) fn condition(text: &str) -> Option<Vec<(String, String)>> {
     let tokens = tokens(text)?;
     let parts = tokens.split(|token| *token == ExpressionToken::Mark("&&"));
     parts.map(comparison).collect()
 }
 
-/// The entry that a variable is; `None` where it is anything else.
+/// Returns the entry that a variable refers to; `None` if it is anything else.
 pub(super) fn variable(text: &str) -> Option<String> {
     entry(&tokens(text)?)
 }
 
-/// `ENTRY == 'text'`, either way round.
+/// Reads `ENTRY == 'text'`, in either order.
 fn comparison(tokens: &[ExpressionToken]) -> Option<(String, String)> {
     let at = tokens
         .iter()
@@ -40,11 +41,11 @@ fn comparison(tokens: &[ExpressionToken]) -> Option<(String, String)> {
     }
 }
 
-/// `descriptors[0].NAME`, `descriptors[0]['NAME']`, or `NAME` alone, as it was written of old.
+/// Reads `descriptors[0].NAME`, `descriptors[0]['NAME']`, or the old form, `NAME` alone.
 fn entry(tokens: &[ExpressionToken]) -> Option<String> {
     match tokens {
         [ExpressionToken::Name(name)] => {
-            // These are what they are, and no entries.
+            // These words are not entries.
             let root = name.split('.').next().unwrap_or_default();
             let is_known = matches!(
                 root,
@@ -60,7 +61,7 @@ fn entry(tokens: &[ExpressionToken]) -> Option<String> {
             rest @ ..,
         ] if list == "descriptors" && number == "0" => {
             match rest {
-                // Further dots would look into the text.
+                // Further dots would select a part of the text.
                 [ExpressionToken::Mark("."), ExpressionToken::Name(name)] => {
                     (!name.contains('.')).then(|| name.clone())
                 }
@@ -77,7 +78,7 @@ fn entry(tokens: &[ExpressionToken]) -> Option<String> {
     .filter(|name| !name.is_empty())
 }
 
-/// Cuts an expression into tokens; `None` where something in it is none of these.
+/// Splits an expression into tokens; `None` if it contains anything else.
 fn tokens(text: &str) -> Option<Vec<ExpressionToken>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -110,11 +111,11 @@ fn mark(text: &str) -> Option<(ExpressionToken, &str)> {
     found.map(|(mark, rest)| (ExpressionToken::Mark(mark), rest))
 }
 
-/// Text in quotes. What is escaped in it would have to be understood, so nothing may be.
+/// Reads quoted text; `None` if it contains escapes, which are not supported.
 fn quoted(text: &str, quote: char) -> Option<(ExpressionToken, &str)> {
     let inner = text.strip_prefix(quote)?;
     let (inside, after) = inner.split_once(quote)?;
-    // Three of a kind begin a longer text.
+    // Three quotes begin a longer text.
     let is_plain = !inside.contains('\\') && !after.starts_with(quote);
     is_plain.then(|| (ExpressionToken::Text(inside.to_owned()), after))
 }

@@ -1,11 +1,11 @@
-//! One limit.
+//! A limit.
 
 use super::expression::{condition, variable};
 use crate::config::{ConfigFault, ConfigValue, FieldReader, FieldTable, Shape, optional, required};
 use crate::import::document::{ImportedFile, bad_key, bad_value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A limit as limitador writes it.
+/// The fields of a limit in limitador.
 static LIMIT: FieldTable = FieldTable {
     what: "limit",
     fields: &[
@@ -35,13 +35,13 @@ pub(super) struct LimitadorLimit<'v> {
     pub(super) name: Option<String>,
     pub(super) amount: u64,
     pub(super) seconds: u64,
-    /// Entries that must be there, each with its value; no value where any will do.
+    /// The required entries, each with its value; `None` if any value matches.
     pub(super) entries: BTreeMap<String, Option<String>>,
     pub(super) variables: BTreeSet<String>,
     pub(super) value: ConfigValue<'v>,
 }
 
-/// Reads a limit; `None` once everything that is wrong with it has been told.
+/// Reads a limit; `None` after reporting all its errors.
 pub(super) fn read<'v>(
     document: &mut ImportedFile<'_>,
     value: &ConfigValue<'v>,
@@ -71,7 +71,7 @@ pub(super) fn read<'v>(
     })
 }
 
-/// The text of a field that must be there and say something.
+/// Reads a required text, which must not be empty.
 fn text(document: &mut ImportedFile<'_>, fields: &FieldReader<'_>, name: &str) -> Option<String> {
     let value = fields.get(name)?;
     let text = document.text(&value);
@@ -122,7 +122,7 @@ fn variables(
     all
 }
 
-/// What must be there: what the conditions compare, and the variables.
+/// Returns the required entries: those that conditions compare, and the variables.
 fn entries(
     document: &mut ImportedFile<'_>,
     fields: &FieldReader<'_>,
@@ -150,7 +150,7 @@ fn entries(
     is_sound.then_some(entries)
 }
 
-/// Adds an entry that must have this value, or says why that cannot be.
+/// Adds an entry with a required value, or returns the reason why it cannot.
 fn want(
     entries: &mut BTreeMap<String, Option<String>>,
     name: String,
@@ -175,7 +175,7 @@ fn want(
     }
 }
 
-/// Why an entry cannot be named in the language, if it cannot.
+/// Returns a fault if the configuration does not allow this name for an entry.
 fn bad_name(name: &str) -> Option<ConfigFault> {
     let odd = name.contains(['*', '#']).then(|| {
         ConfigFault::new(format!(

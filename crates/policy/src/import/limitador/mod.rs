@@ -1,14 +1,14 @@
-//! The file of limitador: a list of limits, each with the namespace that it belongs to.
+//! Imports the file of limitador: a list of limits, each with its namespace.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `expression` | conditions and variables, as far as they only compare entries |
-//! | `limit` | one limit |
+//! | `limit` | a limit |
 //! | `translate` | namespaces as policies |
 //!
-//! Of its expressions only those are understood that the language can say as well: an entry of the
-//! first descriptor is equal to a text, several of these together, and an entry as such. All others
-//! are refused, each where it stands, for a limit that applies to whom it should not is worse than none.
+//! Only the expressions that Tidegate's configuration can also express are supported: an entry of the
+//! first descriptor that equals a text, several of these combined, and an entry by itself. All others
+//! are errors, each with its position. A limit that applies to the wrong requests is worse than none.
 
 mod expression;
 mod limit;
@@ -21,8 +21,12 @@ use super::{Imported, SourceFile};
 use crate::config::{ConfigErrors, ConfigFault, ConfigValue, NodeKind};
 use crate::limit::ChargeTime;
 
-/// Translates the file of limitador. `charge` is when its limits charge a cost that does not fit.
-/// Errors come all at once.
+/// Translates the file of limitador. `charge` sets the time at which its limits charge a cost that does
+/// not fit.
+///
+/// # Errors
+///
+/// Returns all errors found in the file.
 ///
 /// ```
 /// use tidegate_policy::Charge;

@@ -1,4 +1,4 @@
-//! Namespaces as policies.
+//! Translates namespaces into policies.
 
 use super::limit::LimitadorLimit;
 use crate::config::{BANDS_MAX, ConfigFault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, parse_band};
@@ -9,13 +9,13 @@ use crate::limit::ChargeTime;
 use std::collections::BTreeSet;
 use tidegate_core::{Algorithm, Align};
 
-/// The most entries that a condition of the language names.
+/// The maximum number of entries in a condition of the configuration.
 const ENTRIES_MAX: usize = 16;
 
-/// Limits that differ in their windows alone: one limit with several bands.
+/// Limits that differ only in their windows. They become one limit with several bands.
 type Alike<'v> = Vec<LimitadorLimit<'v>>;
 
-/// The policies for all limits, in the order in which namespaces are first named.
+/// Returns the policies for all limits, in the order in which namespaces first appear.
 pub(super) fn policies(
     document: &mut ImportedFile<'_>,
     limits: Vec<LimitadorLimit<'_>>,
@@ -59,7 +59,7 @@ fn refuse_too_many(document: &mut ImportedFile<'_>, namespaces: &[(String, Vec<A
     }
 }
 
-/// What the language bounds.
+/// Reports a limit that exceeds the bounds of the configuration.
 fn check(document: &mut ImportedFile<'_>, limit: &LimitadorLimit<'_>) {
     let namespace = &limit.namespace;
     let is_printable = !namespace.chars().any(char::is_control) && namespace.trim() == namespace;
@@ -82,7 +82,7 @@ fn check(document: &mut ImportedFile<'_>, limit: &LimitadorLimit<'_>) {
     }
 }
 
-/// Puts a limit beside those that it is like.
+/// Adds a limit to the group of those like it.
 fn add<'v>(document: &mut ImportedFile<'_>, all: &mut Vec<Alike<'v>>, limit: LimitadorLimit<'v>) {
     let is_like = |alike: &&mut Alike<'_>| {
         alike.first().is_some_and(|first| {
@@ -147,7 +147,7 @@ fn wanted(alike: &[LimitadorLimit<'_>]) -> NameRequest {
     }
 }
 
-/// Such as `req.method-POST.user_id`.
+/// Makes up a name, such as `req.method-POST.user_id`.
 fn made_up(alike: &[LimitadorLimit<'_>]) -> String {
     let Some(first) = alike.first() else {
         return String::new();
@@ -205,7 +205,7 @@ fn rate(limit: &LimitadorLimit<'_>) -> String {
     format!("{}/{}s", limit.amount, limit.seconds)
 }
 
-/// The name of a limit, where it can be that of a band.
+/// Returns the name of a limit, if it is a valid label of a band.
 fn label(limit: &LimitadorLimit<'_>) -> Option<String> {
     crate::config::parse_name(limit.name.as_deref()?).ok()
 }

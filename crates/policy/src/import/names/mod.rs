@@ -1,31 +1,32 @@
-//! What policies and limits are called: names of ours are plainer than those of others.
+//! Names of policies and limits. Tidegate's names are more restricted than those of other systems.
 
 use crate::mask::is_secret_subject;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names are at most this long, as the language has it.
+/// The longest name that the configuration allows, in bytes.
 const NAME_MAX: usize = 64;
 
-/// How many digits of a hash tell apart what would be called the same.
+/// The number of hash digits that distinguish equal names.
 const DIGITS: usize = 8;
 
-/// Something that is to be called something.
+/// A request for a name.
 #[derive(Debug)]
 pub(super) struct NameRequest {
     text: String,
-    /// What it is, to the letter: whatever is lost in the text is not lost here.
+    /// The exact identity of the item, including everything that the text omits.
     of: String,
     is_given: bool,
 }
 
 impl NameRequest {
-    /// What somebody has called `text`, and nothing else beside it.
+    /// Requests the given name `text`, which is also the item's identity.
     pub(super) fn given(text: &str) -> Self {
         Self::given_to(text, text.to_owned())
     }
 
-    /// What somebody has called `text`, which may be said of others too, and is `of`.
+    /// Requests the given name `text`, which other items may also have, for the item with the identity
+    /// `of`.
     pub(super) fn given_to(text: &str, of: String) -> Self {
         Self {
             text: text.to_owned(),
@@ -34,7 +35,7 @@ impl NameRequest {
         }
     }
 
-    /// What nobody has called anything, and is `of`: `text` says it in short.
+    /// Requests a made-up name for the item with the identity `of`: `text` describes it briefly.
     pub(super) fn made_up(text: String, of: String) -> Self {
         Self {
             text,
@@ -43,7 +44,8 @@ impl NameRequest {
         }
     }
 
-    /// What others must not say as well for it to be called so: to the letter, if it is given.
+    /// Returns the text that must be unique for the item to get its name: the exact text if it is
+    /// given, otherwise its slug.
     fn said(&self) -> String {
         if self.is_given {
             self.text.clone()
@@ -52,20 +54,23 @@ impl NameRequest {
         }
     }
 
-    /// Whether the text says all of it, so that it is rarely said of anything else.
+    /// Returns true if the text describes the item completely, so that it rarely describes another one.
     fn is_whole(&self) -> bool {
         let length = letters(&self.text).len();
         self.of.is_ascii() && (1..=NAME_MAX).contains(&length)
     }
 }
 
-/// What all of these are called, in order; nothing is called as is `reserved`.
+/// Returns the names of all items, in order. No item gets a `reserved` name.
 ///
-/// A name is what a bucket is known by, and so it goes by what is called so, and neither by its place
-/// nor by what stands beside it: whoever adds something never takes the name of something else. A name
-/// that is given, and is one here too, stays as it is. Any other that is given has a hash of itself
-/// at its end, and one that is given to several a hash of what each of them is. One that is made up has a hash of what it is where it does not say all of it, or where
-/// another would be called so.
+/// A name identifies a bucket. So it depends on the item itself, not on its position or its neighbours:
+/// an added item never takes the name of another.
+///
+/// - A given name that is valid in Tidegate stays unchanged.
+/// - Any other given name ends with a hash of itself.
+/// - A name given to several items ends with a hash of each item's identity.
+/// - A made-up name ends with a hash of the identity if it does not describe the item completely, or if
+///   another item would get the same name.
 pub(super) fn all(wanted: &[NameRequest], reserved: &[&str]) -> Vec<String> {
     let mut names = TakenNames {
         taken: reserved.iter().map(|&name| name.to_owned()).collect(),
@@ -76,7 +81,7 @@ pub(super) fn all(wanted: &[NameRequest], reserved: &[&str]) -> Vec<String> {
         let count = names.said.entry((it.is_given, it.said())).or_default();
         *count = count.saturating_add(1);
     }
-    // Names that stay come first, then others that are given, so that none made up takes one.
+    // First the names that stay, then the other given ones, so that no made-up name takes one of them.
     let called: Vec<Option<String>> = wanted.iter().map(|it| names.kept(it)).collect();
     let called = called.into_iter().zip(wanted);
     let called: Vec<Option<String>> = called
@@ -88,18 +93,18 @@ pub(super) fn all(wanted: &[NameRequest], reserved: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Names that are taken.
+/// The names that are taken.
 #[derive(Debug)]
 struct TakenNames {
     taken: BTreeSet<String>,
-    /// How many would be called so, of those that are given and of those that are not.
+    /// The number of items that request each text, separately for given and made-up names.
     said: BTreeMap<(bool, String), usize>,
-    /// How often something was called by its hash.
+    /// The number of times that a hash of each identity was used.
     hashed: BTreeMap<String, usize>,
 }
 
 impl TakenNames {
-    /// A name that is given, as it is, if it can be.
+    /// Returns a given name unchanged, if possible.
     fn kept(&mut self, it: &NameRequest) -> Option<String> {
         let name = it.text.as_str();
         if !it.is_given || slug(name) != name || !self.is_only(it) {
@@ -108,13 +113,13 @@ impl TakenNames {
         self.taken.insert(name.to_owned()).then(|| name.to_owned())
     }
 
-    /// Another name in place of one that is given.
+    /// Returns a replacement for a given name.
     fn changed(&mut self, it: &NameRequest) -> Option<String> {
         let of = if self.is_only(it) { &it.text } else { &it.of };
         it.is_given.then(|| self.by_hash(&it.text, of))
     }
 
-    /// A name for what has none.
+    /// Returns a made-up name.
     fn made_up(&mut self, it: &NameRequest) -> String {
         let name = slug(&it.text);
         let is_enough = it.is_whole() && self.is_only(it);
@@ -129,7 +134,7 @@ impl TakenNames {
         said.is_none_or(|count| *count == 1)
     }
 
-    /// As near as may be, and a hash of what it is.
+    /// Returns the slug of a text, followed by a hash of the identity.
     fn by_hash(&mut self, text: &str, of: &str) -> String {
         let plain = slug(text);
         let room = NAME_MAX.saturating_sub(DIGITS.saturating_add(1));
@@ -138,7 +143,7 @@ impl TakenNames {
         loop {
             let hash = match *count {
                 0 => short_hash(of),
-                // The very same once more, or a hash that something else has.
+                // The same identity once more, or a collision of hashes.
                 again => short_hash(&format!("{of}\n{again}")),
             };
             *count = count.saturating_add(1);
@@ -150,14 +155,14 @@ impl TakenNames {
     }
 }
 
-/// A few digits that tell one text from others, and do not tell the text.
+/// Returns a few digits of a hash, which distinguish a text from others and do not reveal it.
 pub(super) fn short_hash(text: &str) -> String {
     let hash = blake3::hash(text.as_bytes());
     hash.to_hex().chars().take(DIGITS).collect()
 }
 
-/// A name for these keys and values, such as `message_type-marketing.to_number`, before it is made to
-/// fit. A value that is all pattern is any.
+/// Makes up a name for these keys and values, such as `message_type-marketing.to_number`, before it is
+/// made to fit. A value of only wildcards becomes `any`.
 pub(super) fn made_up<'a>(entries: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let parts = entries.map(|(key, value)| {
         let is_any = |value: &str| value.chars().all(|c| c == '*');
@@ -170,8 +175,8 @@ pub(super) fn made_up<'a>(entries: impl Iterator<Item = (&'a str, Option<&'a str
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// The value of a key as it may stand in a name, which metrics, answers and keys tell anybody: of what
-/// may be a secret, a hash.
+/// Returns the value of a key for use in a name. Metrics, responses and keys make names public, so a
+/// value that may be a secret is hashed.
 pub(super) fn shown<'t>(key: &str, value: &'t str) -> Cow<'t, str> {
     if is_secret_subject(key) {
         Cow::from(short_hash(&format!("{key}\n{value}")))
@@ -180,7 +185,7 @@ pub(super) fn shown<'t>(key: &str, value: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// What these keys and values are, to the letter.
+/// Returns the exact identity of these keys and values.
 pub(super) fn of<'a>(entries: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let parts = entries.map(|(key, value)| match value {
         None => key.to_owned(),
@@ -189,7 +194,7 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = (&'a str, Option<&'a str>)>) 
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// `text` as a name.
+/// Turns a text into a valid name.
 fn slug(text: &str) -> String {
     let letters = letters(text);
     let cut = match letters.get(..NAME_MAX) {
@@ -202,10 +207,10 @@ fn slug(text: &str) -> String {
     cut.to_owned()
 }
 
-/// What a name neither begins with nor, unless it is given so, ends with.
+/// Characters that a name does not begin with and, unless it is given so, does not end with.
 const ENDS: [char; 3] = ['-', '.', '_'];
 
-/// `text` in the letters of a name: what does not belong becomes a dash, and dashes do not pile up.
+/// Converts a text to the characters of a name: others become a dash, and dashes do not repeat.
 fn letters(text: &str) -> String {
     let mut letters = String::new();
     for letter in text.chars() {

@@ -59,7 +59,7 @@ fn the_value_of_a_header_that_opens_doors_stood_in_a_name() {
         let hash = shown.strip_prefix(&stem).expect("the key is told");
         assert!(hash.bytes().all(|it| it.is_ascii_hexdigit()), "{shown}");
         assert_ne!(shown, name("Bearer other"));
-        // Any value is as good as any other.
+        // A wildcard is not a secret.
         assert_eq!(name("*"), format!("{stem}any"));
     }
 }
@@ -75,7 +75,7 @@ fn a_name_was_taken_by_another_that_was_written_before_it() {
         let after = given(&["api-v1", "中国", "limit", text]);
         assert_eq!(after.last(), alone.first());
     }
-    // Not even by one that guesses what it is called.
+    // Not even one that equals the generated name.
     let guessed = hashed("api-v1", "api v1");
     let names = given(&["api v1", &guessed]);
     assert_eq!(names.last(), Some(&guessed));
@@ -89,7 +89,7 @@ fn of_two_that_are_called_the_same_neither_has_the_name_of_the_other() {
     let (one, other) = (hashed("same", "one"), hashed("same", "other"));
     assert_eq!(all(&[a(), b()], &[]), [one.clone(), other.clone()]);
     assert_eq!(all(&[b(), a()], &[]), [other, one]);
-    // Nor have those that are the same in everything.
+    // Neither do items that are identical in everything.
     let names = all(&[a(), a(), a()], &[]);
     assert_eq!(names.into_iter().collect::<BTreeSet<_>>().len(), 3);
 }
@@ -123,7 +123,7 @@ fn a_name_that_is_made_up_stays_as_it_is_unless_another_would_be_called_so() {
 
 #[test]
 fn names_of_many_took_time_by_the_square_of_their_number() {
-    // 10,000 took half a minute, and ten times as many an hour; now it is no time to speak of.
+    // 10,000 names used to take half a minute, and 100,000 an hour; now both take a negligible time.
     let texts: Vec<String> = (0..100_000).map(|nth| format!("한국{nth}어")).collect();
     let wanted: Vec<NameRequest> = texts.iter().map(|text| NameRequest::given(text)).collect();
     let names = all(&wanted, &[]);

@@ -1,10 +1,10 @@
-//! A document within a setting, so that what is wrong with it is told where it stands in the file.
+//! A document within a setting, extracted so that its errors have positions in the file.
 
 use crate::config::{ConfigValue, TextSpan};
 use crate::import::SourceFile;
 
-/// The document that the text of a setting is: with as much nothing before it as there is in the file,
-/// so that its lines and columns are those of the file.
+/// Returns the text of a setting as a document. Blank lines and indentation before it keep its lines
+/// and columns those of the file.
 pub(super) fn document(file: &SourceFile, value: &ConfigValue<'_>, text: &str) -> SourceFile {
     let above = match value.node.place {
         TextSpan::File { line, .. } => line.saturating_sub(1),
@@ -18,7 +18,8 @@ pub(super) fn document(file: &SourceFile, value: &ConfigValue<'_>, text: &str) -
     }
 }
 
-/// The lines below a key that stand further in than it does, and nothing of all that is above them.
+/// Returns the lines below a key that are indented more than the key, preceded by blank lines in place
+/// of everything above.
 fn block(text: &str, key: TextSpan) -> Option<String> {
     let TextSpan::File { line, .. } = key else {
         return None;
@@ -41,7 +42,7 @@ fn indent_of(line: &str) -> usize {
         .saturating_sub(line.trim_start_matches(' ').len())
 }
 
-/// What is left without blanks: all that is written, however it is laid out.
+/// Returns all characters except whitespace, to compare texts with different layouts.
 fn letters(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !letter.is_whitespace())
 }

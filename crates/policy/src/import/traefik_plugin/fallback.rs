@@ -1,10 +1,10 @@
-//! The document of limits, written anew: strict JSON, and nothing in it that a line, a comment or a
-//! variable could break.
+//! Rewrites the document of limits as strict JSON, without anything that a line break, a comment or a
+//! variable could corrupt.
 
 use super::limits::{PluginLimit, PluginLimits};
 use std::fmt::Write;
 
-/// The limits as the plugin's own document, which is strict JSON now.
+/// Returns the limits as the plugin's own document, in strict JSON.
 pub(super) fn lines(found: &PluginLimits) -> Vec<String> {
     let mut lines = vec!["{ \"limits\": [".to_owned()];
     let last = found.0.len().saturating_sub(1);
@@ -36,7 +36,7 @@ fn document_of(limit: &PluginLimit) -> String {
     )
 }
 
-/// Text as JSON, in visible ASCII alone and without anything that looks like a variable.
+/// Returns text as JSON, in visible ASCII and without anything that looks like a variable.
 fn json(text: &str) -> String {
     let mut quoted = String::from("\"");
     for unit in text.encode_utf16() {

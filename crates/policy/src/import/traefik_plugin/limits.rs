@@ -1,4 +1,4 @@
-//! The document of limits, and one limit.
+//! The document of limits, and a limit.
 
 use super::rule::{self, PluginRule};
 use crate::config::{ConfigFault, ConfigValue, LIMITS_MAX, NodeKind, parse_band};
@@ -17,20 +17,20 @@ static LIMIT: ImportMapFields = ImportMapFields {
     fields: &["rules", "limit"],
 };
 
-/// The limits that are left, in order.
+/// The limits that remain, in order.
 #[derive(Debug, Default)]
 pub(super) struct PluginLimits(pub(super) Vec<PluginLimit>);
 
 /// A limit.
 #[derive(Debug)]
 pub(super) struct PluginLimit {
-    /// Any of these.
+    /// The rules, of which any must match.
     pub(super) rules: Vec<PluginRule>,
-    /// How many pass in a second.
+    /// The number of requests that pass per second.
     pub(super) amount: u64,
 }
 
-/// Rules that there were, and the line of each.
+/// The rules so far, with the line of each.
 type RuleLines = BTreeMap<String, usize>;
 
 /// Reads a document.
@@ -38,7 +38,7 @@ pub(super) fn read(document: &mut ImportedFile<'_>, root: &ConfigValue<'_>) -> P
     let Some(map) = ImportMap::read(document, root, &DOCUMENT) else {
         return PluginLimits::default();
     };
-    // No limits at all is a way to say that nothing is limited; not to speak of them is none.
+    // An empty list means that nothing is limited. A missing list is an error.
     let Some(list) = map.required(document, "limits", &DOCUMENT) else {
         return PluginLimits::default();
     };
@@ -54,7 +54,7 @@ pub(super) fn read(document: &mut ImportedFile<'_>, root: &ConfigValue<'_>) -> P
     PluginLimits(limits.collect())
 }
 
-/// Reads a limit; `None` where something is wrong, or where all of its rules were there before.
+/// Reads a limit; `None` after an error, or if all its rules are duplicates.
 fn limit(
     document: &mut ImportedFile<'_>,
     item: &ConfigValue<'_>,
@@ -88,7 +88,7 @@ fn limit(
     Some(PluginLimit { rules: own, amount })
 }
 
-/// The rules of a limit, of which there must be one, and all of which must be sound.
+/// Reads the rules of a limit. There must be at least one, and all must be valid.
 fn rules(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Vec<PluginRule>> {
     let list = map.required(document, "rules", &LIMIT)?;
     if let NodeKind::List(items) = &list.node.kind
@@ -108,7 +108,7 @@ fn rules(document: &mut ImportedFile<'_>, map: &ImportMap<'_>) -> Option<Vec<Plu
     read.into_iter().collect()
 }
 
-/// How many a second, such as the language can count.
+/// Reads the number of requests per second, if Tidegate can count it.
 fn amount_of(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<u64> {
     let amount = positive(document, value, AMOUNT_MAX)?;
     match parse_band(&format!("{amount}/s"), Algorithm::BucketedWindow, None) {

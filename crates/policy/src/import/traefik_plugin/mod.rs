@@ -1,19 +1,19 @@
-//! A Traefik plugin that limits requests by path and header: the limits that its keeper holds, as JSON, and
-//! the `spec` with its settings, in which these limits may stand as well.
+//! Imports a Traefik plugin that limits requests by path and header: the JSON document of limits that
+//! its keeper holds, and the `spec` with its settings, which may also contain the limits.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `limits` | the document of limits, and one limit |
-//! | `rule` | one rule of a limit |
+//! | `limits` | the document of limits, and a limit |
+//! | `rule` | a rule of a limit |
 //! | `translate` | limits as a policy |
 //! | `spec` | the settings of the plugin |
 //! | `embedded` | a document within a setting |
-//! | `fallback` | the document of limits, written anew |
+//! | `fallback` | the document of limits, rewritten |
 //!
-//! A request is counted by the first limit of which any rule is true, in the order written, and by no
-//! other: `evaluate: first`. All rules of a limit share its one counter. *N* is the most that passes in
-//! any second, whenever that second begins: `bucketed-window`, so that neither a boundary between
-//! seconds nor a late tick lets more or less pass.
+//! A request is counted by the first limit with a matching rule, in the order written, and by no other:
+//! `evaluate: first`. All rules of a limit share one counter. At most *N* requests pass in any second,
+//! whenever that second begins. The algorithm is `bucketed-window`, so that neither a boundary between
+//! seconds nor a late tick lets more or fewer pass.
 
 mod embedded;
 mod fallback;
@@ -27,18 +27,18 @@ use super::note::ImportNotes;
 use super::{Imported, SourceFile, yaml};
 use crate::config::{ConfigErrors, ConfigFault, ConfigValue, NodeKind, YamlNode};
 
-/// What is said above the policy that a fallback means.
+/// The comment above the policy of a fallback.
 const FALLBACK: &str = "Until the keeper has been reached once, `fallback` counts, which is this:";
 
-/// How limits are translated.
+/// The options of the translation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitsOptions {
-    /// What the policy is called that they become.
+    /// The name of the resulting policy.
     pub policy: String,
 }
 
 impl Default for LimitsOptions {
-    /// The policy is called `traefik`.
+    /// Names the policy `traefik`.
     fn default() -> Self {
         Self {
             policy: "traefik".to_owned(),
@@ -46,8 +46,12 @@ impl Default for LimitsOptions {
     }
 }
 
-/// Translates a document of limits, as a keeper holds it: `{"limits": [{"rules": […], "limit": N}]}`.
-/// `name` is what messages call it. Errors come all at once.
+/// Translates a document of limits from a keeper: `{"limits": [{"rules": […], "limit": N}]}`. Messages
+/// call it `name`.
+///
+/// # Errors
+///
+/// Returns all errors found in the document.
 ///
 /// ```
 /// use tidegate_policy::import::{LimitsOptions, traefik_plugin_limits};
@@ -83,7 +87,7 @@ pub fn traefik_plugin_limits(
     .checked(name)
 }
 
-/// Translates what the plugin is told: its `spec`, wherever it stands in a file, or a document of limits
+/// Translates the plugin's configuration: its `spec`, anywhere in a file, or a document of limits
 /// alone.
 ///
 /// ```
@@ -127,7 +131,8 @@ pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
         policies.push(translate::policy(&name, &found, place, &mut notes));
     }
     if spec.has_keeper() {
-        // They come from there, and there cannot be two of one name: these are shown.
+        // The policies come from the keeper, and two cannot have the same name. So these are only
+        // comments.
         base.push_str(&yaml::commented(FALLBACK, &policies));
         policies.clear();
     }
@@ -139,7 +144,7 @@ pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
     })
 }
 
-/// Reads a document of limits, and says what is wrong with it.
+/// Reads a document of limits and reports its errors.
 fn read_limits(
     file: &SourceFile,
     notes: &mut ImportNotes,

@@ -1,4 +1,4 @@
-//! One rule of a limit: which requests it is true of.
+//! A rule of a limit: the requests that it matches.
 
 use crate::config::{ConfigFault, ConfigValue, parse_header_name};
 use crate::import::document::{ImportedFile, bad_value, line};
@@ -12,17 +12,17 @@ static RULE: ImportMapFields = ImportMapFields {
     fields: &["urlpathpattern", "headerkey", "headerval"],
 };
 
-/// A rule: a pattern of paths, a header and its value, or both.
+/// A rule: a path pattern, a header and its value, or both.
 #[derive(Debug)]
 pub(super) struct PluginRule {
     path: Option<PathPattern>,
-    /// The name in small letters.
+    /// The header, with its name in lower case, and its value.
     header: Option<(String, String)>,
     pub(super) line: usize,
 }
 
-/// Reads a rule; `None` where something is wrong. One that says nothing is wrong too: a rule is
-/// never true of everything because somebody forgot what it is true of.
+/// Reads a rule; `None` after an error. An empty rule is an error too: a rule never matches every
+/// request because its author forgot the condition.
 pub(super) fn read(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<PluginRule> {
     let map = ImportMap::read(document, value, &RULE)?;
     let path = map.said("urlpathpattern");
@@ -64,7 +64,7 @@ fn pattern(document: &mut ImportedFile<'_>, value: &ConfigValue<'_>) -> Option<P
     }
 }
 
-/// The header and its value; nothing where only one of them is there, which says nothing there
+/// Reads the header and its value; `None` if only one of them is set, which has no effect in the plugin
 /// either.
 fn header(
     document: &mut ImportedFile<'_>,
@@ -103,10 +103,10 @@ fn header(
     }
 }
 
-// === impl Rule ===
+// === impl PluginRule ===
 
 impl PluginRule {
-    /// What is the same for all rules that are true of the same requests.
+    /// Returns a text that is the same for all rules that match the same requests.
     pub(super) fn identity(&self) -> String {
         let path = self.path.as_ref().map(PathPattern::spelt);
         let header = self.header.as_ref();
@@ -115,8 +115,8 @@ impl PluginRule {
         parts.join("\n")
     }
 
-    /// A name for it, before it is made to fit, such as `api.any.users.only.tier-free`. The same for all
-    /// that are true of the same requests.
+    /// Makes up a name for the rule, before it is made to fit, such as `api.any.users.only.tier-free`.
+    /// It is the same for all rules that match the same requests.
     pub(super) fn made_up(&self) -> String {
         let path = self.path.as_ref().map(|path| name_of(&path.spelt()));
         let header = self.header.as_ref().map(|(name, value)| {
@@ -127,7 +127,7 @@ impl PluginRule {
         parts.join(".")
     }
 
-    /// As the language has it.
+    /// Returns the condition of the configuration.
     pub(super) fn condition(&self) -> ConditionDraft {
         ConditionDraft {
             path: self.path.as_ref().map(|path| path.as_str().to_owned()),
@@ -137,7 +137,7 @@ impl PluginRule {
     }
 }
 
-/// A pattern in words.
+/// Describes a pattern in words.
 fn name_of(pattern: &str) -> String {
     let (path, is_whole) = match pattern.strip_suffix('$') {
         Some(path) => (path, true),

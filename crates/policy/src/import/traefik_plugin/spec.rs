@@ -1,7 +1,8 @@
-//! The settings of the plugin, wherever in a file they stand.
+//! The settings of the plugin, anywhere in a file.
 //!
-//! With a keeper, the limits come from there, and those in the settings are what counts until it has
-//! been reached: a [source](crate::source) with a fallback. Without one they are all there is.
+//! With a keeper, the limits come from there, and the limits in the settings apply until it has been
+//! reached: a [source](crate::source) with a fallback. Without a keeper, there are only the limits in
+//! the settings.
 
 use super::embedded;
 use super::fallback;
@@ -15,7 +16,7 @@ use crate::import::text::{escaped, quote};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The settings, as they are compared, and as the document writes them.
+/// The settings, in the form in which they are compared, and as written.
 const WORDS: [(&str, &str); 11] = [
     ("keeperratelimitkey", "keeperRateLimitKey"),
     ("keeperurl", "keeperURL"),
@@ -30,22 +31,22 @@ const WORDS: [(&str, &str); 11] = [
     ("ratelimitpath", "ratelimitPath"),
 ];
 
-/// How often a source may be asked, and how long that may take.
+/// The ranges of the refresh interval and of the timeout of a source.
 const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
-/// What the settings say.
+/// The contents of the settings.
 #[derive(Debug, Default)]
 pub(super) struct PluginSpec {
-    /// The document of limits that is among them.
+    /// The document of limits in the settings.
     pub(super) limits: Option<SourceFile>,
-    /// The line where they begin.
+    /// The line where the settings begin.
     pub(super) line: usize,
-    /// What is said of a keeper, as the language writes it.
+    /// The fields of the keeper, in the syntax of the configuration.
     keeper: Option<Vec<(&'static str, String)>>,
 }
 
-/// Whether a file holds settings of the plugin.
+/// Returns true if a file contains settings of the plugin.
 pub(super) fn is_in(tree: &YamlNode) -> bool {
     let properties = Properties::of(&ConfigValue::root(tree));
     properties.all().iter().any(is_known)
@@ -87,7 +88,7 @@ pub(super) fn read(
     spec
 }
 
-/// The settings of one plugin.
+/// The settings of a plugin.
 struct PluginSettings<'s, 'a, 'v> {
     document: &'s mut ImportedFile<'a>,
     properties: &'s Properties<'v>,
@@ -95,7 +96,7 @@ struct PluginSettings<'s, 'a, 'v> {
 }
 
 impl<'v> PluginSettings<'_, '_, 'v> {
-    /// The value of a setting, unless nothing is written there.
+    /// Returns the value of a setting, unless it is blank.
     fn get(&self, word: &str) -> Option<ConfigValue<'v>> {
         let word = word.to_ascii_lowercase();
         let mut all = self.properties.all().iter();
@@ -118,7 +119,7 @@ impl<'v> PluginSettings<'_, '_, 'v> {
         Some(embedded::document(file, &value, text))
     }
 
-    /// What is said of a keeper, field by field; `None` where there is none.
+    /// Returns the fields of a keeper; `None` if there is none.
     fn keeper(&mut self) -> Option<Vec<(&'static str, String)>> {
         let Some((url, at)) = self.text("keeperURL") else {
             for word in [
@@ -159,7 +160,7 @@ impl<'v> PluginSettings<'_, '_, 'v> {
         Some(fields.into_iter().flatten().collect())
     }
 
-    /// A field of ours for a setting of theirs, if that says anything sound.
+    /// Translates a setting into a field, if it is set and valid.
     fn field(
         &mut self,
         word: &str,
@@ -171,7 +172,8 @@ impl<'v> PluginSettings<'_, '_, 'v> {
         Some((field, read))
     }
 
-    /// A password is never repeated: whoever prints a translation shows it to somebody.
+    /// Translates the password into a variable. A password is never copied: a printed translation shows
+    /// it to others.
     fn password(&mut self) -> Option<(&'static str, String)> {
         let words = ["keeperAdminPassword", "keeperPassword"];
         let (word, value) = words
@@ -184,7 +186,7 @@ impl<'v> PluginSettings<'_, '_, 'v> {
         Some(("password", quote("${KEEPER_PASSWORD}")))
     }
 
-    /// What has no counterpart, and what the plugin does not know.
+    /// Notes settings without a counterpart, and those that the plugin does not know.
     fn note_others(&mut self) {
         for (word, why) in [
             (
@@ -209,7 +211,7 @@ impl<'v> PluginSettings<'_, '_, 'v> {
         }
     }
 
-    /// A key, or a part of a URL: nothing that breaks a line, and not too long.
+    /// Checks a key or a part of a URL: at most 512 bytes, without control characters.
     fn sound(text: &str) -> Result<String, ConfigFault> {
         if text.len() <= 512 && !text.chars().any(char::is_control) {
             return Ok(quote(&escaped(text.trim())));
@@ -241,15 +243,15 @@ fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<String, Config
     Err(fault.help(format!("expected {from:?} to {}s", to.as_secs())))
 }
 
-// === impl Spec ===
+// === impl PluginSpec ===
 
 impl PluginSpec {
-    /// Whether limits come from a keeper.
+    /// Returns true if limits come from a keeper.
     pub(super) fn has_keeper(&self) -> bool {
         self.keeper.is_some()
     }
 
-    /// Everything but the policies; `found` are the limits among the settings.
+    /// Returns all sections except the policies; `found` holds the limits in the settings.
     pub(super) fn base(&self, found: &PluginLimits) -> String {
         let mut base = begin();
         if let Some(keeper) = &self.keeper {
@@ -265,7 +267,7 @@ impl PluginSpec {
     }
 }
 
-/// The doors and the answers of a plugin without a keeper.
+/// Returns the listeners and responses of a plugin without a keeper.
 pub(super) fn base() -> String {
     begin().finish()
 }

@@ -1,4 +1,4 @@
-//! Limits as a policy.
+//! Translates limits into a policy.
 
 use super::limits::{PluginLimit, PluginLimits};
 use super::rule::PluginRule;
@@ -7,11 +7,11 @@ use crate::import::names::{self, NameRequest};
 use crate::import::note::ImportNotes;
 use crate::limit::ChargeTime;
 
-/// The policy for the limits of a document.
+/// Returns the policy for the limits of a document.
 ///
-/// A limit is called after the first of its rules by the alphabet, and neither after its place nor after
-/// the rule that happens to be written first: whoever puts another before it, or its own rules in
-/// another order, exchanges and forgets no counters.
+/// A limit is named after the alphabetically first of its rules, not after its position or the rule
+/// written first. So inserting another limit before it, or reordering its rules, neither swaps nor
+/// loses counters.
 pub(super) fn policy(
     name: &str,
     found: &PluginLimits,
@@ -37,7 +37,7 @@ pub(super) fn policy(
     }
 }
 
-/// What each of them is called.
+/// Returns the name of each limit.
 fn called(limits: &[PluginLimit]) -> Vec<String> {
     let wanted = limits.iter().map(|limit| {
         let rules = limit.rules.iter();
@@ -63,7 +63,7 @@ fn draft(limit: &PluginLimit, name: String) -> LimitDraft {
 mod tests {
     use crate::import::{LimitsOptions, traefik_plugin_limits};
 
-    /// What the limits of these headers are called.
+    /// Returns the names of the limits for these headers.
     fn names(headers: &[(&str, &str)]) -> Vec<String> {
         let limits = headers.iter().map(|(key, value)| {
             format!(
@@ -99,7 +99,7 @@ mod tests {
             assert!(hash.len() == 8 && hash.bytes().all(|it| it.is_ascii_hexdigit()));
         }
         assert_ne!(secret, other);
-        // Letters of a value do not count, in its hash neither.
+        // The case of a value does not matter, not even in its hash.
         let loud = self::names(&[("AUTHORIZATION", "BEARER S3CRETTOKEN")]);
         assert_eq!(loud.first(), Some(secret));
     }
