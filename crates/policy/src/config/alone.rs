@@ -14,11 +14,6 @@ impl StoreSettings {
     /// Reads the settings of `store`, in YAML or JSON. Variables, and the files that hold secrets and
     /// certificates, come from `environment`. Environment variables override nothing here.
     ///
-    /// # Errors
-    ///
-    /// Returns all errors found in the text. `template` is one of them: it names the keys of limits,
-    /// which only a configuration has.
-    ///
     /// ```
     /// use tidegate_policy::config::{NoEnvironment, StoreSettings};
     ///
@@ -27,6 +22,11 @@ impl StoreSettings {
     /// assert_eq!(store.timeout.as_millis(), 5);
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found in the text. `template` is one of them: it names the keys of limits,
+    /// which only a configuration has.
     pub fn from_yaml(text: &str, environment: &dyn Environment) -> Result<Self, ConfigErrors> {
         let mut reader = ConfigReader::new("store", text, environment);
         let nothing = ConfigFault::new("there are no settings of a store here");
@@ -52,10 +52,6 @@ impl StoreSettings {
     /// Returns the settings of the store at `url`, written as in `store.url`: `memory`, or the URL of
     /// Redis. All other settings have their defaults.
     ///
-    /// # Errors
-    ///
-    /// Returns an error if `url` is malformed.
-    ///
     /// ```
     /// use tidegate_policy::config::StoreSettings;
     ///
@@ -63,6 +59,10 @@ impl StoreSettings {
     /// assert_eq!(store.target.to_string(), "redis://:***@db:6379");
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `url` is invalid.
     pub fn from_url(url: &str) -> Result<Self, ConfigErrors> {
         let mut reader = ConfigReader::new("url", url, &NoEnvironment);
         let place = TextSpan::at(1, 1, url.chars().count().max(1));

@@ -15,10 +15,6 @@ const UNITS: [(u64, &[&str]); 7] = [
 
 /// Reads a duration such as `20ms`, `5s` or `1h30m`.
 ///
-/// # Errors
-///
-/// Returns a message with the mistake and the correct form. A number without a unit is an error.
-///
 /// ```
 /// use std::time::Duration;
 /// use tidegate_policy::config::duration;
@@ -26,6 +22,10 @@ const UNITS: [(u64, &[&str]); 7] = [
 /// assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
 /// assert!(duration("5").is_err());
 /// ```
+///
+/// # Errors
+///
+/// Returns a message with the mistake and the correct form. A number without a unit is an error.
 pub fn read(text: &str) -> Result<std::time::Duration, String> {
     let micros = parse(text).map_err(ConfigFault::into_sentence)?;
     Ok(std::time::Duration::from_micros(micros))

@@ -9,8 +9,8 @@ const EXPANDED_MAX: usize = 64 << 10;
 /// The variables and files that a configuration refers to: `${NAME}`, the variables that override
 /// settings, and `*_file`.
 ///
-/// This crate never reads the environment of the process itself. A test, a fuzzer or `tidegate
-/// validate` on another machine therefore controls what exists. A function from names to values is an
+/// This crate never reads the environment of the process itself. So a test, a fuzzer or
+/// `tidegate validate` on another machine controls its contents. A function from names to values is an
 /// environment with variables and without files.
 pub trait Environment {
     /// Returns the value of a variable, if it is set.

@@ -19,10 +19,6 @@ impl Config {
     /// The flags are taken literally. Variables of `environment` override settings as they override
     /// those of a file.
     ///
-    /// # Errors
-    ///
-    /// Returns all errors found. They name the flag.
-    ///
     /// ```
     /// use tidegate_policy::Config;
     /// use tidegate_policy::config::NoEnvironment;
@@ -35,6 +31,10 @@ impl Config {
     /// assert!(errors.to_string().starts_with("--upstream:"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors found. They name the flag.
     pub fn gateway(
         upstreams: &[impl AsRef<str>],
         limit: Option<&str>,

@@ -175,7 +175,7 @@ pub struct Config {
     pub alerts: Option<Alerts>,
     /// The export of spans.
     pub traces: Option<Traces>,
-    /// The export of limit statistics to StatsD.
+    /// The export of limit statistics, over the statsd protocol.
     pub statsd: Option<Statsd>,
     /// The requests that are logged one by one.
     pub logs: Logs,
@@ -198,11 +198,12 @@ policies:
 
     /// Reads a configuration in YAML or JSON. Messages call the file `name`.
     ///
-    /// Variables and files that the text refers to come from `environment`.
+    /// Variables and files that the text refers to come from `environment`. Its variables also override
+    /// settings of the text.
     ///
     /// # Errors
     ///
-    /// Returns all errors found in the text, each with its line.
+    /// Returns all errors found, each with its line or environment variable.
     pub fn parse(
         text: &str,
         name: &str,
@@ -269,7 +270,7 @@ policies:
     }
 
     /// Returns the policies that are written in the configuration, in order. Policies that routes join
-    /// are left out: they have no limits or buckets of their own.
+    /// are left out: their limits and buckets belong to the written ones.
     ///
     /// ```
     /// let config = tidegate_policy::Config::from_yaml("

@@ -35,7 +35,8 @@ pub enum Severity {
     Warning,
 }
 
-/// All errors of a configuration, in the order of the file.
+/// All errors of a configuration, in the order of the file. At most 100 are kept; further ones are only
+/// counted.
 ///
 /// Its `Debug` equals its `Display`, because a program whose `main` returns it prints `Debug`.
 #[derive(Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub(crate) struct FieldRow {
 pub(crate) enum Shape {
     /// Text; the string is an example.
     Text(&'static str),
-    /// A word of this vocabulary.
+    /// One of the words in this vocabulary.
     Word(&'static dyn Vocabulary),
     /// `true` or `false`.
     Flag,

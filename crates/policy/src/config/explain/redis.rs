@@ -8,8 +8,8 @@ use crate::template::{KeyOf, band_name, push_key};
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode};
 
-/// Describes, for each policy in a sentence or two, the round trips and groups that a request costs,
-/// and how to save one. Empty if the store is in memory.
+/// Describes the round trips and groups that a request costs, and how to save one: a sentence or two
+/// for each policy. Empty if the store is in memory.
 ///
 /// ```
 /// use tidegate_policy::config::{Config, NoEnvironment, costs};

@@ -57,7 +57,7 @@ pub(super) fn read_own(
     };
     let layer = below.clone().with(&written);
     check_json(reader, fields, &layer);
-    // A policy's setting without effect of its own may still affect those of a limit.
+    // Do not warn for a policy: its setting may still affect the settings of a limit.
     if whose == RefusalOwner::Limit {
         warn_without_effect(reader, fields, &layer);
     }

@@ -20,10 +20,6 @@ use crate::config::ConfigErrors;
 
 /// Translates a file of variables.
 ///
-/// # Errors
-///
-/// Returns all errors found in the file.
-///
 /// ```
 /// use tidegate_policy::import::{SourceFile, collector};
 ///
@@ -36,6 +32,10 @@ use crate::config::ConfigErrors;
 /// assert!(yaml.contains("threshold: 5000"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns all errors found in the file.
 pub fn collector(file: &SourceFile) -> Result<Imported, ConfigErrors> {
     let mut notes = ImportNotes::default();
     let mut wrong = ImportErrors::default();

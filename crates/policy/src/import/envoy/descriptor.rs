@@ -181,8 +181,8 @@ impl<'w, 'a> DescriptorWalk<'w, 'a> {
         self.document.error(item.spot(), fault);
     }
 
-    /// Reports a descriptor with too many values of separate buckets. Each of them is a key part,
-    /// unless the whole descriptor is the key.
+    /// Reports a descriptor whose open values are more than the parts of a key. Unless a value is
+    /// shared, the whole descriptor can be the key instead.
     fn refuse_long_key(&mut self, item: &ConfigValue<'_>) {
         let open = self.above.iter().filter(|level| level.is_open()).count();
         let is_shared = self.above.iter().any(|level| level.is_shared);

@@ -9,8 +9,9 @@
 //!
 //! Its lookup is the same as Tidegate's. It goes entry by entry and never backtracks. The exact value
 //! comes first, then patterns in the order of the file, then any value. Only the limit at the last
-//! entry counts. A limit is therefore translated by the path that leads to it. A descriptor without a
-//! limit that requests would otherwise bypass becomes an unlimited one.
+//! entry counts. A limit is therefore translated by the path that leads to it. A descriptor with
+//! neither a limit nor descriptors below it becomes an unlimited limit. Otherwise its requests would
+//! match a less specific descriptor.
 
 mod descriptor;
 mod fields;
@@ -71,10 +72,6 @@ struct Domain {
 
 /// Translates the files of envoyproxy/ratelimit, in this order. `from` names the whole import.
 ///
-/// # Errors
-///
-/// Returns the errors of all files together.
-///
 /// ```
 /// use tidegate_policy::Config;
 /// use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy};
@@ -95,6 +92,10 @@ struct Domain {
 /// assert!(yaml.contains("rate: 10/min"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 pub fn envoy(
     from: &str,
     files: &[SourceFile],

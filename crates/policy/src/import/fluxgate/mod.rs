@@ -43,10 +43,6 @@ struct FluxgateFiles {
 
 /// Translates files of `FluxGate`: documents of rules, and `application.yml`.
 ///
-/// # Errors
-///
-/// Returns the errors of all files together.
-///
 /// ```
 /// use tidegate_policy::import::{SourceFile, fluxgate};
 ///
@@ -61,6 +57,10 @@ struct FluxgateFiles {
 /// assert!(yaml.contains("bands: [{ rate: 100/min, label: \"100-per-minute\" }]"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let whole = names.join(", ");
@@ -92,6 +92,10 @@ pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
 /// assert!(part.contains("bands: [{ rate: 5/s, label: default }]"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns all errors found in the document.
 pub fn fluxgate_rules(name: &str, text: &str) -> Result<Imported, ConfigErrors> {
     let file = SourceFile {
         name: name.to_owned(),
@@ -102,6 +106,10 @@ pub fn fluxgate_rules(name: &str, text: &str) -> Result<Imported, ConfigErrors> 
 
 /// Translates rules from a collection of `MongoDB` as [`fluxgate_rules`] does, with a file for each
 /// rule set.
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let mut notes = ImportNotes::default();
     let mut wrong = ImportErrors::default();
@@ -130,6 +138,10 @@ pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported,
 /// assert!(part.contains("key: ip"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns the errors of all rule sets together.
 pub fn fluxgate_rule_sets(name: &str, records: &[RuleSetRecord]) -> Result<Imported, ConfigErrors> {
     let mut notes = ImportNotes::default();
     let mut wrong = ImportErrors::default();

@@ -327,10 +327,10 @@ fn rates(bands: &[FluxgateBand], place: (&str, usize), notes: &mut ImportNotes) 
 ///
 /// A label identifies a bucket. So no label depends on the position of a band, and none contains a
 /// number that may change. Of several bands without a label, the longest gets the same label as in
-/// `FluxGate`. Adding a shorter band next to a single one then keeps the used amount of that one. After
-/// adding a longer band, the shorter one starts with an empty count, but its window is soon used up
-/// again. The same holds for bands that share a label. Of several equally long bands, the one with the
-/// smallest capacity is first.
+/// `FluxGate`. Adding a shorter band to a single one then keeps the count of that one. Adding a longer
+/// band gives the shorter one a new label: its count is lost, but it soon fills up again. The same
+/// holds for bands that share a label. Of several equally long bands, the one with the smallest
+/// capacity is first.
 fn labels(bands: &[FluxgateBand]) -> Vec<String> {
     let mut sorted: Vec<(usize, &FluxgateBand)> = bands.iter().enumerate().collect();
     sorted.sort_by_key(|(_, band)| (Reverse(band.seconds), band.capacity));

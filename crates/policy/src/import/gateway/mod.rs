@@ -40,10 +40,6 @@ struct GatewayFiles {
 /// Translates files of the gateway: its `application.yml`, and lists of policies, routes and limits of
 /// consumers from its admin service.
 ///
-/// # Errors
-///
-/// Returns the errors of all files together.
-///
 /// ```
 /// use tidegate_policy::import::{SourceFile, gateway};
 ///
@@ -61,6 +57,10 @@ struct GatewayFiles {
 /// assert!(yaml.contains("rate: 10/s burst 50"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns the errors of all files together.
 pub fn gateway(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let whole = names.join(", ");

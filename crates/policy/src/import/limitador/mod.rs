@@ -24,10 +24,6 @@ use crate::limit::ChargeTime;
 /// Translates the file of limitador. `charge` sets the time at which its limits charge a cost that does
 /// not fit.
 ///
-/// # Errors
-///
-/// Returns all errors found in the file.
-///
 /// ```
 /// use tidegate_policy::Charge;
 /// use tidegate_policy::import::{SourceFile, limitador};
@@ -49,6 +45,10 @@ use crate::limit::ChargeTime;
 /// assert!(yaml.contains("rate: 5/60s"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns all errors found in the file.
 pub fn limitador(file: &SourceFile, charge: ChargeTime) -> Result<Imported, ConfigErrors> {
     let mut notes = ImportNotes::default();
     let mut wrong = ImportErrors::default();

@@ -49,10 +49,6 @@ impl Default for LimitsOptions {
 /// Translates a document of limits from a keeper: `{"limits": [{"rules": […], "limit": N}]}`. Messages
 /// call it `name`.
 ///
-/// # Errors
-///
-/// Returns all errors found in the document.
-///
 /// ```
 /// use tidegate_policy::import::{LimitsOptions, traefik_plugin_limits};
 ///
@@ -64,6 +60,10 @@ impl Default for LimitsOptions {
 /// assert!(imported.notes()[0].text().contains("comma"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns all errors found in the document.
 pub fn traefik_plugin_limits(
     name: &str,
     text: &str,
@@ -106,6 +106,10 @@ pub fn traefik_plugin_limits(
 /// assert!(yaml.contains("headers: { tier: free }"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns all errors found in the file.
 pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
     let mut notes = ImportNotes::default();
     let mut wrong = ImportErrors::default();
