@@ -24,7 +24,7 @@ const THRESHOLD_MAX: u64 = 1_000_000_000_000;
 /// The range of a period. A shorter period would end before all counts have arrived.
 const PERIODS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 
-/// `addresses`.
+/// The fields of `addresses`.
 pub(super) static ADDRESSES: FieldTable = FieldTable {
     what: "`addresses`",
     fields: &[
@@ -59,7 +59,7 @@ pub(super) static ADDRESSES: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// `addresses.ban`.
+/// The fields of `addresses.ban`.
 static BAN: FieldTable = FieldTable {
     what: "`ban`",
     fields: &[
@@ -73,7 +73,7 @@ static BAN: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// `addresses.maps`.
+/// The fields of `addresses.maps`.
 static MAPS: FieldTable = FieldTable {
     what: "`maps`",
     fields: &[

@@ -20,7 +20,7 @@ const GUESSED: [&str; 8] = [
     "", "abc", "admin", "foo", "password", "secret", "test", "token",
 ];
 
-/// `admin`.
+/// The fields of `admin`.
 pub(super) static ADMIN: FieldTable = FieldTable {
     what: "`admin`",
     fields: &[
@@ -43,7 +43,7 @@ pub(super) static ADMIN: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// An administrator's token.
+/// The fields of an administrator's token.
 static TOKEN: FieldTable = FieldTable {
     what: "token of an administrator",
     fields: &[
@@ -62,7 +62,7 @@ static TOKEN: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// An administrator's client certificate.
+/// The fields of an administrator's client certificate.
 static CERTIFICATE: FieldTable = FieldTable {
     what: "certificate of an administrator",
     fields: &[
@@ -77,7 +77,7 @@ static CERTIFICATE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The log of changes.
+/// The fields of the log of changes.
 static AUDIT: FieldTable = FieldTable {
     what: "`audit`",
     fields: &[

@@ -11,7 +11,7 @@ use super::words::{ALERT, ALERT_FORMAT};
 use crate::alerts::{AlertKind, Alerts};
 use std::time::Duration;
 
-/// `alerts`.
+/// The fields of `alerts`.
 pub(super) static ALERTS: FieldTable = FieldTable {
     what: "`alerts`",
     fields: &[

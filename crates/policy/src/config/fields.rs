@@ -41,7 +41,7 @@ pub(crate) const KEY_PARTS_MAX: usize = 8;
 /// The maximum number of entries in a descriptor pattern.
 pub(super) const ENTRIES_MAX: usize = 16;
 
-/// The whole configuration.
+/// The fields of the whole configuration.
 pub(super) static CONFIG: FieldTable = FieldTable {
     what: "the configuration",
     fields: &[
@@ -125,7 +125,7 @@ pub(super) static CONFIG: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// `listen`.
+/// The fields of `listen`.
 pub(super) static LISTEN: FieldTable = FieldTable {
     what: "`listen`",
     fields: &[
@@ -144,7 +144,7 @@ pub(super) static LISTEN: FieldTable = FieldTable {
 
 const DOOR: Shape = Either(&[Text("127.0.0.1:8080"), Map(&LISTENER)]);
 
-/// A listener with more settings than an address.
+/// The fields of a listener with more settings than an address.
 pub(super) static LISTENER: FieldTable = FieldTable {
     what: "listener",
     fields: &[
@@ -191,7 +191,7 @@ pub(super) static LISTENER: FieldTable = FieldTable {
 /// The highest value of `connections_per_address`.
 pub(super) const CONNECTIONS_MAX: u64 = 1_000_000;
 
-/// The TLS settings of a listener.
+/// The TLS fields of a listener.
 pub(super) static TLS: FieldTable = FieldTable {
     what: "`tls`",
     fields: &[
@@ -217,7 +217,7 @@ pub(super) static TLS: FieldTable = FieldTable {
 /// A template for the names of keys.
 pub(super) const TEMPLATE: Shape = Text("ratelimit:{limit}:{key}");
 
-/// A policy.
+/// The fields of a policy.
 pub(super) static POLICY: FieldTable = FieldTable {
     what: "policy",
     fields: &[
@@ -260,7 +260,7 @@ pub(super) static POLICY: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The reservation settings of a policy.
+/// The reservation fields of a policy.
 pub(super) static RESERVE: FieldTable = FieldTable {
     what: "`reserve`",
     fields: &[
@@ -278,7 +278,7 @@ pub(super) static RESERVE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// A limit.
+/// The fields of a limit.
 pub(super) static LIMIT: FieldTable = FieldTable {
     what: "limit",
     fields: &[
@@ -406,7 +406,7 @@ pub(super) static LIMIT: FieldTable = FieldTable {
     exactly_one: &["rate", "bands"],
 };
 
-/// A condition of a limit. All its fields must match.
+/// The fields of a condition of a limit. All that are set must match.
 pub(super) static CONDITION: FieldTable = FieldTable {
     what: "condition",
     fields: &[
@@ -433,7 +433,7 @@ pub(super) static CONDITION: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// A condition of a route. All its fields must match.
+/// The fields of a condition of a route. All that are set must match.
 pub(super) static PLACE: FieldTable = FieldTable {
     what: "condition of a route",
     fields: &[PATH, METHOD, HOST],
@@ -454,7 +454,7 @@ const HOST: FieldRow = optional(
     "Any of these hosts; `*.example.com` is every host under it.",
 );
 
-/// A band with more settings than a rate.
+/// The fields of a band with more settings than a rate.
 pub(super) static BAND: FieldTable = FieldTable {
     what: "band",
     fields: &[

@@ -16,7 +16,7 @@ use crate::limit::{AddressRules, KeyPart};
 use crate::respond::Layer;
 use std::time::Duration;
 
-/// A guard.
+/// The fields of a guard.
 pub(super) static GUARD: FieldTable = FieldTable {
     what: "guard",
     fields: &[
@@ -72,7 +72,7 @@ pub(super) static GUARD: FieldTable = FieldTable {
     exactly_one: &["list", "file", "redis"],
 };
 
-/// A set in Redis.
+/// The fields of a set in Redis.
 static REDIS: FieldTable = FieldTable {
     what: "`redis`",
     fields: &[

@@ -14,7 +14,7 @@ use super::words::OF;
 use crate::limit::{Band, KeyPart, Limit};
 use crate::plan::{LABEL, PlanRate, PlanSource, PlannedRate, RateOwner, Unknown};
 
-/// A rate that a plan sets.
+/// The fields of a rate that a plan sets.
 pub(super) static PLANNED: FieldTable = FieldTable {
     what: "rate from a plan",
     fields: &[

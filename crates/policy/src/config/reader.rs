@@ -16,8 +16,8 @@ const PROBLEMS_MAX: usize = 100;
 /// The maximum total size of all values after expansion, in bytes.
 const EXPANDED_MAX: usize = 16 << 20;
 
-/// Reads values and collects problems. A caller that reads a bad value gets `None` and continues, so
-/// that one pass finds every error.
+/// A reader of values that collects problems. A caller that reads a bad value gets `None` and continues,
+/// so that one pass finds every error.
 pub(crate) struct ConfigReader<'a> {
     file: Arc<str>,
     text: &'a str,

@@ -22,7 +22,7 @@ const LINE_MAX: usize = 1_000;
 /// The bytes of a tag in a line in addition to its name and value: `.__` and `=`.
 const TAG_SIGNS: usize = 4;
 
-/// `statsd`.
+/// The fields of `statsd`.
 pub(super) static STATSD: FieldTable = FieldTable {
     what: "`statsd`",
     fields: &[

@@ -19,7 +19,7 @@ const VALUE_MAX: usize = 8 << 10;
 /// The longest name of a service, in bytes.
 const SERVICE_MAX: usize = 128;
 
-/// `traces`.
+/// The fields of `traces`.
 pub(super) static TRACES: FieldTable = FieldTable {
     what: "`traces`",
     fields: &[
@@ -52,7 +52,7 @@ pub(super) static TRACES: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// `logs`.
+/// The fields of `logs`.
 pub(super) static LOGS: FieldTable = FieldTable {
     what: "`logs`",
     fields: &[optional(

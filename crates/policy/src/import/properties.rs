@@ -83,7 +83,8 @@ impl<'v> Properties<'v> {
 }
 
 impl Property<'_> {
-    /// Returns the last word of the name, in the form in which it is compared, and the words before it.
+    /// Returns the last segment of the name, in the form in which it is compared, and the segments
+    /// before it.
     pub(super) fn last(&self) -> (&str, &str) {
         match self.name.rsplit_once('.') {
             Some((before, last)) => (last, before),

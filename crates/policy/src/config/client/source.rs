@@ -16,7 +16,7 @@ const CREDENTIALS: [&str; 8] = [
     "token", "api-key", "api_key", "apikey", "secret", "passw", "session", "jwt",
 ];
 
-/// Reads sources and collects those that need a token.
+/// A reader of sources, which collects those that need a token.
 #[derive(Debug, Default)]
 pub(super) struct IdentitySources {
     /// The positions of the claims.

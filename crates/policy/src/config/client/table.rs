@@ -5,7 +5,7 @@ use crate::config::table::FieldTable;
 use crate::config::table::Shape::{self, Either, List, Map, Named, Text, Whole, Word};
 use crate::config::words::{ADDRESS, JWT_ALGORITHM, TRUST, VERIFIED_BY};
 
-/// `client`.
+/// The fields of `client`.
 pub(in crate::config) static CLIENT: FieldTable = FieldTable {
     what: "`client`",
     fields: &[
@@ -70,7 +70,7 @@ pub(in crate::config) const COST_MAX: u64 = 1_000_000_000;
 /// A source or a list of sources.
 const SOURCES: Shape = Either(&[Map(&SOURCE), List(&Map(&SOURCE))]);
 
-/// The source of an identity.
+/// The fields of the source of an identity.
 pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     what: "source",
     fields: &[
@@ -96,7 +96,7 @@ pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     exactly_one: &["header", "cookie", "query", "segment", "claim"],
 };
 
-/// `client.cost`.
+/// The fields of `client.cost`.
 pub(in crate::config) static COST: FieldTable = FieldTable {
     what: "`cost`",
     fields: &[
@@ -115,7 +115,7 @@ pub(in crate::config) static COST: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// `client.jwt`.
+/// The fields of `client.jwt`.
 pub(in crate::config) static JWT: FieldTable = FieldTable {
     what: "`jwt`",
     fields: &[

@@ -9,7 +9,7 @@ use crate::config::sources::{
 use crate::config::table::FieldTable;
 use crate::config::table::Shape::{self, Either, Map, Named, Pairs, Text};
 
-/// A plan source.
+/// The fields of a plan source.
 pub(in crate::config) static PLANS: FieldTable = FieldTable {
     what: "source of plans",
     fields: &[
@@ -42,7 +42,7 @@ pub(in crate::config) static PLANS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The origin of a source.
+/// The fields of the origin of a source.
 pub(super) static FROM: FieldTable = FieldTable {
     what: "`from`",
     fields: &[
@@ -76,7 +76,7 @@ pub(super) static FROM: FieldTable = FieldTable {
     exactly_one: &["file", "http", "mongodb", "redis", "etcd", "inline"],
 };
 
-/// Plans in the configuration itself.
+/// The fields of plans in the configuration itself.
 pub(super) static INLINE: FieldTable = FieldTable {
     what: "`inline`",
     fields: &[
@@ -90,7 +90,7 @@ pub(super) static INLINE: FieldTable = FieldTable {
 /// Entries of a document of plans: each is a rate, or a map with its settings.
 const ENTRIES: Shape = Named(&Either(&[Text("100/min"), Pairs]));
 
-/// A source at a URL.
+/// The fields of a source at a URL.
 pub(super) static HTTP: FieldTable = FieldTable {
     what: "`http`",
     fields: &[
@@ -105,7 +105,7 @@ pub(super) static HTTP: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// A source in `MongoDB`.
+/// The fields of a source in `MongoDB`.
 pub(super) static MONGODB: FieldTable = FieldTable {
     what: "`mongodb`",
     fields: &[
@@ -180,7 +180,7 @@ pub(super) static MONGODB: FieldTable = FieldTable {
     exactly_one: &["url", "url_file"],
 };
 
-/// A hash in Redis.
+/// The fields of a hash in Redis.
 pub(super) static REDIS: FieldTable = FieldTable {
     what: "`plans.redis`",
     fields: &[
@@ -196,7 +196,7 @@ pub(super) static REDIS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Keys in etcd.
+/// The fields of a range of keys in etcd.
 pub(super) static ETCD: FieldTable = FieldTable {
     what: "`plans.etcd`",
     fields: &[

@@ -5,7 +5,7 @@ use crate::config::table::Shape::{Either, Flag, List, Map, Text, Whole, Word};
 use crate::config::table::{FieldRow, FieldTable};
 use crate::config::words::{DIALECT, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, X_FIELD};
 
-/// `respond`, for all policies or for one.
+/// The fields of `respond`, for all policies or for one.
 pub(in crate::config) static RESPOND: FieldTable = FieldTable {
     what: "`respond`",
     fields: &[
@@ -73,7 +73,7 @@ pub(in crate::config) static RESPOND: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The `respond` of a limit.
+/// The fields of the `respond` of a limit.
 pub(in crate::config) static REFUSAL: FieldTable = FieldTable {
     what: "refusal",
     fields: &[STATUS, TYPE, MESSAGE, CONTENT_TYPE, BODY],

@@ -6,7 +6,7 @@ use crate::config::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Wh
 use crate::config::words::{BALANCE, EJECT, HOST_HEADER, HTTP2, REFUND, UNLIMITED};
 use crate::route::Route;
 
-/// A route.
+/// The fields of a route.
 pub(in crate::config) static ROUTE: FieldTable = FieldTable {
     what: "route",
     fields: &[
@@ -116,7 +116,7 @@ pub(in crate::config) static ROUTE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Limits on the messages that clients send on a WebSocket.
+/// The fields of limits on the messages that clients send on a WebSocket.
 pub(in crate::config) static MESSAGES: FieldTable = FieldTable {
     what: "`messages`",
     fields: &[
@@ -146,7 +146,7 @@ pub(in crate::config) static MESSAGES: FieldTable = FieldTable {
 
 const UPSTREAM_SHAPE: Shape = Either(&[Text("http://127.0.0.1:9001"), Map(&UPSTREAM)]);
 
-/// An upstream with more settings than a URL.
+/// The fields of an upstream with more settings than a URL.
 pub(in crate::config) static UPSTREAM: FieldTable = FieldTable {
     what: "`upstreams`",
     fields: &[
@@ -169,7 +169,7 @@ pub(in crate::config) static UPSTREAM: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The TLS settings for a route's upstreams.
+/// The TLS fields for a route's upstreams.
 pub(in crate::config) static UPSTREAM_TLS: FieldTable = FieldTable {
     what: "`routes.tls`",
     fields: &[
@@ -197,7 +197,7 @@ pub(in crate::config) static UPSTREAM_TLS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Health checks of upstreams.
+/// The fields of health checks of upstreams.
 pub(in crate::config) static HEALTH: FieldTable = FieldTable {
     what: "`health`",
     fields: &[
@@ -230,7 +230,7 @@ pub(in crate::config) static HEALTH: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The ejection of failing upstreams.
+/// The fields of the ejection of failing upstreams.
 pub(in crate::config) static EJECTION: FieldTable = FieldTable {
     what: "`eject`",
     fields: &[
@@ -244,7 +244,7 @@ pub(in crate::config) static EJECTION: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Timeouts.
+/// The fields of timeouts.
 pub(in crate::config) static TIMEOUTS: FieldTable = FieldTable {
     what: "`timeouts`",
     fields: &[
@@ -272,7 +272,7 @@ pub(in crate::config) static TIMEOUTS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Connection limits of an upstream.
+/// The fields of connection limits of an upstream.
 pub(in crate::config) static CONNECTIONS: FieldTable = FieldTable {
     what: "`connections`",
     fields: &[
@@ -290,7 +290,7 @@ pub(in crate::config) static CONNECTIONS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Changes to the headers of a message.
+/// The fields of changes to the headers of a message.
 pub(in crate::config) static REWRITE: FieldTable = FieldTable {
     what: "change of headers",
     fields: &[

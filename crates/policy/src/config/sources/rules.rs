@@ -27,7 +27,7 @@ pub(super) const CHANNEL: FieldRow = optional(
     "With `rulesets`: where changes are told; what keys begin with and `:rule-reload` unless told.",
 );
 
-/// A collection of rules, or of Tidegate's own documents.
+/// The fields of a collection of rules, or of Tidegate's own documents.
 pub(super) static MONGODB: FieldTable = FieldTable {
     what: "`sources.mongodb`",
     fields: &[

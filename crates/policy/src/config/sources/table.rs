@@ -6,7 +6,7 @@ use crate::config::table::Shape::{Flag, List, Map, Text, Word};
 use crate::config::table::{FieldRow, FieldTable};
 use crate::config::words::FORMAT;
 
-/// A source.
+/// The fields of a source.
 pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     what: "source of policy",
     fields: &[
@@ -41,7 +41,7 @@ pub(in crate::config) static SOURCE: FieldTable = FieldTable {
     exactly_one: &["keeper", "http", "redis", "mongodb", "etcd"],
 };
 
-/// A keeper.
+/// The fields of a keeper.
 pub(super) static KEEPER: FieldTable = FieldTable {
     what: "`sources.keeper`",
     fields: &[
@@ -98,7 +98,7 @@ pub(super) static KEEPER: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// A document at a URL.
+/// The fields of a document at a URL.
 pub(super) static HTTP: FieldTable = FieldTable {
     what: "`sources.http`",
     fields: &[
@@ -121,7 +121,7 @@ pub(super) static HTTP: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// A hash in Redis.
+/// The fields of a hash in Redis.
 pub(super) static REDIS: FieldTable = FieldTable {
     what: "`sources.redis`",
     fields: &[
@@ -141,7 +141,7 @@ pub(super) static REDIS: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// Keys in etcd.
+/// The fields of a range of keys in etcd.
 pub(super) static ETCD: FieldTable = FieldTable {
     what: "`sources.etcd`",
     fields: &[
@@ -162,7 +162,7 @@ pub(super) static ETCD: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The TLS settings of a source that is read over HTTP.
+/// The TLS fields of a source that is read over HTTP.
 pub(super) static SOURCE_TLS: FieldTable = FieldTable {
     what: "`sources.tls`",
     fields: &[

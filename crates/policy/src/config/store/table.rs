@@ -5,7 +5,7 @@ use crate::config::table::FieldTable;
 use crate::config::table::Shape::{Either, Flag, List, Map, Share, Text, Whole, Word};
 use crate::config::words::{KEY_NAMES, LAYOUT, LOCAL_SHARE, ON_FAILURE, STORE_MODE, TAG};
 
-/// `store`.
+/// The fields of `store`.
 pub(in crate::config) static STORE: FieldTable = FieldTable {
     what: "`store`",
     fields: &[
@@ -148,7 +148,7 @@ pub(in crate::config) static STORE: FieldTable = FieldTable {
     exactly_one: &[],
 };
 
-/// The TLS settings of a store.
+/// The TLS fields of a store.
 pub(in crate::config) static STORE_TLS: FieldTable = FieldTable {
     what: "`store.tls`",
     fields: &[

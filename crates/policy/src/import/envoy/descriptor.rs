@@ -43,7 +43,7 @@ impl DescriptorLevel {
 /// The keys and values of a list of descriptors, with the position of each.
 pub(super) type Siblings = BTreeMap<(String, Option<String>), String>;
 
-/// Walks down the descriptors of a file.
+/// A walk over the descriptors of a file.
 #[derive(Debug)]
 pub(super) struct DescriptorWalk<'w, 'a> {
     document: &'w mut ImportedFile<'a>,

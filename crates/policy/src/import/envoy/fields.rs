@@ -30,13 +30,13 @@ pub(super) struct EnvoyMapFields {
     words: &'static [&'static str],
 }
 
-/// A whole file.
+/// The fields of a whole file.
 pub(super) static ROOT: EnvoyMapFields = EnvoyMapFields {
     what: "at the top of a file",
     words: &["domain", "descriptors"],
 };
 
-/// An item of `descriptors`.
+/// The fields of an item of `descriptors`.
 pub(super) static DESCRIPTOR: EnvoyMapFields = EnvoyMapFields {
     what: "in a descriptor",
     words: &[
@@ -53,13 +53,13 @@ pub(super) static DESCRIPTOR: EnvoyMapFields = EnvoyMapFields {
     ],
 };
 
-/// `rate_limit`.
+/// The fields of `rate_limit`.
 pub(super) static RATE_LIMIT: EnvoyMapFields = EnvoyMapFields {
     what: "in a `rate_limit`",
     words: &["unit", "requests_per_unit", "unlimited", "name", "replaces"],
 };
 
-/// An item of `replaces`.
+/// The fields of an item of `replaces`.
 pub(super) static REPLACES: EnvoyMapFields = EnvoyMapFields {
     what: "in `replaces`",
     words: &["name"],

@@ -7,8 +7,8 @@
 //! | `translate` | namespaces as policies |
 //!
 //! Only the expressions that Tidegate's configuration can also express are supported: an entry of the
-//! first descriptor that equals a text, several of these combined, and an entry by itself. All others
-//! are errors, each with its position. A limit that applies to the wrong requests is worse than none.
+//! first descriptor that equals a text, several of these combined, and an entry without a comparison.
+//! All others are errors, each with its position. A limit that applies to the wrong requests is worse than none.
 
 mod expression;
 mod limit;
