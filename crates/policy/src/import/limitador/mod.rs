@@ -8,7 +8,8 @@
 //!
 //! Only the expressions that Tidegate's configuration can also express are supported: an entry of the
 //! first descriptor that equals a text, several of these combined, and an entry without a comparison.
-//! All others are errors, each with its position. A limit that applies to the wrong requests is worse than none.
+//! All others are errors, each with its position. A limit that applies to the wrong requests is worse
+//! than none.
 
 mod expression;
 mod limit;
