@@ -7,7 +7,7 @@
 //! | `document` | the document that a source delivers: plans, groups and subjects |
 //! | `read`, `json` | the parsers of documents |
 //! | `settings` | the settings of one level, and the merge of levels |
-//! | `flatten` | the merge of all levels of a document, for each subject |
+//! | `flatten` | the merge of a document's levels into one rate per subject |
 //! | `table` | a flattened document: from a subject to its rate, in constant time |
 //! | `subjects` | the rate of each subject, found by its id with one memory access |
 //! | `given` | a subject's share, as an enum and as one number |
