@@ -49,7 +49,7 @@ pub struct Limit {
     pub quota_mode: bool,
     /// The limits, by their index in [`Policy::limits`], that do not apply where this limit applies.
     pub replaces: Vec<usize>,
-    /// When a cost that does not fit is charged.
+    /// The time at which a cost that does not fit is charged.
     pub charge: ChargeTime,
     /// The rules for queuing requests that do not fit; absent where they are refused.
     pub waiting: Option<WaitRules>,
@@ -100,8 +100,8 @@ impl Limit {
         }
     }
 
-    /// Returns true if no later limit of a policy with [`Evaluate::First`] applies where this one does:
-    /// it is enforced, or would be if the configuration were not in shadow mode.
+    /// Returns true if a policy with [`Evaluate::First`] applies no later limit where this one applies: it is
+    /// enforced, or would be if the configuration were not in shadow mode.
     pub(crate) fn ends_search(&self) -> bool {
         self.mode == Mode::Enforce || self.shadowed
     }
@@ -161,7 +161,7 @@ impl KeyPart {
     }
 }
 
-/// When a cost is charged (`charge`).
+/// The time at which a cost is charged (`charge`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChargeTime {
     /// Only if it fits. Otherwise the request is refused and nothing is charged.
@@ -203,7 +203,7 @@ pub struct Condition {
     pub methods: Vec<String>,
     /// Any of these hosts; none = any host.
     pub hosts: Vec<HostPattern>,
-    /// All of these headers; names and values ignore case.
+    /// All of these headers; names and values are case-insensitive.
     pub headers: Vec<(String, String)>,
     /// Any of these networks contains the client's address; none = any address.
     pub clients: Vec<IpNet>,

@@ -38,7 +38,7 @@ pub(crate) const TELLTALE: [&str; 11] = [
 pub(crate) enum MaskScope {
     /// Shown, unless its own name marks it as secret.
     Plain,
-    /// Below `request_headers` or `response_headers`, whose values may hold anything.
+    /// Below `request_headers` or `response_headers`, whose values may contain secrets.
     Headers,
     /// Hidden.
     Secret,

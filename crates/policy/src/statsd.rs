@@ -1,4 +1,4 @@
-//! Statistics of limits for a statsd server (`statsd`): where they go, and their names.
+//! Statistics of limits for a statsd server (`statsd`): their destination and their names.
 
 use crate::matching::{DescriptorPattern, EntryPattern, ValuePattern, is_secret_name};
 use crate::policy::Policy;

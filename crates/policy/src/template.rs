@@ -1,9 +1,9 @@
 //! Names of a limit's keys in the open layout: text with placeholders.
 //!
-//! | placeholder | stands for |
+//! | placeholder | value |
 //! |---|---|
 //! | `{policy}`, `{limit}` | their names |
-//! | `{band}` | the band's label; `default` where the limit has one band without |
+//! | `{band}` | the band's label; `default` where the limit has one band without a label |
 //! | `{subject}` | labels and values, `ip:192.0.2.1`, as everywhere in Tidegate |
 //! | `{key}` | the values alone, joined by `:` |
 //! | `{ip}`, `{user}`, `{header:NAME}`, … | the value of one part of the key |

@@ -52,7 +52,7 @@ pub(super) struct PreparedKey {
 pub(super) struct WrittenKey {
     /// The end of the bucket's name, which starts where the text was appended.
     pub(super) end: usize,
-    /// The length of the part of that name which all subjects of the limit share.
+    /// The number of leading bytes of that name that all subjects of the limit share.
     pub(super) scope: usize,
     /// The subject as shown to operators.
     pub(super) subject: Range<usize>,

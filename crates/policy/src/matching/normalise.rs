@@ -114,7 +114,7 @@ fn settle_escape(path: &mut String) {
     }
 }
 
-/// Characters that mean the same escaped or not (RFC 3986, 2.3).
+/// Returns true for characters that mean the same escaped or not (RFC 3986, 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }

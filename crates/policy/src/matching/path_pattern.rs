@@ -33,7 +33,7 @@ pub(super) enum Segment {
     Literal(String),
     /// Any one segment.
     One,
-    /// Any number of segments; never twice in a row, and never last in a prefix.
+    /// Any number of segments. Never twice in a row, and never last in a prefix.
     Any,
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// same bucket.
 pub(crate) const LABEL: &str = "plan";
 
-/// A limit whose rate comes from a plan (`rate: { plan: … }`).
+/// The source of a limit's rate in a plan (`rate: { plan: … }`).
 #[derive(Clone, Debug)]
 pub struct PlannedRate {
     /// The source, by its number.

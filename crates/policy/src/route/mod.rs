@@ -110,7 +110,7 @@ pub struct RoutePolicy {
 /// The selection among several upstreams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Balance {
-    /// One after the other, by weight.
+    /// Round robin, by weight.
     #[default]
     RoundRobin,
     /// The one with the fewest requests in flight relative to its weight.
@@ -155,7 +155,7 @@ pub enum RefundRule {
     /// Never.
     #[default]
     Never,
-    /// If it never reached an upstream.
+    /// Only if the request never reached an upstream.
     Unreached,
 }
 

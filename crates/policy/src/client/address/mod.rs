@@ -61,7 +61,7 @@ pub(super) fn walk_header<'a>(
     if lines.is_empty() {
         return None;
     }
-    // Several lines are one list, in order.
+    // Several lines form one list, in order.
     let lines = lines.iter().rev();
     Some(match header {
         AddressHeader::XForwardedFor => {

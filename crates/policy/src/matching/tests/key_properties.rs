@@ -1,4 +1,4 @@
-//! Two identities never share a bucket, and no identity leaves its place in a name.
+//! Properties: two identities never share a bucket, and no identity leaves its position in a name.
 
 use super::fixtures::subject;
 use crate::{KeyPart, Request};
