@@ -15,7 +15,7 @@ use tidegate_core::{Algorithm, Mode, OnChange, Quota};
 /// The shortest block, because clients get no time below a millisecond.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
 
-/// The longest block. A longer exclusion is a task for a guard.
+/// The longest block. Longer exclusions need other means, such as a guard.
 const LONGEST_BLOCK: Duration = Duration::from_hours(365 * 24);
 
 /// A limit: the requests it applies to, the key of its bucket, and its amounts.

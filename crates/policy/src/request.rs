@@ -67,7 +67,7 @@ pub enum DescriptorHits {
     AsRequest,
     /// This many units. 0 consumes nothing, but is refused if nothing is left.
     Take(u64),
-    /// Refunds this many units without a receipt, at most as many as were charged.
+    /// Refunds this many units without a receipt, at most as many as the bucket has in use.
     GiveBack(u64),
 }
 

@@ -67,8 +67,7 @@ impl Policy {
         let text = format!("{}/{}us", told.amount, told.period_us);
         let spec = Quota::new(told.amount, told.period_us)
             .algorithm(ALGORITHM)
-            // A request that another limit refuses must leave no charge here, in whichever store this bucket
-            // is.
+            // A request that another limit refuses must leave no charge here, wherever this bucket is stored.
             .refundable(true)
             .label(&text);
         let quota = match self.hidden.charge {

@@ -15,7 +15,7 @@ pub(crate) struct CostRule {
 }
 
 impl CostRule {
-    /// Returns the cost of a request, from 1 to `max`.
+    /// Returns the cost of a request: the value of the header, bounded to 1 to `max`, or the default.
     pub(super) fn of<'a>(&self, headers: impl Headers<'a>) -> u64 {
         let sent = only(headers.values(&self.header));
         match sent.and_then(|sent| whole(sent.trim_ascii())) {

@@ -398,7 +398,7 @@ fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
         (&["eve", ""], "eve", true),
         (&["ann", "joe"], "bob", true),
         (&["ann", "joe"], "eve", false),
-        // This source has the effective value, and no other source has any.
+        // The single value of the header is effective; the query of the later source is not read.
         (&["ann"], "bob", false),
     ] {
         let headers: Vec<(&str, &str)> = said.iter().map(|it| ("x-who", *it)).collect();

@@ -162,7 +162,7 @@ impl PlanSource {
         }
     }
 
-    /// Returns the document store that holds the plans and can be written to, if there is one.
+    /// Returns the document store that holds the plans, if it is a source of that kind.
     pub fn shelf(&self) -> Option<&DocumentStoreSettings> {
         match &self.origin {
             PlanOrigin::Shelf(place) => Some(place),
