@@ -39,7 +39,6 @@ mod sets;
 mod settings;
 mod shared;
 mod shared_state;
-mod simple;
 mod stats;
 mod store;
 mod tasks;

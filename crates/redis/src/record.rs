@@ -12,7 +12,7 @@
 
 use crate::script::record_id;
 use redis::Value;
-use tidegate_core::{Bucket, Meter, Quota, Timestamp};
+use tidegate_core::{Bucket, Quota, Timestamp};
 
 const VERSION: u8 = 1;
 const HEAD: usize = 16;
@@ -100,13 +100,6 @@ pub(crate) fn find_in(
     }
 }
 
-/// The bucket to decide on: what Redis replied, or a new one, settled at `now`.
-pub(crate) fn bucket(value: &Value, quota: &Quota, now: Timestamp) -> Result<Bucket, Corrupt> {
-    let mut bucket = find_in(value, quota, now)?.unwrap_or_else(|| Bucket::new(quota));
-    bucket.settle(quota, now);
-    Ok(bucket)
-}
-
 impl Record<'_> {
     /// How many bytes it takes in the value.
     #[cfg(test)]
@@ -157,7 +150,7 @@ fn number(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Record, begin, bucket, find, push, records};
+    use super::{Record, begin, find, find_in, push, records};
     use proptest::prelude::*;
     use redis::Value;
     use tidegate_core::algorithm::lent::{Low, Lows};
@@ -304,7 +297,7 @@ mod tests {
                     }
                 }
                 let quota = quota(Algorithm::SlidingWindow, "a");
-                bucket(&Value::BulkString(bytes), &quota, Timestamp::default()).ok();
+                find_in(&Value::BulkString(bytes), &quota, Timestamp::default()).ok();
             }
         }
     }

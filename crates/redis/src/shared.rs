@@ -12,7 +12,7 @@ use crate::script::Script;
 use crate::scripts::Scripts;
 use crate::settings::Mode;
 use crate::stats::Stats;
-use crate::{simple, tasks};
+use crate::tasks;
 use foldhash::fast::RandomState;
 use redis::Cmd;
 use std::hash::BuildHasher;
@@ -138,16 +138,16 @@ impl Shared {
             return Err(StoreError::permanent("there is no such slot"));
         };
         let weight = self.weight(&request);
-        let identity = self.hasher.hash_one(&request.keys);
+        let hash = |key: &Key| self.hasher.hash_one(key.as_slice());
         let waiter = Waiter {
+            buckets: request.keys.iter().map(hash).collect(),
             request,
             weight,
-            identity,
             is_repeat: false,
             asker,
         };
-        if lane.put(waiter, options.now) == Next::Carry {
-            tasks::spawn_short(carry(Arc::clone(self), slot));
+        if let Next::Carry(number) = lane.put(waiter, options.now) {
+            tasks::spawn_short(carry(Arc::clone(self), slot, number));
         }
         Ok(Pending {
             shared: self,
@@ -173,8 +173,6 @@ impl Shared {
     fn weight(&self, request: &Request) -> u32 {
         if self.scripts.is_open {
             layout::weight(request)
-        } else if simple::only_take(request).is_some() {
-            simple::KEY_WEIGHT
         } else {
             general::weight(request)
         }

@@ -48,7 +48,7 @@ pub struct Options {
     deny_cache: usize,
     clock: StoreClock,
     #[cfg(feature = "test-clock")]
-    scripts: Option<[&'static str; 2]>,
+    script: Option<&'static str>,
 }
 
 impl Default for Options {
@@ -60,7 +60,7 @@ impl Default for Options {
             deny_cache: DENY_CACHE,
             clock: StoreClock::Server,
             #[cfg(feature = "test-clock")]
-            scripts: None,
+            script: None,
         }
     }
 }
@@ -104,12 +104,12 @@ impl Options {
         }
     }
 
-    /// Calls these scripts in place of its own, the simple and the general one: for tests with another
-    /// version of this crate on the same Redis.
+    /// Calls this script in place of its own: for tests with another version of this crate on the same
+    /// Redis.
     #[cfg(feature = "test-clock")]
-    pub fn scripts(self, simple: &'static str, general: &'static str) -> Self {
+    pub fn script(self, script: &'static str) -> Self {
         Self {
-            scripts: Some([simple, general]),
+            script: Some(script),
             ..self
         }
     }
@@ -117,11 +117,9 @@ impl Options {
     fn to_scripts(&self) -> Scripts {
         let own = Scripts::new(self.clock.variant(), &self.layout);
         #[cfg(feature = "test-clock")]
-        if let Some([simple, general]) = self.scripts {
-            use crate::script::Script;
+        if let Some(script) = self.script {
             return Scripts {
-                simple: Script::new("simple", simple.to_owned()),
-                general: Script::new("general", general.to_owned()),
+                general: crate::script::Script::new("general", script.to_owned()),
                 ..own
             };
         }

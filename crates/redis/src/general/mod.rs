@@ -37,10 +37,10 @@ use crate::request::Request;
 use tidegate_core::Algorithm;
 
 /// Reading and writing one key, in tenths of a microsecond of Redis' time.
-const KEY_WEIGHT: u32 = 20;
+pub(crate) const KEY_WEIGHT: u32 = 20;
 
 /// One ask.
-const ASK_WEIGHT: u32 = 10;
+pub(crate) const ASK_WEIGHT: u32 = 10;
 
 /// The script itself, and the shape that it has to be told; once for most of a call's requests.
 const REQUEST_WEIGHT: u32 = 4;

@@ -12,30 +12,30 @@ use redis::Value;
 use tidegate_core::Timestamp;
 use tokio::time::Instant;
 
-/// Finds the answers of everybody in `requests`, who stand at `places`; sent at `sent`.
+/// Finds the answers of all `requests`, which were sent at `sent`.
 pub(super) fn decide(
     shared: &Shared,
-    (places, requests): (&[usize], &[&Request]),
+    requests: &[&Request],
     (call, value): (&Call, Result<Value, CallError>),
     (askers, sent): (&mut Askers, Instant),
 ) {
     let told = value.and_then(|value| {
         let mut replay = Replay::new(call, &value)?;
-        for (request, place) in requests.iter().zip(places) {
-            let decided = replay.next(request, askers.wants_before(*place));
+        for (place, request) in requests.iter().enumerate() {
+            let decided = replay.next(request, askers.wants_before(place));
             if let Ok(decided) = &decided {
                 disturb(&shared.deny, request, sent);
                 if !decided.reply.passed {
                     remember(shared, request, (&replay, decided), sent);
                 }
             }
-            askers.tell(*place, decided.map(Answer::from));
+            askers.tell(place, decided.map(Answer::from));
         }
         Ok(())
     });
     if let Err(error) = told {
-        for place in places {
-            askers.tell(*place, Err(error.clone().into()));
+        for place in 0..requests.len() {
+            askers.tell(place, Err(error.clone().into()));
         }
     }
 }

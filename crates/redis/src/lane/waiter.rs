@@ -1,9 +1,12 @@
 //! A request that waits for its answer.
 
 use crate::request::Request;
+use smallvec::SmallVec;
 use tidegate_core::{Outcomes, Reply, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+
+pub(crate) type Buckets = SmallVec<[u64; 2]>;
 
 /// A request under way, and where its answer goes.
 #[derive(Debug)]
@@ -11,8 +14,9 @@ pub(crate) struct Waiter {
     pub(crate) request: Request,
     /// About how much of Redis' time it takes, in tenths of a microsecond.
     pub(crate) weight: u32,
-    /// A hash of its keys: the same for those who ask for the same.
-    pub(crate) identity: u64,
+    /// A hash of each of its keys. Two keys with one hash are taken for one bucket, which costs a
+    /// little time.
+    pub(crate) buckets: Buckets,
     /// Whether whoever came before asks for the same.
     pub(crate) is_repeat: bool,
     pub(crate) asker: Asker,

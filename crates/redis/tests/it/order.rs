@@ -57,7 +57,7 @@ fn left(store: &RedisStore, bucket: &str, ops: &[Op]) -> Vec<u64> {
     replies.iter().filter_map(remaining).collect()
 }
 
-/// Takes go by one script and everything else by another, each by a connection of its own.
+/// Takes went by one script and everything else by another, each by a connection of its own.
 #[test]
 fn a_look_or_a_return_was_carried_out_after_the_take_behind_it() {
     let store = store();

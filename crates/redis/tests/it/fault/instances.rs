@@ -249,12 +249,9 @@ fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
     }
 }
 
-/// The scripts of a version that knew neither debits nor shadow blocks nor buckets whose numbers change:
+/// The script of a version that knew neither debits nor shadow blocks nor buckets whose numbers change:
 /// it reads, writes and decides by code of its own. The server's clock is filled in.
-const BEFORE: [&str; 2] = [
-    include_str!("before/simple.lua"),
-    include_str!("before/general.lua"),
-];
+const BEFORE: &str = include_str!("before/general.lua");
 
 /// How often a script was called that the server did not have.
 fn missing_scripts(server: &Server) -> u64 {
@@ -272,7 +269,6 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
     let _alone = alone();
     let server = Server::start();
     let settings = world::standalone(&server);
-    let [simple, general] = BEFORE;
     let flushes = 20;
     for (nth, quotas) in (1_u64..).zip([
         vec![tokens(20, 40)],
@@ -286,7 +282,7 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
             tasks: 2,
         };
         let now = Options::default().prefix(world::own_prefix()).deny_cache(0);
-        let before = now.clone().scripts(simple, general);
+        let before = now.clone().script(BEFORE);
         let options = [before.clone(), now.clone(), before, now];
         let stores = options.map(|options| connect(settings.clone(), options));
         let (recorded, calls) = load.run(&stores, |progress| {
@@ -315,11 +311,9 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
         let missed = missing_scripts(&server);
         assert!(missed >= nth * flushes, "{missed} of {}", nth * flushes);
     }
-    for text in BEFORE {
-        let script = Script::new("before", text.to_owned());
-        let exists = server.command(&["SCRIPT", "EXISTS", script.sha()]);
-        assert_eq!(exists.list()[0].int(), 1);
-    }
+    let script = Script::new("before", BEFORE.to_owned());
+    let exists = server.command(&["SCRIPT", "EXISTS", script.sha()]);
+    assert_eq!(exists.list()[0].int(), 1);
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 

@@ -152,7 +152,7 @@ fn a_right_that_was_taken_away_is_denied_and_no_charge() {
         let mut expected = 998;
         for right in ["evalsha", "set", "time", "get", "mget"] {
             set_user(&format!("-{right}"));
-            // The simple script and the general one, which may read in other ways.
+            // The plain program and the other one, which read in other ways.
             let mut denied = 0;
             for quota in [quota(), quota().with_refundable(true)] {
                 let asks = [Ask::take(b"p/limit/a", &quota, 1)];

@@ -115,7 +115,7 @@ fn system_001_a_refusal_writes_nothing() {
     let server = Server::start();
     let options = Options::default().prefix(world::own_prefix()).deny_cache(0);
     let store = connect(world::standalone(&server), options);
-    // The simple script, and the general one.
+    // The plain program, and the other one.
     let quotas = [
         built(Quota::new(3, HOUR_US)),
         built(Quota::new(3, HOUR_US).algorithm(Algorithm::SlidingLog)),
