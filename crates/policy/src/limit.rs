@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, OnChange, Quota};
+use tidegate_core::{Algorithm, LimitMode, OnChange, Quota};
 
 /// The shortest block: clients are told of nothing shorter.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
@@ -41,7 +41,7 @@ pub struct Limit {
     /// How the bands count.
     pub algorithm: Algorithm,
     /// Enforced, or only watched.
-    pub mode: Mode,
+    pub mode: LimitMode,
     /// Whether it is in shadow mode because the whole configuration is, and would be enforced otherwise.
     pub shadowed: bool,
     /// Of the limits that have this and that a request meets, one that allows is enough
@@ -82,8 +82,8 @@ impl Limit {
     /// Puts it into shadow mode: it is decided and counted, and neither refuses a request nor makes one
     /// wait.
     pub(crate) fn put_in_shadow(&mut self) {
-        self.shadowed |= self.mode == Mode::Enforce;
-        self.mode = Mode::Shadow;
+        self.shadowed |= self.mode == LimitMode::Enforce;
+        self.mode = LimitMode::Shadow;
         self.waiting = None;
         self.keep_block_apart();
     }
@@ -97,7 +97,7 @@ impl Limit {
     pub(crate) fn in_its_mode(&self, block: Band) -> Band {
         let shadow = Quota::shadow_block(block.quota.period_us());
         match (self.mode, shadow) {
-            (Mode::Shadow, Ok(quota)) => Band { quota, ..block },
+            (LimitMode::Shadow, Ok(quota)) => Band { quota, ..block },
             _ => block,
         }
     }
@@ -105,7 +105,7 @@ impl Limit {
     /// Returns true if no later limit of a policy with [`Evaluate::First`] applies where this one does:
     /// it is enforced, or would be if the configuration were not in shadow mode.
     pub(crate) fn ends_search(&self) -> bool {
-        self.mode == Mode::Enforce || self.shadowed
+        self.mode == LimitMode::Enforce || self.shadowed
     }
 
     /// What becomes of its buckets when its numbers change: the same for all its bands.

@@ -154,9 +154,9 @@ mod tests {
     use proptest::prelude::*;
     use redis::Value;
     use tidegate_core::algorithm::lent::{Low, Lows};
-    use tidegate_core::algorithm::log::Run;
-    use tidegate_core::algorithm::token_bucket::Credits;
-    use tidegate_core::algorithm::{FixedWindow, Lent, Log, SlidingWindow, TokenBucket};
+    use tidegate_core::algorithm::log::LogRun;
+    use tidegate_core::algorithm::token_bucket::CreditCount;
+    use tidegate_core::algorithm::{FixedWindow, LendingBucket, Log, SlidingWindow, TokenBucket};
     use tidegate_core::{Algorithm, Align, Bucket, Quota, Timestamp};
 
     fn quota(algorithm: Algorithm, label: &str) -> Quota {
@@ -173,14 +173,14 @@ mod tests {
         (number(), 0..1_000_u64, credits, any::<bool>()).prop_map(
             |(at, fraction, (since, ticks), refundable)| {
                 let quota = quota(Algorithm::TokenBucket, "a").with_refundable(refundable);
-                let credits = Credits { since, ticks };
+                let credits = CreditCount { since, ticks };
                 let tokens = TokenBucket {
                     at,
                     fraction,
                     credits: if refundable {
                         credits
                     } else {
-                        Credits::default()
+                        CreditCount::default()
                     },
                 };
                 (quota, Bucket::Tokens(tokens))
@@ -202,7 +202,10 @@ mod tests {
             });
             let lows = Lows::from_list(lows.collect::<Vec<_>>());
             let quota = quota.with_lending(true);
-            Some((quota, Bucket::Lent(Box::new(Lent { tokens, lows }))))
+            Some((
+                quota,
+                Bucket::Lent(Box::new(LendingBucket { tokens, lows })),
+            ))
         })
     }
 
@@ -233,7 +236,7 @@ mod tests {
             let mut stamp = 0;
             let runs = runs.into_iter().map(|(later, units)| {
                 stamp += later;
-                Run { stamp, units }
+                LogRun { stamp, units }
             });
             (quota(algorithm, "a"), Bucket::Log(Log::from_runs(runs)))
         });
@@ -280,7 +283,7 @@ mod tests {
             prop_assert_eq!(read(&value, &refundable), Bucket::Tokens(state.tokens));
             let mut value = begin();
             push(&mut value, &Bucket::Tokens(state.tokens), &refundable);
-            let unknown = Lent::unknown(state.tokens, now);
+            let unknown = LendingBucket::unknown(state.tokens, now);
             prop_assert_eq!(read(&value, &lends), Bucket::Lent(Box::new(unknown)));
         }
 

@@ -28,7 +28,7 @@ use crate::respond::RefusalStyle;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// A guard: whose value is looked up, in which list, and what follows if it is there.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct Guard {
     /// How long reading it may take.
     pub timeout: Duration,
     /// Enforced, or only watched.
-    pub mode: Mode,
+    pub mode: LimitMode,
     /// What its refusals look like; as the policy says where absent.
     pub refusal: Option<Arc<RefusalStyle>>,
 }
@@ -66,7 +66,7 @@ impl Guard {
 
     /// Whether it decides: it is asked, and not only watched.
     pub fn is_enforced(&self) -> bool {
-        self.enabled && self.mode == Mode::Enforce
+        self.enabled && self.mode == LimitMode::Enforce
     }
 
     /// Whether what a list holds for this guard, it holds for `other` as well.

@@ -1,38 +1,38 @@
 //! One trip to Redis: what is asked, sending it, and handing out the answers.
 
 use super::general::decide;
-use super::waiter::{Answer, Asker, Waiter};
+use super::waiter::{LaneRequest, ReplyWaiter, RequestReply};
 use super::{CALL_KEYS_MAX, CALL_REQUESTS_MAX, CALL_WEIGHT_MAX, REPEAT_WEIGHT};
 use crate::connection::Repeat;
 use crate::general::{ASK_WEIGHT, KEY_WEIGHT};
-use crate::request::{OwnedAsk, Request, RequestOp};
-use crate::shared::Shared;
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
+use crate::shared::RedisInner;
 use std::future::ready;
 use std::pin::pin;
-use tidegate_core::{Mode, Op, StoreError};
+use tidegate_core::{LimitMode, Op, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 /// Requests that travel together, in one call.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct LaneBatch {
     /// Oldest first.
-    requests: Vec<Request>,
+    requests: Vec<SlotAsks>,
     /// The client that waits for each; `None` once answered.
-    askers: Vec<Option<Asker>>,
+    askers: Vec<Option<ReplyWaiter>>,
     /// The buckets of each request, one after the other.
     buckets: Vec<u64>,
     weight: u32,
     keys: usize,
 }
 
-impl Batch {
+impl LaneBatch {
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
     /// Returns whether `waiter` may travel too, of whose buckets `known` are in here. The first may in
     /// any case.
-    pub(super) fn has_room(&self, waiter: &Waiter, known: usize) -> bool {
+    pub(super) fn has_room(&self, waiter: &LaneRequest, known: usize) -> bool {
         let new_keys = waiter.buckets.len().saturating_sub(known);
         self.is_empty()
             || (self.weight.saturating_add(self.weight_of(waiter, known)) <= CALL_WEIGHT_MAX
@@ -40,7 +40,7 @@ impl Batch {
                 && self.keys.saturating_add(new_keys) <= CALL_KEYS_MAX)
     }
 
-    pub(super) fn add(&mut self, waiter: Waiter, known: usize) {
+    pub(super) fn add(&mut self, waiter: LaneRequest, known: usize) {
         let weight = self.weight_of(&waiter, known);
         self.weight = self.weight.saturating_add(weight);
         let new_keys = waiter.buckets.len().saturating_sub(known);
@@ -51,7 +51,7 @@ impl Batch {
     }
 
     /// A key is read and written once in a call, and equal takes in a row are a count.
-    fn weight_of(&self, waiter: &Waiter, known: usize) -> u32 {
+    fn weight_of(&self, waiter: &LaneRequest, known: usize) -> u32 {
         if known < waiter.buckets.len() {
             let known = u32::try_from(known).unwrap_or(u32::MAX);
             let spared = KEY_WEIGHT
@@ -60,7 +60,7 @@ impl Batch {
             return waiter.weight.saturating_sub(known.saturating_mul(spared));
         }
         let is_take = |ask: &OwnedAsk| {
-            ask.mode == Mode::Enforce && matches!(ask.op, RequestOp::Engine(Op::Take(1..)))
+            ask.mode == LimitMode::Enforce && matches!(ask.op, RequestOp::Engine(Op::Take(1..)))
         };
         if self.requests.last() == Some(&waiter.request) && waiter.request.asks.iter().all(is_take)
         {
@@ -78,14 +78,19 @@ impl Batch {
     /// Sends what is to be sent, then hands out `earlier`, the answers of the trip before: so Redis
     /// has work while those who get them think of something new. Those whose time is up before it
     /// comes back are told so; the others' answers are brought back.
-    pub(super) async fn run(self, shared: &Shared, slot: u16, earlier: Answers) -> Answers {
+    pub(super) async fn run(
+        self,
+        shared: &RedisInner,
+        slot: u16,
+        earlier: UndeliveredReplies,
+    ) -> UndeliveredReplies {
         let mut askers = Askers::new(self.askers);
         let Some(latest) = askers.latest() else {
             earlier.hand_out();
             return askers.answers;
         };
         let sent = Instant::now();
-        let requests: Vec<&Request> = self.requests.iter().collect();
+        let requests: Vec<&SlotAsks> = self.requests.iter().collect();
         let (call, command) = shared.general(&requests);
         shared.stats.calls.add(1);
         let (script, repeat) = (&shared.scripts.general, repeat(&requests));
@@ -100,7 +105,7 @@ impl Batch {
                 reply = &mut run => break reply,
                 // The call is in flight.
                 () = ready(()), if earlier.is_some() => {
-                    earlier.take().map(Answers::hand_out).unwrap_or_default();
+                    earlier.take().map(UndeliveredReplies::hand_out).unwrap_or_default();
                 }
                 () = sleep_until(askers.earliest().unwrap_or(latest)), if earlier.is_none() => {
                     if askers.give_up(Instant::now(), shared) {
@@ -109,7 +114,9 @@ impl Batch {
                 }
             }
         };
-        earlier.map(Answers::hand_out).unwrap_or_default();
+        earlier
+            .map(UndeliveredReplies::hand_out)
+            .unwrap_or_default();
         decide(shared, &requests, (&call, reply), (&mut askers, sent));
         shared.stats.decisions.add(askers.answers.decided());
         askers.answers
@@ -117,8 +124,8 @@ impl Batch {
 }
 
 /// What is given back must not be given back twice, not even together with what may be sent again.
-pub(super) fn repeat(requests: &[&Request]) -> Repeat {
-    let may_block = |request: &&Request| {
+pub(super) fn repeat(requests: &[&SlotAsks]) -> Repeat {
+    let may_block = |request: &&SlotAsks| {
         let mut asks = request.asks.iter();
         asks.any(|ask| matches!(ask.op, RequestOp::Engine(Op::Block)))
     };
@@ -133,10 +140,10 @@ pub(super) fn repeat(requests: &[&Request]) -> Repeat {
 /// Whether a request that is carried out twice may give back twice. What is returned beside a take
 /// that only one can win comes back once, however often it is sent: the second time that take
 /// refuses.
-fn may_give_twice(request: &Request) -> bool {
+fn may_give_twice(request: &SlotAsks) -> bool {
     let won_once = request.asks.iter().any(|ask| {
         let is_won_once = |cost: u64| cost > ask.quota.capacity() / 2;
-        ask.mode == Mode::Enforce
+        ask.mode == LimitMode::Enforce
             && matches!(ask.op, RequestOp::Engine(Op::Take(cost)) if is_won_once(cost))
     });
     request.asks.iter().any(|ask| match ask.op {
@@ -148,15 +155,15 @@ fn may_give_twice(request: &Request) -> bool {
 
 /// Those who wait for a trip to come back, oldest first.
 pub(crate) struct Askers {
-    waiting: Vec<Option<Asker>>,
-    answers: Answers,
+    waiting: Vec<Option<ReplyWaiter>>,
+    answers: UndeliveredReplies,
 }
 
 /// Answers that have not been handed out yet.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Vec<(Asker, Result<Answer, StoreError>)>);
+pub(crate) struct UndeliveredReplies(Vec<(ReplyWaiter, Result<RequestReply, StoreError>)>);
 
-impl Answers {
+impl UndeliveredReplies {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -176,13 +183,13 @@ impl Answers {
 }
 
 impl Askers {
-    fn new(waiting: Vec<Option<Asker>>) -> Self {
-        let answers = Answers(Vec::with_capacity(waiting.len()));
+    fn new(waiting: Vec<Option<ReplyWaiter>>) -> Self {
+        let answers = UndeliveredReplies(Vec::with_capacity(waiting.len()));
         Self { waiting, answers }
     }
 
     /// The answer of the one at `place`, unless there is one.
-    pub(crate) fn tell(&mut self, place: usize, answer: Result<Answer, StoreError>) {
+    pub(crate) fn tell(&mut self, place: usize, answer: Result<RequestReply, StoreError>) {
         if let Some(asker) = self.waiting.get_mut(place).and_then(Option::take) {
             self.answers.0.push((asker, answer));
         }
@@ -193,7 +200,7 @@ impl Askers {
         matches!(self.waiting.get(place), Some(Some(asker)) if asker.wants_before)
     }
 
-    fn waiting(&self) -> impl Iterator<Item = &Asker> {
+    fn waiting(&self) -> impl Iterator<Item = &ReplyWaiter> {
         self.waiting.iter().flatten()
     }
 
@@ -206,7 +213,7 @@ impl Askers {
     }
 
     /// Tells those whose time is up, and whether nobody is left.
-    fn give_up(&mut self, now: Instant, shared: &Shared) -> bool {
+    fn give_up(&mut self, now: Instant, shared: &RedisInner) -> bool {
         let mut left = false;
         for asker in &mut self.waiting {
             match asker.take_if(|asker| asker.deadline <= now) {

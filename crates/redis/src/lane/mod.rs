@@ -10,12 +10,12 @@ mod general;
 mod queue;
 mod waiter;
 
-use batch::{Answers, Batch};
+use batch::{LaneBatch, UndeliveredReplies};
 pub(crate) use general::remember;
-pub(crate) use waiter::{Answer, Asker, Waiter};
+pub(crate) use waiter::{LaneRequest, ReplyWaiter, RequestReply};
 
 use crate::refuse::refuse;
-use crate::shared::Shared;
+use crate::shared::RedisInner;
 use parking_lot::Mutex;
 use queue::Queue;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) struct Lane {
 
 /// What is to be done after a request was put into a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum CarrierTask {
     /// A carrier will come by.
     Wait,
     /// A carrier of this number has to be sent.
@@ -60,17 +60,17 @@ pub(crate) enum Next {
 
 impl Lane {
     /// Puts a request into the lane.
-    pub(crate) fn put(&self, waiter: Waiter, now: Instant) -> Next {
+    pub(crate) fn put(&self, waiter: LaneRequest, now: Instant) -> CarrierTask {
         let number = self.queue.lock().put(waiter, now);
-        number.map_or(Next::Wait, Next::Carry)
+        number.map_or(CarrierTask::Wait, CarrierTask::Carry)
     }
 
     /// Returns the buckets of the carrier's last call, then moves what fits into one call into a batch,
     /// oldest first. Leaves out requests that nobody waits for, whose time is up, or that can be
     /// refused here by now.
-    fn take(&self, carrier: &mut Carrier<'_>, shared: &Shared) -> Batch {
+    fn take(&self, carrier: &mut Carrier<'_>, shared: &RedisInner) -> LaneBatch {
         let now = Instant::now();
-        let mut batch = Batch::default();
+        let mut batch = LaneBatch::default();
         let mut queue = self.queue.lock();
         queue.release(&std::mem::take(&mut carrier.buckets), true);
         while let Some((waiter, known)) = queue.next(carrier.number, &batch) {
@@ -89,7 +89,7 @@ impl Lane {
                 Some(reply) => {
                     queue.release(&waiter.buckets, false);
                     shared.stats.refused_here.add(1);
-                    waiter.asker.tell(Ok(Answer {
+                    waiter.asker.tell(Ok(RequestReply {
                         reply,
                         before: None,
                     }));
@@ -112,7 +112,7 @@ impl Lane {
 }
 
 /// Carries what waits in the lane of `slot` until nothing does.
-pub(crate) async fn carry(shared: Arc<Shared>, slot: u16, number: u8) {
+pub(crate) async fn carry(shared: Arc<RedisInner>, slot: u16, number: u8) {
     let Some(lane) = shared.lane(slot) else {
         return;
     };
@@ -123,7 +123,7 @@ pub(crate) async fn carry(shared: Arc<Shared>, slot: u16, number: u8) {
         is_idle: true,
         is_done: false,
     };
-    let mut answers = Answers::default();
+    let mut answers = UndeliveredReplies::default();
     while !carrier.is_done {
         carrier.is_idle = answers.is_empty();
         let batch = lane.take(&mut carrier, &shared);

@@ -3,8 +3,8 @@
 //! Two calls in flight reach Redis in any order. So a bucket belongs to one carrier at a time: a request
 //! for a bucket of another carrier's call goes with that carrier's next one, once this is back.
 
-use super::batch::Batch;
-use super::waiter::{Buckets, Waiter};
+use super::batch::LaneBatch;
+use super::waiter::{Buckets, LaneRequest};
 use super::{CALL_WEIGHT_MAX, CARRIERS_MAX, PATIENCE};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Waiter>,
+    waiting: VecDeque<LaneRequest>,
     /// Of all that wait, except requests for the same buckets as the one before them.
     weight: u32,
     /// A bit for each carrier with a call in flight.
@@ -25,7 +25,7 @@ pub(super) struct Queue {
     /// The buckets of requests that are in flight, or wait for a certain carrier.
     claims: HashMap<u64, Claim, RandomState>,
     /// The requests that wait for a certain carrier, by its number.
-    behind: Vec<VecDeque<Waiter>>,
+    behind: Vec<VecDeque<LaneRequest>>,
 }
 
 /// A bucket that belongs to a carrier.
@@ -47,7 +47,7 @@ enum Owner {
 
 impl Queue {
     /// Adds a request. Returns the number of the carrier that has to be sent for it, if one has to.
-    pub(super) fn put(&mut self, mut waiter: Waiter, now: Instant) -> Option<u8> {
+    pub(super) fn put(&mut self, mut waiter: LaneRequest, now: Instant) -> Option<u8> {
         waiter.is_repeat = self.last == waiter.buckets;
         if !waiter.is_repeat {
             self.last.clone_from(&waiter.buckets);
@@ -84,7 +84,7 @@ impl Queue {
     /// how many of its buckets are meant in there already.
     ///
     /// A request whose buckets belong to several carriers, and all behind it, wait until they are back.
-    pub(super) fn next(&mut self, carrier: u8, batch: &Batch) -> Option<(Waiter, usize)> {
+    pub(super) fn next(&mut self, carrier: u8, batch: &LaneBatch) -> Option<(LaneRequest, usize)> {
         let behind = self.behind.get(usize::from(carrier));
         if let Some(waiter) = behind.and_then(VecDeque::front) {
             let known = self.known(waiter);
@@ -122,7 +122,7 @@ impl Queue {
         }
     }
 
-    fn owner(&self, waiter: &Waiter) -> Owner {
+    fn owner(&self, waiter: &LaneRequest) -> Owner {
         let mut owner = Owner::Nobody;
         for claim in waiter.buckets.iter().filter_map(|it| self.claims.get(it)) {
             match owner {
@@ -136,7 +136,7 @@ impl Queue {
     }
 
     /// How many of a request's buckets are meant in the present call of their carrier.
-    fn known(&self, waiter: &Waiter) -> usize {
+    fn known(&self, waiter: &LaneRequest) -> usize {
         let is_known = |bucket: &&u64| self.claims.get(*bucket).is_some_and(|it| it.is_in_call);
         waiter.buckets.iter().filter(is_known).count()
     }

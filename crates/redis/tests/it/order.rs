@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 use tidegate_core::{Ask, Op, Quota, Receipt, Reply, Store, StoreError};
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::{RedisOptions, RedisStore};
 
 fn hourly(amount: u64) -> Quota {
     let spec = Quota::new(amount, 3_600_000_000);
@@ -16,7 +16,10 @@ fn hourly(amount: u64) -> Quota {
 
 fn store() -> RedisStore {
     let settings = world::standalone(world::shared_server());
-    connect(settings, Options::default().prefix(world::own_prefix()))
+    connect(
+        settings,
+        RedisOptions::default().prefix(world::own_prefix()),
+    )
 }
 
 type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, StoreError>> + Send + 'a>>;

@@ -9,7 +9,7 @@ use crate::{
     Scratch, ToldLimit,
 };
 use proptest::prelude::*;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// `limit@descriptor` for all that is met; `!limit` or `!limit@descriptor` where one refuses.
 fn met(policy: &Policy, request: &Request<'_>) -> String {
@@ -75,7 +75,7 @@ fn keyed(key: &[KeyPart], limit: Limit) -> Limit {
 
 fn shadow(limit: Limit) -> Limit {
     Limit {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..limit
     }
 }
