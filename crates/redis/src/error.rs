@@ -254,11 +254,11 @@ impl fmt::Display for CallError {
         match &self.kind {
             CallErrorKind::Timeout => f.write_str(" did not answer in time")?,
             CallErrorKind::Disconnected => {
-                f.write_str(" closed the connection before it answered")?
+                f.write_str(" closed the connection before it answered")?;
             }
             CallErrorKind::Unreachable => f.write_str(" is not connected")?,
             CallErrorKind::BreakerOpen => {
-                f.write_str(" failed too often and is left alone for a moment")?
+                f.write_str(" failed too often and is left alone for a moment")?;
             }
             CallErrorKind::Closed => f.write_str(" was disconnected by us")?,
             CallErrorKind::Server(code) => write!(f, " answered {code}")?,
