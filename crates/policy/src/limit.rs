@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, OnChange, Quota};
+use tidegate_core::{Algorithm, LimitMode, OnChange, Quota};
 
 /// The shortest block, because clients get no time below a millisecond.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
@@ -41,7 +41,7 @@ pub struct Limit {
     /// The algorithm of the bands.
     pub algorithm: Algorithm,
     /// Enforce or shadow.
-    pub mode: Mode,
+    pub mode: LimitMode,
     /// True if the limit is in shadow mode only because the whole configuration is.
     pub shadowed: bool,
     /// True for `mode: quota`: of all such limits that match a request, it is enough that one allows. Only
@@ -80,8 +80,8 @@ impl Limit {
 
     /// Switches to shadow mode: the limit is decided and counted, but neither refuses nor queues a request.
     pub(crate) fn put_in_shadow(&mut self) {
-        self.shadowed |= self.mode == Mode::Enforce;
-        self.mode = Mode::Shadow;
+        self.shadowed |= self.mode == LimitMode::Enforce;
+        self.mode = LimitMode::Shadow;
         self.waiting = None;
         self.keep_block_apart();
     }
@@ -95,7 +95,7 @@ impl Limit {
     pub(crate) fn in_its_mode(&self, block: Band) -> Band {
         let shadow = Quota::shadow_block(block.quota.period_us());
         match (self.mode, shadow) {
-            (Mode::Shadow, Ok(quota)) => Band { quota, ..block },
+            (LimitMode::Shadow, Ok(quota)) => Band { quota, ..block },
             _ => block,
         }
     }
@@ -103,7 +103,7 @@ impl Limit {
     /// Returns true if a policy with [`Evaluate::First`] applies no later limit where this one applies: it is
     /// enforced, or would be if the configuration were not in shadow mode.
     pub(crate) fn ends_search(&self) -> bool {
-        self.mode == Mode::Enforce || self.shadowed
+        self.mode == LimitMode::Enforce || self.shadowed
     }
 
     /// Returns the effect of changed numbers on its buckets; it is the same for all its bands.

@@ -8,7 +8,7 @@ use crate::config::down_by_amount;
 use crate::limit::{Band, ChargeTime, KeyPart, Limit, Missing, Policy};
 use crate::request::ToldLimit;
 use crate::respond::{HeaderNames, NameVisibility};
-use tidegate_core::{Algorithm, Align, Mode, Quota};
+use tidegate_core::{Algorithm, Align, LimitMode, Quota};
 
 /// The name of the hidden limit of every policy.
 const NAME: &str = "override";
@@ -26,7 +26,7 @@ pub(crate) fn hidden() -> Limit {
         missing: Missing::Skip,
         bands: Vec::new(),
         algorithm: ALGORITHM,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),

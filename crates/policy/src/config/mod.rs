@@ -124,7 +124,7 @@ use crate::route::Routes;
 use crate::source::PolicySource;
 use crate::statsd::Statsd;
 use crate::traces::{Logs, Traces};
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// A whole configuration, known to be sound.
 ///
@@ -151,7 +151,7 @@ pub struct Config {
     /// Whether anything is refused: in shadow mode limits, guards, blocks and bans are decided and
     /// counted, and every request passes. [`policies`](Self::policies) and [`guards`](Self::guards) are
     /// in shadow mode already then.
-    pub mode: Mode,
+    pub mode: LimitMode,
     /// Where the doors are.
     pub listen: Listen,
     /// Where buckets live.
@@ -374,19 +374,19 @@ fn read(reader: &mut ConfigReader<'_>, root: &ConfigValue<'_>) -> Config {
 }
 
 /// Reads whether anything is refused at all.
-fn mode(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> Mode {
+fn mode(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> LimitMode {
     let mode = fields
         .and_then(|fields| reader.setting(fields, "mode", |word| words::PLAIN_MODE.parse(word)));
     mode.unwrap_or_default()
 }
 
 /// Prepares a policy for what stands beside it in the configuration.
-fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: Mode) {
+fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: LimitMode) {
     policy.guarded_by(guards);
     if counts_addresses {
         policy.count_addresses();
     }
-    if mode == Mode::Shadow {
+    if mode == LimitMode::Shadow {
         policy.put_in_shadow();
     }
 }

@@ -17,7 +17,7 @@ use crate::respond::{
 use crate::route::{Balance, HostHeader, Http2Use, Paths, RefundRule};
 use crate::source::DocumentFormat;
 use crate::statsd;
-use tidegate_core::{Algorithm, Align, Mode, OnChange};
+use tidegate_core::{Algorithm, Align, LimitMode, OnChange};
 
 /// Words and what each means; the reader and the schema use the same.
 #[derive(Debug)]
@@ -78,12 +78,12 @@ pub(super) static ALIGN: Words<Align> = Words {
 
 /// What a limit does with its word: the mode of the core, and whether it is one of several quotas of
 /// which one that allows is enough.
-pub(super) static MODE: Words<(Mode, bool)> = Words {
+pub(super) static MODE: Words<(LimitMode, bool)> = Words {
     noun: "a mode",
     meanings: &[
-        ("enforce", (Mode::Enforce, false)),
-        ("shadow", (Mode::Shadow, false)),
-        ("quota", (Mode::Enforce, true)),
+        ("enforce", (LimitMode::Enforce, false)),
+        ("shadow", (LimitMode::Shadow, false)),
+        ("quota", (LimitMode::Enforce, true)),
     ],
     known_elsewhere: &[
         ("dry-run", "shadow"),
@@ -93,9 +93,12 @@ pub(super) static MODE: Words<(Mode, bool)> = Words {
 };
 
 /// Mode of a guard, and of the whole configuration.
-pub(super) static PLAIN_MODE: Words<Mode> = Words {
+pub(super) static PLAIN_MODE: Words<LimitMode> = Words {
     noun: "a mode here",
-    meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
+    meanings: &[
+        ("enforce", LimitMode::Enforce),
+        ("shadow", LimitMode::Shadow),
+    ],
     known_elsewhere: &[("dry-run", "shadow"), ("shadow_mode", "shadow")],
 };
 

@@ -7,7 +7,7 @@ use crate::lookup::DigestedText;
 use crate::matching::{MatchInput, Reads, Spellings};
 use crate::{Policy, Request};
 use std::fmt;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// All guards of a configuration.
 #[derive(Debug, Default)]
@@ -75,13 +75,13 @@ impl Guards {
     /// Returns the same guards in a configuration with this mode. In shadow mode, all guards that refuse are
     /// in shadow mode too. Exemptions stay in force, so that limits count only requests that they would
     /// refuse.
-    pub(crate) fn in_mode(mut self, mode: Mode) -> Self {
+    pub(crate) fn in_mode(mut self, mode: LimitMode) -> Self {
         let refusing = self
             .all
             .iter_mut()
             .filter(|it| it.effect == GuardEffect::Refuse);
-        if mode == Mode::Shadow {
-            refusing.for_each(|guard| guard.mode = Mode::Shadow);
+        if mode == LimitMode::Shadow {
+            refusing.for_each(|guard| guard.mode = LimitMode::Shadow);
         }
         self
     }
@@ -145,12 +145,12 @@ impl Guards {
                 continue;
             }
             match (guard.mode, guard.effect) {
-                (Mode::Shadow, _) => verdict.watched |= bit(*nth),
-                (Mode::Enforce, GuardEffect::Exempt) => {
+                (LimitMode::Shadow, _) => verdict.watched |= bit(*nth),
+                (LimitMode::Enforce, GuardEffect::Exempt) => {
                     verdict.outcome = GuardOutcome::Exempt(*nth);
                     break;
                 }
-                (Mode::Enforce, GuardEffect::Refuse) => {
+                (LimitMode::Enforce, GuardEffect::Refuse) => {
                     verdict.outcome = GuardOutcome::Refuse(*nth);
                     break;
                 }

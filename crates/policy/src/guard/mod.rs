@@ -27,7 +27,7 @@ use crate::respond::RefusalStyle;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// A guard: the value that is looked up, the list, and the effect if the value is listed.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Guard {
     /// The timeout for reading the list.
     pub timeout: Duration,
     /// Enforce or shadow.
-    pub mode: Mode,
+    pub mode: LimitMode,
     /// The form of its refusals; the policy's form applies where absent.
     pub refusal: Option<Arc<RefusalStyle>>,
 }
@@ -65,7 +65,7 @@ impl Guard {
 
     /// Returns true if it decides: it is enabled and not in shadow mode.
     pub fn is_enforced(&self) -> bool {
-        self.enabled && self.mode == Mode::Enforce
+        self.enabled && self.mode == LimitMode::Enforce
     }
 
     /// Returns true if the list of this guard is also valid for `other`.

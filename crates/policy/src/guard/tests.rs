@@ -6,7 +6,7 @@ use crate::limit::{AddressRules, KeyPart};
 use crate::{Config, Descriptor, DescriptorHits, Request};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 fn addresses(members: &[&str]) -> GuardMembers {
     GuardMembers::new(
@@ -34,7 +34,7 @@ fn guard(effect: GuardEffect, subject: KeyPart) -> Guard {
         origin: ListOrigin::List(Vec::new().into()),
         refresh: Guard::REFRESH,
         timeout: Guard::TIMEOUT,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         refusal: None,
     }
 }
@@ -204,7 +204,7 @@ fn exemptions_come_first_and_the_first_written_decides() {
 #[test]
 fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
     let watching = Guard {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..guard(GuardEffect::Refuse, KeyPart::User)
     };
     let guards = vec![
@@ -223,7 +223,7 @@ fn a_guard_that_is_off_is_not_asked_and_the_others_keep_their_numbers() {
         ..guard(effect, KeyPart::User)
     };
     let watching_off = Guard {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..off(GuardEffect::Refuse)
     };
     let guards = || {

@@ -11,7 +11,7 @@ use super::values::ValuesScratch;
 use crate::plan::{PlanAnswer, PlanLookup, PlannedRate};
 use crate::{Condition, Descriptor, Evaluate, Limit, Missing, Policy};
 use std::ops::ControlFlow;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// A search for the limits that apply to a request.
 pub(super) struct LimitSearch<'s> {
@@ -234,7 +234,7 @@ impl LimitSearch<'_> {
             descriptor: by.descriptor,
             planned: by.planned,
         };
-        if limit.mode != Mode::Enforce {
+        if limit.mode != LimitMode::Enforce {
             self.watching.push(refused);
             return LimitTrial::PassedOver;
         }

@@ -9,7 +9,7 @@ use crate::{
     Scratch, ToldLimit,
 };
 use proptest::prelude::*;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// Returns `limit@descriptor` for all applicable limits, and `!limit` or `!limit@descriptor` for a refusal.
 fn met(policy: &Policy, request: &Request<'_>) -> String {
@@ -75,7 +75,7 @@ fn keyed(key: &[KeyPart], limit: Limit) -> Limit {
 
 fn shadow(limit: Limit) -> Limit {
     Limit {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..limit
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::matching::{HostPattern, KeyRules, PathPattern};
 use crate::{ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
-use tidegate_core::{Algorithm, Mode};
+use tidegate_core::{Algorithm, LimitMode};
 
 /// An enabled, enforced limit for every request, in one bucket.
 pub(super) fn limit(name: &str) -> Limit {
@@ -14,7 +14,7 @@ pub(super) fn limit(name: &str) -> Limit {
         missing: Missing::Address,
         bands: Vec::new(),
         algorithm: Algorithm::TokenBucket,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),

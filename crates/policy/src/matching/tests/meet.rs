@@ -2,11 +2,11 @@ use super::fixtures::{all, first, limit, limit_for, limit_if, met, on_header, on
 use crate::matching::KeyRules;
 use crate::{Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
 use std::net::IpAddr;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 fn shadow(limit: Limit) -> Limit {
     Limit {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..limit
     }
 }
