@@ -173,7 +173,7 @@ fn push_part(text: &mut String, subject: &str, label: &str) {
     }
 }
 
-/// The text after the label, and the distinction between a value and its stand-in for an absent one.
+/// The text after the label: the value itself, or the replacement for an absent one.
 #[derive(Clone, Copy)]
 enum ValueOf<'a> {
     Itself(&'a str),
