@@ -263,7 +263,7 @@ impl Stack {
             let fault = ConfigFault::new(format!("it is {found}; expected a map with `policies`"));
             return reader.error((more.place, String::new()), fault);
         };
-        // The file has no tree: only the errors matter.
+        // If the file is not a map, only the errors matter.
         let mut nowhere = Vec::new();
         let own = match tree.map(|tree| &mut tree.kind) {
             Some(NodeKind::Map(own)) => own,
