@@ -8,7 +8,7 @@
 use arbitrary::Arbitrary;
 use tidegate_core::quota::QuotaNumbers;
 use tidegate_core::{
-    Algorithm, Align, Ask, Bucket, Meter, Mode, OnChange, Op, Outcome, Quota, Receipt, Reply,
+    Algorithm, Align, Ask, Bucket, BucketState, LimitMode, OnChange, Op, Outcome, Quota, Receipt, Reply,
     Timestamp, step,
 };
 
@@ -260,10 +260,10 @@ fn request(quota: &Quota, buckets: &mut [Bucket; 2], costs: [u8; 3], shadow: boo
         mode,
         ..Ask::take(bucket, quota, cost.into())
     };
-    let last = if shadow { Mode::Shadow } else { Mode::Enforce };
+    let last = if shadow { LimitMode::Shadow } else { LimitMode::Enforce };
     let asks = [
-        ask(b"a", costs[0], 0, Mode::Enforce),
-        ask(b"b", costs[1], 1, Mode::Enforce),
+        ask(b"a", costs[0], 0, LimitMode::Enforce),
+        ask(b"b", costs[1], 1, LimitMode::Enforce),
         ask(b"b", costs[2], 2, last),
     ];
     let before = buckets.clone();
@@ -275,7 +275,7 @@ fn request(quota: &Quota, buckets: &mut [Bucket; 2], costs: [u8; 3], shadow: boo
     let enforced = outcomes
         .iter()
         .zip(&asks)
-        .filter(|(_, ask)| ask.mode == Mode::Enforce);
+        .filter(|(_, ask)| ask.mode == LimitMode::Enforce);
     assert_eq!(
         passed,
         enforced

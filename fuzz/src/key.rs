@@ -7,7 +7,7 @@
 use arbitrary::Arbitrary;
 use std::net::IpAddr;
 use std::sync::LazyLock;
-use tidegate_core::{Algorithm, Mode, Quota};
+use tidegate_core::{Algorithm, LimitMode, Quota};
 use tidegate_policy::matching::{KeyRules, Scratch};
 use tidegate_policy::{Band, ChargeTime, Evaluate, KeyPart, Limit, Missing, Policy, Request};
 
@@ -60,7 +60,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
             quota: Quota::new(1, 1_000_000).build().expect("a small quota"),
         }],
         algorithm: Algorithm::TokenBucket,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),

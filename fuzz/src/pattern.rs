@@ -4,7 +4,7 @@
 //! How: the first line of the input is the pattern, the rest the path. The matcher, which walks all
 //! patterns at once, is held against a matcher that could not be simpler.
 
-use tidegate_core::{Algorithm, Mode, Quota};
+use tidegate_core::{Algorithm, LimitMode, Quota};
 use tidegate_policy::matching::{KeyRules, PathPattern, Scratch, normalise};
 use tidegate_policy::{Band, ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
 
@@ -116,7 +116,7 @@ fn policy(pattern: PathPattern) -> Policy {
             quota: Quota::new(1, 1_000_000).build().expect("a small quota"),
         }],
         algorithm: Algorithm::TokenBucket,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),

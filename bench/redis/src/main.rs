@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Parser, ValueEnum};
-use tidegate_testkit::redis::Flavour;
+use tidegate_testkit::redis::ServerProgram;
 use tokio::runtime;
 
 use compare::Bench;
@@ -114,11 +114,11 @@ impl Options {
         })
     }
 
-    fn flavour(&self) -> anyhow::Result<Flavour> {
+    fn flavour(&self) -> anyhow::Result<ServerProgram> {
         let flavour = match self.server {
-            Program::Redis7 => Flavour::Redis7,
-            Program::Redis8 => Flavour::Redis8,
-            Program::Valkey9 => Flavour::Valkey9,
+            Program::Redis7 => ServerProgram::Redis7,
+            Program::Redis8 => ServerProgram::Redis8,
+            Program::Valkey9 => ServerProgram::Valkey9,
         };
         if !flavour.available() {
             bail!("no server: apt-get install redis-server, or see --help");

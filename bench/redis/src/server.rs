@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use anyhow::{Context as _, bail, ensure};
-use tidegate_testkit::redis::{Client, Flavour, Reply, Server};
+use tidegate_testkit::redis::{BlockingClient, RespReply, Server, ServerProgram};
 
 use crate::usage;
 
@@ -32,7 +32,7 @@ pub(crate) struct Reading {
 
 impl Measured {
     /// Starts a server of this flavour with these further settings.
-    pub(crate) fn start(flavour: Flavour, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+    pub(crate) fn start(flavour: ServerProgram, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
         let options = Server::builder().flavour(flavour);
         let options = settings.iter().fold(options, |options, (name, value)| {
             options.setting(name, value)
@@ -53,12 +53,12 @@ impl Measured {
         self.server.port()
     }
 
-    pub(crate) fn client(&self) -> anyhow::Result<Client> {
+    pub(crate) fn client(&self) -> anyhow::Result<BlockingClient> {
         self.server.try_client().context("the server is gone")
     }
 
     /// Runs one command that must not fail.
-    pub(crate) fn command(&self, words: &[&str]) -> anyhow::Result<Reply> {
+    pub(crate) fn command(&self, words: &[&str]) -> anyhow::Result<RespReply> {
         let reply = self.client()?.try_command(words)?;
         ensure!(reply.error().is_none(), "{}: {reply:?}", words.join(" "));
         Ok(reply)

@@ -28,7 +28,7 @@ pub struct Ask<'a> {
     /// fall together.
     pub limit: u16,
     /// Whether a refusal here refuses the request.
-    pub mode: Mode,
+    pub mode: LimitMode,
 }
 
 impl<'a> Ask<'a> {
@@ -41,7 +41,7 @@ impl<'a> Ask<'a> {
             quota,
             op: Op::Take(cost),
             limit: 0,
-            mode: Mode::Enforce,
+            mode: LimitMode::Enforce,
         }
     }
 
@@ -202,7 +202,7 @@ impl Receipt {
 
 /// Whether a refusal by a bucket refuses the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum LimitMode {
     /// It does.
     #[default]
     Enforce,

@@ -52,8 +52,8 @@ pub mod step;
 pub mod store;
 pub mod time;
 
-pub use algorithm::{Bucket, Meter, Reading};
-pub use ask::{Ask, Mode, Op, Receipt};
+pub use algorithm::{Bucket, BucketReading, BucketState};
+pub use ask::{Ask, LimitMode, Op, Receipt};
 pub use clock::{Clock, ManualClock};
 pub use error::{PartialAnswer, StoreError, StoreErrorKind};
 pub use outcome::{ChargedOutcome, Outcome, Outcomes};

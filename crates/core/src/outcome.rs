@@ -1,6 +1,6 @@
 //! The answer of each bucket.
 
-use crate::{Reading, Receipt, Timestamp, Wait};
+use crate::{BucketReading, Receipt, Timestamp, Wait};
 
 /// What one bucket answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Outcome {
 
     /// The answer of a bucket that reads `reading` and makes the cost wait for `wait`.
     #[inline]
-    pub fn of(wait: Wait, reading: Reading) -> Self {
+    pub fn of(wait: Wait, reading: BucketReading) -> Self {
         Self {
             remaining: reading.remaining,
             wait,

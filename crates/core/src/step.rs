@@ -6,7 +6,8 @@
 use crate::outcome::BLANK;
 use crate::quota::LOG_COST_MAX;
 use crate::{
-    Ask, Bucket, ChargedOutcome, Meter, Mode, Op, Outcome, Quota, Receipt, Reply, Timestamp, Wait,
+    Ask, Bucket, BucketState, ChargedOutcome, LimitMode, Op, Outcome, Quota, Receipt, Reply,
+    Timestamp, Wait,
 };
 
 /// Decides one enforced operation on one bucket.
@@ -14,13 +15,18 @@ use crate::{
 /// The bucket is changed only if the outcome is allowed, or the operation is [`Op::Force`] or
 /// [`Op::Debit`].
 #[inline]
-pub fn decide_one<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> Outcome {
+pub fn decide_one<M: BucketState>(
+    quota: &Quota,
+    bucket: &mut M,
+    op: Op,
+    now: Timestamp,
+) -> Outcome {
     charge_one(quota, bucket, op, now).outcome
 }
 
 /// [`decide_one`], which also returns the units charged or given back.
 #[inline]
-pub fn charge_one<M: Meter>(
+pub fn charge_one<M: BucketState>(
     quota: &Quota,
     bucket: &mut M,
     op: Op,
@@ -36,7 +42,7 @@ pub fn charge_one<M: Meter>(
 }
 
 /// [`charge_one`], one question at a time.
-pub(crate) fn decide_plainly<M: Meter>(
+pub(crate) fn decide_plainly<M: BucketState>(
     quota: &Quota,
     bucket: &mut M,
     op: Op,
@@ -87,7 +93,7 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
     let mut taken = true;
     for (i, ask) in asks.iter().enumerate() {
         let wait = wait_of(asks, places, buckets, i, now);
-        if ask.mode == Mode::Enforce && !wait.is_none() {
+        if ask.mode == LimitMode::Enforce && !wait.is_none() {
             reply.passed = false;
             taken &= ask.op.is_forced();
         }
@@ -95,7 +101,7 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
             outcome.wait = wait;
         }
     }
-    for mode in [Mode::Enforce, Mode::Shadow] {
+    for mode in [LimitMode::Enforce, LimitMode::Shadow] {
         for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
             if ask.mode == mode
                 && let Some(bucket) = buckets.get_mut(*place)
@@ -117,14 +123,14 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
     }
     // Enforced limits begin blocks where the request is refused, those in shadow mode where it passes.
     let mode = if reply.passed {
-        Mode::Shadow
+        LimitMode::Shadow
     } else {
-        Mode::Enforce
+        LimitMode::Enforce
     };
     block((asks, mode), places, buckets, &mut reply);
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), reply.outcomes.get_mut(i)) {
-            let is_debited = ask.op.is_forced() && ask.mode == Mode::Enforce && taken;
+            let is_debited = ask.op.is_forced() && ask.mode == LimitMode::Enforce && taken;
             let wait = if is_debited && !outcome.is_allowed() {
                 // It, or another of its bucket, was charged though it refused: the wait has grown.
                 wait_of(asks, places, buckets, i, now)
@@ -162,7 +168,7 @@ pub fn wait_of(
 
 /// Charges the blocks of those limits of a mode that refuse, unless they are in force already.
 fn block(
-    (asks, mode): (&[Ask<'_>], Mode),
+    (asks, mode): (&[Ask<'_>], LimitMode),
     places: &[usize],
     buckets: &mut [Bucket],
     reply: &mut Reply,
@@ -184,7 +190,7 @@ fn block(
 
 /// Whether a limit refuses what is taken of it, and waiting would help. What can never pass is
 /// somebody's mistake, and nobody came too often.
-fn is_refused((asks, mode): (&[Ask<'_>], Mode), outcomes: &[Outcome], limit: u16) -> bool {
+fn is_refused((asks, mode): (&[Ask<'_>], LimitMode), outcomes: &[Outcome], limit: u16) -> bool {
     let taken = asks.iter().zip(outcomes).filter(|(ask, _)| {
         ask.limit == limit
             && ask.mode == mode
@@ -201,14 +207,14 @@ fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, ta
     match (ask.op, ask.mode) {
         // What is given back has been already, or is in its turn; a block is charged by a refusal.
         _ if ask.op.cost() == 0 => false,
-        (Op::Force(_) | Op::Debit(_), Mode::Enforce) => taken,
-        (_, Mode::Enforce) => passed,
-        (_, Mode::Shadow) => {
+        (Op::Force(_) | Op::Debit(_), LimitMode::Enforce) => taken,
+        (_, LimitMode::Enforce) => passed,
+        (_, LimitMode::Shadow) => {
             let same = |other: &&Ask<'_>| other.limit == ask.limit;
             let all_allow = asks
                 .iter()
                 .zip(outcomes)
-                .filter(|(other, _)| same(other) && other.mode == Mode::Shadow)
+                .filter(|(other, _)| same(other) && other.mode == LimitMode::Shadow)
                 .all(|(_, outcome)| outcome.is_allowed());
             passed && all_allow
         }
@@ -222,9 +228,9 @@ fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, ta
 /// At one instant, two costs on one bucket are as good as their sum.
 fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
     let (place, mode) = (places.get(i), asks.get(i).map(|ask| ask.mode));
-    let comes_first = |j: usize, other: Mode| match (other, mode) {
-        (Mode::Enforce, Some(Mode::Shadow)) => true,
-        (Mode::Shadow, Some(Mode::Enforce)) => false,
+    let comes_first = |j: usize, other: LimitMode| match (other, mode) {
+        (LimitMode::Enforce, Some(LimitMode::Shadow)) => true,
+        (LimitMode::Shadow, Some(LimitMode::Enforce)) => false,
         _ => j < i,
     };
     asks.iter()
@@ -235,7 +241,7 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
 }
 
 #[inline]
-fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp) -> Wait {
+fn wait<M: BucketState>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp) -> Wait {
     match op {
         Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Take(0) | Op::Force(0) => Wait::NONE,
         Op::Take(cost) | Op::Debit(cost) | Op::Test(cost)
@@ -260,7 +266,7 @@ fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
 
 /// Charges `op`, and returns the whole units charged.
 #[inline]
-fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> u64 {
+fn apply<M: BucketState>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> u64 {
     match op {
         // What is given back has been already, or is in its turn; a block is charged by a refusal.
         Op::Look

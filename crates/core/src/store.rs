@@ -26,7 +26,7 @@ use std::time::Duration;
 ///    the same cost would pass if nobody else came; one tick earlier it would not.
 /// 7. *Free refusals.* Being refused costs nothing: the state after a refusal is the state before,
 ///    but for forced charges and debits (law 9), for blocks (law 16), and for a state that is further
-///    ahead than its quota allows. Such a state is [settled](crate::Meter::settle), and written so even
+///    ahead than its quota allows. Such a state is [settled](crate::BucketState::settle), and written so even
 ///    if the request is refused: otherwise it would refuse again from each later instant on.
 /// 8. *Shadows are silent.* A shadow bucket never refuses a request, and is charged only if the
 ///    request passes and its whole limit would have allowed it.

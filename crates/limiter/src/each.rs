@@ -12,7 +12,7 @@ use crate::limiter::Limiter;
 use crate::question::PreparedRequest;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Mode, Store, StoreError, Timestamp, Wait};
+use tidegate_core::{Ask, LimitMode, Store, StoreError, Timestamp, Wait};
 
 /// Decides by a store that does so at once; `None`, from any other, means that nothing was done.
 pub(crate) fn decide_at_once<S: Store>(
@@ -161,7 +161,7 @@ impl<'q, 'a> StepTally<'q, 'a> {
         } else {
             &mut self.strict
         };
-        said.are_any |= first.mode == Mode::Enforce;
+        said.are_any |= first.mode == LimitMode::Enforce;
         let step = match step {
             Ok(step) => step,
             Err(error) => {
@@ -184,7 +184,7 @@ impl<'q, 'a> StepTally<'q, 'a> {
                 answer.receipt = answer.receipt.filter(|_| is_returnable);
                 Some(answer)
             }));
-        if first.mode != Mode::Enforce {
+        if first.mode != LimitMode::Enforce {
             self.shadows.by = later(self.shadows.by, by);
             self.shadows.denied.extend(step.denied);
             return;

@@ -90,7 +90,7 @@ pub use waiting::WaitingAt;
 
 pub use tidegate_core::shared_state;
 pub use tidegate_core::{
-    Algorithm, Align, Clock, ManualClock, Mode, OnChange, SharedState, Store, StoreError,
+    Algorithm, Align, Clock, LimitMode, ManualClock, OnChange, SharedState, Store, StoreError,
     StoreErrorKind, Timestamp, Wait,
 };
 pub use tidegate_memory::{MemoryStats, MemoryStore, Overflowed, SystemClock};

@@ -32,9 +32,10 @@ use tidegate_policy::{Policy, SlotTag};
 
 pub use tidegate_policy::matching::KeyRules;
 pub use tidegate_redis::{
-    Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials,
-    Heartbeat, Instance, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, RedisStore,
-    Roll, Serves, Settings, Stats, Tag as KeyTag, TlsSettings, TokenFields,
+    Address, CallError, ConnectError, ConnectErrorKind, Connection, ConnectionSettings, Counter,
+    Credentials, HashTag as KeyTag, Heartbeat, Instance, KeyPiece, Layout, OpenLayout, OpenLimit,
+    Password, RedisOptions, RedisStats, RedisStore, RedisTopology, Roll, Serves, TlsSettings,
+    TokenFields,
 };
 
 /// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
@@ -46,13 +47,13 @@ pub fn settings(
     store: &StoreSettings,
     policies: &[Policy],
     keys: &KeyRules,
-) -> Result<(Settings, Options), BuildError> {
+) -> Result<(ConnectionSettings, RedisOptions), BuildError> {
     let Some(redis) = store.target.redis() else {
         return Err(BuildError::Store {
             url: store.target.to_string(),
         });
     };
-    let options = Options::default()
+    let options = RedisOptions::default()
         .prefix(redis.prefix.clone())
         .tag(match redis.tag {
             SlotTag::Subject => KeyTag::Subject,
@@ -95,29 +96,29 @@ pub fn open_layout(policies: &[Policy], keys: &KeyRules) -> OpenLayout {
     layout
 }
 
-fn piece(piece: &template::TemplatePiece) -> Piece {
+fn piece(piece: &template::TemplatePiece) -> KeyPiece {
     match piece {
-        template::TemplatePiece::Text(text) => Piece::Text(text.clone()),
-        template::TemplatePiece::Policy => Piece::Policy,
-        template::TemplatePiece::Limit => Piece::Limit,
-        template::TemplatePiece::Band => Piece::Band,
-        template::TemplatePiece::Subject => Piece::Subject,
-        template::TemplatePiece::Key => Piece::Key,
-        template::TemplatePiece::Part { label, .. } => Piece::Part(label.clone()),
+        template::TemplatePiece::Text(text) => KeyPiece::Text(text.clone()),
+        template::TemplatePiece::Policy => KeyPiece::Policy,
+        template::TemplatePiece::Limit => KeyPiece::Limit,
+        template::TemplatePiece::Band => KeyPiece::Band,
+        template::TemplatePiece::Subject => KeyPiece::Subject,
+        template::TemplatePiece::Key => KeyPiece::Key,
+        template::TemplatePiece::Part { label, .. } => KeyPiece::Part(label.clone()),
     }
 }
 
-pub(crate) fn connection(redis: &RedisSettings) -> Settings {
+pub(crate) fn connection(redis: &RedisSettings) -> ConnectionSettings {
     let addresses = redis.addresses.iter();
     let addresses = addresses.map(|it| Address::new(it.host.clone(), it.port));
     let mode = match &redis.mode {
-        RedisMode::Standalone => Mode::Standalone,
-        RedisMode::Cluster => Mode::Cluster,
-        RedisMode::Sentinel { master, .. } => Mode::Sentinel {
+        RedisMode::Standalone => RedisTopology::Standalone,
+        RedisMode::Cluster => RedisTopology::Cluster,
+        RedisMode::Sentinel { master, .. } => RedisTopology::Sentinel {
             master: master.clone(),
         },
     };
-    let mut settings = Settings::new(mode, addresses.collect())
+    let mut settings = ConnectionSettings::new(mode, addresses.collect())
         .database(redis.database)
         .connections(redis.connections.into())
         .connect_timeout(redis.connect_timeout)

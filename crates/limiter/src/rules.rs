@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tidegate_core::{Atomicity, Mode, Store};
+use tidegate_core::{Atomicity, LimitMode, Store};
 use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
@@ -54,7 +54,7 @@ pub struct Rules {
     pub(crate) client: Client,
     pub(crate) keys: KeyRules,
     /// Whether everything is in shadow mode; see [`Config::mode`].
-    pub(crate) mode: Mode,
+    pub(crate) mode: LimitMode,
     /// Whether callers are told of identities that nobody can know; see [`notice`](Self::notice).
     has_notices: bool,
     /// What a limit does without the store, unless it says otherwise.
@@ -104,7 +104,7 @@ impl Rules {
                 literal: false,
             },
             client,
-            mode: Mode::Enforce,
+            mode: LimitMode::Enforce,
             has_notices: false,
             on_failure: store.on_failure,
             local_share: store.local_share,
@@ -152,7 +152,7 @@ impl Rules {
     /// ```
     #[inline]
     pub fn is_shadow(&self) -> bool {
-        self.mode == Mode::Shadow
+        self.mode == LimitMode::Shadow
     }
 
     /// The guards, which are asked before any limit.
@@ -305,7 +305,7 @@ impl Rules {
     pub(crate) fn goes_on_without_store(&self) -> bool {
         let limits = self.policies.iter().flat_map(|policy| &policy.limits);
         let mut enforced = limits
-            .filter(|limit| limit.enabled && limit.mode == Mode::Enforce)
+            .filter(|limit| limit.enabled && limit.mode == LimitMode::Enforce)
             .map(|limit| self.on_failure(Some(limit)))
             .peekable();
         let goes_on = |it: OnFailure| matches!(it, OnFailure::Local | OnFailure::Allow);

@@ -3,7 +3,7 @@
 use crate::error::BuildError;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, OnChange};
+use tidegate_core::{Algorithm, LimitMode, OnChange};
 use tidegate_policy::respond::RefusalStyle;
 use tidegate_policy::{Band, ChargeTime, Condition, KeyPart, Limit, Missing, OnFailure, WaitRules};
 
@@ -33,7 +33,7 @@ pub struct LimitSpec {
     missing: Missing,
     bands: Vec<String>,
     algorithm: Algorithm,
-    mode: Mode,
+    mode: LimitMode,
     waiting: Option<Duration>,
     max_waiting: Option<u32>,
     block: Duration,
@@ -57,7 +57,7 @@ impl LimitSpec {
             missing: Missing::default(),
             bands: Vec::new(),
             algorithm: Algorithm::default(),
-            mode: Mode::default(),
+            mode: LimitMode::default(),
             waiting: None,
             max_waiting: None,
             block: Duration::ZERO,
@@ -123,7 +123,7 @@ impl LimitSpec {
 
     /// Watches without enforcing.
     pub fn shadow(mut self) -> Self {
-        self.mode = Mode::Shadow;
+        self.mode = LimitMode::Shadow;
         self
     }
 
@@ -254,7 +254,7 @@ impl LimitSpec {
         if !(1..=WaitRules::MAX_WAITING_MAX).contains(&max_waiting) {
             return Err(format!("{max_waiting} who wait is not from 1 to 1000000"));
         }
-        if self.mode == Mode::Shadow {
+        if self.mode == LimitMode::Shadow {
             return Err(
                 "it only watches, so nobody can wait; remove `.wait(..)` or `.shadow()`".into(),
             );

@@ -12,7 +12,8 @@ use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::time::Duration;
 use tidegate_core::{
-    Ask, Meter, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError, StoreErrorKind, Wait,
+    Ask, BucketState, LimitMode, Op, Outcome, Quota, QuotaError, Store, StoreError, StoreErrorKind,
+    Wait,
 };
 use tokio::time::timeout;
 
@@ -79,7 +80,7 @@ impl<'a> Throttle<'a> {
     }
 
     #[inline]
-    fn ask(&self, name: &'a [u8], mode: Mode) -> Ask<'a> {
+    fn ask(&self, name: &'a [u8], mode: LimitMode) -> Ask<'a> {
         Ask {
             bucket: name,
             scope: SCOPE.len(),

@@ -9,7 +9,7 @@
 use crate::filter::ChargedKeys;
 use crate::records::{Entrance, RecordUsage, Shard};
 use hashbrown::HashTable;
-use tidegate_core::{Bucket, Meter, Outcome, Quota, Timestamp};
+use tidegate_core::{Bucket, BucketState, Outcome, Quota, Timestamp};
 
 /// Groups of the keys of a band, by their networks. Keys without a place share only within one.
 pub(crate) const GROUPS: u64 = 64;

@@ -8,7 +8,7 @@ use crate::overflow::Overflow;
 use crate::sync::{Mutex, MutexGuard};
 use hashbrown::HashTable;
 use tidegate_core::quota::Basis;
-use tidegate_core::{Bucket, Meter, Quota, Timestamp};
+use tidegate_core::{Bucket, BucketState, Quota, Timestamp};
 
 const SHARDS: usize = 64;
 

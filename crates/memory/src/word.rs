@@ -12,7 +12,7 @@
 //! last tick, or a fixed window's count. A word of all zeros is a bucket as good as new.
 
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
-use tidegate_core::{Bucket, Meter, Outcome, Quota, Timestamp};
+use tidegate_core::{Bucket, BucketState, Outcome, Quota, Timestamp};
 
 /// Evaluates `$call` with `$State` as the state that a word of `$quota` holds.
 macro_rules! with_state {
@@ -85,7 +85,7 @@ pub fn is_fresh(word: u64, now: u64) -> bool {
 }
 
 /// A state that is an instant and a small number.
-pub trait Narrow: Meter + Copy {
+pub trait Narrow: BucketState + Copy {
     /// The bucket of such a state.
     const BUCKET: fn(Self) -> Bucket;
 

@@ -1,46 +1,46 @@
-//! Counting addresses: who asks how often, and who asks too often.
+//! Settings for counting requests by client address, and for banning busy addresses.
 
 use std::time::Duration;
 
-/// How requests are counted by address, and when one is banned (`addresses`).
+/// Rules for counting requests by address and banning addresses (`addresses`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressLimits {
-    /// How long a period is, after which counts begin anew.
+    /// The length of a period, after which the period's counts restart at zero.
     pub period: Duration,
-    /// An address that has asked this often in one period is banned.
+    /// The number of requests in one period at which an address is banned.
     pub threshold: u64,
-    /// Who is told to keep it out; none are banned where absent.
+    /// The ban that applies at the threshold. No address is banned where this is absent.
     pub ban: Option<BanRule>,
     /// The name in Redis of the counts of this period.
     pub period_map: String,
     /// The name in Redis of the counts of all periods.
     pub total_map: String,
-    /// How many addresses either counts by themselves; all others are counted as one.
+    /// The number of addresses that each map counts separately. All further addresses share one count.
     pub max_addresses: u64,
-    /// After how long the counts of all periods begin anew; never where absent.
+    /// The time after which the counts of all periods restart at zero; never where absent.
     pub total_lasts: Option<Duration>,
-    /// Whether requests of those are counted who are kept out.
+    /// True if requests from banned clients are counted too.
     pub count_banned: bool,
 }
 
-/// What becomes of an address that has asked too often.
+/// The ban of an address that reached the threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BanRule {
-    /// The guard, by its name, whose set it is put into.
+    /// The name of the guard whose set receives the address.
     pub guard: String,
-    /// For how long; for ever where absent.
+    /// The length of the ban; permanent where absent.
     pub length: Option<Duration>,
 }
 
 impl AddressLimits {
-    /// How long a period is unless told.
+    /// The default length of a period.
     pub const PERIOD: Duration = Duration::from_secs(15);
-    /// How often an address may ask in one period unless told.
+    /// The default number of requests per period at which an address is banned.
     pub const THRESHOLD: u64 = 10_000;
-    /// How many addresses are counted by themselves unless told.
+    /// The default number of addresses that are counted separately.
     pub const MAX_ADDRESSES: u64 = 1_000_000;
-    /// The name of the counts of this period unless told.
+    /// The default name of the counts of the current period.
     pub const PERIOD_MAP: &str = "CurrentPeriodMap";
-    /// The name of the counts of all periods unless told.
+    /// The default name of the counts of all periods.
     pub const TOTAL_MAP: &str = "AllIPsMap";
 }

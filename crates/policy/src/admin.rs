@@ -1,4 +1,4 @@
-//! Who may look at a server and change what it does, and where that is written down.
+//! Credentials and roles of administrators, and the audit log of their changes.
 
 use ring::digest;
 use std::fmt::{self, Write};
@@ -6,45 +6,45 @@ use std::fmt::{self, Write};
 /// The administration of a server (`admin`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admin {
-    /// Those who are known by a token.
+    /// Administrators that authenticate with a token.
     pub tokens: Vec<AdminCredential>,
-    /// Those who are known by the certificate of their connection.
+    /// Administrators that authenticate with the certificate of their connection.
     pub certificates: Vec<AdminCredential>,
-    /// Where changes are written down, beside the log.
+    /// The audit trail of changes, in addition to the log.
     pub audit: Audit,
 }
 
-/// Somebody who is known by a hash: of a token, or of a certificate.
+/// An administrator, identified by the hash of a token or of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminCredential {
-    /// What logs call them.
+    /// The administrator's name in logs.
     pub name: String,
-    /// What they may do.
+    /// The administrator's permissions.
     pub role: AdminRole,
-    /// What they are known by.
+    /// The hash of the token or of the certificate.
     pub hash: Sha256,
 }
 
-/// What somebody may do. Each may do what those before it may.
+/// The permissions of an administrator. Each role includes the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AdminRole {
-    /// Look at everything.
+    /// May read everything.
     Read,
-    /// Turn limits off and on, reset buckets, ban, reload.
+    /// May turn limits off and on, reset buckets, ban addresses, and reload.
     Operate,
-    /// Change everything that can be changed.
+    /// May change everything that can be changed.
     Admin,
 }
 
 impl AdminRole {
-    /// Every role and its word.
+    /// Every role with its name in the configuration.
     pub const ALL: [(&'static str, Self); 3] = [
         ("read", Self::Read),
         ("operate", Self::Operate),
         ("admin", Self::Admin),
     ];
 
-    /// Its word.
+    /// Returns the role's name in the configuration.
     pub fn as_str(self) -> &'static str {
         let mut all = Self::ALL.iter();
         all.find(|(_, role)| *role == self)
@@ -52,23 +52,23 @@ impl AdminRole {
     }
 }
 
-/// Where changes are written down, beside the log (`admin.audit`).
+/// The audit trail of changes, in addition to the log (`admin.audit`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// A file to which a line of JSON is added for each.
+    /// A file that receives one line of JSON per change.
     pub file: Option<String>,
-    /// The key of a stream in the store's Redis.
+    /// The key of a stream in the store's Redis that receives the changes.
     pub stream: Option<String>,
-    /// About how many the stream keeps.
+    /// The approximate number of changes that the stream keeps.
     pub max: Option<u64>,
 }
 
 impl Audit {
-    /// About how many changes a stream keeps unless told.
+    /// The default approximate number of changes that a stream keeps.
     pub const MAX: u64 = 10_000;
 }
 
-/// A SHA-256. It is no secret: what it was made of is 256 bits that nobody can guess.
+/// A SHA-256 hash. The hash is no secret: its input has 256 bits of entropy and cannot be guessed.
 ///
 /// ```
 /// use tidegate_policy::admin::Sha256;
@@ -84,7 +84,7 @@ impl Audit {
 pub struct Sha256([u8; 32]);
 
 impl Sha256 {
-    /// The hash of these bytes.
+    /// Returns the hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hash = [0; 32];
         let made = digest::digest(&digest::SHA256, bytes);
@@ -95,7 +95,8 @@ impl Sha256 {
         Self(hash)
     }
 
-    /// Reads 64 hexadecimal digits, with or without `sha256:` before them and colons between them.
+    /// Parses 64 hexadecimal digits, with an optional `sha256:` prefix and optional colons between them.
+    /// Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_prefix("sha256:").unwrap_or(text);
@@ -111,7 +112,7 @@ impl Sha256 {
         digits.next().is_none().then_some(Self(hash))
     }
 
-    /// Its bytes.
+    /// Returns the 32 bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -1,57 +1,57 @@
-//! Whom to tell when something needs a person.
+//! Alerts to operators, posted to a webhook.
 
 use crate::config::Secret;
 use std::time::Duration;
 
-/// Whom to tell, and of what (`alerts`).
+/// The webhook that receives alerts, and their kinds (`alerts`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alerts {
-    /// Where alerts are posted. A secret: such addresses often carry a token.
+    /// The URL that receives alerts. It is a secret: such URLs often contain a token.
     pub webhook: Secret,
-    /// How they are written.
+    /// The format of the request body.
     pub format: AlertFormat,
-    /// What is told of; everything unless told.
+    /// The kinds of events that are sent. Default: all.
     pub on: Vec<AlertKind>,
-    /// How long one delivery may take.
+    /// The timeout of one delivery.
     pub timeout: Duration,
-    /// For how long the same is not told again.
+    /// The time during which the same alert is not repeated.
     pub repeat: Duration,
 }
 
 impl Alerts {
-    /// How long a delivery may take unless told.
+    /// The default timeout of a delivery.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
-    /// For how long the same is not told again unless told.
+    /// The default time during which the same alert is not repeated.
     pub const REPEAT: Duration = Duration::from_mins(10);
 }
 
-/// How an alert is written.
+/// The format of an alert.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AlertFormat {
-    /// A JSON object: what happened, to whom, when, and a sentence.
+    /// A JSON object: the event, its subject, the time, and a sentence.
     #[default]
     Json,
-    /// A form with `message` and `parse_mode=Markdown`, as bots for chats take it.
+    /// A form with `message` and `parse_mode=Markdown`, as chat bots accept it.
     Form,
 }
 
-/// What alerts are about.
+/// The kinds of events that alerts report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AlertKind {
     /// An address was banned.
     Ban,
-    /// A limit is nearly used up, or is.
+    /// A limit is nearly used up, or used up.
     Threshold,
-    /// The store is away, or back.
+    /// The store became unreachable, or is reachable again.
     Store,
-    /// A list, plans or the policy of a source could not be loaded for long, or is again.
+    /// A list, plans or the policy of a source could not be loaded for a long time, or loads again.
     Stale,
     /// A configuration was rejected, or is valid again.
     Config,
 }
 
 impl AlertKind {
-    /// Every kind and its word.
+    /// Every kind with its name in the configuration.
     pub const ALL: [(&'static str, Self); 5] = [
         ("ban", Self::Ban),
         ("threshold", Self::Threshold),
@@ -60,7 +60,7 @@ impl AlertKind {
         ("config", Self::Config),
     ];
 
-    /// Its word.
+    /// Returns the kind's name in the configuration.
     pub fn as_str(self) -> &'static str {
         let mut all = Self::ALL.iter();
         all.find(|(_, kind)| *kind == self)

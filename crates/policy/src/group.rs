@@ -1,11 +1,11 @@
-//! Which limits are decided in one place: in a Cluster, the keys of a group share a hash slot.
+//! Groups of limits that are decided together: in a Redis Cluster, the keys of a group share a hash slot.
 
 use crate::limit::{Evaluate, KeyPart, Limit, Missing, Policy};
 use crate::matching::part_label;
 use crate::template::{KeyOf, band_name};
 use std::collections::BTreeSet;
 
-/// Which part of a key holds the keys of a Cluster together (`store.tag`).
+/// The part of a key that selects its hash slot in a Cluster (`store.tag`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotTag {
     /// The subject: keys spread over all nodes.
@@ -15,19 +15,19 @@ pub enum SlotTag {
     Policy,
 }
 
-/// Limits whose buckets, for one and the same request, share a hash slot.
+/// Limits whose buckets share a hash slot for any single request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotGroup {
-    /// What they have in common, for people: the key, the policy, or the name of a key.
+    /// The property that they share, as text for operators: the key, the policy, or the name of a key.
     pub by: String,
-    /// Their indices in [`Policy::limits`], in order. In the open layout the bands of one limit may
-    /// lie in several groups; then it is in each.
+    /// Their indices in [`Policy::limits`], in order. In the open layout the bands of one limit may be in
+    /// several groups; the limit is then in each of them.
     pub limits: Vec<usize>,
 }
 
 impl Policy {
-    /// The groups of the limits that are enabled and count, in the order written. Those of the limits that
-    /// descriptors bring themselves are not among them.
+    /// Returns the groups of the limits that are enabled and count, in the order written. Limits that
+    /// descriptors carry themselves are not included.
     pub fn groups(&self, tag: SlotTag) -> Vec<SlotGroup> {
         let mut groups: Vec<SlotGroup> = Vec::new();
         for (index, limit) in self.counting() {
@@ -44,15 +44,15 @@ impl Policy {
         groups
     }
 
-    /// The most groups that one step can meet. Limits whose conditions exclude each other are counted as
-    /// if they did not. A limit that several descriptors of a request may meet, in buckets apart from each
-    /// other, counts as two: there is no end to them.
+    /// Returns the maximum number of groups that one step can touch. Limits whose conditions exclude each
+    /// other are counted as if they did not. A limit that several descriptors of a request may match, in
+    /// separate buckets, counts as two, because the number of descriptors has no bound.
     pub fn groups_at_most(&self, tag: SlotTag) -> usize {
         let least = if self.spreads(tag) { 2 } else { 0 };
         let most = match self.evaluate {
             Evaluate::All => self.groups(tag).len(),
             Evaluate::First => self.groups_of_first(tag),
-            // Each limit is a step of its own.
+            // Each limit is a separate step.
             Evaluate::Each => {
                 let slots = self.counting().map(|(i, it)| self.slots(i, it, tag).len());
                 return slots.max().unwrap_or(0);
@@ -61,8 +61,8 @@ impl Policy {
         most.max(least)
     }
 
-    /// Whether there is no telling how many groups a request meets, for its descriptors may tell: by the
-    /// limits they meet, each for itself, or by those they bring.
+    /// Returns true if the number of groups for a request depends on its descriptors: on the limits that each
+    /// of them matches, or on the limits that they carry.
     pub(crate) fn spreads(&self, tag: SlotTag) -> bool {
         if self.evaluate == Evaluate::Each || !self.expects_descriptors() {
             return false;
@@ -74,27 +74,28 @@ impl Policy {
         let is_apart = |limit: &Limit| limit.template.is_some();
         let brought = match tag {
             SlotTag::Subject => true,
-            // What they bring lies in the slot of the policy; what is named in the open layout may not.
+            // Carried limits are in the slot of the policy; limits named by a template (open layout) may not
+            // be.
             SlotTag::Policy => self.counting().any(|(_, limit)| is_apart(limit)),
         };
         brought || self.counting().any(|(index, limit)| differs(index, limit))
     }
 
-    /// Limits that count anything, and their numbers.
+    /// Returns the enabled limits that count anything, with their indices.
     fn counting(&self) -> impl Iterator<Item = (usize, &Limit)> {
         let limits = self.limits.iter().enumerate();
         limits.filter(|(_, it)| it.enabled && !it.is_unlimited())
     }
 
-    /// The most groups that one request can meet where the first limit decides.
+    /// Returns the maximum number of groups that one request can touch where the first limit decides.
     fn groups_of_first(&self, tag: SlotTag) -> usize {
-        // An enforced limit decides alone; those that only watch may come before it.
+        // An enforced limit decides alone; limits in shadow mode may precede it.
         let mut most = 0;
         let mut watched = BTreeSet::new();
         for (index, limit) in self.counting() {
             let slots = self.slots(index, limit, tag);
             if limit.is_met_by_each() {
-                // Whatever the request as a whole meets, this one may be met besides.
+                // This limit may match in addition to any limit that the request as a whole matches.
                 watched.extend(slots);
                 continue;
             }
@@ -110,18 +111,18 @@ impl Policy {
         most.max(watched.len())
     }
 
-    /// Whether a request can meet limits in more than one group. In a Cluster, such a policy takes
-    /// in each group and gives back where another refuses.
+    /// Returns true if a request can match limits in more than one group. In a Cluster, such a policy charges
+    /// each group separately and refunds where another group refuses.
     pub fn spans_groups(&self, tag: SlotTag) -> bool {
         self.groups_at_most(tag) > 1
     }
 
-    /// What the slots of a limit depend on: usually one thing.
+    /// Returns the properties that the slots of a limit depend on: usually one.
     fn slots(&self, index: usize, limit: &Limit, tag: SlotTag) -> BTreeSet<String> {
         self.slots_for(index, limit, tag, "")
     }
 
-    /// The same for descriptors that differ from each other by `mark`.
+    /// Like [`slots`](Self::slots), for descriptors that differ by `mark`.
     fn slots_for(&self, index: usize, limit: &Limit, tag: SlotTag, mark: &str) -> BTreeSet<String> {
         let mark = |part: &KeyPart| if part.is_of_descriptor() { mark } else { "" };
         let packed = || {
@@ -155,7 +156,7 @@ impl Policy {
     }
 }
 
-/// What Redis hashes of a key: what stands in its first braces, or all of it.
+/// Returns the part of a key that Redis hashes: the text in its first braces, or the whole key.
 fn hash_tag(key: &str) -> &str {
     let inside = key
         .split_once('{')
@@ -163,7 +164,7 @@ fn hash_tag(key: &str) -> &str {
     inside.filter(|tag| !tag.is_empty()).unwrap_or(key)
 }
 
-/// A key as the configuration has it: `ip`, `[user, header:x-tenant]`.
+/// Formats a key as in the configuration: `ip`, `[user, header:x-tenant]`.
 pub(crate) fn key_as_written(key: &[KeyPart]) -> String {
     match key {
         [] => "global".to_owned(),
@@ -175,7 +176,7 @@ pub(crate) fn key_as_written(key: &[KeyPart]) -> String {
     }
 }
 
-/// A part of a key as the configuration has it.
+/// Formats a part of a key as in the configuration.
 pub(crate) fn part_as_written(part: &KeyPart) -> String {
     match part {
         KeyPart::Header(name) => format!("header:{name}"),
@@ -189,7 +190,7 @@ pub(crate) fn part_as_written(part: &KeyPart) -> String {
     }
 }
 
-/// A subject with these values, written as the matcher writes it.
+/// Formats a subject with these values, in the matcher's format.
 pub(crate) fn subject_of(key: &[KeyPart], value: impl Fn(&KeyPart) -> String) -> String {
     let parts = key.iter().map(|part| match part {
         KeyPart::Global => part_label(part),
@@ -287,13 +288,13 @@ mod tests {
     #[test]
     fn descriptors_may_lie_in_as_many_groups_as_there_are() {
         for (limits, subject, policy_tag) in [
-            // One limit, met by several descriptors, each in its own bucket.
+            // One limit, matched by several descriptors, each in its own bucket.
             (
                 "{ name: a, match: { descriptor: [u] }, key: descriptor:u, rate: 1/s }",
                 true,
                 false,
             ),
-            // What descriptors bring themselves is apart, whatever is written.
+            // Limits that descriptors carry are separate from all configured limits.
             (
                 "{ name: a, match: { descriptor: [u] }, rate: 1/s }",
                 true,
@@ -344,7 +345,7 @@ mod tests {
             limits,
         );
         assert_eq!(together.groups(SlotTag::Policy).len(), 1);
-        // What a descriptor brings is packed, and so in another slot.
+        // The limit that a descriptor carries has a packed key, which is in another slot.
         assert!(together.spans_groups(SlotTag::Policy));
     }
 

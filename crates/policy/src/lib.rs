@@ -1,27 +1,28 @@
-//! Which limits a request meets: the configuration language, its compiler, and the matcher.
+//! Policy for Tidegate: the configuration language, its compiler, and the matcher that finds a request's
+//! limits.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`policy`] | a policy as compiled |
-//! | [`limit`] | its limits: conditions, keys, bands |
-//! | [`addresses`] | counting addresses, and banning |
-//! | [`admin`] | who may look at a server and change what it does |
-//! | [`traces`] | what is told of single requests |
-//! | [`alerts`] | whom to tell when something needs a person |
-//! | [`plan`] | rates that come from elsewhere, for each subject its own |
-//! | `told` | limits that requests bring themselves |
-//! | [`config`] | a whole configuration, from YAML or JSON, with every error at once |
-//! | [`template`] | how the keys of a limit are named in the open layout |
-//! | [`group`] | which limits are decided in one place |
-//! | [`guard`] | lists of those who may not pass at all, or whom no limit applies to |
-//! | [`import`] | configurations of other limiters, told in our own language |
-//! | [`request`] | what is known of a request |
-//! | [`route`] | where a gateway sends requests |
-//! | [`source`] | where policy comes from beside the file, and what is composed of it |
-//! | [`client`] | who asks: address, user, API key, attributes, cost |
-//! | [`respond`] | what a client is told |
-//! | `lookup` | finding a text among millions |
-//! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
+//! | [`policy`] | a compiled policy |
+//! | [`limit`] | compiled limits: conditions, keys, bands |
+//! | [`addresses`] | settings for counting and banning client addresses |
+//! | [`admin`] | credentials and roles of administrators, and the audit log |
+//! | [`traces`] | settings for tracing single requests |
+//! | [`alerts`] | settings for alerts to operators |
+//! | [`plan`] | rates loaded from an external source, one per subject |
+//! | `told` | limits that requests carry themselves |
+//! | [`config`] | a whole configuration from YAML or JSON, with all errors reported together |
+//! | [`template`] | names of a limit's keys in the open layout |
+//! | [`group`] | groups of limits that share a hash slot |
+//! | [`guard`] | allowlists and blocklists, evaluated before any limit |
+//! | [`import`] | configurations of other limiters, translated into Tidegate's language |
+//! | [`request`] | the facts about a request |
+//! | [`route`] | the gateway's routes and upstreams |
+//! | [`source`] | config sources in addition to the file, and their composition |
+//! | [`client`] | the client's identity: address, user, API key, attributes, cost |
+//! | [`respond`] | the response to a client |
+//! | `lookup` | lookup of a text among millions |
+//! | [`matching`] | from a request to the limits that apply, and the keys of their buckets |
 
 pub mod addresses;
 pub mod admin;

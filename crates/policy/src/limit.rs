@@ -1,4 +1,4 @@
-//! A limit as compiled: what the configuration means, with nothing left to look up.
+//! A compiled limit: the meaning of the configuration, with all references resolved.
 
 use crate::guard::AddressMember;
 use crate::matching::{DescriptorPattern, HostPattern, PathPattern, is_secret_name};
@@ -10,111 +10,109 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, OnChange, Quota};
+use tidegate_core::{Algorithm, LimitMode, OnChange, Quota};
 
-/// The shortest block: clients are told of nothing shorter.
+/// The shortest block, because clients get no time below a millisecond.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
 
-/// The longest: who is to be kept out for longer is to be kept out otherwise.
+/// The longest block. Longer exclusions need other means, such as a guard.
 const LONGEST_BLOCK: Duration = Duration::from_hours(365 * 24);
 
-/// Whom it applies to, whose bucket, how much.
+/// A limit: the requests it applies to, the key of its bucket, and its amounts.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is set by a field of its own, whatever the others are"
 )]
 pub struct Limit {
-    /// Its name, unique in its policy.
+    /// The name, unique in the policy.
     pub name: String,
-    /// Disabled limits match nothing.
+    /// False for a limit that never matches.
     pub enabled: bool,
-    /// It applies if any of these holds; without any, to every request.
+    /// The limit applies if any of these conditions holds, and to every request if there are none.
     pub conditions: Vec<Condition>,
-    /// Whose bucket: one part or several.
+    /// The parts that make up the bucket's key.
     pub key: Vec<KeyPart>,
-    /// What to do where a part of the key is absent.
+    /// The action where a part of the key is absent.
     pub missing: Missing,
-    /// How much: one band or several. All share the algorithm. None at all is no limit
-    /// (`rate: unlimited`): it is met like any other, and nobody is asked.
+    /// The amounts: one band or several, which share the algorithm. No band means no limit (`rate:
+    /// unlimited`): it matches like any other, and the store is not called.
     pub bands: Vec<Band>,
-    /// How the bands count.
+    /// The algorithm of the bands.
     pub algorithm: Algorithm,
-    /// Enforced, or only watched.
-    pub mode: Mode,
-    /// Whether it is in shadow mode because the whole configuration is, and would be enforced otherwise.
+    /// Enforce or shadow.
+    pub mode: LimitMode,
+    /// True if the limit is in shadow mode only because the whole configuration is.
     pub shadowed: bool,
-    /// Of the limits that have this and that a request meets, one that allows is enough
-    /// (`mode: quota`). Only where [`Evaluate::Each`] decides them apart from each other.
+    /// True for `mode: quota`: of all such limits that match a request, it is enough that one allows. Only
+    /// valid with [`Evaluate::Each`], which decides limits separately.
     pub quota_mode: bool,
-    /// The limits, by their index in [`Policy::limits`], that do not apply where this one does.
+    /// The limits, by their index in [`Policy::limits`], that do not apply where this limit applies.
     pub replaces: Vec<usize>,
-    /// When a cost that does not fit is charged.
+    /// The time at which a cost that does not fit is charged.
     pub charge: ChargeTime,
-    /// How requests wait that do not fit; absent where they are refused.
+    /// The rules for queuing requests that do not fit; absent where they are refused.
     pub waiting: Option<WaitRules>,
-    /// For how long the first refusal closes it to whoever was refused; absent where it closes
-    /// nothing. Its quota is a [block](Quota::block), of a limit in shadow mode a
-    /// [shadow block](Quota::shadow_block).
+    /// The block that the first refusal starts for the refused bucket; absent where a refusal blocks nothing.
+    /// Its quota is a [block](Quota::block); for a limit in shadow mode it is a [shadow
+    /// block](Quota::shadow_block).
     pub block: Option<Band>,
-    /// Whether charges may be given back.
+    /// True if charges may be refunded.
     pub refundable: bool,
-    /// What to do when the store cannot tell; the store's own setting where absent.
+    /// The action when the store fails; the store's own setting applies where absent.
     pub on_failure: Option<OnFailure>,
-    /// What its refusals look like; as the policy says where absent.
+    /// The form of its refusals; the policy's form applies where absent.
     pub refusal: Option<Arc<RefusalStyle>>,
-    /// How its keys are named where the store keeps them in the open layout; absent where it keeps
-    /// them packed.
+    /// The template of its key names in the open layout; absent in the packed layout.
     pub template: Option<Template>,
-    /// Where its rate comes from, where it is not written; [`bands`](Self::bands) then holds at most
-    /// the one for those whom the plan does not know.
+    /// The plan that supplies the rate, if the rate is not in the configuration. [`bands`](Self::bands) then
+    /// has at most the band for subjects that the plan does not know.
     pub plan: Option<PlannedRate>,
-    /// Tells of a band when so many of a hundred parts of it are used.
+    /// The percentage of a band at which an alert is sent.
     pub warn: Option<u8>,
 }
 
 impl Limit {
-    /// Whether it says of no amount that it is too much (`rate: unlimited`).
+    /// Returns true if it never refuses any amount (`rate: unlimited`).
     pub fn is_unlimited(&self) -> bool {
         self.bands.is_empty() && self.plan.is_none()
     }
 
-    /// Puts it into shadow mode: it is decided and counted, and neither refuses a request nor makes one
-    /// wait.
+    /// Switches to shadow mode: the limit is decided and counted, but neither refuses nor queues a request.
     pub(crate) fn put_in_shadow(&mut self) {
-        self.shadowed |= self.mode == Mode::Enforce;
-        self.mode = Mode::Shadow;
+        self.shadowed |= self.mode == LimitMode::Enforce;
+        self.mode = LimitMode::Shadow;
         self.waiting = None;
         self.keep_block_apart();
     }
 
-    /// Counts the block of a limit in shadow mode apart from the enforced one.
+    /// Gives a limit in shadow mode a block that is counted separately from the enforced one.
     pub(crate) fn keep_block_apart(&mut self) {
         self.block = self.block.take().map(|block| self.in_its_mode(block));
     }
 
-    /// Returns `block` as this limit is asked for it.
+    /// Returns `block` with the quota for this limit's mode.
     pub(crate) fn in_its_mode(&self, block: Band) -> Band {
         let shadow = Quota::shadow_block(block.quota.period_us());
         match (self.mode, shadow) {
-            (Mode::Shadow, Ok(quota)) => Band { quota, ..block },
+            (LimitMode::Shadow, Ok(quota)) => Band { quota, ..block },
             _ => block,
         }
     }
 
-    /// Returns true if no later limit of a policy with [`Evaluate::First`] applies where this one does:
-    /// it is enforced, or would be if the configuration were not in shadow mode.
+    /// Returns true if a policy with [`Evaluate::First`] applies no later limit where this one applies: it is
+    /// enforced, or would be if the configuration were not in shadow mode.
     pub(crate) fn ends_search(&self) -> bool {
-        self.mode == Mode::Enforce || self.shadowed
+        self.mode == LimitMode::Enforce || self.shadowed
     }
 
-    /// What becomes of its buckets when its numbers change: the same for all its bands.
+    /// Returns the effect of changed numbers on its buckets; it is the same for all its bands.
     pub fn on_change(&self) -> OnChange {
         let band = self.shapes().first();
         band.map_or(OnChange::Keep, |band| band.quota.on_change())
     }
 
-    /// Lets its buckets remember what giving back needs. Its bands stay the same bands.
+    /// Makes its buckets store the state that refunds need. The identity of its bands does not change.
     pub fn keep_credits(&mut self) {
         for band in &mut self.bands {
             band.quota = band.quota.with_refundable(true);
@@ -124,7 +122,7 @@ impl Limit {
         }
     }
 
-    /// Lets units of it be lent.
+    /// Allows reservations to borrow units from its bands.
     pub(crate) fn lend(&mut self) {
         for band in &mut self.bands {
             band.quota = band.quota.with_lending(true);
@@ -134,13 +132,13 @@ impl Limit {
         }
     }
 
-    /// Everything that it looks at to find whose bucket, and whose rate.
+    /// Returns all key parts that it reads: those of the bucket's key, and the plan's subject.
     pub(crate) fn identities(&self) -> impl Iterator<Item = &KeyPart> {
         let subject = self.plan.iter().map(|plan| &plan.subject);
         self.key.iter().chain(subject)
     }
 
-    /// Whether single descriptors meet it, each by its entries: then one request may meet it several
+    /// Returns true if single descriptors match it by their entries. One request may then match it several
     /// times.
     pub fn is_met_by_each(&self) -> bool {
         let is_exact = |it: &Condition| {
@@ -150,53 +148,53 @@ impl Limit {
         self.conditions.iter().any(is_exact)
     }
 
-    /// Whether anything of a descriptor tells its buckets apart.
+    /// Returns true if its key or its plan's subject reads a descriptor.
     pub(crate) fn counts_by_descriptor(&self) -> bool {
         self.identities().any(KeyPart::is_of_descriptor)
     }
 }
 
 impl KeyPart {
-    /// Whether it is read from a descriptor.
+    /// Returns true if its value is read from a descriptor.
     pub(crate) fn is_of_descriptor(&self) -> bool {
         matches!(self, Self::Descriptor | Self::DescriptorEntry { .. })
     }
 }
 
-/// When a cost is charged (`charge`).
+/// The time at which a cost is charged (`charge`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChargeTime {
-    /// Only if it fits; otherwise it is refused, and nothing is charged.
+    /// Only if it fits. Otherwise the request is refused and nothing is charged.
     #[default]
     IfFits,
-    /// Always. It passes while anything is left.
+    /// Always. The request is allowed while anything is left.
     Always,
-    /// Only if it fits, but a request that states its cost is charged even when it is refused: the
-    /// cost may have been spent already, and nothing in the request tells.
+    /// Only if it fits, but a request that states its cost is charged even when it is refused: the cost may
+    /// have been spent already, and the request does not show it.
     EvenIfRefused,
 }
 
-/// How requests wait that do not fit yet (`on_refusal: wait`).
+/// The rules for queuing requests that do not fit yet (`on_refusal: wait`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitRules {
-    /// How long one waits at most; who would have to wait longer is refused.
+    /// The maximum wait. A request that would wait longer is refused.
     pub max_wait: Duration,
-    /// How many wait at most, of all subjects together, in one process.
+    /// The maximum number of waiting requests, of all subjects together, in one process.
     pub max_waiting: u32,
 }
 
 impl WaitRules {
-    /// How many wait at most unless told.
+    /// The default maximum number of waiting requests.
     pub const MAX_WAITING: u32 = 1_000;
-    /// The most that may be told.
+    /// The largest value of `max_waiting`.
     pub const MAX_WAITING_MAX: u32 = 1_000_000;
-    /// The shortest `max_wait`: timers know no less.
+    /// The shortest `max_wait`: the resolution of timers.
     pub const SHORTEST: Duration = Duration::from_millis(1);
-    /// The longest.
+    /// The longest `max_wait`.
     pub const LONGEST: Duration = Duration::from_hours(1);
 }
 
-/// One way in which a limit applies: all of what it names must hold.
+/// One alternative of a limit's `match`: all of its fields must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// The path.
@@ -205,17 +203,17 @@ pub struct Condition {
     pub methods: Vec<String>,
     /// Any of these hosts; none = any host.
     pub hosts: Vec<HostPattern>,
-    /// All of these headers; names and values ignore case.
+    /// All of these headers; names and values are case-insensitive.
     pub headers: Vec<(String, String)>,
-    /// The client's address lies in any of these; none = any address.
+    /// Any of these networks contains the client's address; none = any address.
     pub clients: Vec<IpNet>,
     /// All of these attributes.
     pub attributes: Vec<(String, String)>,
-    /// A descriptor of the request looks like this.
+    /// The pattern that a descriptor of the request must match.
     pub descriptor: Option<DescriptorPattern>,
 }
 
-/// What tells one bucket of a limit from another.
+/// A part of a bucket's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyPart {
     /// The client's address; IPv6 by prefix.
@@ -236,13 +234,13 @@ pub enum KeyPart {
     Method,
     /// The normalised path.
     Path,
-    /// All entries of the descriptor by which the limit is met.
+    /// All entries of the descriptor that matches the limit.
     Descriptor,
-    /// The value of one of its entries.
+    /// The value of one entry of that descriptor.
     DescriptorEntry {
-        /// The key of the entry; case counts.
+        /// The key of the entry, case-sensitive.
         name: String,
-        /// Which of several with this key, counted from 1. Where absent, there must be one only.
+        /// The position among entries with this key, counted from 1. Where absent, the key must be unique.
         nth: Option<u8>,
     },
     /// The group that the subject of the limit's plan belongs to.
@@ -264,10 +262,10 @@ impl KeyPart {
     }
 }
 
-/// What to do where the identity that a key needs is absent.
+/// The action where an identity that a key needs is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// Count by address, apart from those who have it.
+    /// Count by address, separately from clients that have the identity.
     #[default]
     Address,
     /// The limit does not match.
@@ -279,16 +277,17 @@ pub enum Missing {
 /// An amount per period.
 #[derive(Clone, Debug)]
 pub struct Band {
-    /// As written, such as `10/s burst 50`.
+    /// The text of the configuration, such as `10/s burst 50`.
     pub text: String,
     /// Its label, if it has one.
     pub label: Option<String>,
-    /// The arithmetic.
+    /// The quota that computes decisions.
     pub quota: Quota,
 }
 
 impl Band {
-    /// What a [block](Limit::block) of this length is asked by; `text` is the length as written.
+    /// Returns the band of a [block](Limit::block) of this length. `text` is the length as written. Fails for
+    /// lengths outside 1 ms to 365 days.
     pub(crate) fn block(text: &str, length_us: u64) -> Result<Self, String> {
         let length = Duration::from_micros(length_us);
         let quota = Quota::block(length_us).ok();
@@ -300,20 +299,20 @@ impl Band {
         })
     }
 
-    /// The same of a length of time.
+    /// Returns the band of a block of this length. Fails like `Band::block`.
     pub fn blocking(length: Duration) -> Result<Self, String> {
         let length_us = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
         Self::block(&format!("{length:?}"), length_us)
     }
 
-    /// A band from text such as `10/s burst 50`, without a label. The error says what is wrong and
-    /// what would be right.
+    /// Parses a band from text such as `10/s burst 50`, without a label. The error describes the mistake and
+    /// its fix.
     pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, String> {
         crate::config::parse_band(text, algorithm, None)
     }
 
-    /// The same for a limit whose requests wait up to `max_wait`: a token bucket then has room for
-    /// as many places as come free in that time.
+    /// Like [`parse`](Self::parse), for a limit whose requests wait up to `max_wait`: a token bucket then has
+    /// room for as many places as become free in that time.
     pub fn parse_waiting(
         text: &str,
         algorithm: Algorithm,
@@ -322,8 +321,8 @@ impl Band {
         crate::config::parse_band(text, algorithm, Some(max_wait))
     }
 
-    /// The same for a limit of which it is said what becomes of its buckets when its numbers change;
-    /// requests wait up to `max_wait` if there is one.
+    /// Like [`parse`](Self::parse), for a limit with its own `on_change`. Requests wait up to `max_wait` if
+    /// there is one.
     pub fn parse_changing(
         text: &str,
         algorithm: Algorithm,
@@ -334,24 +333,24 @@ impl Band {
     }
 }
 
-/// What to do when the store does not answer in time.
+/// The action when the store does not respond in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Decide in this process, at a share of the policy.
+    /// Decide in memory, with a share of the policy's amounts.
     #[default]
     Local,
-    /// Let it pass.
+    /// Allow the request.
     Allow,
-    /// Refuse it.
+    /// Refuse the request.
     Deny,
-    /// Answer with an error.
+    /// Fail with an error.
     Error,
 }
 
-/// How addresses become keys.
+/// The rules that map addresses to keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRules {
-    /// IPv6 addresses count by this many leading bits.
+    /// The number of leading bits by which IPv6 addresses are counted.
     pub ipv6_prefix: u8,
 }
 
@@ -362,7 +361,8 @@ impl Default for AddressRules {
 }
 
 impl AddressRules {
-    /// The address that `address` counts as: IPv4-mapped is IPv4, IPv6 is its prefix.
+    /// Returns the address that `address` counts as: an IPv4-mapped address is IPv4, and IPv6 is cut to its
+    /// prefix.
     #[must_use]
     pub fn subject(self, address: IpAddr) -> IpAddr {
         match address.to_canonical() {
@@ -375,7 +375,7 @@ impl AddressRules {
         }
     }
 
-    /// What lists and maps call the address that `address` counts as: IPv6 with its prefix.
+    /// Returns the name of `address` in lists and maps: IPv6 has its prefix length.
     ///
     /// ```
     /// use tidegate_policy::limit::AddressRules;
@@ -392,8 +392,8 @@ impl AddressRules {
         }
     }
 
-    /// The same for what people write, which may be a network too; `None` where it is neither. Whatever
-    /// means the same to a list is called the same.
+    /// Like [`member`](Self::member), for text that operators write, which may also be a network. Returns
+    /// `None` for text that is neither. Texts with the same meaning in a list have the same name.
     ///
     /// ```
     /// use tidegate_policy::limit::AddressRules;

@@ -1,5 +1,5 @@
-//! Characters of values that stand in the keys of a template as clients send them
-//! (`store.key_names: literal`), so that no two buckets share a key by them.
+//! Characters that may appear unescaped in the keys of a template (`store.key_names: literal`) without making
+//! the keys of two buckets equal.
 
 use crate::group::subject_of;
 use crate::limit::Limit;
@@ -9,10 +9,10 @@ use crate::{KeyPart, Policy};
 use std::collections::BTreeMap;
 use tidegate_core::OnChange;
 
-/// Stands for any value. No template has it.
+/// A placeholder for any value. No template contains it.
 const VALUE: char = '\0';
 
-/// All keys of one band of a limit: what stands before the first value, and behind the last.
+/// All keys of one band of a limit: the text before the first value, and the text after the last.
 struct LiteralKeys {
     scope: String,
     before: String,
@@ -20,10 +20,11 @@ struct LiteralKeys {
     behind: Option<String>,
 }
 
-/// Returns the characters for each limit that has a template, by the names of its policy and itself as
-/// [`bucket_scope`] has them: with values of one part, all visible ones but `%`, `{` and `}`; with
-/// several, not those that separate them; none of a descriptor, nor where the keys of another limit or
-/// band could look the same by them. A `#` or `~` at the beginning of a value is no matter of these.
+/// Returns the characters for each limit with a template, by the scope that [`bucket_scope`] makes of the
+/// names of policy and limit. A key with one value may have all visible characters except `%`, `{` and `}`. A
+/// key with several values may not have their separators. Keys of whole descriptors have none. The set is
+/// also empty where the keys of another limit or band could become equal. A `#` or `~` at the start of a
+/// value is not decided here.
 pub fn literal_characters(policies: &[Policy]) -> BTreeMap<String, String> {
     let mut characters = BTreeMap::new();
     let mut all = Vec::new();
@@ -101,7 +102,7 @@ mod tests {
     use crate::Config;
     use crate::config::NoEnvironment;
 
-    /// The characters of each of these limits, in the order of their names.
+    /// Returns the characters of each of these limits, in the order of their names.
     fn of(limits: &str) -> Vec<String> {
         let text = format!(
             "
@@ -140,7 +141,7 @@ policies: [{{ name: api, limits: [{limits}] }}]"
     #[test]
     fn limits_whose_keys_could_look_the_same_have_none() {
         for limits in [
-            // The key `b:c` of the first, and `c` of the second.
+            // Key `b:c` of the first limit, and key `c` of the second.
             "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}' },
              { name: b, key: ip, rate: 1/s, template: 'x:b:{key}' }",
             "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}' },

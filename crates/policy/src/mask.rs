@@ -1,5 +1,5 @@
-//! Secrets, hidden wherever a configuration is shown: in documents, in what is written down of changes
-//! to them, and in the lines that errors point at. One list says what a secret is, for all of them.
+//! Hides secrets wherever a configuration is shown: in documents, in the audit log, and in the lines that
+//! errors quote. One list defines for all of them which values are secrets.
 //!
 //! ```
 //! use serde_json::json;
@@ -14,10 +14,10 @@
 use crate::matching::is_secret_name;
 use serde_json::Value;
 
-/// What a secret is replaced by, whatever its length.
+/// The replacement for a secret of any length.
 pub const HIDDEN: &str = "***";
 
-/// Words in a key that mark its value as secret, however the key is spelled otherwise.
+/// Words that mark the value of a key as secret if the key contains them.
 pub(crate) const TELLTALE: [&str; 11] = [
     "secret",
     "secert",
@@ -29,25 +29,26 @@ pub(crate) const TELLTALE: [&str; 11] = [
     "apikey",
     "cookie",
     "credential",
-    // Whoever has the address of a webhook may post to it.
+    // The URL of a webhook is enough to post to it.
     "webhook",
 ];
 
-/// Where a value stands, as far as that says whether it is shown.
+/// The context of a value, which decides if it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MaskScope {
-    /// Shown, unless its own name speaks against it.
+    /// Shown, unless its own name marks it as secret.
     Plain,
-    /// Below `request_headers` or `response_headers`, whose values may hold anything.
+    /// Below `request_headers` or `response_headers`, whose values may contain secrets.
     Headers,
-    /// Not shown.
+    /// Hidden.
     Secret,
-    /// Shown whatever it is, to nobody but us.
+    /// Shown always; only for internal use.
     Open,
 }
 
 impl MaskScope {
-    /// Where the value of `key` stands, in a map that lists secrets or does not.
+    /// Returns the context of the value of `key`. `lists_secrets` is true in a map whose `list` holds
+    /// secrets.
     pub(crate) fn key(self, key: &str, lists_secrets: bool) -> Self {
         match self {
             Self::Open | Self::Secret => self,
@@ -59,12 +60,12 @@ impl MaskScope {
     }
 }
 
-/// Hides what must not be seen.
+/// Replaces all secrets in `document` with [`HIDDEN`].
 pub fn hide(document: &mut Value) {
     walk(document, MaskScope::Plain);
 }
 
-/// The same, of a copy.
+/// Returns a copy of `document` with all secrets hidden.
 #[must_use]
 pub fn hidden(document: &Value) -> Value {
     let mut document = document.clone();
@@ -72,7 +73,7 @@ pub fn hidden(document: &Value) -> Value {
     document
 }
 
-/// Whether any value is the mask, which somebody has sent back.
+/// Returns true if any value in it is the mask, as in a document that a client read and sent back.
 pub fn is_masked(value: &Value) -> bool {
     match value {
         Value::String(text) => text == HIDDEN || text.contains("://***@"),
@@ -82,10 +83,10 @@ pub fn is_masked(value: &Value) -> bool {
     }
 }
 
-/// Whether the value of a key is hidden wherever it would be shown.
+/// Returns true if the value of this key is always hidden.
 pub(crate) fn is_telltale(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    // `token_file: /run/secrets/x` names where it is, which is no secret.
+    // `token_file: /run/secrets/x` is the path of a secret, not a secret.
     !lower.ends_with("file") && TELLTALE.iter().any(|word| lower.contains(word))
 }
 
@@ -96,24 +97,24 @@ pub(crate) fn is_secret_path(path: &str) -> bool {
     below == MaskScope::Secret
 }
 
-/// Whether those are secrets that a list looks up by this name: of a header, an attribute, a part of a
-/// key.
+/// Returns true if the values with this name are secrets. The name is that of a header, an attribute or a
+/// part of a key, by which a list looks values up.
 pub fn is_secret_subject(name: &str) -> bool {
     is_telltale(name) || is_secret_name(name)
 }
 
-/// Whether a map with these texts, such as a guard, has a `list` of secrets.
+/// Returns true if a map with these texts, such as a guard, has a `list` of secrets.
 pub(crate) fn lists_secrets<'t>(text: impl Fn(&str) -> Option<&'t str>) -> bool {
     let mut subjects = ["refuse", "exempt"].into_iter().filter_map(text);
     subjects.any(is_secret_subject)
 }
 
-/// A URL without who opens it; none where it names nobody.
+/// Returns the URL with its user and password hidden, or `None` if it has neither.
 pub(crate) fn without_user(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at_checked(end)?;
-    // A password may hold an `@` itself.
+    // A password may contain an `@`.
     let (_, host) = authority.rsplit_once('@')?;
     Some(format!("{scheme}://{HIDDEN}@{host}{path}"))
 }

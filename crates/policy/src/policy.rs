@@ -1,4 +1,4 @@
-//! A policy as compiled: its limits, and what they have in common.
+//! A compiled policy: its limits and their common settings.
 
 use crate::limit::{Band, ChargeTime, Limit};
 use crate::matching::Matcher;
@@ -14,80 +14,80 @@ use std::time::Duration;
     reason = "each is something that its limits have or have not, whatever else they have"
 )]
 pub struct Policy {
-    /// Its name; of one that was joined, the names of all, `a+b`.
+    /// The name; for a joined policy, all names, `a+b`.
     pub name: String,
-    /// How its limits come together.
+    /// The way in which its limits combine.
     pub evaluate: Evaluate,
     /// The limits, in the order written, disabled ones included.
     pub limits: Vec<Limit>,
-    /// What Envoy's rate limit service calls it, if not by its name.
+    /// The domain in Envoy's rate limit service, if it differs from the name.
     domain: Option<String>,
-    /// Whether requests are to be expected that come with descriptors.
+    /// True if requests may come with descriptors.
     described: bool,
-    /// How it takes reservations, if it does.
+    /// The rules for reservations; absent where the policy accepts none.
     reserving: Option<ReserveRules>,
-    /// The limit that descriptors meet which bring their own: its bands come with them.
+    /// The limit for descriptors that carry their own: they supply its bands.
     pub(crate) hidden: Limit,
-    /// What clients are told.
+    /// The form of responses to clients.
     pub(crate) respond: Respond,
-    /// How header fields spell the bands, by limit.
+    /// The names of the bands in header fields, by limit.
     spoken: Vec<Box<[HeaderNames]>>,
-    /// The policies that were joined in it, each with how many limits it brought; none unless it
-    /// was joined.
+    /// The policies that were joined into this one, each with the number of its limits; empty unless it was
+    /// joined.
     origins: Vec<(String, usize)>,
-    /// Finds the limits that a request meets.
+    /// Finds the limits that apply to a request.
     pub(crate) matcher: Matcher,
-    /// Whether any limit makes requests wait.
+    /// True if any limit queues requests.
     waits: bool,
-    /// Whether charges of any limit may be given back.
+    /// True if charges of any limit may be refunded.
     refundable: bool,
-    /// Whether any limit has its rate from a plan.
+    /// True if any limit has its rate from a plan.
     planned: bool,
-    /// The source of a plan whose subject the guards look up too, and before.
+    /// The plan source whose subject the guards also look up, and before the limits do.
     pub(crate) foreseen: Option<usize>,
-    /// Whether any limit tells when it is nearly used up.
+    /// True if any limit sends an alert when it is nearly used up.
     warns: bool,
-    /// Whether a refusal of any limit blocks.
+    /// True if a refusal of any limit blocks.
     blocks: bool,
 }
 
-/// How the limits of a policy come together.
+/// The way in which the limits of a policy combine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Evaluate {
-    /// Every limit that matches must allow; what one of them refuses, none has counted.
+    /// Every matching limit must allow. If one refuses, none counts the request.
     #[default]
     All,
-    /// The first enforced limit that matches decides alone; of a request with descriptors, the first
-    /// for each of them.
+    /// The first enforced limit that matches decides alone. For a request with descriptors, this holds for
+    /// each of them.
     First,
-    /// Every limit that matches must allow, and each counts by itself, whatever the others say: as
-    /// Envoy's own rate limit service does it.
+    /// Every matching limit must allow, and each counts separately, regardless of the others, like Envoy's
+    /// own rate limit service.
     Each,
 }
 
-/// How a policy takes reservations (`reserve`).
+/// The rules for reservations (`reserve`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReserveRules {
-    /// How long a reservation lives that does not say so.
+    /// The lifetime of a reservation that does not specify one.
     pub default_ttl: Duration,
-    /// How long any may live; who asks for more gets this.
+    /// The longest lifetime. Longer requested lifetimes are cut to it.
     pub max_ttl: Duration,
 }
 
-// === impl Reserving ===
+// === impl ReserveRules ===
 
 impl ReserveRules {
-    /// How long a reservation lives unless anybody says so.
+    /// The default of [`default_ttl`](Self::default_ttl).
     pub const DEFAULT_TTL: Duration = Duration::from_mins(1);
-    /// How long any may live, unless told.
+    /// The default of [`max_ttl`](Self::max_ttl).
     pub const MAX_TTL: Duration = Duration::from_mins(10);
-    /// The shortest that either may be told.
+    /// The smallest value of either setting.
     pub const SHORTEST: Duration = Duration::from_millis(1);
-    /// The longest.
+    /// The largest value of either setting.
     pub const LONGEST: Duration = Duration::from_hours(1);
 
-    /// Reservations that live this long unless they say so, and [`MAX_TTL`](Self::MAX_TTL) at most, or as
-    /// long as that if it is longer.
+    /// Creates rules with this default lifetime. The longest lifetime is [`MAX_TTL`](Self::MAX_TTL), or
+    /// `default_ttl` if that is longer.
     #[must_use]
     pub fn new(default_ttl: Duration) -> Self {
         Self {
@@ -106,10 +106,10 @@ impl From<Duration> for ReserveRules {
 // === impl Policy ===
 
 impl Policy {
-    /// A policy of these limits, which answers as [`Respond::default`] says.
+    /// Creates a policy with these limits, which responds like [`Respond::default`].
     ///
-    /// Where one of them makes requests wait, charges of all can be given back: who waits for one
-    /// limit has been charged by every other already, and may go before it passes.
+    /// If one of them queues requests, charges of all limits can be refunded: a request that waits for one
+    /// limit has been charged by all others already, and its client may leave before it passes.
     pub fn new(name: String, evaluate: Evaluate, mut limits: Vec<Limit>) -> Self {
         limits.iter_mut().for_each(Limit::keep_block_apart);
         let hidden = told::hidden();
@@ -141,8 +141,8 @@ impl Policy {
         policy
     }
 
-    /// Lets every charge of this policy be given back. Its bands stay the same bands; their buckets
-    /// remember what that needs.
+    /// Makes every charge of this policy refundable. The identity of its bands does not change; their buckets
+    /// store the state that refunds need.
     pub fn make_refundable(&mut self) {
         self.refundable = true;
         for limit in &mut self.limits {
@@ -151,31 +151,32 @@ impl Policy {
         }
     }
 
-    /// Puts all its limits into shadow mode, and limits that requests bring.
+    /// Switches all its limits to shadow mode, and also the limits that requests carry.
     pub fn put_in_shadow(&mut self) {
         self.waits = false;
         self.hidden.put_in_shadow();
         self.limits.iter_mut().for_each(Limit::put_in_shadow);
     }
 
-    /// Tells that requests are counted by address, so that doors find it out whatever limits look at.
+    /// Declares that requests are counted by address, so that frontends determine the address even if no
+    /// limit reads it.
     pub fn count_addresses(&mut self) {
         self.matcher.read_address();
     }
 
-    /// Whether any limit makes requests wait instead of refusing them.
+    /// Returns true if any limit queues requests instead of refusing them.
     #[inline]
     pub fn waits(&self) -> bool {
         self.waits
     }
 
-    /// Whether charges of any limit may be given back.
+    /// Returns true if charges of any limit may be refunded.
     #[inline]
     pub fn refundable(&self) -> bool {
         self.refundable
     }
 
-    /// The same policy, which Envoy's rate limit service knows under another name.
+    /// Sets the domain by which Envoy's rate limit service finds this policy.
     #[must_use]
     pub fn with_domain(self, domain: Option<String>) -> Self {
         Self {
@@ -185,32 +186,31 @@ impl Policy {
         }
     }
 
-    /// The same policy, in which limits that requests bring charge costs that do not fit as `charge`
-    /// says.
+    /// Sets when limits that requests carry charge a cost that does not fit.
     #[must_use]
     pub fn with_charge(mut self, charge: ChargeTime) -> Self {
         self.hidden.charge = charge;
         self
     }
 
-    /// Tells that requests are to be expected that come with descriptors, though none of its limits asks
-    /// for any: they may bring limits themselves.
+    /// Declares that requests may come with descriptors although no limit reads them: descriptors may carry
+    /// limits themselves.
     pub(crate) fn expect_descriptors(&mut self) {
         self.described = true;
     }
 
-    /// Whether requests are to be expected that come with descriptors.
+    /// Returns true if requests may come with descriptors.
     pub(crate) fn expects_descriptors(&self) -> bool {
         self.described
     }
 
-    /// What Envoy's rate limit service calls it: its domain, or else its name.
+    /// Returns the domain in Envoy's rate limit service: the configured one, or else the name.
     #[inline]
     pub fn domain(&self) -> &str {
         self.domain.as_deref().unwrap_or(&self.name)
     }
 
-    /// The same policy, which takes reservations: then every charge of it can be given back.
+    /// Makes the policy accept reservations. Every charge can then be refunded.
     #[must_use]
     pub fn with_reserving(mut self, reserving: Option<ReserveRules>) -> Self {
         self.reserving = reserving;
@@ -221,15 +221,15 @@ impl Policy {
         self
     }
 
-    /// How it takes reservations; `None` where it takes none.
+    /// Returns the rules for reservations, or `None` if it accepts none.
     #[inline]
     pub fn reserving(&self) -> Option<ReserveRules> {
         self.reserving
     }
 
-    /// The limit of this number, as a [`Met`](crate::matching::Met) has it: one of
-    /// [`limits`](Self::limits), or, after the last of them, the hidden one that descriptors meet
-    /// which bring a limit of their own.
+    /// Returns the limit with this number, as in a [`Met`](crate::matching::Met): one of
+    /// [`limits`](Self::limits) or, after the last of them, the hidden limit for descriptors that carry their
+    /// own.
     #[inline]
     pub fn limit(&self, number: usize) -> Option<&Limit> {
         match self.limits.get(number) {
@@ -238,9 +238,9 @@ impl Policy {
         }
     }
 
-    /// The limits of all of these as one policy, decided in one step and answered as the first of
-    /// them says. Each limit keeps the buckets that it has in the policy it comes from, so that
-    /// whoever is counted there is counted on.
+    /// Joins these policies into one, which is decided atomically and responds like the first of them. Each
+    /// limit keeps the buckets of the policy it comes from, so existing counts stay valid. Returns `None` if
+    /// there are no policies.
     pub(crate) fn joined(policies: &[&Self]) -> Option<Self> {
         let [first, ..] = policies else {
             return None;
@@ -277,12 +277,12 @@ impl Policy {
         })
     }
 
-    /// Whether it was made of several policies, which a route lists.
+    /// Returns true if it was joined from several policies that a route lists.
     pub fn is_joined(&self) -> bool {
         !self.origins.is_empty()
     }
 
-    /// The policy that the buckets of a limit are named after: this one, unless it was joined.
+    /// Returns the name of the policy in the bucket keys of a limit: this one's name, unless it was joined.
     pub fn origin(&self, limit: usize) -> &str {
         let mut limits = 0_usize;
         let found = self.origins.iter().find(|(_, count)| {
@@ -292,7 +292,7 @@ impl Policy {
         found.map_or(&self.name, |(name, _)| name)
     }
 
-    /// The same policy, which answers as `respond` says.
+    /// Sets the form of its responses.
     #[must_use]
     pub fn with_respond(self, respond: Respond) -> Self {
         Self {
@@ -302,50 +302,50 @@ impl Policy {
         }
     }
 
-    /// What clients are told.
+    /// Returns the form of responses to clients.
     pub fn respond(&self) -> &Respond {
         &self.respond
     }
 
-    /// How header fields spell a band that a plan told for a limit of this number.
+    /// Returns the header names of a band that a plan supplied for the limit with this number.
     pub fn planned_spoken(&self, limit: usize, band: &Band) -> Option<HeaderNames> {
         let name = self.spoken(limit, 0)?.name().to_owned();
         Some(HeaderNames::new(name, &band.quota))
     }
 
-    /// Whether any limit has its rate from a plan.
+    /// Returns true if any limit has its rate from a plan.
     #[inline]
     pub fn is_planned(&self) -> bool {
         self.planned
     }
 
-    /// Whether any limit tells when it is nearly used up.
+    /// Returns true if any limit sends an alert when it is nearly used up.
     #[inline]
     pub fn warns(&self) -> bool {
         self.warns
     }
 
-    /// Whether a refusal of any limit blocks (`block`).
+    /// Returns true if a refusal of any limit blocks (`block`).
     #[inline]
     pub fn blocks(&self) -> bool {
         self.blocks
     }
 
-    /// How header fields spell a band, by the numbers of its limit and of itself.
+    /// Returns the header names of a band, by the indices of its limit and of the band.
     #[inline]
     pub fn spoken(&self, limit: usize, band: usize) -> Option<&HeaderNames> {
         self.spoken.get(limit)?.get(band)
     }
 }
 
-/// Whether a limit looks at descriptors.
+/// Returns true if the limit is enabled and reads descriptors.
 fn is_described(limit: &Limit) -> bool {
     let conditions = &limit.conditions;
     limit.enabled
         && (limit.counts_by_descriptor() || conditions.iter().any(|it| it.descriptor.is_some()))
 }
 
-/// The limits of all of these, one after the other. Those that a limit replaces have moved with it.
+/// Returns the limits of all these policies in order. The indices in `replaces` are shifted accordingly.
 fn joined_limits(policies: &[&Policy]) -> Vec<Limit> {
     let mut limits: Vec<Limit> = Vec::new();
     for policy in policies {

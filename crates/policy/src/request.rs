@@ -1,13 +1,13 @@
-//! What is known of a request.
+//! The facts about a request that policies read.
 
 use crate::matching::is_secret_name;
 use std::fmt;
 use std::net::IpAddr;
 
-/// What is known of a request. Borrowed, built by a door, cheap to copy.
+/// The facts about a request. Borrowed, built by a frontend, cheap to copy.
 ///
-/// Whatever is not known stays `None`; an empty string is as good as absent. Keys and conditions
-/// ask for no more than this, so a door that fills it in has done its part.
+/// Unknown facts are `None`; an empty string counts as absent. Keys and conditions read nothing else, so a
+/// frontend only has to fill in this type.
 ///
 /// ```
 /// use tidegate_policy::Request;
@@ -18,11 +18,11 @@ use std::net::IpAddr;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The policy that is asked; the first one where absent.
+    /// The name of the policy to evaluate; the first policy where absent.
     pub policy: Option<&'a str>,
-    /// The client's address, as far as trusted proxies tell it.
+    /// The client's address, as determined through trusted proxies.
     pub ip: Option<IpAddr>,
-    /// Who is asking, once authenticated.
+    /// The authenticated user.
     pub user: Option<&'a str>,
     /// The API key as sent: a secret.
     pub api_key: Option<&'a str>,
@@ -39,42 +39,42 @@ pub struct Request<'a> {
     ///
     /// [`Policy::header_names`]: crate::Policy::header_names
     pub headers: &'a [(&'a str, &'a str)],
-    /// What the door was configured to learn: from a cookie, a query, a claim, a path segment.
+    /// Values that the frontend is configured to read: from a cookie, a query, a claim, a path segment.
     pub attributes: &'a [(&'a str, &'a str)],
-    /// How much it takes; 0 only looks.
+    /// The number of units it consumes; 0 only reads.
     pub cost: u64,
-    /// What a proxy says of the request in the words of Envoy's rate limit service: each is decided
-    /// by limits of its own, all of them in the same step. See [`Descriptor`].
+    /// A proxy's descriptions of the request in the format of Envoy's rate limit service. Each has its own
+    /// limits; all are decided atomically. See [`Descriptor`].
     pub descriptors: &'a [Descriptor<'a>],
 }
 
 /// A list of entries by which a proxy describes a request, as Envoy's rate limit service has it.
 #[derive(Clone, Copy)]
 pub struct Descriptor<'a> {
-    /// Pairs of key and value, in the order sent; a key may repeat. Case counts.
+    /// Pairs of key and value, in the order sent; a key may repeat. Case-sensitive.
     pub entries: &'a [(&'a str, &'a str)],
-    /// How much it takes.
+    /// The number of units it consumes.
     pub hits: DescriptorHits,
-    /// The limit that the request itself brings for it, instead of any that is configured.
+    /// The limit that the request carries for it, which replaces all configured limits.
     pub limit: Option<ToldLimit>,
 }
 
-/// How much a [`Descriptor`] takes.
+/// The number of units that a [`Descriptor`] consumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DescriptorHits {
-    /// As much as the request.
+    /// The cost of the request.
     #[default]
     AsRequest,
-    /// This much. 0 takes nothing, but is refused where nothing is left.
+    /// This many units. 0 consumes nothing, but is refused if nothing is left.
     Take(u64),
-    /// Gives this much back, without a receipt: at most what is owed.
+    /// Refunds this many units without a receipt, at most as many as the bucket has in use.
     GiveBack(u64),
 }
 
-/// A limit that a request brings itself: a fixed window, aligned to the clock.
+/// A limit that a request carries: a fixed window, aligned to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToldLimit {
-    /// How many a period.
+    /// The number of units per period.
     pub amount: u64,
     /// The period, in microseconds.
     pub period_us: u64,
@@ -99,7 +99,7 @@ impl Default for Request<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// A request of which nothing is known, at a cost of 1.
+    /// Creates a request without any facts, at a cost of 1.
     pub const fn new() -> Self {
         Self {
             policy: None,
@@ -117,84 +117,84 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Asks this policy.
+    /// Sets the name of the policy to evaluate.
     #[must_use]
     pub const fn policy(mut self, name: &'a str) -> Self {
         self.policy = Some(name);
         self
     }
 
-    /// Comes from this address.
+    /// Sets the client's address.
     #[must_use]
     pub const fn ip(mut self, address: IpAddr) -> Self {
         self.ip = Some(address);
         self
     }
 
-    /// Comes from this user.
+    /// Sets the user.
     #[must_use]
     pub const fn user(mut self, user: &'a str) -> Self {
         self.user = Some(user);
         self
     }
 
-    /// Carries this API key.
+    /// Sets the API key.
     #[must_use]
     pub const fn api_key(mut self, key: &'a str) -> Self {
         self.api_key = Some(key);
         self
     }
 
-    /// Uses this method.
+    /// Sets the method.
     #[must_use]
     pub const fn method(mut self, method: &'a str) -> Self {
         self.method = Some(method);
         self
     }
 
-    /// Is meant for this host.
+    /// Sets the host.
     #[must_use]
     pub const fn host(mut self, host: &'a str) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// Asks for this path.
+    /// Sets the path.
     #[must_use]
     pub const fn path(mut self, path: &'a str) -> Self {
         self.path = Some(path);
         self
     }
 
-    /// Was given this route by a gateway.
+    /// Sets the route that a gateway chose.
     #[must_use]
     pub const fn route(mut self, route: &'a str) -> Self {
         self.route = Some(route);
         self
     }
 
-    /// Carries these headers, in the order sent.
+    /// Sets the headers, in the order sent.
     #[must_use]
     pub const fn headers(mut self, headers: &'a [(&'a str, &'a str)]) -> Self {
         self.headers = headers;
         self
     }
 
-    /// Has these attributes.
+    /// Sets the attributes.
     #[must_use]
     pub const fn attributes(mut self, attributes: &'a [(&'a str, &'a str)]) -> Self {
         self.attributes = attributes;
         self
     }
 
-    /// Is described so by a proxy.
+    /// Sets the descriptors from a proxy.
     #[must_use]
     pub const fn descriptors(mut self, descriptors: &'a [Descriptor<'a>]) -> Self {
         self.descriptors = descriptors;
         self
     }
 
-    /// Takes this much.
+    /// Sets the cost.
     #[must_use]
     pub const fn cost(mut self, cost: u64) -> Self {
         self.cost = cost;
@@ -202,7 +202,7 @@ impl<'a> Request<'a> {
     }
 }
 
-// By hand, because what is derived would write secrets into a log.
+// Written by hand because the derived implementation would write secrets into logs.
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -222,7 +222,7 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// Stands in for a secret.
+/// Replaces a secret in `Debug` output.
 struct MaskedSecret;
 
 impl fmt::Debug for MaskedSecret {

@@ -1,19 +1,19 @@
-//! Statistics of limits for a statsd server (`statsd`): where they go, and their names.
+//! Statistics of limits for a statsd server (`statsd`): their destination and their names.
 
 use crate::matching::{DescriptorPattern, EntryPattern, ValuePattern, is_secret_name};
 use crate::policy::Policy;
 use std::time::Duration;
 
-/// Where statistics go, how often, and how they are written (`statsd`).
+/// The statsd server, the interval, and the format (`statsd`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statsd {
-    /// Whether anything is sent.
+    /// True if statistics are sent.
     pub enabled: bool,
     /// Host and port of the server, such as `127.0.0.1:8125`.
     pub address: String,
     /// The protocol that carries them.
     pub protocol: StatsdProtocol,
-    /// The dialect of the server.
+    /// The format that the server reads.
     pub format: Format,
     /// The time between two flushes.
     pub interval: Duration,
@@ -33,7 +33,7 @@ pub enum StatsdProtocol {
     Tcp,
 }
 
-/// How tags are written.
+/// The format of tags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Plain statsd: tags are part of the name, `name.__tag=value`, as gostats writes them.
@@ -68,9 +68,9 @@ impl Statsd {
         }
     }
 
-    /// Returns the name of a limit in statistics, by its number: the domain of its policy, and the path
-    /// of descriptor entries that leads to it, as envoyproxy/ratelimit has it. A limit that is found
-    /// otherwise, or whose path may hold a secret, has its own name there.
+    /// Returns the name of a limit in statistics, by its number: the domain of its policy, and the path of
+    /// descriptor entries that leads to the limit, as in envoyproxy/ratelimit. A limit without such a path,
+    /// or with a path that may contain a secret, has its own name instead.
     ///
     /// ```
     /// use tidegate_policy::{Config, statsd::Statsd};
@@ -91,7 +91,7 @@ impl Statsd {
         sanitise(&Self::full_key(policy, limit))
     }
 
-    /// Returns the same name with every character as it is written.
+    /// Returns the same name without replacing any characters.
     pub fn full_key(policy: &Policy, limit: usize) -> String {
         let domain = if policy.is_joined() {
             policy.origin(limit)
@@ -121,7 +121,7 @@ impl Default for Statsd {
     }
 }
 
-/// The entries of an exact pattern, as `key_value.key`; nothing where one of them may be a secret.
+/// Returns the entries of an exact pattern, as `key_value.key`, or `None` if one of them may be a secret.
 fn path(pattern: &DescriptorPattern) -> Option<String> {
     let DescriptorPattern::Exactly(entries) = pattern else {
         return None;
@@ -166,7 +166,7 @@ fn sanitise(name: &str) -> String {
     clean
 }
 
-/// The length of the IPv4 address that `text` begins with: four groups of one to three digits.
+/// Returns the length of the IPv4 address that `text` begins with: four groups of one to three digits.
 fn address_length(text: &str) -> Option<usize> {
     let mut length = 0_usize;
     for group in 0..4 {

@@ -1,9 +1,9 @@
-//! How the keys of a limit are named in the open layout: text with placeholders.
+//! Names of a limit's keys in the open layout: text with placeholders.
 //!
-//! | placeholder | stands for |
+//! | placeholder | value |
 //! |---|---|
 //! | `{policy}`, `{limit}` | their names |
-//! | `{band}` | the band's label; `default` where the limit has one band without |
+//! | `{band}` | the band's label; `default` where the limit has one band without a label |
 //! | `{subject}` | labels and values, `ip:192.0.2.1`, as everywhere in Tidegate |
 //! | `{key}` | the values alone, joined by `:` |
 //! | `{ip}`, `{user}`, `{header:NAME}`, … | the value of one part of the key |
@@ -14,10 +14,10 @@ use crate::limit::{Band, KeyPart};
 use crate::matching::part_label;
 use std::fmt;
 
-/// What `{band}` stands for where a limit has one band without a label.
+/// The value of `{band}` where a limit has one band without a label.
 const ONLY_BAND: &str = "default";
 
-/// How the keys of a limit are named: text with placeholders, known to be sound.
+/// A validated name pattern for the keys of a limit: text with placeholders.
 ///
 /// ```
 /// use tidegate_policy::template::{KeyOf, Template};
@@ -38,7 +38,7 @@ pub struct Template {
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePiece {
-    /// Text as it is.
+    /// Literal text.
     Text(String),
     /// The name of the policy.
     Policy,
@@ -52,30 +52,30 @@ pub enum TemplatePiece {
     Key,
     /// The value of one part of the subject.
     Part {
-        /// Which part.
+        /// The part of the key.
         of: KeyPart,
-        /// What stands before it in a subject.
+        /// The label before its value in a subject.
         label: String,
     },
 }
 
-/// What a key is named after.
+/// The values that a template inserts.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyOf<'a> {
     /// The name of the policy.
     pub policy: &'a str,
     /// The name of the limit.
     pub limit: &'a str,
-    /// The subject as [`Meeting::subject`](crate::MetLimits::subject) tells it.
+    /// The subject, as in [`MetLimits::subject`](crate::MetLimits::subject).
     pub subject: &'a str,
-    /// The band as [`band_name`] tells it.
+    /// The band's name, from [`band_name`].
     pub band: &'a str,
 }
 
-// === impl Piece ===
+// === impl TemplatePiece ===
 
 impl TemplatePiece {
-    /// The value of one part of the subject.
+    /// Returns the piece for one part of the subject.
     pub(crate) fn part(of: KeyPart) -> Self {
         let label = part_label(&of);
         Self::Part { of, label }
@@ -85,8 +85,7 @@ impl TemplatePiece {
 // === impl Template ===
 
 impl Template {
-    /// Reads a template that stands alone, outside any configuration. The error says what is wrong
-    /// and what would be right.
+    /// Parses a template outside any configuration. The error describes the mistake and its fix.
     pub fn parse(text: &str) -> Result<Self, String> {
         crate::config::parse_template(text)
     }
@@ -95,17 +94,17 @@ impl Template {
         Self { text, pieces }
     }
 
-    /// As written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What it consists of.
+    /// Returns its pieces in order.
     pub fn pieces(&self) -> &[TemplatePiece] {
         &self.pieces
     }
 
-    /// The name of a key.
+    /// Returns the name of a key.
     pub fn render(&self, of: &KeyOf<'_>) -> String {
         let mut name = String::new();
         self.render_into(of, &mut name);
@@ -140,14 +139,14 @@ impl fmt::Debug for Template {
     }
 }
 
-/// What `{band}` stands for: the label, or `default`. In the open layout, each of several bands
-/// has a label.
+/// Returns the value of `{band}`: the label, or `default`. In the open layout, each of several bands has a
+/// label.
 pub fn band_name(band: &Band) -> &str {
     band.label.as_deref().unwrap_or(ONLY_BAND)
 }
 
-/// Appends the values of `subject`, joined by `:`, as `{key}` stands for them: `192.0.2.1` for
-/// `ip:192.0.2.1`. It is the field of a fixed window in its hash.
+/// Appends the values of `subject`, joined by `:`, as in `{key}`: `192.0.2.1` for `ip:192.0.2.1`. This is the
+/// field of a fixed window in its hash.
 ///
 /// ```
 /// let mut key = String::new();
@@ -174,7 +173,7 @@ fn push_part(text: &mut String, subject: &str, label: &str) {
     }
 }
 
-/// What follows the label, and whether it stands in for something that is absent.
+/// The text after the label: the value itself, or the replacement for an absent one.
 #[derive(Clone, Copy)]
 enum ValueOf<'a> {
     Itself(&'a str),
@@ -188,7 +187,7 @@ fn value_of(part: &str) -> ValueOf<'_> {
     {
         Some((_, stand_in)) if stand_in.starts_with('~') => ValueOf::StandIn(stand_in),
         Some((_, value)) => ValueOf::Itself(value.strip_prefix(':').unwrap_or(value)),
-        // One bucket for all has a label and no value.
+        // A global bucket has a label and no value.
         None => ValueOf::Itself(part),
     }
 }
@@ -196,7 +195,7 @@ fn value_of(part: &str) -> ValueOf<'_> {
 fn push_value(text: &mut String, value: ValueOf<'_>) {
     match value {
         ValueOf::StandIn(stand_in) => text.push_str(stand_in),
-        // Nobody can pose as one whose identity is absent.
+        // Escape it: no client may pose as one without an identity.
         ValueOf::Itself(value) => match value.strip_prefix('~') {
             Some(rest) => {
                 text.push_str("%7E");

@@ -1,22 +1,22 @@
-//! Limits that requests bring themselves: what a proxy says of a descriptor, instead of anything that
-//! is configured.
+//! Limits that requests carry themselves: a proxy sends one with a descriptor, and it replaces the configured
+//! limits.
 //!
-//! Each policy has one more limit for them, which is written nowhere. Its buckets are those of no other
-//! limit, `policy/override/descriptor:…`, and its bands are made from what each request tells.
+//! Each policy has one additional limit for them, which no configuration contains. It has its own buckets,
+//! `policy/override/descriptor:…`, and its bands are built from each request.
 
 use crate::config::down_by_amount;
 use crate::limit::{Band, ChargeTime, KeyPart, Limit, Missing, Policy};
 use crate::request::ToldLimit;
 use crate::respond::{HeaderNames, NameVisibility};
-use tidegate_core::{Algorithm, Align, Mode, Quota};
+use tidegate_core::{Algorithm, Align, LimitMode, Quota};
 
-/// What the hidden limit of every policy is called.
+/// The name of the hidden limit of every policy.
 const NAME: &str = "override";
 
-/// How what is told is counted: as Envoy's rate limit service does it.
+/// The algorithm of carried limits, the same as in Envoy's rate limit service.
 const ALGORITHM: Algorithm = Algorithm::FixedWindow(Align::Clock);
 
-/// The limit that descriptors meet which bring their own, without the bands that come with them.
+/// Returns the limit for descriptors that carry their own, without the bands that come with them.
 pub(crate) fn hidden() -> Limit {
     Limit {
         name: NAME.to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn hidden() -> Limit {
         missing: Missing::Skip,
         bands: Vec::new(),
         algorithm: ALGORITHM,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
@@ -43,15 +43,15 @@ pub(crate) fn hidden() -> Limit {
 }
 
 impl Policy {
-    /// What the limit is called that descriptors meet which bring their own.
+    /// Returns the name of the limit for descriptors that carry their own.
     pub const fn override_name() -> &'static str {
         NAME
     }
 
-    /// The one band of a limit that a request tells: a window that starts by the clock.
+    /// Builds the only band of a limit that a request carries: a window aligned to the clock.
     ///
-    /// Told another amount or another period, the same descriptor is counted anew. The error says why
-    /// there can be no such band.
+    /// With another amount or period, the same descriptor is counted from zero. The error is the reason why
+    /// no such band can exist.
     ///
     /// ```
     /// use tidegate_policy::{Config, ToldLimit};
@@ -67,7 +67,7 @@ impl Policy {
         let text = format!("{}/{}us", told.amount, told.period_us);
         let spec = Quota::new(told.amount, told.period_us)
             .algorithm(ALGORITHM)
-            // Requests that are refused elsewhere are to leave nothing behind here, wherever it is.
+            // A request that another limit refuses must leave no charge here, wherever this bucket is stored.
             .refundable(true)
             .label(&text);
         let quota = match self.hidden.charge {
@@ -84,7 +84,7 @@ impl Policy {
         }
     }
 
-    /// How header fields spell a band that a request told.
+    /// Returns the header names of a band that a request carries.
     pub fn told_spoken(&self, band: &Band) -> HeaderNames {
         let name = match self.respond().names {
             NameVisibility::Shown => NAME.to_owned(),

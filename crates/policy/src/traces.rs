@@ -1,43 +1,43 @@
-//! What is told of single requests: traces and lines of the log.
+//! Settings for reporting single requests: traces and log lines.
 
 use crate::config::Secret;
 use std::time::Duration;
 
-/// Where spans go, and of how many requests (`traces`).
+/// The trace collector, and the share of requests that it receives (`traces`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traces {
-    /// Where spans are posted as OTLP: the whole URL.
+    /// The whole URL to which spans are posted as OTLP.
     pub endpoint: String,
-    /// What every post says in its head. The values are secrets: they often hold tokens.
+    /// The headers of every post. The values are secrets: they often contain tokens.
     pub headers: Vec<(String, Secret)>,
-    /// Of how many requests there are spans that came without a word on it; those whose caller has
-    /// decided are as the caller says.
+    /// The share of requests without a caller's sampling decision that get spans. If the caller has decided,
+    /// its decision applies.
     pub sample: Sample,
-    /// What this server is called there.
+    /// The service name in spans.
     pub service: String,
-    /// How long one post may take.
+    /// The timeout of one post.
     pub timeout: Duration,
 }
 
 impl Traces {
-    /// Of how many requests there are spans unless told: one of a hundred.
+    /// The default share of requests with spans: one percent.
     pub const SAMPLE: Sample = Sample(10_000);
-    /// What this server is called unless told.
+    /// The default service name.
     pub const SERVICE: &str = "tidegate";
-    /// How long one post may take unless told.
+    /// The default timeout of one post.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
-    /// Where OTLP takes spans, below the address of a collector.
+    /// The OTLP path for spans, below the address of a collector.
     pub const PATH: &str = "/v1/traces";
 }
 
-/// What the log hears of single requests (`logs`).
+/// The log lines about single requests (`logs`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// Of how many refusals there is a line; of none unless told.
+    /// The share of refusals that are logged. Default: none.
     pub refusals: Sample,
 }
 
-/// How many of all: a share in millionths, from none to all.
+/// A share of all requests in millionths, from none to all.
 ///
 /// ```
 /// use tidegate_policy::traces::Sample;
@@ -50,30 +50,30 @@ pub struct Logs {
 pub struct Sample(u32);
 
 impl Sample {
-    /// None of them.
+    /// No requests.
     pub const NONE: Self = Self(0);
-    /// All of them.
+    /// All requests.
     pub const ALL: Self = Self(1_000_000);
 
-    /// So many of a million; more are all.
+    /// Creates a share of this many millionths, at most all.
     pub fn millionths(millionths: u32) -> Self {
         Self(millionths.min(Self::ALL.0))
     }
 
-    /// Whether it is none.
+    /// Returns true if the share is zero.
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }
 
-    /// Whether one is taken to which chance has given this number.
+    /// Returns true if a request with the uniformly random number `chance` is in the sample.
     pub fn takes(self, chance: u64) -> bool {
-        // The upper half of a product is the number scaled down to 0..1,000,000.
+        // The upper half of the product is `chance` scaled down to 0..1,000,000.
         let scaled = (u128::from(chance) * u128::from(Self::ALL.0)) >> 64;
         scaled < u128::from(self.0)
     }
 }
 
-/// As it is written: in percent.
+/// Formats the share in percent, as in the configuration.
 impl std::fmt::Display for Sample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (whole, rest) = (self.0 / 10_000, self.0 % 10_000);

@@ -3,14 +3,14 @@
 
 use std::cell::Cell;
 
-/// How often each step was done.
+/// The number of times that each step was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkCounts {
     /// Tokens whose signature and claims were checked.
     pub tokens: u64,
     /// Requests whose limits were matched.
     pub matchings: u64,
-    /// Steps that a store was asked for.
+    /// Calls of a store.
     pub store_calls: u64,
 }
 
@@ -19,20 +19,20 @@ thread_local! {
 }
 
 impl WorkCounts {
-    /// None at all.
+    /// Zero counts.
     pub const NONE: Self = Self {
         tokens: 0,
         matchings: 0,
         store_calls: 0,
     };
 
-    /// All that this thread has done since it began.
+    /// Returns the counts of this thread since it started.
     pub fn of_this_thread() -> Self {
         DONE.get()
     }
 }
 
-/// Counts a step that a store is asked for.
+/// Counts a call of a store.
 pub fn count_store_call() {
     let done = DONE.get();
     DONE.set(WorkCounts {

@@ -5,27 +5,27 @@
 //! a take of one, which does nothing where it is in force already. So is every block of a limit in shadow
 //! mode, which is charged only if the request passes, and no step sees that either.
 
-use crate::lane::Answer;
-use crate::plan::Group;
-use crate::request::{OwnedAsk, Request, RequestOp};
-use crate::reserve::Part;
-use crate::shared::{AskOptions, Shared};
+use crate::lane::RequestReply;
+use crate::plan::SlotRequest;
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
+use crate::reserve::GroupResult;
+use crate::shared::{AskOptions, RedisInner};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::{Mode, Op, Outcome, StoreError, Wait};
+use tidegate_core::{LimitMode, Op, Outcome, StoreError, Wait};
 
 /// Where a block is: the number of its group, and its own among the asks of that.
-pub(crate) type Place = (usize, usize);
+pub(crate) type BlockIndex = (usize, usize);
 
 /// The blocks of which something of the limit is taken in another group, and all of shadow limits.
-pub(crate) fn find(groups: &[Group]) -> SmallVec<[Place; 2]> {
+pub(crate) fn find(groups: &[SlotRequest]) -> SmallVec<[BlockIndex; 2]> {
     let mut places = SmallVec::new();
     for (nth, group) in groups.iter().enumerate() {
         for (i, ask) in group.request.asks.iter().enumerate() {
             let others = groups.iter().enumerate().filter(|(other, _)| *other != nth);
             let mut asks = others.flat_map(|(_, other)| &other.request.asks);
             if ask.op == RequestOp::Engine(Op::Block)
-                && (ask.mode == Mode::Shadow || asks.any(|other| is_charge_of(other, ask)))
+                && (ask.mode == LimitMode::Shadow || asks.any(|other| is_charge_of(other, ask)))
             {
                 places.push((nth, i));
             }
@@ -44,7 +44,7 @@ fn is_charge_of(ask: &OwnedAsk, block: &OwnedAsk) -> bool {
 }
 
 /// The request of the group numbered `group`, in which blocks that are apart are only asked.
-pub(crate) fn only_ask(request: &Request, group: usize, apart: &[Place]) -> Request {
+pub(crate) fn only_ask(request: &SlotAsks, group: usize, apart: &[BlockIndex]) -> SlotAsks {
     let mut request = request.clone();
     for (_, i) in apart.iter().filter(|(nth, _)| *nth == group) {
         if let Some(ask) = request.asks.get_mut(*i) {
@@ -57,9 +57,9 @@ pub(crate) fn only_ask(request: &Request, group: usize, apart: &[Place]) -> Requ
 /// Charges the blocks that are apart and whose limits refuse, of shadow limits where the request has
 /// `passed`; they answer as they are then.
 pub(crate) async fn charge(
-    shared: &Arc<Shared>,
-    parts: &mut [Part],
-    (apart, passed): (&[Place], bool),
+    shared: &Arc<RedisInner>,
+    parts: &mut [GroupResult],
+    (apart, passed): (&[BlockIndex], bool),
     options: AskOptions,
 ) -> Result<(), StoreError> {
     for (nth, i) in apart {
@@ -77,7 +77,8 @@ pub(crate) async fn charge(
         };
         let part = parts.get_mut(*nth);
         let charged = part.and_then(|part| part.answer.as_mut().ok());
-        if let (Some(taken), Some(Answer { reply, .. })) = (answer.reply.outcomes.first(), charged)
+        if let (Some(taken), Some(RequestReply { reply, .. })) =
+            (answer.reply.outcomes.first(), charged)
             && let Some(outcome) = reply.outcomes.get_mut(*i)
         {
             *outcome = closed(taken);
@@ -88,17 +89,17 @@ pub(crate) async fn charge(
 }
 
 /// What charges the block at a place, if it is to be charged.
-fn to_charge(parts: &[Part], (nth, i): Place, passed: bool) -> Option<(u16, Request)> {
+fn to_charge(parts: &[GroupResult], (nth, i): BlockIndex, passed: bool) -> Option<(u16, SlotAsks)> {
     let part = parts.get(nth)?;
     let ask = part.group.request.asks.get(i)?;
-    if (ask.mode == Mode::Shadow) != passed {
+    if (ask.mode == LimitMode::Shadow) != passed {
         return None;
     }
     let answer = part.answer.as_ref().ok()?;
     if !answer.reply.outcomes.get(i)?.is_allowed() {
         return None;
     }
-    let waits = parts.iter().flat_map(Part::asks).filter_map(|it| {
+    let waits = parts.iter().flat_map(GroupResult::asks).filter_map(|it| {
         let (other, answer, nth) = it;
         let outcome = answer.reply.outcomes.get(nth)?;
         is_charge_of(other, ask).then_some(outcome.wait)
@@ -107,7 +108,7 @@ fn to_charge(parts: &[Part], (nth, i): Place, passed: bool) -> Option<(u16, Requ
     if longest.is_none() || longest.is_never() {
         return None;
     }
-    let mut request = Request::default();
+    let mut request = SlotAsks::default();
     let key = part.group.request.keys.get(usize::from(ask.key))?;
     request.keys.push(key.clone());
     request.asks.push(OwnedAsk {

@@ -1,8 +1,8 @@
 //! A hash with a document in each field, and a version that counts its changes.
 
-use crate::connection::{Connection, Route};
-use crate::error::{CallError, Class, Kind};
-use crate::sets::{Step, Verb, Walk};
+use crate::connection::{Connection, NodeChoice};
+use crate::error::{CallEffect, CallError, CallErrorKind};
+use crate::sets::{ScanStep, ScanVerb, SetScan};
 use crate::typed;
 use redis::Value;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ return {1, version}
 
 /// What came of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changed {
+pub enum WriteOutcome {
     /// It was made; this is the version now.
     To(String),
     /// Somebody else was quicker, and nothing was changed; this is the version now.
@@ -65,7 +65,7 @@ impl Connection {
     pub async fn documents_version(&self, key: &[u8]) -> Result<String, CallError> {
         let mut command = redis::cmd("HGET");
         command.arg(key).arg(VERSION);
-        let reply = self.command(Route::Key(key), &command).await;
+        let reply = self.command(NodeChoice::Key(key), &command).await;
         match reply.map_err(|error| typed::named(error, key, "hash"))? {
             Value::Nil => Ok(NOTHING.to_owned()),
             reply => text(reply),
@@ -82,7 +82,7 @@ impl Connection {
     ) -> Result<(String, Vec<(String, String)>), CallError> {
         let mut command = redis::cmd("HLEN");
         command.arg(key);
-        let count = self.command(Route::Key(key), &command).await;
+        let count = self.command(NodeChoice::Key(key), &command).await;
         let count = count.map_err(|error| typed::named(error, key, "hash"))?;
         if matches!(count, Value::Int(count) if count > AT_ONCE) {
             return self.many_documents(key).await;
@@ -106,27 +106,27 @@ impl Connection {
         let key = typed::shown(key);
         let detail = format!("the hash {key} changes faster than it can be read");
         Err(CallError::new(
-            Class::NotExecuted,
-            Kind::Disconnected,
+            CallEffect::NotExecuted,
+            CallErrorKind::Disconnected,
             detail,
         ))
     }
 
     /// All fields of a hash, each once.
     async fn walk_through(&self, key: &[u8]) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, CallError> {
-        let mut walk = Walk::new(self, Verb::Hash, key);
+        let mut walk = SetScan::new(self, ScanVerb::Hash, key);
         let (mut fields, mut bytes) = (BTreeMap::new(), 0_usize);
         loop {
             match walk.next().await? {
-                Step::Found(found) => {
+                ScanStep::Found(found) => {
                     let mut found = found.into_iter();
                     while let (Some(field), Some(value)) = (found.next(), found.next()) {
                         bytes = bytes.saturating_add(field.len() + value.len());
                         fields.insert(field, value);
                     }
                 }
-                Step::Again => (fields, bytes) = (BTreeMap::new(), 0),
-                Step::End => return Ok(fields),
+                ScanStep::Again => (fields, bytes) = (BTreeMap::new(), 0),
+                ScanStep::End => return Ok(fields),
             }
             if bytes > BYTES_MAX {
                 let (key, most) = (typed::shown(key), BYTES_MAX >> 20);
@@ -160,7 +160,7 @@ impl Connection {
         expected: &str,
         channel: &[u8],
         changes: &[(impl AsRef<str>, Option<&str>)],
-    ) -> Result<Changed, CallError> {
+    ) -> Result<WriteOutcome, CallError> {
         let mut args: Vec<&[u8]> = vec![expected.as_bytes(), channel];
         for (field, document) in changes {
             let flag: &[u8] = if document.is_some() { b"1" } else { b"0" };
@@ -172,8 +172,8 @@ impl Connection {
         let (is_done, version): (u8, String) = redis::from_redis_value(reply)
             .map_err(|error| CallError::malformed(error.to_string()))?;
         Ok(match is_done {
-            0 => Changed::Conflict(version),
-            _ => Changed::To(version),
+            0 => WriteOutcome::Conflict(version),
+            _ => WriteOutcome::To(version),
         })
     }
 }

@@ -11,8 +11,8 @@ const DETAIL_CHARS_MAX: usize = 200;
 /// A call that got no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    class: Class,
-    kind: Kind,
+    class: CallEffect,
+    kind: CallErrorKind,
     /// Whom it was sent to, where that is known.
     node: Option<Address>,
     /// In the words of whoever failed; without secrets.
@@ -21,7 +21,7 @@ pub struct CallError {
 
 /// What is known about the effect of a failed call. Decides whether it may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum CallEffect {
     /// Certainly without effect: anything may be sent again.
     NotExecuted,
     /// It may have been carried out: a consume may be sent once more, a refund never.
@@ -33,7 +33,7 @@ pub enum Class {
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum CallErrorKind {
     /// The deadline passed.
     Timeout,
     /// The connection was lost while waiting for the answer.
@@ -52,7 +52,7 @@ pub enum Kind {
 
 impl CallError {
     /// A failure, told in `detail`.
-    pub(crate) fn new(class: Class, kind: Kind, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(class: CallEffect, kind: CallErrorKind, detail: impl Into<String>) -> Self {
         Self {
             class,
             kind,
@@ -63,7 +63,7 @@ impl CallError {
 
     /// An answer that makes no sense.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
-        Self::new(Class::Executed, Kind::Malformed, detail)
+        Self::new(CallEffect::Executed, CallErrorKind::Malformed, detail)
     }
 
     /// An error reply.
@@ -79,7 +79,7 @@ impl CallError {
         };
         Self::new(
             class,
-            Kind::Server(code.to_owned()),
+            CallErrorKind::Server(code.to_owned()),
             detail.chars().take(DETAIL_CHARS_MAX).collect::<String>(),
         )
     }
@@ -89,25 +89,25 @@ impl CallError {
         self
     }
 
-    pub(crate) fn with_class(mut self, class: Class) -> Self {
+    pub(crate) fn with_class(mut self, class: CallEffect) -> Self {
         self.class = class;
         self
     }
 
     /// Whether it was carried out.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> CallEffect {
         self.class
     }
 
     /// What went wrong.
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &CallErrorKind {
         &self.kind
     }
 
     /// The code of the server's error reply, if it was one.
     pub fn code(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Server(code) => Some(code),
+            CallErrorKind::Server(code) => Some(code),
             _ => None,
         }
     }
@@ -120,18 +120,23 @@ impl CallError {
     /// Whether it may pass by itself.
     pub fn is_transient(&self) -> bool {
         match &self.kind {
-            Kind::Timeout | Kind::Disconnected | Kind::Unreachable | Kind::BreakerOpen => true,
-            Kind::Closed | Kind::Malformed => false,
-            Kind::Server(code) => may_pass(code),
+            CallErrorKind::Timeout
+            | CallErrorKind::Disconnected
+            | CallErrorKind::Unreachable
+            | CallErrorKind::BreakerOpen => true,
+            CallErrorKind::Closed | CallErrorKind::Malformed => false,
+            CallErrorKind::Server(code) => may_pass(code),
         }
     }
 
     /// Whether it speaks against the node, and not only against this call.
     pub(crate) fn is_node_failure(&self) -> bool {
         match &self.kind {
-            Kind::Timeout | Kind::Disconnected | Kind::Unreachable => true,
-            Kind::BreakerOpen | Kind::Closed | Kind::Malformed => false,
-            Kind::Server(code) => NODE_FAILURES.contains(&code.as_str()),
+            CallErrorKind::Timeout | CallErrorKind::Disconnected | CallErrorKind::Unreachable => {
+                true
+            }
+            CallErrorKind::BreakerOpen | CallErrorKind::Closed | CallErrorKind::Malformed => false,
+            CallErrorKind::Server(code) => NODE_FAILURES.contains(&code.as_str()),
         }
     }
 }
@@ -176,11 +181,11 @@ const NODE_FAILURES: [&str; 8] = [
     "READONLY",
 ];
 
-fn class_of(code: &str) -> Class {
+fn class_of(code: &str) -> CallEffect {
     if NOT_EXECUTED.contains(&code) {
-        Class::NotExecuted
+        CallEffect::NotExecuted
     } else {
-        Class::Executed
+        CallEffect::Executed
     }
 }
 
@@ -190,11 +195,11 @@ const FIRST_WRITE: [&str; 5] = ["OOM", "READONLY", "MISCONF", "NOREPLICAS", "MAS
 
 /// The class of an error that ended a script half way. It may have written before: some rights are
 /// needed only for its second write.
-fn class_within(code: &str) -> Class {
+fn class_within(code: &str) -> CallEffect {
     if FIRST_WRITE.contains(&code) {
-        Class::NotExecuted
+        CallEffect::NotExecuted
     } else {
-        Class::Executed
+        CallEffect::Executed
     }
 }
 
@@ -247,13 +252,17 @@ impl fmt::Display for CallError {
             write!(f, " at {node}")?;
         }
         match &self.kind {
-            Kind::Timeout => f.write_str(" did not answer in time")?,
-            Kind::Disconnected => f.write_str(" closed the connection before it answered")?,
-            Kind::Unreachable => f.write_str(" is not connected")?,
-            Kind::BreakerOpen => f.write_str(" failed too often and is left alone for a moment")?,
-            Kind::Closed => f.write_str(" was disconnected by us")?,
-            Kind::Server(code) => write!(f, " answered {code}")?,
-            Kind::Malformed => f.write_str(" gave an answer that makes no sense")?,
+            CallErrorKind::Timeout => f.write_str(" did not answer in time")?,
+            CallErrorKind::Disconnected => {
+                f.write_str(" closed the connection before it answered")?;
+            }
+            CallErrorKind::Unreachable => f.write_str(" is not connected")?,
+            CallErrorKind::BreakerOpen => {
+                f.write_str(" failed too often and is left alone for a moment")?;
+            }
+            CallErrorKind::Closed => f.write_str(" was disconnected by us")?,
+            CallErrorKind::Server(code) => write!(f, " answered {code}")?,
+            CallErrorKind::Malformed => f.write_str(" gave an answer that makes no sense")?,
         }
         if !self.detail.is_empty() {
             write!(f, ": {}", self.detail)?;
@@ -272,12 +281,16 @@ impl From<CallError> for StoreError {
             Self::permanent(error.to_string())
         };
         made.with_kind(match error.kind() {
-            Kind::Timeout => StoreErrorKind::Timeout,
-            Kind::Disconnected | Kind::Unreachable | Kind::Closed => StoreErrorKind::Unreachable,
-            Kind::BreakerOpen => StoreErrorKind::Overloaded,
-            Kind::Server(code) if DENIED.contains(&code.as_str()) => StoreErrorKind::Denied,
-            Kind::Server(code) if may_pass(code) => StoreErrorKind::Unable,
-            Kind::Server(_) | Kind::Malformed => StoreErrorKind::Other,
+            CallErrorKind::Timeout => StoreErrorKind::Timeout,
+            CallErrorKind::Disconnected | CallErrorKind::Unreachable | CallErrorKind::Closed => {
+                StoreErrorKind::Unreachable
+            }
+            CallErrorKind::BreakerOpen => StoreErrorKind::Overloaded,
+            CallErrorKind::Server(code) if DENIED.contains(&code.as_str()) => {
+                StoreErrorKind::Denied
+            }
+            CallErrorKind::Server(code) if may_pass(code) => StoreErrorKind::Unable,
+            CallErrorKind::Server(_) | CallErrorKind::Malformed => StoreErrorKind::Other,
         })
     }
 }
@@ -363,10 +376,10 @@ mod tests {
     #[test]
     fn codes_have_classes() {
         for code in ["MOVED", "OOM", "NOSCRIPT", "LOADING", "READONLY", "NOPERM"] {
-            assert_eq!(class_of(code), Class::NotExecuted, "{code}");
+            assert_eq!(class_of(code), CallEffect::NotExecuted, "{code}");
         }
         for code in ["ERR", "WRONGTYPE", "ANYTHING"] {
-            assert_eq!(class_of(code), Class::Executed, "{code}");
+            assert_eq!(class_of(code), CallEffect::Executed, "{code}");
         }
     }
 
@@ -417,11 +430,11 @@ mod tests {
                 "NOPERM",
             ),
         ] {
-            let expected = (code.to_owned(), Class::Executed);
+            let expected = (code.to_owned(), CallEffect::Executed);
             assert_eq!(class(&reply), expected, "{reply}");
         }
         for code in FIRST_WRITE {
-            let expected = (code.to_owned(), Class::NotExecuted);
+            let expected = (code.to_owned(), CallEffect::NotExecuted);
             assert_eq!(class(&format!("{code} not now")), expected);
             assert_eq!(class(&format!("{code} not now {place}")), expected);
             assert_eq!(class(&format!("{old} -{code} not now")), expected);
@@ -431,7 +444,7 @@ mod tests {
             "NOSCRIPT No matching script. Please use EVAL.",
             "BUSY Redis is busy running a script. You can only call SCRIPT KILL.",
         ] {
-            assert_eq!(class(reply).1, Class::NotExecuted, "{reply}");
+            assert_eq!(class(reply).1, CallEffect::NotExecuted, "{reply}");
         }
     }
 
@@ -446,7 +459,8 @@ mod tests {
     #[test]
     fn what_somebody_has_to_mend_is_permanent() {
         let of = |code: &str| {
-            CallError::new(class_of(code), Kind::Server(code.to_owned()), "").is_transient()
+            CallError::new(class_of(code), CallErrorKind::Server(code.to_owned()), "")
+                .is_transient()
         };
         for code in ["NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "ERR"] {
             assert!(!of(code), "{code}");
@@ -454,15 +468,15 @@ mod tests {
         for code in ["OOM", "LOADING", "TRYAGAIN"] {
             assert!(of(code), "{code}");
         }
-        let timeout = CallError::new(Class::Ambiguous, Kind::Timeout, "");
+        let timeout = CallError::new(CallEffect::Ambiguous, CallErrorKind::Timeout, "");
         assert!(StoreError::from(timeout).is_transient());
     }
 
     #[test]
     fn errors_are_for_people() {
         let error = CallError::new(
-            Class::NotExecuted,
-            Kind::Server("OOM".to_owned()),
+            CallEffect::NotExecuted,
+            CallErrorKind::Server("OOM".to_owned()),
             "no room",
         )
         .at(&Address::new("::1", 7000));

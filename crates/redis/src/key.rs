@@ -1,11 +1,11 @@
 //! From a bucket's name to a key in Redis: prefix, hash tag, slot.
 //!
-//! A bucket is named `policy/limit/subject`. Under [`Tag::Subject`] its key is
+//! A bucket is named `policy/limit/subject`. Under [`HashTag::Subject`] its key is
 //! `tg:{subject}policy/limit`, so that all buckets of a subject share a slot of a Cluster; under
-//! [`Tag::Policy`] it is `tg:{policy}limit/subject`, so that all buckets of a policy do.
+//! [`HashTag::Policy`] it is `tg:{policy}limit/subject`, so that all buckets of a policy do.
 
 use crate::layout::{Layout, OpenKey, OpenLayout};
-use crate::request::Key;
+use crate::request::RedisKey;
 use arc_swap::ArcSwapOption;
 use tidegate_core::Quota;
 
@@ -17,7 +17,7 @@ const PART_BYTES_MAX: usize = 512;
 
 /// What holds keys of a Cluster together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tag {
+pub enum HashTag {
     /// Whose bucket it is: keys spread over all nodes, and a request that meets limits of several
     /// subjects is decided by reserve and refund.
     #[default]
@@ -28,15 +28,15 @@ pub enum Tag {
 
 /// How keys are named.
 #[derive(Debug)]
-pub(crate) struct Naming {
+pub(crate) struct KeyNaming {
     prefix: Box<[u8]>,
-    tag: Tag,
+    tag: HashTag,
     /// How keys of the open layout are named, if that is the layout.
     open: ArcSwapOption<OpenLayout>,
 }
 
-impl Naming {
-    pub(crate) fn new(prefix: &str, tag: Tag) -> Self {
+impl KeyNaming {
+    pub(crate) fn new(prefix: &str, tag: HashTag) -> Self {
         Self {
             prefix: prefix.as_bytes().into(),
             tag,
@@ -44,7 +44,7 @@ impl Naming {
         }
     }
 
-    pub(crate) fn tag(&self) -> Tag {
+    pub(crate) fn tag(&self) -> HashTag {
         self.tag
     }
 
@@ -61,7 +61,7 @@ impl Naming {
     }
 
     /// The key of `bucket` under `quota`.
-    pub(crate) fn key(&self, bucket: &[u8], quota: &Quota) -> Key {
+    pub(crate) fn key(&self, bucket: &[u8], quota: &Quota) -> RedisKey {
         match &*self.open.load() {
             None => self.tagged(bucket),
             Some(open) => open
@@ -76,7 +76,7 @@ impl Naming {
     }
 
     /// The name of a key in Redis, and its field there.
-    pub(crate) fn name<'k>(&self, key: &'k Key) -> OpenKey<'k> {
+    pub(crate) fn name<'k>(&self, key: &'k RedisKey) -> OpenKey<'k> {
         if self.is_packed() {
             OpenKey::packed(key)
         } else {
@@ -85,25 +85,25 @@ impl Naming {
     }
 
     /// The key of `bucket` in the packed layout.
-    pub(crate) fn packed(&self, bucket: &[u8]) -> Key {
+    pub(crate) fn packed(&self, bucket: &[u8]) -> RedisKey {
         match &*self.open.load() {
             None => self.tagged(bucket),
             Some(open) => self.tagged(&open.hashed(bucket)),
         }
     }
 
-    fn tagged(&self, bucket: &[u8]) -> Key {
-        let mut key = Key::new();
+    fn tagged(&self, bucket: &[u8]) -> RedisKey {
+        let mut key = RedisKey::new();
         key.extend_from_slice(&self.prefix);
         let (limit, subject) = split(bucket);
         key.push(b'{');
         match self.tag {
-            Tag::Subject => {
+            HashTag::Subject => {
                 push_part(&mut key, subject);
                 key.push(b'}');
                 push_part(&mut key, limit);
             }
-            Tag::Policy => {
+            HashTag::Policy => {
                 let (policy, name) = cut(limit).unwrap_or((NO_POLICY, limit));
                 push_part(&mut key, policy);
                 key.push(b'}');
@@ -138,7 +138,7 @@ const NO_POLICY: &[u8] = b"-";
 
 /// A part of a key; as a hash where it is too long, or has a brace, which would steer the slot. (No
 /// name that policies make has one.) What belongs together still does: the same part, the same hash.
-fn push_part(key: &mut Key, part: &[u8]) {
+fn push_part(key: &mut RedisKey, part: &[u8]) {
     let has_brace = part.iter().any(|byte| matches!(byte, b'{' | b'}'));
     if part.len() <= PART_BYTES_MAX && !has_brace {
         key.extend_from_slice(part);
@@ -200,10 +200,10 @@ const fn crc_table() -> [u16; 256] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Naming, Tag, crc16, slot};
+    use super::{HashTag, KeyNaming, crc16, slot};
 
-    fn name(tag: Tag, bucket: &str) -> String {
-        let key = Naming::new("tg:", tag).packed(bucket.as_bytes());
+    fn name(tag: HashTag, bucket: &str) -> String {
+        let key = KeyNaming::new("tg:", tag).packed(bucket.as_bytes());
         String::from_utf8(key.to_vec()).unwrap()
     }
 
@@ -221,26 +221,29 @@ mod tests {
     fn a_key_is_readable_and_tagged() {
         let bucket = "api/per-client/ip:192.0.2.1";
         assert_eq!(
-            name(Tag::Subject, bucket),
+            name(HashTag::Subject, bucket),
             "tg:{ip:192.0.2.1}api/per-client"
         );
-        assert_eq!(name(Tag::Policy, bucket), "tg:{api}per-client/ip:192.0.2.1");
-        assert_eq!(name(Tag::Subject, "plain"), "tg:{plain}");
-        assert_eq!(name(Tag::Policy, "plain"), "tg:{-}plain");
-        assert_eq!(name(Tag::Subject, "one/slash"), "tg:{one/slash}");
-        assert_eq!(name(Tag::Subject, "a/b/c/d"), "tg:{c/d}a/b");
+        assert_eq!(
+            name(HashTag::Policy, bucket),
+            "tg:{api}per-client/ip:192.0.2.1"
+        );
+        assert_eq!(name(HashTag::Subject, "plain"), "tg:{plain}");
+        assert_eq!(name(HashTag::Policy, "plain"), "tg:{-}plain");
+        assert_eq!(name(HashTag::Subject, "one/slash"), "tg:{one/slash}");
+        assert_eq!(name(HashTag::Subject, "a/b/c/d"), "tg:{c/d}a/b");
     }
 
     #[test]
     fn no_name_steers_its_slot_or_fills_the_store() {
-        for tag in [Tag::Subject, Tag::Policy] {
+        for tag in [HashTag::Subject, HashTag::Policy] {
             for bucket in ["a{b}c", "}{", &"x".repeat(10_000)] {
                 let key = name(tag, bucket);
                 assert!(key.len() < 48 && key.contains('#'), "{key}");
                 assert_eq!(key.matches('{').count(), 1, "{key}");
             }
         }
-        assert_ne!(name(Tag::Subject, "a{b"), name(Tag::Subject, "a{c"));
+        assert_ne!(name(HashTag::Subject, "a{b"), name(HashTag::Subject, "a{c"));
     }
 
     #[test]
@@ -248,11 +251,11 @@ mod tests {
         let long = "user:".to_owned() + &"x".repeat(1_000);
         let key = |tag, limit: &str, subject: &str| {
             let bucket = format!("api/{limit}/{subject}");
-            Naming::new("tg:", tag).packed(bucket.as_bytes())
+            KeyNaming::new("tg:", tag).packed(bucket.as_bytes())
         };
-        let by_subject = |limit, subject| slot(&key(Tag::Subject, limit, subject));
+        let by_subject = |limit, subject| slot(&key(HashTag::Subject, limit, subject));
         assert_eq!(by_subject("reads", &long), by_subject("writes", &long));
-        let by_policy = |subject| slot(&key(Tag::Policy, "reads", subject));
+        let by_policy = |subject| slot(&key(HashTag::Policy, "reads", subject));
         assert_eq!(by_policy(&long), by_policy("user:ann"));
     }
 }

@@ -39,7 +39,6 @@ mod sets;
 mod settings;
 mod shared;
 mod shared_state;
-mod simple;
 mod stats;
 mod store;
 mod tasks;
@@ -52,21 +51,24 @@ pub use redis as protocol;
 pub use bans::Bans;
 pub use beside::beside;
 pub use census::{
-    Added, Batch, Census, CensusLimits, CensusMap, CensusNames, Closing, ClosingToken, Figures,
-    Landed, OTHER,
+    BatchPlacement, Census, CensusFigures, CensusLimits, CensusMap, CensusNames, Closing,
+    ClosingToken, CountBatch, MapPlacement, OTHER,
 };
 pub use connection::{
-    CallTimes, Connection, Gone, Listening, NodeInfo, NodeStats, Ping, Role, Route, Scan, Ttl,
+    CallTimes, Connection, KeyScan, ListenerLost, Listening, NodeChoice, NodeInfo, NodeRole,
+    NodeStats, Ping, Ttl,
 };
-pub use documents::Changed;
-pub use error::{CallError, Class, ConnectError, ConnectErrorKind, Kind};
+pub use documents::WriteOutcome;
+pub use error::{CallEffect, CallError, CallErrorKind, ConnectError, ConnectErrorKind};
 pub use heartbeat::Heartbeat;
-pub use key::{Tag, slot};
-pub use layout::{Layout, OpenLayout, OpenLimit, Piece, TokenFields};
+pub use key::{HashTag, slot};
+pub use layout::{KeyPiece, Layout, OpenLayout, OpenLimit, TokenFields};
 pub use script::Script;
 pub use sets::LoadError;
-pub use settings::{Address, Credentials, Mode, Password, Settings, TlsSettings};
-pub use stats::{Counter, Stats};
-pub use store::{Options, RedisStore};
+pub use settings::{
+    Address, ConnectionSettings, Credentials, Password, RedisTopology, TlsSettings,
+};
+pub use stats::{Counter, RedisStats};
+pub use store::{RedisOptions, RedisStore};
 pub use tidegate_core::shared_state::{Instance, Roll, Serves};
 pub use trust::server_verifier;

@@ -1,32 +1,32 @@
 //! What a request asks of which slot.
 
-use crate::request::{Key, OwnedAsk, Request, RequestOp};
-use crate::shared::Shared;
+use crate::request::{OwnedAsk, RedisKey, RequestOp, SlotAsks};
+use crate::shared::RedisInner;
 use smallvec::SmallVec;
 use tidegate_core::{Ask, Op, StoreError};
 
 /// The asks of a request whose keys lie in one slot.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct SlotRequest {
     pub(crate) slot: u16,
-    pub(crate) request: Request,
+    pub(crate) request: SlotAsks,
     /// Which ask of the caller's each of the request's asks is.
     pub(crate) places: SmallVec<[u16; 4]>,
 }
 
 /// The groups of a request; nearly always one.
-pub(crate) type Groups = SmallVec<[Group; 1]>;
+pub(crate) type Groups = SmallVec<[SlotRequest; 1]>;
 
 /// A request numbers its keys in a byte.
 const KEYS_MAX: usize = 255;
 
 /// Where an ask's bucket is: the group, and which of its keys.
-type Place = (usize, u8);
+type GroupKeyIndex = (usize, u8);
 
 /// Finds out which slots `asks` lie in. Asks of one bucket stay together and in order.
-pub(crate) fn groups(shared: &Shared, asks: &[Ask<'_>]) -> Result<Groups, StoreError> {
+pub(crate) fn groups(shared: &RedisInner, asks: &[Ask<'_>]) -> Result<Groups, StoreError> {
     let mut groups = Groups::new();
-    let mut last: Option<(&Ask<'_>, Place)> = None;
+    let mut last: Option<(&Ask<'_>, GroupKeyIndex)> = None;
     let shares_key = |ask: &Ask<'_>, other: &Ask<'_>| {
         ask.bucket == other.bucket
             && (shared.naming.is_packed() || ask.quota.id() == other.quota.id())
@@ -61,13 +61,13 @@ pub(crate) fn groups(shared: &Shared, asks: &[Ask<'_>]) -> Result<Groups, StoreE
 }
 
 /// Finds the place of a key, or makes one.
-fn place(groups: &mut Groups, slot: u16, key: Key) -> Result<Place, StoreError> {
+fn place(groups: &mut Groups, slot: u16, key: RedisKey) -> Result<GroupKeyIndex, StoreError> {
     let at = match groups.iter().position(|group| group.slot == slot) {
         Some(at) => at,
         None => {
-            groups.push(Group {
+            groups.push(SlotRequest {
                 slot,
-                request: Request::default(),
+                request: SlotAsks::default(),
                 places: SmallVec::new(),
             });
             groups.len().saturating_sub(1)

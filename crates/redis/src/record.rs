@@ -12,7 +12,7 @@
 
 use crate::script::record_id;
 use redis::Value;
-use tidegate_core::{Bucket, Meter, Quota, Timestamp};
+use tidegate_core::{Bucket, Quota, Timestamp};
 
 const VERSION: u8 = 1;
 const HEAD: usize = 16;
@@ -100,13 +100,6 @@ pub(crate) fn find_in(
     }
 }
 
-/// The bucket to decide on: what Redis replied, or a new one, settled at `now`.
-pub(crate) fn bucket(value: &Value, quota: &Quota, now: Timestamp) -> Result<Bucket, Corrupt> {
-    let mut bucket = find_in(value, quota, now)?.unwrap_or_else(|| Bucket::new(quota));
-    bucket.settle(quota, now);
-    Ok(bucket)
-}
-
 impl Record<'_> {
     /// How many bytes it takes in the value.
     #[cfg(test)]
@@ -157,13 +150,13 @@ fn number(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Record, begin, bucket, find, push, records};
+    use super::{Record, begin, find, find_in, push, records};
     use proptest::prelude::*;
     use redis::Value;
     use tidegate_core::algorithm::lent::{Low, Lows};
-    use tidegate_core::algorithm::log::Run;
-    use tidegate_core::algorithm::token_bucket::Credits;
-    use tidegate_core::algorithm::{FixedWindow, Lent, Log, SlidingWindow, TokenBucket};
+    use tidegate_core::algorithm::log::LogRun;
+    use tidegate_core::algorithm::token_bucket::CreditCount;
+    use tidegate_core::algorithm::{FixedWindow, LendingBucket, Log, SlidingWindow, TokenBucket};
     use tidegate_core::{Algorithm, Align, Bucket, Quota, Timestamp};
 
     fn quota(algorithm: Algorithm, label: &str) -> Quota {
@@ -180,14 +173,14 @@ mod tests {
         (number(), 0..1_000_u64, credits, any::<bool>()).prop_map(
             |(at, fraction, (since, ticks), refundable)| {
                 let quota = quota(Algorithm::TokenBucket, "a").with_refundable(refundable);
-                let credits = Credits { since, ticks };
+                let credits = CreditCount { since, ticks };
                 let tokens = TokenBucket {
                     at,
                     fraction,
                     credits: if refundable {
                         credits
                     } else {
-                        Credits::default()
+                        CreditCount::default()
                     },
                 };
                 (quota, Bucket::Tokens(tokens))
@@ -209,7 +202,10 @@ mod tests {
             });
             let lows = Lows::from_list(lows.collect::<Vec<_>>());
             let quota = quota.with_lending(true);
-            Some((quota, Bucket::Lent(Box::new(Lent { tokens, lows }))))
+            Some((
+                quota,
+                Bucket::Lent(Box::new(LendingBucket { tokens, lows })),
+            ))
         })
     }
 
@@ -240,7 +236,7 @@ mod tests {
             let mut stamp = 0;
             let runs = runs.into_iter().map(|(later, units)| {
                 stamp += later;
-                Run { stamp, units }
+                LogRun { stamp, units }
             });
             (quota(algorithm, "a"), Bucket::Log(Log::from_runs(runs)))
         });
@@ -287,7 +283,7 @@ mod tests {
             prop_assert_eq!(read(&value, &refundable), Bucket::Tokens(state.tokens));
             let mut value = begin();
             push(&mut value, &Bucket::Tokens(state.tokens), &refundable);
-            let unknown = Lent::unknown(state.tokens, now);
+            let unknown = LendingBucket::unknown(state.tokens, now);
             prop_assert_eq!(read(&value, &lends), Bucket::Lent(Box::new(unknown)));
         }
 
@@ -304,7 +300,7 @@ mod tests {
                     }
                 }
                 let quota = quota(Algorithm::SlidingWindow, "a");
-                bucket(&Value::BulkString(bytes), &quota, Timestamp::default()).ok();
+                find_in(&Value::BulkString(bytes), &quota, Timestamp::default()).ok();
             }
         }
     }

@@ -8,12 +8,12 @@
 //! taken the last since, and then this very refusal would begin its block too. Nobody here can rule that
 //! out for any length of time, so Redis is asked, and keeps its books itself.
 
-use crate::deny::{DenyCache, Known};
+use crate::deny::{CachedAnswer, DenyCache};
 use crate::general::cost_beside;
-use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
 use crate::reserve::is_forced;
 use smallvec::SmallVec;
-use tidegate_core::{Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp, Wait};
+use tidegate_core::{Bucket, BucketState, LimitMode, Op, Outcome, Quota, Reply, Timestamp, Wait};
 use tokio::time::Instant;
 
 /// What the deny cache knows of a request.
@@ -46,24 +46,24 @@ impl Knowledge {
     }
 
     /// What is known, or `None` where Redis has to be told in any case, or nothing is known of a bucket.
-    pub(crate) fn of(deny: &DenyCache, request: &Request, now: Instant) -> Option<Self> {
+    pub(crate) fn of(deny: &DenyCache, request: &SlotAsks, now: Instant) -> Option<Self> {
         let mut knowledge = Self::default();
         for (nth, ask) in request.asks.iter().enumerate() {
             let cost = wanted(request, nth)?;
             let key = request.keys.get(usize::from(ask.key))?;
             let (outcome, seen) = match deny.ask(key, &ask.quota, cost, now) {
-                Known::Refuses(outcome, seen) => {
+                CachedAnswer::Refuses(outcome, seen) => {
                     // What is forced refuses by itself, and is charged all the same.
-                    knowledge.refused |= ask.mode == Mode::Enforce && !is_forced(ask);
+                    knowledge.refused |= ask.mode == LimitMode::Enforce && !is_forced(ask);
                     (outcome, seen)
                 }
-                Known::Reads(outcome, seen) => (outcome, seen),
+                CachedAnswer::Reads(outcome, seen) => (outcome, seen),
                 // Nobody is told of a block that is not in force.
-                Known::Nothing if matches!(ask.op, RequestOp::Engine(Op::Block)) => {
+                CachedAnswer::Nothing if matches!(ask.op, RequestOp::Engine(Op::Block)) => {
                     (as_new(&ask.quota), Timestamp::default())
                 }
                 // It may refuse as well, and for longer; nothing can be told of it.
-                Known::Nothing => return None,
+                CachedAnswer::Nothing => return None,
             };
             knowledge.at = knowledge.at.max(seen);
             knowledge.outcomes.push(outcome);
@@ -74,10 +74,10 @@ impl Knowledge {
 
     fn note_block(&mut self, ask: &OwnedAsk, outcome: &Outcome) {
         match (ask.op, ask.mode) {
-            (RequestOp::Engine(Op::Block), Mode::Enforce) if outcome.is_allowed() => {
+            (RequestOp::Engine(Op::Block), LimitMode::Enforce) if outcome.is_allowed() => {
                 self.open.push(ask.limit);
             }
-            (RequestOp::Engine(Op::Take(cost) | Op::Debit(cost)), Mode::Enforce)
+            (RequestOp::Engine(Op::Take(cost) | Op::Debit(cost)), LimitMode::Enforce)
                 if cost > ask.quota.cost_max() =>
             {
                 self.hopeless.push(ask.limit);
@@ -88,7 +88,7 @@ impl Knowledge {
 }
 
 /// Refuses a request that is all of one slot, if Redis would.
-pub(crate) fn refuse(deny: &DenyCache, request: &Request, now: Instant) -> Option<Reply> {
+pub(crate) fn refuse(deny: &DenyCache, request: &SlotAsks, now: Instant) -> Option<Reply> {
     if deny.is_empty() {
         return None;
     }
@@ -105,7 +105,7 @@ fn as_new(quota: &Quota) -> Outcome {
 
 /// Forgets what others may have changed of the buckets that a request changes: when it is sent, so that
 /// whoever comes behind it is not answered before it, and when it has been answered.
-pub(crate) fn disturb(deny: &DenyCache, request: &Request, now: Instant) {
+pub(crate) fn disturb(deny: &DenyCache, request: &SlotAsks, now: Instant) {
     if deny.is_empty() {
         return;
     }
@@ -124,7 +124,7 @@ pub(crate) fn disturb(deny: &DenyCache, request: &Request, now: Instant) {
 
 /// How much has to be left for an ask to be allowed, as the engine counts it: what the others of its
 /// request take from the same bucket before its turn included. `None` where only Redis can tell.
-pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
+pub(crate) fn wanted(request: &SlotAsks, nth: usize) -> Option<u64> {
     let ask = request.asks.get(nth)?;
     let cost = match ask.op {
         RequestOp::Engine(Op::Take(0) | Op::Force(0) | Op::Look) => return Some(0),
@@ -142,9 +142,9 @@ pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::refuse;
-    use crate::deny::{DenyCache, Refused};
-    use crate::request::{Key, OwnedAsk, Request, RequestOp};
-    use tidegate_core::{Bucket, Mode, Op, Quota, Receipt, Timestamp, step};
+    use crate::deny::{DenyCache, RefusedBucket};
+    use crate::request::{OwnedAsk, RedisKey, RequestOp, SlotAsks};
+    use tidegate_core::{Bucket, LimitMode, Op, Quota, Receipt, Timestamp, step};
     use tokio::time::Instant;
 
     /// A bucket of three from which two were taken, and which then refused two more.
@@ -157,8 +157,12 @@ mod tests {
         );
         step::decide_one(&quota, &mut bucket, Op::Take(2), at);
         let outcome = step::decide_one(&quota, &mut bucket, Op::Take(2), at);
-        let (deny, key, sent) = (DenyCache::new(10), Key::from_slice(b"a"), Instant::now());
-        let refused = Refused {
+        let (deny, key, sent) = (
+            DenyCache::new(10),
+            RedisKey::from_slice(b"a"),
+            Instant::now(),
+        );
+        let refused = RefusedBucket {
             key: &key,
             quota: &quota,
             cost: 2,
@@ -167,14 +171,14 @@ mod tests {
         };
         deny.remember(&refused, at, sent);
         let ask = |op| {
-            let mut request = Request::default();
+            let mut request = SlotAsks::default();
             request.keys.push(key.clone());
             request.asks.push(OwnedAsk {
                 key: 0,
                 quota,
                 op: RequestOp::Engine(op),
                 limit: 0,
-                mode: Mode::Enforce,
+                mode: LimitMode::Enforce,
             });
             refuse(&deny, &request, sent)
         };
@@ -194,12 +198,16 @@ mod tests {
         let quota = Quota::new(1, 3_600_000_000).build().unwrap();
         let block = Quota::block(3_600_000_000).unwrap();
         let at = Timestamp::from_millis(1_700_000_000_000);
-        let (deny, key, sent) = (DenyCache::new(10), Key::from_slice(b"a"), Instant::now());
+        let (deny, key, sent) = (
+            DenyCache::new(10),
+            RedisKey::from_slice(b"a"),
+            Instant::now(),
+        );
         let remember = |quota: &Quota| {
             let mut bucket = Bucket::new(quota);
             step::decide_one(quota, &mut bucket, Op::Take(1), at);
             let outcome = step::decide_one(quota, &mut bucket, Op::Take(1), at);
-            let refused = Refused {
+            let refused = RefusedBucket {
                 key: &key,
                 quota,
                 cost: 1,
@@ -213,10 +221,10 @@ mod tests {
             quota: *quota,
             op: RequestOp::Engine(op),
             limit,
-            mode: Mode::Enforce,
+            mode: LimitMode::Enforce,
         };
         let decide = |asks: &[OwnedAsk]| {
-            let mut request = Request::default();
+            let mut request = SlotAsks::default();
             request.keys.push(key.clone());
             request.asks.extend_from_slice(asks);
             refuse(&deny, &request, sent)
@@ -233,7 +241,7 @@ mod tests {
         assert!(decide(&[never, ask(&block, Op::Block, 0)]).is_some());
         assert!(decide(&[never, ask(&block, Op::Block, 1)]).is_none());
         let watched = OwnedAsk {
-            mode: Mode::Shadow,
+            mode: LimitMode::Shadow,
             ..ask(&block, Op::Block, 0)
         };
         assert!(decide(&[take, watched]).is_some());
@@ -254,12 +262,12 @@ mod tests {
         let block = Quota::block(hour).unwrap();
         let at = Timestamp::from_millis(1_700_000_000_000);
         let (deny, sent) = (DenyCache::new(1_000), Instant::now());
-        let keys = [Key::from_slice(b"a"), Key::from_slice(b"b")];
+        let keys = [RedisKey::from_slice(b"a"), RedisKey::from_slice(b"b")];
         // One is taken of each, and one more asked for.
-        let remember = |key: &Key, quota: &Quota| {
+        let remember = |key: &RedisKey, quota: &Quota| {
             let mut bucket = Bucket::new(quota);
             step::decide_one(quota, &mut bucket, Op::Take(1), at);
-            let refused = Refused {
+            let refused = RefusedBucket {
                 key,
                 quota,
                 cost: 1,
@@ -275,7 +283,7 @@ mod tests {
             (1, block, true),
         ];
         let decide = |count: usize| {
-            let mut request = Request::default();
+            let mut request = SlotAsks::default();
             request.keys.extend(keys.clone());
             let asks = asks
                 .iter()
@@ -285,7 +293,7 @@ mod tests {
                     quota: *quota,
                     op: RequestOp::Engine(if *blocks { Op::Block } else { Op::Take(1) }),
                     limit: (*key).into(),
-                    mode: Mode::Enforce,
+                    mode: LimitMode::Enforce,
                 });
             request.asks.extend(asks);
             refuse(&deny, &request, sent)

@@ -1,16 +1,16 @@
 //! A request in a form that can travel: copied from the caller's asks, its keys made.
 
 use smallvec::SmallVec;
-use tidegate_core::{Mode, Op, Quota};
+use tidegate_core::{LimitMode, Op, Quota};
 
 /// The name of a key in Redis. The usual one lives in place.
-pub(crate) type Key = SmallVec<[u8; 64]>;
+pub(crate) type RedisKey = SmallVec<[u8; 64]>;
 
 /// What one caller asks in one step. All its keys lie in one slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct SlotAsks {
     /// Distinct.
-    pub(crate) keys: SmallVec<[Key; 1]>,
+    pub(crate) keys: SmallVec<[RedisKey; 1]>,
     pub(crate) asks: SmallVec<[OwnedAsk; 1]>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct OwnedAsk {
     pub(crate) quota: Quota,
     pub(crate) op: RequestOp,
     pub(crate) limit: u16,
-    pub(crate) mode: Mode,
+    pub(crate) mode: LimitMode,
 }
 
 /// What to do with a bucket.

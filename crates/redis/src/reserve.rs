@@ -10,15 +10,15 @@
 //! a step thereafter (see [`apart`](crate::apart)).
 
 use crate::apart;
-use crate::lane::Answer;
-use crate::plan::{Group, Groups};
-use crate::request::{OwnedAsk, Request, RequestOp};
-use crate::shared::{AskOptions, Shared};
+use crate::lane::RequestReply;
+use crate::plan::{Groups, SlotRequest};
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
+use crate::shared::{AskOptions, RedisInner};
 use crate::tasks;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{
-    ChargedOutcome, Mode, Op, PartialAnswer, Receipt, Reply, StoreError, Timestamp,
+    ChargedOutcome, LimitMode, Op, PartialAnswer, Receipt, Reply, StoreError, Timestamp,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 /// Decides a request of several groups. It goes on to its end, refunds included, even if nobody
 /// waits for it any more: else whoever hangs up early could drain the buckets of others.
-pub(crate) async fn reserve(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreError> {
+pub(crate) async fn reserve(shared: &Arc<RedisInner>, groups: Groups) -> Result<Reply, StoreError> {
     let (told, answer) = oneshot::channel();
     let to_its_end = Arc::clone(shared);
     tasks::spawn_short(async move {
@@ -54,8 +54,8 @@ pub(crate) async fn reserve(shared: &Arc<Shared>, groups: Groups) -> Result<Repl
 /// Refunds of a partial answer that is on its way. They start if nobody takes it: a caller may go when
 /// it has been sent already.
 struct Unclaimed {
-    refunds: Vec<Refund>,
-    shared: Arc<Shared>,
+    refunds: Vec<SlotRefund>,
+    shared: Arc<RedisInner>,
     /// The caller may be dropped outside of it.
     runtime: Handle,
 }
@@ -68,14 +68,17 @@ impl Drop for Unclaimed {
 }
 
 /// What became of a group: its answer, or why there is none.
-pub(crate) struct Part {
-    pub(crate) group: Group,
-    pub(crate) answer: Result<Answer, StoreError>,
+pub(crate) struct GroupResult {
+    pub(crate) group: SlotRequest,
+    pub(crate) answer: Result<RequestReply, StoreError>,
 }
 
 /// Decides a request. An error carries the answers of the groups that did answer; beside it are the
 /// refunds of everything that they have charged.
-async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, (StoreError, Vec<Refund>)> {
+async fn decide(
+    shared: &Arc<RedisInner>,
+    groups: Groups,
+) -> Result<Reply, (StoreError, Vec<SlotRefund>)> {
     let now = Instant::now();
     let options = AskOptions {
         now,
@@ -91,33 +94,33 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, (StoreErr
             shared.send(group.slot, request, options)
         })
         .collect();
-    let mut parts: SmallVec<[Part; 4]> = SmallVec::new();
+    let mut parts: SmallVec<[GroupResult; 4]> = SmallVec::new();
     for (group, pending) in groups.into_iter().zip(pending) {
         let answer = match pending {
             Ok(pending) => pending.answer().await,
             Err(error) => Err(error),
         };
-        parts.push(Part { group, answer });
+        parts.push(GroupResult { group, answer });
     }
     let error = match take_error(&mut parts) {
         Some(error) => Some(error),
         None => {
-            let passed = Verdict::of(&parts).passed;
+            let passed = SlotsVerdict::of(&parts).passed;
             let charged = apart::charge(shared, &mut parts, (&apart, passed), options);
             charged.await.err()
         }
     };
     if let Some(error) = error {
-        let refunds = Verdict::nothing_passes().refunds(&parts);
+        let refunds = SlotsVerdict::nothing_passes().refunds(&parts);
         return Err((error.with_answers(answers(&parts)), refunds));
     }
-    let verdict = Verdict::of(&parts);
+    let verdict = SlotsVerdict::of(&parts);
     start(verdict.refunds(&parts), shared);
     Ok(verdict.reply(&parts))
 }
 
 /// The first error, if there is one. That there was one stays known.
-fn take_error(parts: &mut [Part]) -> Option<StoreError> {
+fn take_error(parts: &mut [GroupResult]) -> Option<StoreError> {
     let failed = parts
         .iter_mut()
         .find_map(|part| part.answer.as_mut().err())?;
@@ -130,7 +133,7 @@ fn take_error(parts: &mut [Part]) -> Option<StoreError> {
 type DatedAnswer = (Timestamp, ChargedOutcome, bool);
 
 /// What the groups say together.
-struct Verdict {
+struct SlotsVerdict {
     /// Every enforced bucket had room.
     passed: bool,
     /// Every enforced bucket that is not forced had.
@@ -139,7 +142,7 @@ struct Verdict {
     shadows_refusing: SmallVec<[u16; 2]>,
 }
 
-impl Verdict {
+impl SlotsVerdict {
     /// Nothing that was charged may stay.
     fn nothing_passes() -> Self {
         Self {
@@ -149,13 +152,13 @@ impl Verdict {
         }
     }
 
-    fn of(parts: &[Part]) -> Self {
+    fn of(parts: &[GroupResult]) -> Self {
         let mut verdict = Self {
             passed: true,
             taken: true,
             shadows_refusing: SmallVec::new(),
         };
-        for (ask, answer, nth) in parts.iter().flat_map(Part::asks) {
+        for (ask, answer, nth) in parts.iter().flat_map(GroupResult::asks) {
             let refuses = answer
                 .reply
                 .outcomes
@@ -163,13 +166,13 @@ impl Verdict {
                 .is_some_and(|it| !it.is_allowed());
             match ask.mode {
                 // Its limit has refused, which is counted there.
-                Mode::Enforce if refuses && is_just_blocked(ask, answer, nth) => {}
-                Mode::Enforce if refuses => {
+                LimitMode::Enforce if refuses && is_just_blocked(ask, answer, nth) => {}
+                LimitMode::Enforce if refuses => {
                     verdict.passed = false;
                     verdict.taken &= is_forced(ask);
                 }
-                Mode::Shadow if refuses => verdict.shadows_refusing.push(ask.limit),
-                Mode::Enforce | Mode::Shadow => {}
+                LimitMode::Shadow if refuses => verdict.shadows_refusing.push(ask.limit),
+                LimitMode::Enforce | LimitMode::Shadow => {}
             }
         }
         verdict
@@ -178,14 +181,14 @@ impl Verdict {
     /// Whether a charge that a group has made is to stay.
     fn keeps(&self, ask: &OwnedAsk) -> bool {
         match (ask.op, ask.mode) {
-            (_, Mode::Enforce) if is_forced(ask) => self.taken,
-            (_, Mode::Enforce) => self.passed,
-            (_, Mode::Shadow) => self.passed && !self.shadows_refusing.contains(&ask.limit),
+            (_, LimitMode::Enforce) if is_forced(ask) => self.taken,
+            (_, LimitMode::Enforce) => self.passed,
+            (_, LimitMode::Shadow) => self.passed && !self.shadows_refusing.contains(&ask.limit),
         }
     }
 
     /// Returns the receipt of a charge that the group has made and may not keep.
-    fn refund(&self, ask: &OwnedAsk, answer: &Answer, nth: usize) -> Option<Receipt> {
+    fn refund(&self, ask: &OwnedAsk, answer: &RequestReply, nth: usize) -> Option<Receipt> {
         let RequestOp::Engine(op) = ask.op else {
             return None;
         };
@@ -193,9 +196,9 @@ impl Verdict {
     }
 
     /// Returns what gives back all that the groups have charged and may not keep.
-    fn refunds(&self, parts: &[Part]) -> Vec<Refund> {
-        let refund = |part: &Part| {
-            let mut request = Request::default();
+    fn refunds(&self, parts: &[GroupResult]) -> Vec<SlotRefund> {
+        let refund = |part: &GroupResult| {
+            let mut request = SlotAsks::default();
             for (ask, answer, nth) in part.asks() {
                 request
                     .asks
@@ -206,14 +209,14 @@ impl Verdict {
             }
             request.keys.clone_from(&part.group.request.keys);
             let slot = part.group.slot;
-            (!request.asks.is_empty()).then_some(Refund { slot, request })
+            (!request.asks.is_empty()).then_some(SlotRefund { slot, request })
         };
         parts.iter().filter_map(refund).collect()
     }
 
     /// One reply in the order of the caller's asks. A charge that is refunded reads as if it had never
     /// been made; one that cannot be refunded reads as it was left.
-    fn reply(&self, parts: &[Part]) -> Reply {
+    fn reply(&self, parts: &[GroupResult]) -> Reply {
         let mut placed: SmallVec<[(u16, DatedAnswer); 8]> = SmallVec::new();
         for part in parts {
             for (ask, answer, nth) in part.asks() {
@@ -245,12 +248,12 @@ pub(crate) fn is_forced(ask: &OwnedAsk) -> bool {
 }
 
 /// Whether an ask that refuses is a block that was not in force before.
-fn is_just_blocked(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
+fn is_just_blocked(ask: &OwnedAsk, answer: &RequestReply, nth: usize) -> bool {
     ask.op == RequestOp::Engine(Op::Block) && answer.reply.applied.contains(nth)
 }
 
 /// Returns the group's answer to its `nth` ask, and the units that it charged.
-fn charged(ask: &OwnedAsk, answer: &Answer, nth: usize) -> Option<ChargedOutcome> {
+fn charged(ask: &OwnedAsk, answer: &RequestReply, nth: usize) -> Option<ChargedOutcome> {
     let units = match ask.op {
         RequestOp::Engine(op) => answer.reply.applied.units(nth, op),
         RequestOp::Drop | RequestOp::Inspect => 0,
@@ -259,9 +262,9 @@ fn charged(ask: &OwnedAsk, answer: &Answer, nth: usize) -> Option<ChargedOutcome
     Some(ChargedOutcome { outcome, units })
 }
 
-impl Part {
+impl GroupResult {
     /// The asks of a group that answered, with the answer and their numbers in the group.
-    pub(crate) fn asks(&self) -> impl Iterator<Item = (&OwnedAsk, &Answer, usize)> {
+    pub(crate) fn asks(&self) -> impl Iterator<Item = (&OwnedAsk, &RequestReply, usize)> {
         let answer = self.answer.as_ref().ok();
         let asks = self.group.request.asks.iter();
         asks.enumerate()
@@ -270,21 +273,21 @@ impl Part {
 }
 
 /// Charges in one slot that are to be given back.
-pub(crate) struct Refund {
+pub(crate) struct SlotRefund {
     pub(crate) slot: u16,
-    pub(crate) request: Request,
+    pub(crate) request: SlotAsks,
 }
 
 /// Gives back in the background, each once.
-pub(crate) fn start(refunds: impl IntoIterator<Item = Refund>, shared: &Arc<Shared>) {
+pub(crate) fn start(refunds: impl IntoIterator<Item = SlotRefund>, shared: &Arc<RedisInner>) {
     for refund in refunds {
         refund.start(shared);
     }
 }
 
-impl Refund {
+impl SlotRefund {
     /// Gives back in the background, once.
-    fn start(self, shared: &Arc<Shared>) {
+    fn start(self, shared: &Arc<RedisInner>) {
         shared.stats.refunds_due.add(1);
         let shared = Arc::clone(shared);
         tasks::spawn_short(async move {
@@ -301,7 +304,7 @@ impl Refund {
 }
 
 /// What is known of each of the caller's asks although a group did not answer.
-fn answers(parts: &[Part]) -> Box<[Option<PartialAnswer>]> {
+fn answers(parts: &[GroupResult]) -> Box<[Option<PartialAnswer>]> {
     let asks = parts.iter().map(|part| part.group.places.len()).sum();
     let mut answers = vec![None; asks];
     for part in parts {

@@ -1,17 +1,13 @@
-//! The scripts of a store.
+//! The script of a store.
 
 use crate::layout::Layout;
-use crate::script::{Script, ScriptClock};
-use crate::{script, simple};
+use crate::script::{self, Script, ScriptClock};
 
-/// What is loaded into every master. Over the open layout there is one script for everything.
+/// The script that every master is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Scripts {
-    /// For requests that take from one token bucket.
-    pub(crate) simple: Script,
-    /// For all others.
     pub(crate) general: Script,
-    /// Whether `general` is the one over the open layout, and `simple` is not used.
+    /// Whether it is the one over the open layout.
     pub(crate) is_open: bool,
 }
 
@@ -21,18 +17,10 @@ impl Scripts {
             Layout::Packed => (script::general(clock), false),
             Layout::Open(_) => (script::open(clock), true),
         };
-        Self {
-            simple: simple::script(clock),
-            general,
-            is_open,
-        }
+        Self { general, is_open }
     }
 
     pub(crate) fn to_vec(&self) -> Vec<Script> {
-        if self.is_open {
-            vec![self.general.clone()]
-        } else {
-            vec![self.simple.clone(), self.general.clone()]
-        }
+        vec![self.general.clone()]
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CallError;
 use crate::script::Script;
-use crate::shared::Shared;
+use crate::shared::RedisInner;
 use redis::Value;
 use tidegate_core::StoreError;
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ redis.call('SET', KEYS[1], secret, 'PX', 86400000)
 return secret";
 
 /// What is kept, or `proposal` from now on. Takes no longer than a decision may.
-pub(crate) async fn agree(shared: &Shared, proposal: [u8; 32]) -> Result<[u8; 32], StoreError> {
+pub(crate) async fn agree(shared: &RedisInner, proposal: [u8; 32]) -> Result<[u8; 32], StoreError> {
     let script = Script::new("agree", AGREE.to_owned());
     let mut key = shared.naming.prefix().to_vec();
     key.extend_from_slice(b"seal");

@@ -20,9 +20,9 @@ use std::time::Duration;
 /// assert!(!format!("{settings:?}").contains("secret"));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ConnectionSettings {
     /// The topology.
-    pub mode: Mode,
+    pub mode: RedisTopology,
     /// Standalone: the server (the first is used). Sentinel: the sentinels. Cluster: seed nodes.
     pub addresses: Vec<Address>,
     /// TLS to every node, sentinels included; without it connections are plain.
@@ -49,10 +49,10 @@ pub struct Settings {
     pub client_name: String,
 }
 
-impl Settings {
+impl ConnectionSettings {
     /// The defaults: no credentials, no TLS, database 0, two connections a node, 1 s to connect,
     /// 20 ms for a decision, one retry.
-    pub fn new(mode: Mode, addresses: Vec<Address>) -> Self {
+    pub fn new(mode: RedisTopology, addresses: Vec<Address>) -> Self {
         Self {
             mode,
             addresses,
@@ -161,7 +161,7 @@ impl Settings {
 
 /// How Redis is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum RedisTopology {
     /// One server.
     Standalone,
     /// One master, found through sentinels.
@@ -173,7 +173,7 @@ pub enum Mode {
     Cluster,
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for RedisTopology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Standalone => "standalone",
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn secrets_are_never_shown() {
-        let settings = Settings::new(Mode::Cluster, vec![Address::new("a", 1)])
+        let settings = ConnectionSettings::new(RedisTopology::Cluster, vec![Address::new("a", 1)])
             .password("hunter2")
             .sentinel(Credentials {
                 user: None,

@@ -3,16 +3,16 @@
 use crate::clock::StoreClock;
 use crate::connection::{Connection, Repeat};
 use crate::deny::DenyCache;
-use crate::general::{self, Call};
-use crate::key::{Naming, SLOTS, slot};
-use crate::lane::{Answer, Asker, Lane, Next, Waiter, carry, remember};
+use crate::general::{self, ScriptCall};
+use crate::key::{KeyNaming, SLOTS, slot};
+use crate::lane::{CarrierTask, Lane, LaneRequest, ReplyWaiter, RequestReply, carry, remember};
 use crate::layout::{self, OpenKey};
-use crate::request::{Key, Request};
+use crate::request::{RedisKey, SlotAsks};
 use crate::script::Script;
 use crate::scripts::Scripts;
-use crate::settings::Mode;
-use crate::stats::Stats;
-use crate::{simple, tasks};
+use crate::settings::RedisTopology;
+use crate::stats::RedisStats;
+use crate::tasks;
 use foldhash::fast::RandomState;
 use redis::Cmd;
 use std::hash::BuildHasher;
@@ -33,13 +33,13 @@ const REFUND_TIME: Duration = Duration::from_secs(1);
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct RedisInner {
     pub(crate) connection: Connection,
     pub(crate) scripts: Scripts,
     pub(crate) clock: StoreClock,
-    pub(crate) naming: Naming,
+    pub(crate) naming: KeyNaming,
     pub(crate) deny: DenyCache,
-    pub(crate) stats: Stats,
+    pub(crate) stats: RedisStats,
     /// How long a decision may take.
     pub(crate) timeout: Duration,
     /// One, or on a Cluster one for each slot.
@@ -48,9 +48,9 @@ pub(crate) struct Shared {
     hasher: RandomState,
 }
 
-impl Shared {
+impl RedisInner {
     pub(crate) fn new(connection: Connection, scripts: Scripts, options: SharedOptions) -> Self {
-        let lanes = if *connection.mode() == Mode::Cluster {
+        let lanes = if *connection.mode() == RedisTopology::Cluster {
             usize::from(SLOTS)
         } else {
             1
@@ -61,7 +61,7 @@ impl Shared {
             clock: options.clock,
             naming: options.naming,
             deny: DenyCache::new(options.deny_cache),
-            stats: Stats::default(),
+            stats: RedisStats::default(),
             timeout: options.timeout,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             waiting: AtomicUsize::new(0),
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     /// The slot whose lane a key's requests take; 0 where there is but one.
-    pub(crate) fn slot(&self, key: &Key) -> u16 {
+    pub(crate) fn slot(&self, key: &RedisKey) -> u16 {
         if self.lanes.len() > 1 {
             slot(self.naming.name(key).name)
         } else {
@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// Puts requests into one call of the general script.
-    pub(crate) fn general(&self, requests: &[&Request]) -> (Call, Cmd) {
+    pub(crate) fn general(&self, requests: &[&SlotAsks]) -> (ScriptCall, Cmd) {
         let script = &self.scripts.general;
         if !self.scripts.is_open {
             let call = general::encode(requests);
@@ -91,7 +91,7 @@ impl Shared {
             return (call, command);
         }
         let call = general::encode_open(requests);
-        let names: Vec<Key> = call
+        let names: Vec<RedisKey> = call
             .keys
             .iter()
             .map(|key| OpenKey::read(key).name.into())
@@ -105,7 +105,7 @@ impl Shared {
     pub(crate) fn command<'k>(
         &self,
         script: &Script,
-        keys: impl ExactSizeIterator<Item = &'k Key>,
+        keys: impl ExactSizeIterator<Item = &'k RedisKey>,
         program: &[u8],
     ) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
@@ -120,16 +120,16 @@ impl Shared {
         command
     }
 
-    /// Sends a request on its way; what becomes of it is told by [`Pending::answer`].
+    /// Sends a request on its way; what becomes of it is told by [`PendingReply::answer`].
     pub(crate) fn send(
         self: &Arc<Self>,
         slot: u16,
-        request: Request,
+        request: SlotAsks,
         options: AskOptions,
-    ) -> Result<Pending<'_>, StoreError> {
+    ) -> Result<PendingReply<'_>, StoreError> {
         let place = self.place()?;
         let (answer, told) = oneshot::channel();
-        let asker = Asker {
+        let asker = ReplyWaiter {
             deadline: options.deadline,
             wants_before: options.wants_before,
             answer,
@@ -138,18 +138,18 @@ impl Shared {
             return Err(StoreError::permanent("there is no such slot"));
         };
         let weight = self.weight(&request);
-        let identity = self.hasher.hash_one(&request.keys);
-        let waiter = Waiter {
+        let hash = |key: &RedisKey| self.hasher.hash_one(key.as_slice());
+        let waiter = LaneRequest {
+            buckets: request.keys.iter().map(hash).collect(),
             request,
             weight,
-            identity,
             is_repeat: false,
             asker,
         };
-        if lane.put(waiter, options.now) == Next::Carry {
-            tasks::spawn_short(carry(Arc::clone(self), slot));
+        if let CarrierTask::Carry(number) = lane.put(waiter, options.now) {
+            tasks::spawn_short(carry(Arc::clone(self), slot, number));
         }
-        Ok(Pending {
+        Ok(PendingReply {
             shared: self,
             told,
             _place: place,
@@ -157,7 +157,7 @@ impl Shared {
     }
 
     /// Carries out a request of one ask by itself, and tells what was in its bucket before.
-    pub(crate) async fn look(&self, request: &Request) -> Result<Option<Inspection>, StoreError> {
+    pub(crate) async fn look(&self, request: &SlotAsks) -> Result<Option<Inspection>, StoreError> {
         let script = &self.scripts.general;
         let (call, command) = self.general(&[request]);
         let slot = request.keys.first().map_or(0, |key| self.slot(key));
@@ -170,11 +170,9 @@ impl Shared {
     }
 
     /// About how much of Redis' time a request takes, in tenths of a microsecond.
-    fn weight(&self, request: &Request) -> u32 {
+    fn weight(&self, request: &SlotAsks) -> u32 {
         if self.scripts.is_open {
             layout::weight(request)
-        } else if simple::only_take(request).is_some() {
-            simple::KEY_WEIGHT
         } else {
             general::weight(request)
         }
@@ -183,7 +181,7 @@ impl Shared {
     /// Gives back what `request` says, apart from the lanes: nobody waits for it, and it must not
     /// hold up those who wait for something else. Tells whether it was done; it is never tried
     /// again.
-    pub(crate) async fn give_back(&self, slot: u16, request: &Request) -> bool {
+    pub(crate) async fn give_back(&self, slot: u16, request: &SlotAsks) -> bool {
         let Ok(_place) = self.place() else {
             return false;
         };
@@ -208,8 +206,8 @@ impl Shared {
     }
 
     /// One of the places for those who wait.
-    fn place(&self) -> Result<Place<'_>, StoreError> {
-        let place = Place(&self.waiting);
+    fn place(&self) -> Result<InFlightGuard<'_>, StoreError> {
+        let place = InFlightGuard(&self.waiting);
         if self.waiting.fetch_add(1, Relaxed) < WAITING_MAX {
             return Ok(place);
         }
@@ -228,7 +226,7 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct SharedOptions {
     pub(crate) clock: StoreClock,
-    pub(crate) naming: Naming,
+    pub(crate) naming: KeyNaming,
     pub(crate) deny_cache: usize,
     pub(crate) timeout: Duration,
 }
@@ -243,14 +241,14 @@ pub(crate) struct AskOptions {
 }
 
 /// A request under way.
-pub(crate) struct Pending<'a> {
-    shared: &'a Shared,
-    told: oneshot::Receiver<Result<Answer, StoreError>>,
-    _place: Place<'a>,
+pub(crate) struct PendingReply<'a> {
+    shared: &'a RedisInner,
+    told: oneshot::Receiver<Result<RequestReply, StoreError>>,
+    _place: InFlightGuard<'a>,
 }
 
-impl Pending<'_> {
-    pub(crate) async fn answer(self) -> Result<Answer, StoreError> {
+impl PendingReply<'_> {
+    pub(crate) async fn answer(self) -> Result<RequestReply, StoreError> {
         let stats = &self.shared.stats;
         match self.told.await {
             Ok(Ok(answer)) => Ok(answer),
@@ -267,9 +265,9 @@ impl Pending<'_> {
 }
 
 /// Is given up when whoever waits stops waiting, for whatever reason.
-struct Place<'a>(&'a AtomicUsize);
+struct InFlightGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counters of a store. They only grow.
 #[derive(Debug, Default)]
-pub struct Stats {
+pub struct RedisStats {
     /// Requests that Redis decided.
     pub decisions: Counter,
     /// Script calls that were sent for them.

@@ -5,21 +5,21 @@ use crate::connection::Connection;
 use crate::deny::DenyCache;
 use crate::error::ConnectError;
 use crate::heartbeat::Heartbeat;
-use crate::key::{Naming, Tag};
+use crate::key::{HashTag, KeyNaming};
 use crate::layout::{Form, Layout, OpenLayout};
-use crate::plan::{self, Group, Groups};
+use crate::plan::{self, Groups, SlotRequest};
 use crate::refuse::{Knowledge, disturb, refuse};
-use crate::request::{OwnedAsk, Request, RequestOp};
-use crate::reserve::{self, Refund, reserve};
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
+use crate::reserve::{self, SlotRefund, reserve};
 use crate::scripts::Scripts;
-use crate::settings::{self, Settings};
-use crate::shared::{AskOptions, Shared, SharedOptions};
-use crate::stats::Stats;
+use crate::settings::{self, ConnectionSettings};
+use crate::shared::{AskOptions, RedisInner, SharedOptions};
+use crate::stats::RedisStats;
 use crate::tasks;
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 use tidegate_core::{
-    Ask, Atomicity, Inspection, Mode, Outcome, Quota, Reply, SharedState, Store, StoreError,
+    Ask, Atomicity, Inspection, LimitMode, Outcome, Quota, Reply, SharedState, Store, StoreError,
     Timestamp,
 };
 use tokio::sync::watch;
@@ -30,44 +30,44 @@ const DENY_CACHE: usize = 100_000;
 
 /// Buckets in Redis or Valkey. Clones are cheap and share everything.
 ///
-/// Instances that are told the same [`Options`] share buckets. Every decision is one call of a
+/// Instances that are told the same [`RedisOptions`] share buckets. Every decision is one call of a
 /// script, which reads the server's clock; concurrent decisions travel together.
 #[derive(Clone, Debug)]
 pub struct RedisStore {
-    shared: Arc<Shared>,
+    shared: Arc<RedisInner>,
     heartbeat: Arc<OnceLock<Heartbeat>>,
 }
 
 /// How buckets are kept: the same on every instance that shares them.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Options {
+pub struct RedisOptions {
     prefix: String,
-    tag: Tag,
+    tag: HashTag,
     layout: Layout,
     deny_cache: usize,
     clock: StoreClock,
     #[cfg(feature = "test-clock")]
-    scripts: Option<[&'static str; 2]>,
+    script: Option<&'static str>,
 }
 
-impl Default for Options {
+impl Default for RedisOptions {
     fn default() -> Self {
         Self {
             prefix: "tg:".to_owned(),
-            tag: Tag::default(),
+            tag: HashTag::default(),
             layout: Layout::default(),
             deny_cache: DENY_CACHE,
             clock: StoreClock::Server,
             #[cfg(feature = "test-clock")]
-            scripts: None,
+            script: None,
         }
     }
 }
 
 // === impl Options ===
 
-impl Options {
+impl RedisOptions {
     /// Begins every key with `prefix`; `tg:` unless told.
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Options {
     }
 
     /// Keeps keys of a Cluster together by `tag`.
-    pub fn tag(self, tag: Tag) -> Self {
+    pub fn tag(self, tag: HashTag) -> Self {
         Self { tag, ..self }
     }
 
@@ -104,12 +104,12 @@ impl Options {
         }
     }
 
-    /// Calls these scripts in place of its own, the simple and the general one: for tests with another
-    /// version of this crate on the same Redis.
+    /// Calls this script in place of its own: for tests with another version of this crate on the same
+    /// Redis.
     #[cfg(feature = "test-clock")]
-    pub fn scripts(self, simple: &'static str, general: &'static str) -> Self {
+    pub fn script(self, script: &'static str) -> Self {
         Self {
-            scripts: Some([simple, general]),
+            script: Some(script),
             ..self
         }
     }
@@ -117,11 +117,9 @@ impl Options {
     fn to_scripts(&self) -> Scripts {
         let own = Scripts::new(self.clock.variant(), &self.layout);
         #[cfg(feature = "test-clock")]
-        if let Some([simple, general]) = self.scripts {
-            use crate::script::Script;
+        if let Some(script) = self.script {
             return Scripts {
-                simple: Script::new("simple", simple.to_owned()),
-                general: Script::new("general", general.to_owned()),
+                general: crate::script::Script::new("general", script.to_owned()),
                 ..own
             };
         }
@@ -133,7 +131,10 @@ impl Options {
 
 impl RedisStore {
     /// Connects, and fails where Redis cannot be reached or will not do.
-    pub async fn connect(settings: Settings, options: Options) -> Result<Self, ConnectError> {
+    pub async fn connect(
+        settings: ConnectionSettings,
+        options: RedisOptions,
+    ) -> Result<Self, ConnectError> {
         let scripts = options.to_scripts();
         let timeout = settings.timeout;
         let connection = Connection::open(settings, scripts.to_vec()).await?;
@@ -142,7 +143,10 @@ impl RedisStore {
 
     /// Connects in the background; until then, every question is answered by an error. Fails only
     /// on settings that can never work.
-    pub fn start(settings: Settings, options: Options) -> Result<Self, ConnectError> {
+    pub fn start(
+        settings: ConnectionSettings,
+        options: RedisOptions,
+    ) -> Result<Self, ConnectError> {
         let scripts = options.to_scripts();
         let timeout = settings.timeout;
         let connection = Connection::start(settings, scripts.to_vec())?;
@@ -152,21 +156,21 @@ impl RedisStore {
     fn new(
         connection: Connection,
         scripts: Scripts,
-        options: Options,
+        options: RedisOptions,
         timeout: std::time::Duration,
     ) -> Self {
         connection.probe_with(format!("{}probe", options.prefix));
         let options = SharedOptions {
             clock: options.clock,
             naming: {
-                let naming = Naming::new(&options.prefix, options.tag);
+                let naming = KeyNaming::new(&options.prefix, options.tag);
                 naming.set_layout(options.layout);
                 naming
             },
             deny_cache: options.deny_cache,
             timeout,
         };
-        let shared = Arc::new(Shared::new(connection, scripts, options));
+        let shared = Arc::new(RedisInner::new(connection, scripts, options));
         let changes = shared.connection.changes();
         tasks::spawn_short(forget_on_change(Arc::downgrade(&shared), changes));
         Self {
@@ -189,7 +193,7 @@ impl RedisStore {
         self.heartbeat.get()
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &RedisInner {
         &self.shared
     }
 
@@ -199,7 +203,7 @@ impl RedisStore {
     }
 
     /// What this store has done so far.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &RedisStats {
         &self.shared.stats
     }
 
@@ -239,15 +243,15 @@ impl RedisStore {
     }
 
     /// One bucket, outside a decision.
-    fn single(&self, bucket: &[u8], quota: &Quota, op: RequestOp) -> Request {
-        let mut request = Request::default();
+    fn single(&self, bucket: &[u8], quota: &Quota, op: RequestOp) -> SlotAsks {
+        let mut request = SlotAsks::default();
         request.keys.push(self.shared.naming.key(bucket, quota));
         request.asks.push(OwnedAsk {
             key: 0,
             quota: *quota,
             op,
             limit: 0,
-            mode: Mode::Enforce,
+            mode: LimitMode::Enforce,
         });
         request
     }
@@ -259,10 +263,10 @@ impl Store for RedisStore {
     }
 
     fn atomicity(&self) -> Atomicity {
-        if *self.shared.connection.mode() != settings::Mode::Cluster {
+        if *self.shared.connection.mode() != settings::RedisTopology::Cluster {
             return Atomicity::WholeRequest;
         }
-        if self.shared.scripts.is_open || self.shared.naming.tag() == Tag::Subject {
+        if self.shared.scripts.is_open || self.shared.naming.tag() == HashTag::Subject {
             return Atomicity::PerSubject;
         }
         Atomicity::PerPolicy
@@ -274,7 +278,7 @@ impl Store for RedisStore {
         };
         let refunds = groups
             .into_iter()
-            .map(|Group { slot, request, .. }| Refund { slot, request });
+            .map(|SlotRequest { slot, request, .. }| SlotRefund { slot, request });
         reserve::start(refunds, &self.shared);
     }
 
@@ -328,7 +332,7 @@ impl Store for RedisStore {
 
 /// Forgets what was refused whenever the connection is another, for the state may be too: after a
 /// failover, a restart, a changed topology.
-async fn forget_on_change(shared: std::sync::Weak<Shared>, mut changes: watch::Receiver<u64>) {
+async fn forget_on_change(shared: std::sync::Weak<RedisInner>, mut changes: watch::Receiver<u64>) {
     while changes.changed().await.is_ok() {
         match shared.upgrade() {
             Some(shared) => shared.deny.clear(),
@@ -338,7 +342,7 @@ async fn forget_on_change(shared: std::sync::Weak<Shared>, mut changes: watch::R
 }
 
 /// Refuses a request on several slots, if Redis would.
-fn refuse_groups(deny: &DenyCache, groups: &[Group], now: Instant) -> Option<Reply> {
+fn refuse_groups(deny: &DenyCache, groups: &[SlotRequest], now: Instant) -> Option<Reply> {
     let mut placed: SmallVec<[(u16, Outcome); 8]> = SmallVec::new();
     let mut all = Knowledge::default();
     for group in groups {

@@ -8,19 +8,19 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 /// The tasks of one connection. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Tasks {
+pub(crate) struct ConnectionTasks {
     /// `None` once closed. Locked for a moment; never across an await.
     set: Arc<Mutex<Option<JoinSet<()>>>>,
 }
 
-impl Tasks {
+impl ConnectionTasks {
     pub(crate) fn new() -> Self {
         Self {
             set: Arc::new(Mutex::new(Some(JoinSet::new()))),
         }
     }
 
-    /// Runs `future` beside the caller; after [`Tasks::close`] drops it instead.
+    /// Runs `future` beside the caller; after [`ConnectionTasks::close`] drops it instead.
     pub(crate) fn spawn(
         &self,
         future: impl Future<Output = ()> + Send + 'static,
@@ -60,7 +60,7 @@ impl Tasks {
     }
 }
 
-impl fmt::Debug for Tasks {
+impl fmt::Debug for ConnectionTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tasks")
             .field("count", &self.count())

@@ -7,7 +7,7 @@
 //! | [`history`] | recorded admissions, and by how much they exceed a quota |
 //! | [`shared_state`] | a check of the sets and counts that instances share |
 //!
-//! Implement [`Subject`](laws::Subject) for your store, or use [`Manual`](laws::Manual) if the store
+//! Implement [`Subject`](laws::StoreUnderTest) for your store, or use [`Manual`](laws::Manual) if the store
 //! takes its time from a [`ManualClock`](tidegate_core::ManualClock). Then call [`store_laws!`]. The page
 //! [Write your own store](https://github.com/tidegate/tidegate/blob/main/docs/your-own-store.md) has
 //! a whole example.

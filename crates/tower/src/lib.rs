@@ -114,4 +114,4 @@ pub use service::RateLimit;
 /// The page about the library: what it shows must compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
-struct Page;
+struct LibraryPage;

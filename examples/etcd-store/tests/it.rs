@@ -8,7 +8,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 use tidegate_core::cas::CasStore;
 use tidegate_core::{Ask, ManualClock, Quota, Store, StoreErrorKind, Timestamp};
-use tidegate_store_laws::laws::{Subject, law_12_unknown_is_an_error};
+use tidegate_store_laws::laws::{StoreUnderTest, law_12_unknown_is_an_error};
 use tidegate_store_laws::store_laws;
 use tidegate_testkit::etcd::EtcdServer as Server;
 use tokio::runtime::Runtime;
@@ -37,7 +37,7 @@ impl World {
     }
 }
 
-impl Subject for World {
+impl StoreUnderTest for World {
     type Store = CasStore<Etcd<ManualClock>>;
 
     fn store(&self) -> &Self::Store {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
+use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tokio::task::JoinSet;
 
 use crate::compare::{Bench, Candidate};
@@ -47,9 +47,9 @@ impl Tidegate {
 
     async fn connect(&self, bench: &Bench) -> anyhow::Result<RedisStore> {
         let options = if self.deny_cache {
-            Options::default()
+            RedisOptions::default()
         } else {
-            Options::default().deny_cache(0)
+            RedisOptions::default().deny_cache(0)
         };
         let settings = settings(bench.server.port())
             .database(DATABASE)
@@ -159,8 +159,11 @@ async fn fill(caller: Arc<Caller>, next: Arc<AtomicUsize>) -> anyhow::Result<()>
 }
 
 /// How to reach the server at `port`.
-pub(crate) fn settings(port: u16) -> Settings {
-    Settings::new(Mode::Standalone, vec![Address::new("127.0.0.1", port)])
+pub(crate) fn settings(port: u16) -> ConnectionSettings {
+    ConnectionSettings::new(
+        RedisTopology::Standalone,
+        vec![Address::new("127.0.0.1", port)],
+    )
 }
 
 struct Caller {

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidegate_redis::{Address, Mode, Settings};
-use tidegate_testkit::redis::{Cluster, FaultProxy, Faults, SentinelGroup, Server};
+use tidegate_redis::{Address, ConnectionSettings, RedisTopology};
+use tidegate_testkit::redis::{Cluster, FaultProxy, ProxyFaults, SentinelGroup, Server};
 
 use crate::candidates::tidegate::settings;
 use crate::compare::Bench;
@@ -23,7 +23,7 @@ use observe::{Observed, Phase, observe};
 /// Slots that wander from node to node.
 const SLOTS_MOVED: u16 = 400;
 
-/// Faults for which servers have to be started.
+/// ProxyFaults for which servers have to be started.
 const SENTINELS: &str = "master killed, sentinels make another";
 const RESHARD: &str = "cluster: slots move from node to node";
 const TAKEOVER: &str = "cluster: one of three masters killed, its replica takes over";
@@ -31,7 +31,7 @@ const TAKEOVER: &str = "cluster: one of three masters killed, its replica takes 
 /// Something that goes wrong and is mended.
 struct Fault<'a> {
     name: &'static str,
-    settings: Settings,
+    settings: ConnectionSettings,
     strike: Box<dyn FnOnce() + Send + 'a>,
 }
 
@@ -77,13 +77,13 @@ pub(crate) fn run(bench: &Bench, report: &mut Report, only: &[String]) -> anyhow
 }
 
 fn of_one_server<'a>(server: &'a Server, proxy: &'a FaultProxy, long: Duration) -> Vec<Fault<'a>> {
-    let through_proxy = |name, faults: Faults| Fault {
+    let through_proxy = |name, faults: ProxyFaults| Fault {
         name,
         settings: settings(proxy.port()),
         strike: Box::new(move || {
             proxy.set(faults);
             thread::sleep(long);
-            proxy.set(Faults::none());
+            proxy.set(ProxyFaults::none());
         }),
     };
     let direct = |name, strike: Box<dyn FnOnce() + Send + 'a>| Fault {
@@ -109,17 +109,17 @@ fn of_one_server<'a>(server: &'a Server, proxy: &'a FaultProxy, long: Duration) 
                 server.restart();
             }),
         ),
-        through_proxy("5 ms away", Faults::slow(Duration::from_millis(5))),
-        through_proxy("50 ms away", Faults::slow(Duration::from_millis(50))),
-        through_proxy("replies dropped", Faults::drop_replies()),
+        through_proxy("5 ms away", ProxyFaults::slow(Duration::from_millis(5))),
+        through_proxy("50 ms away", ProxyFaults::slow(Duration::from_millis(50))),
+        through_proxy("replies dropped", ProxyFaults::drop_replies()),
         Fault {
             name: "connections reset, then refused",
             settings: settings(proxy.port()),
             strike: Box::new(move || {
-                proxy.set(Faults::refuse());
+                proxy.set(ProxyFaults::refuse());
                 proxy.reset();
                 thread::sleep(long);
-                proxy.set(Faults::none());
+                proxy.set(ProxyFaults::none());
             }),
         },
         direct(
@@ -147,12 +147,12 @@ fn of_one_server<'a>(server: &'a Server, proxy: &'a FaultProxy, long: Duration) 
 fn of_sentinels(group: &SentinelGroup) -> Fault<'_> {
     let sentinels = group.sentinels().iter().map(Server::port);
     let addresses = sentinels.map(|port| Address::new("127.0.0.1", port));
-    let mode = Mode::Sentinel {
+    let mode = RedisTopology::Sentinel {
         master: group.name().to_owned(),
     };
     Fault {
         name: SENTINELS,
-        settings: Settings::new(mode, addresses.collect()),
+        settings: ConnectionSettings::new(mode, addresses.collect()),
         strike: Box::new(|| {
             let old = group.kill_master();
             group.await_master_other_than(old);
@@ -160,10 +160,10 @@ fn of_sentinels(group: &SentinelGroup) -> Fault<'_> {
     }
 }
 
-fn cluster_settings(cluster: &Cluster) -> Settings {
+fn cluster_settings(cluster: &Cluster) -> ConnectionSettings {
     let nodes = cluster.nodes().iter().map(Server::port);
     let addresses = nodes.map(|port| Address::new("127.0.0.1", port));
-    Settings::new(Mode::Cluster, addresses.collect())
+    ConnectionSettings::new(RedisTopology::Cluster, addresses.collect())
 }
 
 fn reshard(cluster: &Cluster) -> Fault<'_> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{Options, RedisStore, Settings};
+use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -45,10 +45,10 @@ pub(super) struct Phase {
 
 /// Asks until told that it is over.
 pub(super) async fn observe(
-    settings: Settings,
+    settings: ConnectionSettings,
     over: oneshot::Receiver<()>,
 ) -> anyhow::Result<Observed> {
-    let store = RedisStore::connect(settings, Options::default()).await?;
+    let store = RedisStore::connect(settings, RedisOptions::default()).await?;
     let stop = Arc::new(AtomicBool::new(false));
     let quota = ample()?;
     let mut askers = JoinSet::new();

@@ -1,6 +1,6 @@
 //! Fixed window: a counter that starts again each period.
 
-use super::{Bucket, Meter, Reading};
+use super::{Bucket, BucketReading, BucketState};
 use crate::quota::{Basis, same_share};
 use crate::{Algorithm, Align, Outcome, Quota, Receipt, Timestamp, Wait};
 
@@ -39,7 +39,7 @@ impl FixedWindow {
 
 impl FixedWindow {
     /// Takes `cost` units, at least one, if they fit: the state afterwards and the answer, or `None`
-    /// where something is out of the ordinary and [`Meter::take`] has to see to it.
+    /// where something is out of the ordinary and [`BucketState::take`] has to see to it.
     #[expect(
         clippy::inline_always,
         reason = "a call would put the state and the answer into memory"
@@ -106,7 +106,7 @@ fn opening(quota: &Quota, now: u64) -> u64 {
     }
 }
 
-impl Meter for FixedWindow {
+impl BucketState for FixedWindow {
     #[inline]
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
         if cost > quota.amount {
@@ -158,9 +158,9 @@ impl Meter for FixedWindow {
     }
 
     #[inline]
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         let window = self.at(quota, now);
-        Reading {
+        BucketReading {
             remaining: quota.amount.saturating_sub(window.used),
             reset_us: if window.used == 0 {
                 0

@@ -12,8 +12,8 @@
 //! become longer than [`LOWS_MAX`], two neighbours become one with the lower debt and the later instant:
 //! that can only make a low seem lower than it was.
 
-use super::token_bucket::{Credits, TokenBucket, divide_up, tick_after};
-use super::{Bucket, Meter, Reading};
+use super::token_bucket::{CreditCount, TokenBucket, divide_up, tick_after};
+use super::{Bucket, BucketReading, BucketState};
 use crate::quota::Basis;
 use crate::{Quota, Receipt, Timestamp, Wait};
 
@@ -25,7 +25,7 @@ const NUMBERS_MAX: usize = 4 + 2 * LOWS_MAX + 1;
 
 /// The state of a token bucket that units are lent from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lent {
+pub struct LendingBucket {
     /// The bucket.
     pub tokens: TokenBucket,
     /// How low its debt has been.
@@ -153,7 +153,7 @@ impl Lows {
     }
 }
 
-impl Lent {
+impl LendingBucket {
     /// A bucket of which only the state of a plain one is known.
     pub fn unknown(tokens: TokenBucket, now: Timestamp) -> Self {
         Self {
@@ -175,13 +175,13 @@ impl Lent {
 /// A token bucket as it is written: `at`, `fraction`; if it is refundable, its credits `since`, `ticks`;
 /// if it lends, its lows of `at`, `ticks`. Where a basis follows, a refundable one has a low of 0 and 0 if
 /// it has no other, so that records can be told apart by their length.
-impl Lent {
+impl LendingBucket {
     /// Writes the state as numbers.
     pub(super) fn encode(&self, quota: &Quota, put: &mut impl FnMut(u64)) {
         let TokenBucket {
             at,
             fraction,
-            credits: Credits { since, ticks },
+            credits: CreditCount { since, ticks },
         } = self.tokens;
         let has_none = self.lows.len == 0 && quota.basis_code().is_some();
         let blank = has_none.then(Low::default);
@@ -222,7 +222,7 @@ impl Lent {
         let mut pair = || Some((numbers.next()?, numbers.next()?));
         let at = pair()?;
         let credits = if pairs > 1 { pair() } else { None };
-        let credits = credits.map(|(since, ticks)| Credits { since, ticks });
+        let credits = credits.map(|(since, ticks)| CreditCount { since, ticks });
         let lows = (2..pairs).map_while(|_| pair());
         let lows = Lows::from_list(lows.map(|(at, ticks)| Low { at, ticks }));
         let is_blank = is_coded && pairs == 3 && lows == Lows::from_list([Low::default()]);
@@ -238,32 +238,32 @@ impl Bucket {
     /// credits and lows, as far as `quota` needs them.
     pub fn of_tokens(
         (at, fraction): (u64, u64),
-        (credits, lows): (Option<Credits>, Option<Lows>),
+        (credits, lows): (Option<CreditCount>, Option<Lows>),
         quota: &Quota,
         now: Timestamp,
     ) -> Self {
         // A quota with a larger drain may have left it: it is less than a tick.
         let fits = fraction < quota.drain.get();
-        let credits = credits.unwrap_or(Credits::unknown(now));
+        let credits = credits.unwrap_or(CreditCount::unknown(now));
         let tokens = TokenBucket {
             at: if fits { at } else { at.saturating_add(1) },
             fraction: if fits { fraction } else { 0 },
             credits: if quota.refundable {
                 credits
             } else {
-                Credits::default()
+                CreditCount::default()
             },
         };
         if quota.lends {
             let lows = lows.unwrap_or(Lows::unknown(now));
-            Self::Lent(Box::new(Lent { tokens, lows }))
+            Self::Lent(Box::new(LendingBucket { tokens, lows }))
         } else {
             Self::Tokens(tokens)
         }
     }
 }
 
-impl Meter for Lent {
+impl BucketState for LendingBucket {
     #[inline]
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
         self.tokens.wait(quota, cost, now)
@@ -317,7 +317,7 @@ impl Meter for Lent {
         }
     }
 
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         self.tokens.reading(quota, now)
     }
 

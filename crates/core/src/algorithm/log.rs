@@ -5,7 +5,7 @@
 //! the period that it falls into, so that it is never over, at most one part late, and holds a
 //! bounded number of entries however large the amount.
 
-use super::{Bucket, Meter, Reading};
+use super::{Bucket, BucketReading, BucketState};
 use crate::quota::{Basis, WINDOW_PARTS};
 use crate::{Algorithm, Quota, Receipt, Timestamp, Wait};
 use std::collections::VecDeque;
@@ -15,12 +15,12 @@ use std::num::NonZeroU64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// What was taken, oldest first, stamps strictly rising.
-    runs: VecDeque<Run>,
+    runs: VecDeque<LogRun>,
 }
 
 /// Units with the same stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct LogRun {
     /// The stamp, in microseconds: the units count until one period after it.
     pub stamp: u64,
     /// How many.
@@ -30,11 +30,11 @@ pub struct Run {
 impl Log {
     /// A log with these runs, oldest first; one that is out of order counts as long as the one
     /// before it.
-    pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Self {
+    pub fn from_runs(runs: impl IntoIterator<Item = LogRun>) -> Self {
         let mut log = Self::default();
         for run in runs.into_iter().filter(|run| run.units > 0) {
             let last = log.runs.back().map_or(0, |last| last.stamp);
-            log.push(Run {
+            log.push(LogRun {
                 stamp: run.stamp.max(last),
                 ..run
             });
@@ -43,7 +43,7 @@ impl Log {
     }
 
     /// What was taken, oldest first.
-    pub fn runs(&self) -> impl DoubleEndedIterator<Item = Run> + '_ {
+    pub fn runs(&self) -> impl DoubleEndedIterator<Item = LogRun> + '_ {
         self.runs.iter().copied()
     }
 
@@ -57,7 +57,7 @@ impl Log {
         let mut merged = VecDeque::with_capacity(runs_max);
         while !self.runs.is_empty() {
             let last = self.runs.len().min(group);
-            merged.extend(self.runs.drain(..last).reduce(|sum, run| Run {
+            merged.extend(self.runs.drain(..last).reduce(|sum, run| LogRun {
                 stamp: run.stamp,
                 units: run.units.saturating_add(sum.units),
             }));
@@ -86,13 +86,13 @@ impl Log {
         numbers.next();
         let runs = std::iter::from_fn(|| {
             let (stamp, units) = (numbers.next()?, numbers.next()?);
-            Some(Run { stamp, units })
+            Some(LogRun { stamp, units })
         });
         Some((Bucket::Log(Self::from_runs(runs)), Basis::PLAIN))
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.runs.capacity().saturating_mul(size_of::<Run>())
+        self.runs.capacity().saturating_mul(size_of::<LogRun>())
     }
 
     /// The stamp of a unit taken at `now`. Stamps never fall, even if the clock does.
@@ -102,7 +102,7 @@ impl Log {
     }
 
     /// Whether `run` still counts at `now`.
-    fn counts(quota: &Quota, run: Run, now: Timestamp) -> bool {
+    fn counts(quota: &Quota, run: LogRun, now: Timestamp) -> bool {
         run.stamp.saturating_add(quota.period.get()) > now.as_micros()
     }
 
@@ -110,7 +110,7 @@ impl Log {
         &'a self,
         quota: &'a Quota,
         now: Timestamp,
-    ) -> impl DoubleEndedIterator<Item = Run> + 'a {
+    ) -> impl DoubleEndedIterator<Item = LogRun> + 'a {
         self.runs()
             .filter(move |run| Self::counts(quota, *run, now))
     }
@@ -127,7 +127,7 @@ impl Log {
         {
             self.runs.pop_front();
         }
-        self.push(Run { stamp, units });
+        self.push(LogRun { stamp, units });
     }
 
     /// Makes stamps later than `ceiling` that one.
@@ -137,7 +137,7 @@ impl Log {
             later = later.saturating_add(run.units);
         }
         if later > 0 {
-            self.push(Run {
+            self.push(LogRun {
                 stamp: ceiling,
                 units: later,
             });
@@ -160,7 +160,7 @@ impl Log {
     }
 
     /// Appends a run whose stamp is not earlier than any.
-    fn push(&mut self, run: Run) {
+    fn push(&mut self, run: LogRun) {
         match self.runs.back_mut() {
             Some(last) if last.stamp == run.stamp => {
                 last.units = last.units.saturating_add(run.units);
@@ -191,7 +191,7 @@ fn part_us(quota: &Quota) -> NonZeroU64 {
     NonZeroU64::new(quota.period.get().div_ceil(WINDOW_PARTS)).unwrap_or(NonZeroU64::MIN)
 }
 
-impl Meter for Log {
+impl BucketState for Log {
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
         if cost > quota.amount {
             return Wait::NEVER;
@@ -257,9 +257,9 @@ impl Meter for Log {
         }
     }
 
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         let newest = self.live(quota, now).next_back();
-        Reading {
+        BucketReading {
             remaining: quota.amount.saturating_sub(self.used(quota, now)),
             reset_us: newest.map_or(0, |run| {
                 run.stamp
@@ -271,7 +271,7 @@ impl Meter for Log {
     }
 
     fn fresh_at(&self, quota: &Quota) -> Timestamp {
-        let end = |run: &Run| run.stamp.saturating_add(quota.period.get());
+        let end = |run: &LogRun| run.stamp.saturating_add(quota.period.get());
         Timestamp::from_micros(self.runs.back().map_or(0, end))
     }
 }

@@ -1,6 +1,6 @@
 //! The algorithms: pure functions over exact integers.
 //!
-//! Each state answers the same questions ([`Meter`]): how long must this cost wait, charge it, give
+//! Each state answers the same questions ([`BucketState`]): how long must this cost wait, charge it, give
 //! it back, and what does the bucket read. Deciding over several buckets is one piece of code
 //! for all of them, [`step`].
 //!
@@ -20,7 +20,7 @@ mod tests;
 pub mod token_bucket;
 
 pub use fixed_window::FixedWindow;
-pub use lent::Lent;
+pub use lent::LendingBucket;
 pub use log::Log;
 pub use sliding_window::SlidingWindow;
 pub use token_bucket::TokenBucket;
@@ -33,12 +33,12 @@ use std::num::NonZeroU64;
 ///
 /// `quota` must be the one that the state was made for, or one of the same algorithm; `now` must
 /// not run backwards, and if it does the state stays where it was: it refuses for longer.
-pub trait Meter {
+pub trait BucketState {
     /// How long `cost` units must wait; none if they fit now. (A sliding log is never asked for more
     /// than [`Quota::cost_max`] at once; that is seen to by [`step`].)
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait;
 
-    /// Takes `cost` units, which [`wait`](Meter::wait) said fit.
+    /// Takes `cost` units, which [`wait`](BucketState::wait) said fit.
     fn charge(&mut self, quota: &Quota, cost: u64, now: Timestamp);
 
     /// Takes `cost` units whether they fit or not, down to the quota's overdraft. A state deeper
@@ -53,7 +53,7 @@ pub trait Meter {
     /// has gone far back, or the quota was cut, or `now` is not now any more.
     fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool;
 
-    /// Makes a state that [is ahead](Meter::is_ahead) one that is used up as of `now`, so that what
+    /// Makes a state that [is ahead](BucketState::is_ahead) one that is used up as of `now`, so that what
     /// it owes to another clock or quota refuses no longer than what this one can owe. Does nothing
     /// to any other state.
     ///
@@ -74,7 +74,7 @@ pub trait Meter {
     }
 
     /// What remains, and when the bucket is as good as new.
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading;
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading;
 
     /// The instant from which on this state is as good as new.
     fn fresh_at(&self, quota: &Quota) -> Timestamp;
@@ -82,7 +82,7 @@ pub trait Meter {
 
 /// What a bucket reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct BucketReading {
     /// Whole units left.
     pub remaining: u64,
     /// Microseconds until the bucket is as good as new.
@@ -103,7 +103,7 @@ pub enum Bucket {
     /// Of a sliding log or a bucketed window.
     Log(Log),
     /// Of a token bucket that [lends](Quota::lends).
-    Lent(Box<Lent>),
+    Lent(Box<LendingBucket>),
 }
 
 impl Bucket {
@@ -122,7 +122,7 @@ impl Bucket {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Log(log) => log.heap_bytes(),
-            Self::Lent(lent) => size_of_val::<Lent>(lent),
+            Self::Lent(lent) => size_of_val::<LendingBucket>(lent),
             Self::Tokens(_) | Self::Fixed(_) | Self::Sliding(_) => 0,
         }
     }
@@ -148,7 +148,9 @@ impl Bucket {
         Some(match (self, quota.algorithm()) {
             (Self::Tokens(tokens), Algorithm::TokenBucket) => {
                 match tokens.adapted(from, quota, now) {
-                    tokens if quota.lends() => Self::Lent(Box::new(Lent::unknown(tokens, now))),
+                    tokens if quota.lends() => {
+                        Self::Lent(Box::new(LendingBucket::unknown(tokens, now)))
+                    }
                     tokens => Self::Tokens(tokens),
                 }
             }
@@ -158,7 +160,7 @@ impl Bucket {
                 match quota.lends() {
                     false => Self::Tokens(lent.tokens),
                     true if lent.tokens.credits == before.credits => Self::Lent(lent),
-                    true => Self::Lent(Box::new(Lent::unknown(lent.tokens, now))),
+                    true => Self::Lent(Box::new(LendingBucket::unknown(lent.tokens, now))),
                 }
             }
             (Self::Fixed(window), Algorithm::FixedWindow(_)) => {
@@ -205,7 +207,7 @@ impl Bucket {
     /// ```
     pub fn encode(&self, quota: &Quota, put: &mut impl FnMut(u64)) {
         match self {
-            Self::Tokens(tokens) => Lent::encode_tokens(*tokens, quota, put),
+            Self::Tokens(tokens) => LendingBucket::encode_tokens(*tokens, quota, put),
             Self::Lent(lent) => lent.encode(quota, put),
             Self::Fixed(window) => window.encode(put),
             Self::Sliding(window) => window.encode(quota, put),
@@ -222,7 +224,7 @@ impl Bucket {
         now: Timestamp,
     ) -> Option<Self> {
         let (bucket, basis) = match quota.algorithm() {
-            Algorithm::TokenBucket => Lent::decode(numbers, quota, now)?,
+            Algorithm::TokenBucket => LendingBucket::decode(numbers, quota, now)?,
             Algorithm::FixedWindow(_) => FixedWindow::decode(numbers)?,
             Algorithm::SlidingWindow => SlidingWindow::decode(numbers, quota)?,
             Algorithm::SlidingLog | Algorithm::BucketedWindow => Log::decode(numbers)?,
@@ -261,7 +263,7 @@ macro_rules! each {
     };
 }
 
-impl Meter for Bucket {
+impl BucketState for Bucket {
     #[inline]
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
         each!(self, state => state.wait(quota, cost, now))
@@ -295,7 +297,7 @@ impl Meter for Bucket {
     }
 
     #[inline]
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         each!(self, state => state.reading(quota, now))
     }
 

@@ -2,7 +2,7 @@
 //! overlaps the period. An estimate, in exact arithmetic: it takes the last window's units as
 //! evenly spread.
 
-use super::{Bucket, Meter, Reading, whole};
+use super::{Bucket, BucketReading, BucketState, whole};
 use crate::quota::{Basis, EXACT_MAX, same_share};
 use crate::{Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
@@ -163,7 +163,7 @@ impl WindowView {
     }
 }
 
-impl Meter for SlidingWindow {
+impl BucketState for SlidingWindow {
     #[inline]
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
         if cost > quota.amount {
@@ -234,11 +234,11 @@ impl Meter for SlidingWindow {
     }
 
     #[inline]
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         let view = self.at(quota, now);
         let full = quota.amount.saturating_mul(quota.period.get());
         let fresh = view.window.fresh_at(quota);
-        Reading {
+        BucketReading {
             remaining: full.saturating_sub(view.weight(quota)) / quota.period,
             reset_us: fresh.since(now),
             mark: 0,

@@ -1,9 +1,9 @@
 //! Tables of cases, worked out by hand. In a picture, `+` passes and `-` is refused.
 
 use super::lent::{Low, Lows};
-use super::log::Run;
-use super::token_bucket::Credits;
-use super::{Bucket, FixedWindow, Lent, Log, Meter, SlidingWindow, TokenBucket};
+use super::log::LogRun;
+use super::token_bucket::CreditCount;
+use super::{Bucket, BucketState, FixedWindow, LendingBucket, Log, SlidingWindow, TokenBucket};
 use crate::{Algorithm, Align, OnChange, Op, Outcome, Quota, QuotaSpec, Timestamp, step};
 
 const FIXED: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
@@ -238,7 +238,7 @@ fn a_bucketed_window_of_a_few_microseconds_has_parts_of_one() {
 
 #[test]
 fn a_coarser_log_counts_longer_and_never_shorter() {
-    let run_at = |stamp, units| Run { stamp, units };
+    let run_at = |stamp, units| LogRun { stamp, units };
     let runs = [
         run_at(1, 2),
         run_at(3, 1),
@@ -264,7 +264,7 @@ fn a_coarser_log_counts_longer_and_never_shorter() {
 #[test]
 fn a_log_of_runs_out_of_order_loses_no_unit() {
     let runs = [(5, 1), (5, 2), (3, 4), (9, 0), (7, 1)];
-    let log = Log::from_runs(runs.map(|(stamp, units)| Run { stamp, units }));
+    let log = Log::from_runs(runs.map(|(stamp, units)| LogRun { stamp, units }));
     let left: Vec<(u64, u64)> = log.runs().map(|run| (run.stamp, run.units)).collect();
     assert_eq!(left, [(5, 7), (7, 1)]);
 }
@@ -307,21 +307,21 @@ fn states_are_written_in_a_form_that_never_changes() {
     let mut tokens = TokenBucket {
         at: 1,
         fraction: 2,
-        credits: Credits::default(),
+        credits: CreditCount::default(),
     };
     let second = Quota::new(7, 1_000_000);
     let coarse = Quota::new(1_000_003, 86_400_000_000); // in milliseconds
     let (fine, ms) = (second.build().unwrap(), coarse.build().unwrap());
     assert_eq!(written(fine, &Bucket::Tokens(tokens)), [1, 2]);
     assert_eq!(written(ms, &Bucket::Tokens(tokens)), [1, 2, 1_000_004]);
-    tokens.credits = Credits { since: 3, ticks: 4 };
+    tokens.credits = CreditCount { since: 3, ticks: 4 };
     let (fine, ms) = (fine.with_refundable(true), ms.with_refundable(true));
     assert_eq!(written(fine, &Bucket::Tokens(tokens)), [1, 2, 3, 4]);
     let numbers = [1, 2, 3, 4, 0, 0, 1_000_004];
     assert_eq!(written(ms, &Bucket::Tokens(tokens)), numbers);
     let (fine, ms) = (fine.with_lending(true), ms.with_lending(true));
     let lows = Lows::from_list([(5, 6), (7, 8)].map(low));
-    let lent = Bucket::Lent(Box::new(Lent { tokens, lows }));
+    let lent = Bucket::Lent(Box::new(LendingBucket { tokens, lows }));
     assert_eq!(written(fine, &lent), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(written(ms, &lent), [1, 2, 3, 4, 5, 6, 7, 8, 1_000_004]);
 
@@ -340,7 +340,7 @@ fn states_are_written_in_a_form_that_never_changes() {
     let numbers = [5, 6, 7, 1_000_000, 7 << 26];
     assert_eq!(written(by(kept, sliding), &window), numbers[..4]);
     assert_eq!(written(by(scaled, sliding), &window), numbers);
-    let run = |(stamp, units)| Run { stamp, units };
+    let run = |(stamp, units)| LogRun { stamp, units };
     let log = Bucket::Log(Log::from_runs([(5, 6), (7, 8)].map(run)));
     for algorithm in [Algorithm::SlidingLog, Algorithm::BucketedWindow] {
         assert_eq!(written(by(kept, algorithm), &log), [14, 5, 6, 7, 8]);

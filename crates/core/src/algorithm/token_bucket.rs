@@ -8,7 +8,7 @@
 //! Where a tick is longer than a microsecond, an instant lies between two ticks. A debt is then read
 //! at the tick before it and begun at the tick after it, so that it never seems smaller than it is.
 
-use super::{Meter, Reading, whole};
+use super::{BucketReading, BucketState, whole};
 use crate::quota::{Basis, EXACT_MAX, same_share};
 use crate::{Op, Outcome, Quota, Receipt, Timestamp, Wait, step};
 use std::num::NonZeroU64;
@@ -24,7 +24,7 @@ pub struct TokenBucket {
     /// What is left to pay off after that tick; less than the drain of the quota that left it.
     pub fraction: u64,
     /// What has been credited. Kept only for refundable quotas.
-    pub credits: Credits,
+    pub credits: CreditCount,
 }
 
 /// How much of the debt went otherwise than by the clock.
@@ -33,7 +33,7 @@ pub struct TokenBucket {
 /// count, whoever holds a receipt knows how low the debt can have been since at most (see
 /// [`TokenBucket::give_back`]), however long ago that is and whatever happened in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Credits {
+pub struct CreditCount {
     /// Since when it counts, in microseconds: since the last charge that found no debt, for a
     /// bucket without a debt may be forgotten, and its count with it. Receipts that are older say
     /// nothing about this count.
@@ -74,7 +74,7 @@ impl TokenBucket {
     }
 
     /// Takes `cost` units, at least one, if they fit: the state afterwards and the answer, or `None`
-    /// where something is out of the ordinary and [`Meter::take`] has to see to it.
+    /// where something is out of the ordinary and [`BucketState::take`] has to see to it.
     ///
     /// One division instead of five, no call and no address taken, so that a store's hot path keeps
     /// everything in registers. Nothing can wrap: `ahead` and `cost` are checked first, so that every
@@ -132,7 +132,7 @@ impl TokenBucket {
     fn add(&mut self, quota: &Quota, units: u64, now: Timestamp) {
         let debt = self.debt(quota, tick_after(quota, now));
         if quota.refundable && (debt.units == 0 || self.credits.ticks > CREDITS_MAX) {
-            self.credits = Credits {
+            self.credits = CreditCount {
                 since: self.credits.since.max(now.as_micros()),
                 ticks: 0,
             };
@@ -172,9 +172,9 @@ impl TokenBucket {
             at: at.min(EXACT_MAX),
             fraction: 0,
             credits: if quota.is_refundable() {
-                Credits::unknown(now)
+                CreditCount::unknown(now)
             } else {
-                Credits::default()
+                CreditCount::default()
             },
         }
     }
@@ -243,7 +243,7 @@ impl TokenBucket {
     }
 }
 
-impl Credits {
+impl CreditCount {
     /// What was credited to a state that did not count it: nothing is known of the time before.
     pub fn unknown(now: Timestamp) -> Self {
         Self {
@@ -253,7 +253,7 @@ impl Credits {
     }
 }
 
-impl Meter for TokenBucket {
+impl BucketState for TokenBucket {
     #[inline]
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
         if cost > quota.capacity {
@@ -351,10 +351,10 @@ impl Meter for TokenBucket {
     }
 
     #[inline]
-    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+    fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         let debt = self.debt(quota, tick_of(quota, now));
         let paid_off = debt.now.saturating_add(divide_up(debt.units, quota.drain));
-        Reading {
+        BucketReading {
             remaining: divide(quota.brim.saturating_sub(debt.units), quota.price),
             reset_us: if debt.units == 0 {
                 0

@@ -3,8 +3,8 @@
 use super::codec::{StoredBucket, encode};
 use super::{CompareAndSwap, KeyChange, KeySwap, Snapshot};
 use crate::{
-    Ask, Bucket, Inspection, Meter, Quota, Reply, SharedState, Store, StoreError, StoreErrorKind,
-    Timestamp, shared_state::StateFuture, step,
+    Ask, Bucket, BucketState, Inspection, Quota, Reply, SharedState, Store, StoreError,
+    StoreErrorKind, Timestamp, shared_state::StateFuture, step,
 };
 use std::time::Duration;
 

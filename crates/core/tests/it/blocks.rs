@@ -3,7 +3,8 @@
 use crate::world::{Spec, algorithm, as_model, fine_spec_of, start_us};
 use proptest::prelude::*;
 use tidegate_core::{
-    Algorithm, Align, Ask, Bucket, Mode, Op, Outcomes, Quota, Receipt, Reply, Timestamp, Wait, step,
+    Algorithm, Align, Ask, Bucket, LimitMode, Op, Outcomes, Quota, Receipt, Reply, Timestamp, Wait,
+    step,
 };
 use tidegate_testkit::history::model_of;
 use tidegate_testkit::model::{ModelBucket, ModelLimit, decide_limits};
@@ -99,7 +100,7 @@ fn each_limit_that_refuses_is_blocked_and_no_other() {
 fn a_shadow_blocks_only_where_the_request_passes() {
     let (full, block) = (window(1), Quota::shadow_block(LENGTH_US).unwrap());
     let shadow = |op, quota| Ask {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..ask(quota, op, 0)
     };
     let watched = [shadow(Op::Take(1), &full), shadow(Op::Block, &block)];
@@ -264,7 +265,7 @@ proptest! {
         let mut without = with.clone();
         with.extend([Bucket::new(&block), Bucket::new(&block)]);
         let asks: Vec<Ask<'_>> = shape.iter().map(|(place, cost, kind, limit)| Ask {
-            mode: if *kind == 0 { Mode::Shadow } else { Mode::Enforce },
+            mode: if *kind == 0 { LimitMode::Shadow } else { LimitMode::Enforce },
             ..ask(&quotas[*place], match kind {
                 1 => Op::Test(*cost),
                 2 => Op::Force(*cost),
@@ -291,7 +292,7 @@ proptest! {
         for (limit, bucket) in (0..).zip(&with[3..]) {
             let charges = asks.iter().zip(plain.iter()).filter(|(ask, _)| {
                 let is_charge = matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(1..));
-                ask.limit == limit && ask.mode == Mode::Enforce && is_charge
+                ask.limit == limit && ask.mode == LimitMode::Enforce && is_charge
             });
             let longest = charges.map(|(_, outcome)| outcome.wait).max().unwrap_or(Wait::NONE);
             let blocks = longest != Wait::NONE && longest != Wait::NEVER;

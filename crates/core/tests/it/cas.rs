@@ -8,7 +8,7 @@ use tidegate_core::cas::{CasStore, CompareAndSwap, KeyChange, KeySwap, Snapshot,
 use tidegate_core::{
     Ask, Clock, ManualClock, Op, Quota, Store, StoreError, StoreErrorKind, Timestamp,
 };
-use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
+use tidegate_testkit::laws::{Manual, StoreUnderTest, block_on, law_12_unknown_is_an_error};
 use tidegate_testkit::store_laws;
 
 #[expect(clippy::disallowed_types, reason = "core has no other mutex")]

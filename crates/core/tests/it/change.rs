@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tidegate_core::{
-    Algorithm, Align, Bucket, Meter, OnChange, Op, Quota, QuotaError, Timestamp, step,
+    Algorithm, Align, Bucket, BucketState, OnChange, Op, Quota, QuotaError, Timestamp, step,
 };
 
 const START_US: u64 = 1_700_000_000_000_000;

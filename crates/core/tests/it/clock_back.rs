@@ -6,7 +6,7 @@ use crate::world::{
 };
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Quota, Timestamp, step};
+use tidegate_core::{Algorithm, Align, Bucket, BucketState, Op, Quota, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
 const START_US: u64 = 1_700_000_000_000_000;

@@ -4,7 +4,9 @@
 use crate::world::{Act, Cost, Spec, Trace, Walk, acts, as_model, ask_model, charges, passes};
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::{Algorithm, Bucket, Meter, Op, Quota, QuotaError, Receipt, Timestamp, step};
+use tidegate_core::{
+    Algorithm, Bucket, BucketState, Op, Quota, QuotaError, Receipt, Timestamp, step,
+};
 use tidegate_testkit::model::ModelBucket;
 
 const START_US: u64 = 1_700_000_000_000_000;

@@ -5,7 +5,7 @@
 
 use crate::world::{Act, Pause, Spec, Walk, acts, cost, fine_spec_of, start_us};
 use proptest::prelude::*;
-use tidegate_core::{Algorithm, Bucket, Meter, Op, Quota, Receipt, Timestamp, step};
+use tidegate_core::{Algorithm, Bucket, BucketState, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
 /// Token buckets whose units come back in milliseconds to seconds, and any others.

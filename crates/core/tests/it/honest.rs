@@ -3,7 +3,7 @@
 use crate::world::{Walk, acts, algorithm, charges, cost, fine_spec_of, passes, start_us, takes};
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Timestamp, step};
+use tidegate_core::{Algorithm, Align, Bucket, BucketState, Op, Timestamp, step};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]

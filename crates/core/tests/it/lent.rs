@@ -6,7 +6,7 @@
 use crate::world::{Cost, Pause, Spec, Walk, cost, fine_spec_of, start_us};
 use proptest::prelude::*;
 use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
-use tidegate_core::{Algorithm, Bucket, Meter, Op, Quota, Receipt, Timestamp, step};
+use tidegate_core::{Algorithm, Bucket, BucketState, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
 /// What a step does.

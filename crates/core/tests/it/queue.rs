@@ -2,7 +2,7 @@
 
 use crate::world::{Spec, start_us};
 use proptest::prelude::*;
-use tidegate_core::{Algorithm, Bucket, Meter, Op, Quota, Receipt, Timestamp, step};
+use tidegate_core::{Algorithm, Bucket, BucketState, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
 /// A token bucket with a queue. Rates that make a unit take a whole number of microseconds, and

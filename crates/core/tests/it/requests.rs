@@ -3,7 +3,8 @@
 use crate::world::{Spec, Walk, algorithm, as_model, cost, fine_spec_of, pause, start_us};
 use proptest::prelude::*;
 use tidegate_core::{
-    Algorithm, Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Receipt, Reply, Timestamp, Wait, step,
+    Algorithm, Ask, Bucket, BucketState, LimitMode, Op, Outcome, Quota, Receipt, Reply, Timestamp,
+    Wait, step,
 };
 use tidegate_testkit::model::{ModelBucket, decide_all};
 
@@ -18,7 +19,7 @@ fn ask(quota: &Quota, op: Op) -> Ask<'_> {
 
 fn shadow(quota: &Quota, cost: u64, limit: u16) -> Ask<'_> {
     Ask {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         limit,
         ..Ask::take(b"", quota, cost)
     }
@@ -125,7 +126,7 @@ proptest! {
             .collect();
         let (passed, outcomes, after) = decide(&asks, &places, &used);
 
-        let enforced = |ask: &Ask<'_>| ask.mode == Mode::Enforce;
+        let enforced = |ask: &Ask<'_>| ask.mode == LimitMode::Enforce;
         let refused = asks.iter().zip(&outcomes).any(|(a, o)| enforced(a) && !o.is_allowed());
         prop_assert_eq!(passed, !refused);
         for (i, quota) in quotas.iter().enumerate() {
@@ -285,7 +286,7 @@ fn a_forced_charge_is_taken_though_it_refuses_unless_a_take_refuses() {
         assert_eq!((did_pass, &now_used[..]), (passed, &after[..]), "{used:?}");
     }
     let forced_shadow = Ask {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..force(5)
     };
     let (passed, outcomes, used) = decide(&[forced_shadow, take(1)], &[0, 1], &[2, 0]);

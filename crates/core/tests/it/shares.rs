@@ -4,7 +4,7 @@ use crate::world::{algorithm, spec_of};
 use proptest::prelude::*;
 use std::num::NonZeroU32;
 use tidegate_core::quota::{EXACT_MAX, QuotaNumbers};
-use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Quota, Timestamp, step};
+use tidegate_core::{Algorithm, Align, Bucket, BucketState, Op, Quota, Timestamp, step};
 
 const MINUTE: u64 = 60_000_000;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate_core::quota::LOG_COST_MAX;
-use tidegate_core::{Algorithm, Bucket, Meter, Op, Outcome, Quota, Receipt, Timestamp};
+use tidegate_core::{Algorithm, Bucket, BucketState, Op, Outcome, Quota, Receipt, Timestamp};
 use tidegate_core::{Wait, step};
 use tidegate_testkit::history::model_algorithm;
 use tidegate_testkit::model::{ModelAnswer, ModelBucket, ModelQuota};

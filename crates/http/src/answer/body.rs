@@ -13,7 +13,7 @@ pub(super) fn body(facts: &RefusalFacts<'_>) -> Vec<u8> {
         match piece {
             WordingPiece::Text(text) => out.extend_from_slice(text.as_bytes()),
             WordingPiece::Value(placeholder) => {
-                write(&facts.value(*placeholder), escaping, &mut out)
+                write(&facts.value(*placeholder), escaping, &mut out);
             }
         }
     }

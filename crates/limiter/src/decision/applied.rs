@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::time::Duration;
-use tidegate_core::{Mode, Outcome, Wait};
+use tidegate_core::{LimitMode, Outcome, Wait};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::respond::{HeaderNames, RefusalStyle};
 use tidegate_policy::{AnswerReason, Band, KeyPart, Limit};
@@ -127,7 +127,7 @@ impl<'a> AppliedBand<'a> {
 
     /// Whether the limit is only watched.
     pub fn is_shadow(&self) -> bool {
-        self.limit.mode == Mode::Shadow
+        self.limit.mode == LimitMode::Shadow
     }
 
     /// The most units that the band lets through at once.

@@ -3,7 +3,7 @@
 use super::{MatchedLimits, NOTHING};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
-use tidegate_core::{Mode, Outcome, Wait};
+use tidegate_core::{LimitMode, Outcome, Wait};
 use tidegate_policy::matching::{Met, MetLimits, UnmetLimit};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Limit, OnFailure};
@@ -147,7 +147,7 @@ impl<'m> Bands<'m> {
                     }
                     continue;
                 };
-                if limit.mode == Mode::Enforce
+                if limit.mode == LimitMode::Enforce
                     && self.best.is_none_or(|best| binds(passed, &outcome, best))
                     && counts(nth, limit, &outcome)
                 {
@@ -167,7 +167,7 @@ impl<'m> Bands<'m> {
                 && !block.is_allowed()
             {
                 self.block(met, first, &block, |outcome| {
-                    limit.mode == Mode::Enforce && counts(nth, limit, outcome)
+                    limit.mode == LimitMode::Enforce && counts(nth, limit, outcome)
                 });
             }
         }
@@ -240,7 +240,7 @@ impl<'m> Bands<'m> {
 
 /// Whether a limit that nobody was asked about lets requests pass for that reason.
 fn is_skipped(scene: &MatchedLimits<'_>, limit: &Limit) -> bool {
-    limit.mode == Mode::Enforce && scene.rules.on_failure(Some(limit)) == OnFailure::Allow
+    limit.mode == LimitMode::Enforce && scene.rules.on_failure(Some(limit)) == OnFailure::Allow
 }
 
 /// A number of limits or of bands. There are never as many as would not fit.

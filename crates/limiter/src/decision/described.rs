@@ -2,7 +2,7 @@
 
 use super::bands::{BandAnswer, binds};
 use super::{AppliedBand, Decision};
-use tidegate_core::{Mode, Wait};
+use tidegate_core::{LimitMode, Wait};
 
 impl Decision {
     /// How many descriptors the request has.
@@ -83,6 +83,6 @@ impl Decision {
 
     fn is_enforced(&self, entry: &BandAnswer) -> bool {
         let limit = self.limit_of(entry);
-        limit.is_some_and(|limit| limit.mode == Mode::Enforce)
+        limit.is_some_and(|limit| limit.mode == LimitMode::Enforce)
     }
 }

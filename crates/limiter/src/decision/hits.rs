@@ -2,7 +2,7 @@
 
 use super::bands::BandAnswer;
 use super::{DecidedBy, Decision};
-use tidegate_core::{Mode, Op};
+use tidegate_core::{LimitMode, Op};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Evaluate, Limit, Policy, Request};
 
@@ -123,7 +123,7 @@ impl Decision {
             limit: &limit.name,
             limit_index,
             descriptor: first.described_by().map(usize::from),
-            is_shadow: limit.mode == Mode::Shadow,
+            is_shadow: limit.mode == LimitMode::Shadow,
             result,
             hits,
             near,
@@ -166,11 +166,11 @@ impl Decision {
         // A forced charge is made unless a charge refuses that is not forced.
         let is_unforced = |entry: &BandAnswer| {
             self.limit_of(entry).is_some_and(|limit| {
-                limit.mode == Mode::Enforce && !self.op(entry, limit, request).is_forced()
+                limit.mode == LimitMode::Enforce && !self.op(entry, limit, request).is_forced()
             })
         };
         let mut refusing = self.bands.iter().filter(|band| !band.outcome.is_allowed());
-        op.is_forced() && limit.mode == Mode::Enforce && !refusing.any(is_unforced)
+        op.is_forced() && limit.mode == LimitMode::Enforce && !refusing.any(is_unforced)
     }
 }
 

@@ -6,7 +6,7 @@ use super::share::Share;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Ask, Clock, Mode, Op, Quota, Reply, Wait};
+use tidegate_core::{Algorithm, Ask, Clock, LimitMode, Op, Quota, Reply, Wait};
 use tidegate_memory::MemoryStore;
 
 /// When to come back where nobody knows: by then the store may be there again. Also told where a
@@ -92,7 +92,7 @@ impl Local {
     /// microsecond, for a block that began anew here would be longer than it was said to be.
     fn closed_us(&self, ask: &Ask<'_>) -> u64 {
         match (ask.op, self.known.get(ask)) {
-            (Op::Block, Some(heard)) if heard.remaining == 0 && ask.mode == Mode::Enforce => {
+            (Op::Block, Some(heard)) if heard.remaining == 0 && ask.mode == LimitMode::Enforce => {
                 heard.instant.since(self.clock.now())
             }
             _ => 0,
@@ -132,7 +132,7 @@ impl Local {
         if let Some((heard, lacks)) = due() {
             let alone = |op| Ask {
                 op,
-                mode: Mode::Enforce,
+                mode: LimitMode::Enforce,
                 ..*local
             };
             let remaining = self.store.decide_one(&alone(Op::Look)).remaining;

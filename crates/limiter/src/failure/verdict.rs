@@ -3,7 +3,7 @@
 use super::DeniedLimits;
 use crate::answers::{Answer, FallbackTerms};
 use crate::decision::DecidedBy;
-use tidegate_core::{Ask, Mode, Op};
+use tidegate_core::{Ask, LimitMode, Op};
 use tidegate_policy::OnFailure;
 
 /// What to do about asks that the store did not answer, or only in part.
@@ -26,12 +26,12 @@ impl FailureVerdict {
     /// Only enforced limits have a say; where there is none, those in shadow mode tell who decided.
     pub(super) fn of(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> Self {
         let (mut error, mut deny, mut by) = (false, false, DecidedBy::Store);
-        if asks.iter().all(|ask| ask.mode == Mode::Shadow) {
+        if asks.iter().all(|ask| ask.mode == LimitMode::Shadow) {
             let by = who_decided(terms, asks, known);
             return Self::GoOn { by };
         }
         let asks = asks.iter().zip(known);
-        for (ask, answer) in asks.filter(|(ask, _)| ask.mode == Mode::Enforce) {
+        for (ask, answer) in asks.filter(|(ask, _)| ask.mode == LimitMode::Enforce) {
             match answer {
                 Some(answer) if answer.outcome.is_allowed() => continue,
                 Some(_) => return Self::Refused,
@@ -77,7 +77,7 @@ pub(super) fn would_deny<'a>(
 ) -> impl Iterator<Item = usize> + 'a {
     let unknown = asks.iter().zip(known).filter(move |(ask, outcome)| {
         let denies = matches!(terms.on_failure(ask), OnFailure::Deny | OnFailure::Error);
-        ask.mode == Mode::Shadow && outcome.is_none() && is_deniable(ask) && denies
+        ask.mode == LimitMode::Shadow && outcome.is_none() && is_deniable(ask) && denies
     });
     let mut last = None;
     unknown.filter_map(move |(ask, _)| {
@@ -96,7 +96,7 @@ pub(super) fn denied(
     let mut denied = DeniedLimits::new();
     for (ask, outcome) in asks.iter().zip(known) {
         let nth = usize::from(ask.limit);
-        if ask.mode == Mode::Enforce
+        if ask.mode == LimitMode::Enforce
             && outcome.is_none()
             && is_deniable(ask)
             && terms.on_failure(ask) == OnFailure::Deny

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tidegate_core::{Algorithm, Ask, Mode, Op, Quota, Receipt};
+use tidegate_core::{Algorithm, Ask, LimitMode, Op, Quota, Receipt};
 
 /// What a decision has charged. Its clones share this, so that it is given back once.
 pub(crate) struct Charges {
@@ -89,7 +89,7 @@ impl Charges {
                 quota: self.quota(charge)?,
                 op: Op::GiveBack(*receipt),
                 limit: 0,
-                mode: Mode::Enforce,
+                mode: LimitMode::Enforce,
             })
         };
         list.iter().zip(receipts).filter_map(ask).collect()

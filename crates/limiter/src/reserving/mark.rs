@@ -11,7 +11,7 @@
 
 use super::seal::OnceToken;
 use smallvec::SmallVec;
-use tidegate_core::{Algorithm, Align, Ask, Mode, Op, Quota};
+use tidegate_core::{Algorithm, Align, Ask, LimitMode, Op, Quota};
 
 /// The band of all marks.
 const LABEL: &str = "reservation";
@@ -60,7 +60,7 @@ impl BucketMark {
             quota: &self.quota,
             op,
             limit: 0,
-            mode: Mode::Enforce,
+            mode: LimitMode::Enforce,
         }
     }
 }

@@ -9,7 +9,9 @@ use crate::limiter::Limiter;
 use crate::rules::Rules;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Mode, Op, Outcome, Reply, Store, StoreError, StoreErrorKind, Timestamp};
+use tidegate_core::{
+    Ask, LimitMode, Op, Outcome, Reply, Store, StoreError, StoreErrorKind, Timestamp,
+};
 
 /// A reservation that is being settled.
 struct Settling {
@@ -168,7 +170,7 @@ impl Settling {
                 quota: &lent.quota,
                 op: self.difference(lent)?,
                 limit: 0,
-                mode: Mode::Enforce,
+                mode: LimitMode::Enforce,
             })
         };
         let differences = bucket.bands.iter().filter_map(difference);

@@ -12,7 +12,7 @@ use crate::question::PreparedRequest;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, Outcome, Reply, Store, Timestamp, Wait};
+use tidegate_core::{Algorithm, LimitMode, Outcome, Reply, Store, Timestamp, Wait};
 use tidegate_policy::{Limit, WaitRules};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -168,7 +168,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         }
         let mut longest: Option<(WaitWindow<'a>, Wait)> = None;
         for (ask, outcome) in self.question.asks.iter().zip(answers.outcomes().flatten()) {
-            if outcome.is_allowed() || ask.mode == Mode::Shadow {
+            if outcome.is_allowed() || ask.mode == LimitMode::Shadow {
                 continue;
             }
             let mut windows = self.windows.iter();

@@ -1,6 +1,6 @@
 use crate::runtime;
 use std::time::Duration;
-use tidegate::redis::{self, KeyRules, Options, RedisStore};
+use tidegate::redis::{self, KeyRules, RedisOptions, RedisStore};
 use tidegate::{
     AnyStore, BuildError, KeyPart, LimitSpec, Limiter, LocalShare, NoEnvironment, Request, Store,
     StoreSettings,
@@ -42,7 +42,7 @@ fn a_store_opened_by_hand_needs_no_crate_but_this() {
     let (settings, _) = redis::settings(&store, &[], &KeyRules::default()).expect("it is Redis");
     runtime().block_on(async {
         let settings = settings.timeout(Duration::from_secs(10));
-        let store = RedisStore::connect(settings, Options::default().prefix("shop:"));
+        let store = RedisStore::connect(settings, RedisOptions::default().prefix("shop:"));
         let store = store.await.expect("the server is there");
         let limiter = Limiter::builder().limit(limit()).build_with(store);
         let asked = limiter.expect("a limiter");

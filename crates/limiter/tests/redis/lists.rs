@@ -3,7 +3,7 @@
 use crate::runtime;
 use std::time::Duration;
 use tidegate::{AnswerReason, AnyStore, Config, Limiter, ListStatus, Request};
-use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 use tokio::task::JoinHandle;
 
 const LIMITS: &str = "policies: [{ name: events, limits: [{ name: all, rate: 1000/s }] }]";
@@ -159,12 +159,12 @@ fn without_redis_it_starts_with_nobody_listed_and_reads_the_list_once_it_can() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
     let wire = FaultProxy::start(server.port());
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     let kept = Kept::at(&server.url_at(wire.port()));
     assert!(!kept.is_listed("10.0.0.50"));
     let status = kept.status("blacklist");
     assert!(status.age.is_none() && status.error.is_some(), "{status:?}");
-    wire.set(Faults::none());
+    wire.set(ProxyFaults::none());
     until("it is read", || kept.is_listed("10.0.0.50"));
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use tidegate::{LocalShare, OnFailure};
 use tidegate_core::Quota;
 use tidegate_testkit::history::History;
-use tidegate_testkit::redis::{Faults, Server, audit};
+use tidegate_testkit::redis::{ProxyFaults, Server, audit};
 use tokio::time::Instant;
 
 const HALF: LocalShare = LocalShare::Millionths(500_000);
@@ -34,20 +34,20 @@ fn at_most_its_share_above_the_policy_for_each_instance_that_is_cut_off() {
     let began = Instant::now();
     let all = under_load(&instances, |progress| {
         progress[0].await_store(100);
-        instances[0].wire.set(Faults::blackhole());
-        instances[1].wire.set(Faults::refuse());
+        instances[0].wire.set(ProxyFaults::blackhole());
+        instances[1].wire.set(ProxyFaults::refuse());
         instances[1].wire.reset();
         for _ in 0..3 {
-            instances[2].wire.set(Faults::refuse());
+            instances[2].wire.set(ProxyFaults::refuse());
             instances[2].wire.reset();
             progress[2].await_without(50);
-            instances[2].wire.set(Faults::none());
+            instances[2].wire.set(ProxyFaults::none());
             progress[2].await_store(20);
         }
         progress[0].await_without(500);
         progress[1].await_without(500);
         for instance in &instances {
-            instance.wire.set(Faults::none());
+            instance.wire.set(ProxyFaults::none());
         }
         // A connection that has lost something in the middle is of no use to anybody.
         instances[0].wire.reset();

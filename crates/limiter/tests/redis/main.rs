@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-use tidegate::redis::{Address, Mode, Options, RedisStore, Settings};
+use tidegate::redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tidegate::{DecidedBy, Decision, Limiter, LocalShare, OnFailure, Request};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{FaultProxy, Server, until};
@@ -69,8 +69,9 @@ impl Instance {
     pub(crate) fn start(server: &Server, on_failure: OnFailure, share: LocalShare) -> Self {
         let wire = FaultProxy::start(server.port());
         let address = Address::new("127.0.0.1", wire.port());
-        let settings = Settings::new(Mode::Standalone, vec![address]).timeout(DEADLINE);
-        let store = runtime().block_on(RedisStore::connect(settings, Options::default()));
+        let settings =
+            ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(DEADLINE);
+        let store = runtime().block_on(RedisStore::connect(settings, RedisOptions::default()));
         let counted = Arc::<AtomicU32>::default();
         let limiter = Limiter::builder()
             .yaml(POLICY)

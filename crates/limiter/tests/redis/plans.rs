@@ -55,7 +55,7 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
         assert_eq!(passes("one", 9).await, 3);
         assert_eq!(passes("two", 9).await, 2);
         assert_eq!(passes("stranger", 9).await, 9);
-        let value = |redis: &mut tidegate_testkit::redis::Client, field: &str| {
+        let value = |redis: &mut tidegate_testkit::redis::BlockingClient, field: &str| {
             let value = redis.command(&["HGET", "rate_limits", field]);
             let value = value.text();
             let (start, count) = value.split_once(':').expect("`timestamp:count`");

@@ -15,10 +15,11 @@ use std::time::Duration;
 use tidegate::{Config, Limiter, ManualClock};
 use tidegate_policy::config::NoEnvironment;
 use tidegate_redis::{
-    Address, Layout, Mode, OpenLayout, Options, RedisStore, Settings, Tag, TlsSettings,
+    Address, ConnectionSettings, HashTag, Layout, OpenLayout, RedisOptions, RedisStore,
+    RedisTopology, TlsSettings,
 };
 use tidegate_testkit::redis::{
-    Acl, Certificates, Cluster, Flavour, Login, SentinelGroup, Server, until,
+    Acl, Certificates, Cluster, SentinelGroup, Server, ServerProgram, TestLogin, until,
 };
 use tidegate_testkit::vectors::{self, Vector};
 use tokio::runtime::Runtime;
@@ -36,7 +37,11 @@ fn address(server: &Server) -> Address {
 }
 
 /// Puts all vectors that `fits` lets through to stores that `settings` reach.
-fn replay_all(settings: &Settings, options: &Options, fits: impl Fn(&Vector) -> bool) {
+fn replay_all(
+    settings: &ConnectionSettings,
+    options: &RedisOptions,
+    fits: impl Fn(&Vector) -> bool,
+) {
     let patience = Duration::from_secs(10);
     let settings = settings.clone().timeout(patience).connect_timeout(patience);
     let runtime = Runtime::new().unwrap();
@@ -67,7 +72,7 @@ fn replay_all(settings: &Settings, options: &Options, fits: impl Fn(&Vector) -> 
 }
 
 /// Puts the vectors to both layouts.
-fn replay_layouts(settings: &Settings, options: &Options) {
+fn replay_layouts(settings: &ConnectionSettings, options: &RedisOptions) {
     replay_all(settings, options, |_| true);
     let open = options.clone().layout(Layout::Open(OpenLayout::new()));
     // Windows of the open layout begin with a whole second, as its document has them.
@@ -78,17 +83,18 @@ fn replay_layouts(settings: &Settings, options: &Options) {
 #[test]
 fn standalone() {
     let server = Server::start();
-    let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
-    replay_layouts(&settings, &Options::default());
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address(&server)]);
+    replay_layouts(&settings, &RedisOptions::default());
 }
 
 #[test]
 fn redis_8_and_valkey_9() {
-    for flavour in [Flavour::Redis8, Flavour::Valkey9] {
+    for flavour in [ServerProgram::Redis8, ServerProgram::Valkey9] {
         if flavour.available() {
             let server = Server::builder().flavour(flavour).start();
-            let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
-            replay_layouts(&settings, &Options::default());
+            let settings =
+                ConnectionSettings::new(RedisTopology::Standalone, vec![address(&server)]);
+            replay_layouts(&settings, &RedisOptions::default());
         }
     }
 }
@@ -105,12 +111,12 @@ fn tls_and_users() {
             read(certificates.client_certificate()),
             read(certificates.client_key()),
         );
-    let Login { user, password } = Login::limiter();
-    let settings = Settings::new(Mode::Standalone, vec![address(&server)])
+    let TestLogin { user, password } = TestLogin::limiter();
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address(&server)])
         .tls(tls)
         .user(user)
         .password(password);
-    replay_layouts(&settings, &Options::default());
+    replay_layouts(&settings, &RedisOptions::default());
 }
 
 #[test]
@@ -118,19 +124,22 @@ fn sentinel() {
     let group = SentinelGroup::start();
     let master = group.name().to_owned();
     let sentinels = group.sentinels().iter().map(address).collect();
-    let settings = Settings::new(Mode::Sentinel { master }, sentinels);
-    replay_layouts(&settings, &Options::default());
+    let settings = ConnectionSettings::new(RedisTopology::Sentinel { master }, sentinels);
+    replay_layouts(&settings, &RedisOptions::default());
 }
 
 #[test]
 fn cluster_by_subject_and_by_policy() {
     let cluster = Cluster::start(3, 0);
-    let settings = Settings::new(Mode::Cluster, cluster.nodes().iter().map(address).collect());
-    for tag in [Tag::Subject, Tag::Policy] {
+    let settings = ConnectionSettings::new(
+        RedisTopology::Cluster,
+        cluster.nodes().iter().map(address).collect(),
+    );
+    for tag in [HashTag::Subject, HashTag::Policy] {
         for node in cluster.nodes() {
             node.command(&["FLUSHALL"]).done();
         }
-        replay_layouts(&settings, &Options::default().tag(tag));
+        replay_layouts(&settings, &RedisOptions::default().tag(tag));
     }
 }
 

@@ -2,17 +2,20 @@ use crate::stores::{in_redis, standalone};
 use crate::{MINUTE, config, remaining, reserve};
 use std::time::Duration;
 use tidegate::SettleState::{Already, Settled};
-use tidegate::redis::{Address, KeyTag, Mode, Options, RedisStore, Settings};
+use tidegate::redis::{
+    Address, ConnectionSettings, KeyTag, RedisOptions, RedisStore, RedisTopology,
+};
 use tidegate::{Limiter, Request, SettleError};
-use tidegate_testkit::redis::{Cluster, FaultProxy, Faults, Server};
+use tidegate_testkit::redis::{Cluster, FaultProxy, ProxyFaults, Server};
 
 const HOURLY: &str = "{ name: tokens, key: user, rate: 100/h, algorithm: fixed-window }";
 
 /// An instance of its own, by the server's clock.
 async fn instance(port: u16, timeout: Duration, limits: &str) -> Limiter<RedisStore> {
     let address = Address::new("127.0.0.1", port);
-    let settings = Settings::new(Mode::Standalone, vec![address]).timeout(timeout);
-    let store = RedisStore::connect(settings, Options::default()).await;
+    let settings =
+        ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(timeout);
+    let store = RedisStore::connect(settings, RedisOptions::default()).await;
     let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
     let built = builder.build_with(store.expect("it is there"));
     built.unwrap_or_else(|error| panic!("{error}"))
@@ -83,15 +86,15 @@ async fn whatever_the_network_does_to_a_commit_it_counts_once() {
     let far = instance(wire.port(), Duration::from_millis(100), HOURLY).await;
     let near = instance(server.port(), PATIENCE, HOURLY).await;
     let faults = [
-        Faults::drop_replies(),
-        Faults::blackhole(),
-        Faults {
+        ProxyFaults::drop_replies(),
+        ProxyFaults::blackhole(),
+        ProxyFaults {
             cut_replies_after: Some(3),
-            ..Faults::none()
+            ..ProxyFaults::none()
         },
-        Faults {
+        ProxyFaults {
             cut_requests_after: Some(40),
-            ..Faults::none()
+            ..ProxyFaults::none()
         },
     ];
     for (nth, faults) in faults.into_iter().enumerate() {
@@ -110,7 +113,7 @@ async fn whatever_the_network_does_to_a_commit_it_counts_once() {
                 }
             }
         }
-        wire.set(Faults::none());
+        wire.set(ProxyFaults::none());
         wire.reset();
         for (id, actual) in [(&less, 15), (&more, 20)] {
             near.commit(id, actual).await.unwrap();

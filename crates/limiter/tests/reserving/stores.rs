@@ -5,7 +5,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate::redis::{Address, KeyTag, Mode, Options, RedisStore, Settings};
+use tidegate::redis::{
+    Address, ConnectionSettings, KeyTag, RedisOptions, RedisStore, RedisTopology,
+};
 use tidegate::shared_state::StateFuture;
 use tidegate::{Limiter, ManualClock, MemoryStore, SharedState, Store, StoreError};
 use tidegate_core::{Ask, Inspection, Quota, Reply};
@@ -125,10 +127,14 @@ pub(crate) fn in_memory(limits: &str) -> Pair<SharedMemory> {
 static PREFIX: AtomicU32 = AtomicU32::new(0);
 
 /// Over a server that is reached by `settings`.
-pub(crate) async fn in_redis(settings: &Settings, tag: KeyTag, limits: &str) -> Pair<RedisStore> {
+pub(crate) async fn in_redis(
+    settings: &ConnectionSettings,
+    tag: KeyTag,
+    limits: &str,
+) -> Pair<RedisStore> {
     let clock = clock();
     let prefix = format!("tg{}:", PREFIX.fetch_add(1, Relaxed));
-    let options = Options::default()
+    let options = RedisOptions::default()
         .prefix(prefix)
         .tag(tag)
         // It goes by real time.
@@ -144,18 +150,18 @@ pub(crate) async fn in_redis(settings: &Settings, tag: KeyTag, limits: &str) -> 
 }
 
 /// How to reach one server; slowly, rather than not at all.
-pub(crate) fn standalone(server: &Server) -> Settings {
-    patient(Mode::Standalone, std::slice::from_ref(server))
+pub(crate) fn standalone(server: &Server) -> ConnectionSettings {
+    patient(RedisTopology::Standalone, std::slice::from_ref(server))
 }
 
-pub(crate) fn cluster(cluster: &Cluster) -> Settings {
-    patient(Mode::Cluster, cluster.nodes())
+pub(crate) fn cluster(cluster: &Cluster) -> ConnectionSettings {
+    patient(RedisTopology::Cluster, cluster.nodes())
 }
 
-fn patient(mode: Mode, servers: &[Server]) -> Settings {
+fn patient(mode: RedisTopology, servers: &[Server]) -> ConnectionSettings {
     let address = |server: &Server| Address::new("127.0.0.1", server.port());
     let patience = Duration::from_secs(10);
-    Settings::new(mode, servers.iter().map(address).collect())
+    ConnectionSettings::new(mode, servers.iter().map(address).collect())
         .timeout(patience)
         .connect_timeout(patience)
 }

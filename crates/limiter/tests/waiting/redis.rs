@@ -3,7 +3,7 @@
 use crate::config;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tidegate::redis::{Address, Mode, Options, RedisStore, Settings};
+use tidegate::redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tidegate::{Decision, Limiter, Request};
 use tidegate_core::Quota;
 use tidegate_testkit::history::History;
@@ -24,8 +24,9 @@ fn runtime() -> &'static Runtime {
 fn limiter(server: &Server, limits: &str) -> Limiter<RedisStore> {
     let address = Address::new("127.0.0.1", server.port());
     // Longer than any machine is busy.
-    let settings = Settings::new(Mode::Standalone, vec![address]).timeout(Duration::from_secs(10));
-    let store = runtime().block_on(RedisStore::connect(settings, Options::default()));
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address])
+        .timeout(Duration::from_secs(10));
+    let store = runtime().block_on(RedisStore::connect(settings, RedisOptions::default()));
     let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
     builder
         .build_with(store.expect("it is there"))

@@ -22,8 +22,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 use tidegate_core::quota::Basis;
 use tidegate_core::{
-    AppliedAsks, Ask, Bucket, ChargedOutcome, Clock, Inspection, Meter, Mode, Op, Outcome, Quota,
-    Reply, SharedState, Store, StoreError, Timestamp,
+    AppliedAsks, Ask, Bucket, BucketState, ChargedOutcome, Clock, Inspection, LimitMode, Op,
+    Outcome, Quota, Reply, SharedState, Store, StoreError, Timestamp,
 };
 
 /// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
@@ -197,10 +197,10 @@ impl<C: Clock> MemoryStore<C> {
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
         let at = self.clock.now();
         if let [ask] = asks
-            && !(ask.mode == Mode::Shadow && ask.op.is_forced())
+            && !(ask.mode == LimitMode::Shadow && ask.op.is_forced())
         {
             let ChargedOutcome { outcome, units } = self.decide_one_at(ask, at);
-            let passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
+            let passed = outcome.is_allowed() || ask.mode == LimitMode::Shadow;
             let applied = applied_alone(ask.op, units);
             return Reply::of_one(at, passed, outcome, applied);
         }

@@ -10,9 +10,9 @@ use crate::records::Shard;
 use crate::sync::MutexGuard;
 use crate::table::SlotIndex;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_core::algorithm::token_bucket::Credits;
+use tidegate_core::algorithm::token_bucket::CreditCount;
 use tidegate_core::quota::Basis;
-use tidegate_core::{Algorithm, Bucket, Clock, Meter, Quota, Timestamp};
+use tidegate_core::{Algorithm, Bucket, BucketState, Clock, Quota, Timestamp};
 
 /// Where a bucket is that was looked for among the records.
 pub(super) enum BucketLocation {
@@ -61,9 +61,9 @@ impl<C: Clock> MemoryStore<C> {
             // A word does not know what was credited.
             match &mut bucket {
                 Bucket::Tokens(tokens) if quota.is_refundable() => {
-                    tokens.credits = Credits::unknown(now);
+                    tokens.credits = CreditCount::unknown(now);
                 }
-                Bucket::Lent(lent) => lent.tokens.credits = Credits::unknown(now),
+                Bucket::Lent(lent) => lent.tokens.credits = CreditCount::unknown(now),
                 Bucket::Tokens(_) | Bucket::Fixed(_) | Bucket::Sliding(_) | Bucket::Log(_) => {}
             }
             bucket.settle(quota, now);

@@ -7,7 +7,7 @@ use crate::sync::{MutexGuard, SpinBackoff};
 use crate::table::TableFull;
 use crate::word::{Narrow, with_state};
 use tidegate_core::{
-    Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Quota, Timestamp, step,
+    Ask, Bucket, BucketState, ChargedOutcome, Clock, Op, Outcome, Quota, Timestamp, step,
 };
 
 impl<C: Clock> MemoryStore<C> {

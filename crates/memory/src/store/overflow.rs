@@ -12,7 +12,9 @@ use crate::overflow::{GROUPS, Overflow};
 use crate::word;
 use std::hash::Hasher;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_core::{Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Timestamp, step};
+use tidegate_core::{
+    Ask, Bucket, BucketState, ChargedOutcome, Clock, Op, Outcome, Timestamp, step,
+};
 
 impl<C: Clock> MemoryStore<C> {
     /// Decides by the overflow bucket. The caller holds the place that the key does not have.

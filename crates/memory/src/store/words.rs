@@ -15,7 +15,7 @@ use super::MemoryStore;
 use crate::sync::SpinBackoff;
 use crate::table::SlotIndex;
 use crate::word::{LOCKED, with_state};
-use tidegate_core::{Ask, ChargedOutcome, Clock, Mode, Op, Outcome, Outcomes, Timestamp};
+use tidegate_core::{Ask, ChargedOutcome, Clock, LimitMode, Op, Outcome, Outcomes, Timestamp};
 
 /// Requests over more buckets than this are left to the general way.
 const FEW: usize = 8;
@@ -90,7 +90,7 @@ impl<C: Clock> MemoryStore<C> {
     ) -> Option<bool> {
         let mut passed = true;
         for (ask, change) in asks.iter().zip(changes) {
-            if ask.mode != Mode::Enforce || !self.is_word(ask.quota, now) {
+            if ask.mode != LimitMode::Enforce || !self.is_word(ask.quota, now) {
                 return None;
             }
             let fingerprint = self.fingerprint(ask.bucket, ask.quota);

@@ -1,7 +1,7 @@
 //! What is kept, and what an operator sees of it.
 
 use crate::shop::{MINUTE_US, START, ask, log, narrow, store, take, wide, window};
-use tidegate_core::{Ask, Meter, Mode, Op, Quota, Wait};
+use tidegate_core::{Ask, BucketState, LimitMode, Op, Quota, Wait};
 
 #[test]
 fn a_bucket_is_inspected_exactly_as_long_as_it_matters() {
@@ -93,7 +93,7 @@ fn a_forced_shadow_alone_is_charged_only_if_it_would_allow() {
         let (store, _clock) = store(100);
         let shadow = Ask {
             op: Op::Force(1),
-            mode: Mode::Shadow,
+            mode: LimitMode::Shadow,
             ..Ask::look(b"a", &quota)
         };
         let first = store.decide_now(&[shadow]);

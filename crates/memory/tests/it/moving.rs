@@ -3,7 +3,7 @@
 use crate::shop::{START, store};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tidegate_core::{Algorithm, Align, Ask, Meter, OnChange, Op, Quota, QuotaSpec};
+use tidegate_core::{Algorithm, Align, Ask, BucketState, OnChange, Op, Quota, QuotaSpec};
 use tidegate_memory::MemoryStore;
 
 const HOUR_US: u64 = 3_600_000_000;

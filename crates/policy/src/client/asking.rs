@@ -1,13 +1,13 @@
-//! What a door knows of a request, and what is made of it.
+//! The input from a frontend about a request, and the resulting identity.
 
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Headers as a door has them: a cheap handle to them.
+/// A cheap handle to the headers that a frontend has.
 pub trait Headers<'a>: Copy {
-    /// The values of all lines of the header `name`, which is in lower case, in the order sent.
+    /// Returns the values of all lines of the header `name`, which is in lower case, in the order sent.
     fn values(self, name: &str) -> impl Iterator<Item = &'a [u8]>;
 }
 
@@ -21,34 +21,34 @@ impl<'a, N: AsRef<str>, V: AsRef<str>> Headers<'a> for &'a [(N, V)] {
     }
 }
 
-/// What a door knows of a request before anybody has said who asks.
+/// The facts that a frontend has before the client is identified.
 pub struct RequestFacts<'a, H> {
-    /// Who is at the other end of the connection, if that is known.
+    /// The address of the connected peer, if it is known.
     pub peer: Option<IpAddr>,
     /// The headers.
     pub headers: H,
     /// Path and query as sent.
     pub path: Option<&'a str>,
-    /// The time in seconds since the Unix epoch. Asked only if there is a token whose validity
-    /// depends on it.
+    /// Returns the time in seconds since the Unix epoch. Called only if the validity of a token depends on
+    /// it.
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Who asks. Whatever could not be found out, or was said twice, is absent.
+/// The identity of a client. Values that are missing or ambiguous are absent.
 #[derive(Clone)]
 pub struct ClientIdentity<'a> {
-    /// The client's address, as far as trusted proxies tell it; IPv4-mapped is IPv4.
+    /// The client's address, as determined through trusted proxies; IPv4-mapped is IPv4.
     pub ip: Option<IpAddr>,
     /// The user.
     pub user: Option<Cow<'a, str>>,
     /// The API key: a secret.
     pub api_key: Option<Cow<'a, str>>,
-    /// How much the request takes; at least 1.
+    /// The cost of the request; at least 1.
     pub cost: u64,
-    /// Attributes by name; `consumer` and `token` among them. What is said twice is there twice, which is
-    /// as good as absent but for guards that refuse.
+    /// Attributes by name, including `consumer` and `token`. A value that was sent twice is listed twice.
+    /// Everything except guards that refuse treats it as absent.
     pub attributes: SmallVec<[(&'a str, Cow<'a, str>); 2]>,
-    /// Why a token that the request carries was not believed.
+    /// The reason why the request's token was rejected.
     pub token_refused: Option<&'static str>,
 }
 
@@ -62,7 +62,7 @@ impl<H> fmt::Debug for RequestFacts<'_, H> {
 }
 
 impl fmt::Debug for ClientIdentity<'_> {
-    // Attributes are whatever the operator chose, tokens too: their names do.
+    // The operator chooses the attributes, which may be tokens: only their names are printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: SmallVec<[&str; 2]> = self.attributes.iter().map(|(name, _)| *name).collect();
         f.debug_struct("Identity")

@@ -1,11 +1,11 @@
-//! Cookies, as RFC 6265, 5.4 has browsers send them.
+//! Cookies in the format of RFC 6265, 5.4.
 
-/// The values of the cookie `name` in one line of `Cookie`, in the order sent.
+/// Returns the values of the cookie `name` in one line of `Cookie`, in the order sent.
 pub(super) fn values<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     line.split(|byte| *byte == b';').filter_map(move |pair| {
         let at = pair.iter().position(|byte| *byte == b'=')?;
         let sent = pair.get(..at)?.trim_ascii();
-        // Names of cookies have a case.
+        // Cookie names are case-sensitive.
         (sent == name.as_bytes()).then(|| unquoted(pair.get(at + 1..).unwrap_or_default()))
     })
 }

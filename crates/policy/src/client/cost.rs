@@ -1,21 +1,21 @@
-//! How much a request takes, by its own word.
+//! The cost that a request states in a header.
 
 use super::Headers;
 use super::text::only;
 
-/// Takes the cost from a header, within bounds.
+/// Reads the cost from a header, within bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct CostRule {
-    /// In lower case.
+    /// The name of the header, in lower case.
     pub(crate) header: String,
-    /// No request takes more.
+    /// The maximum cost of a request.
     pub(crate) max: u64,
-    /// Where the header is absent, repeated or malformed.
+    /// The cost if the header is absent, repeated or malformed.
     pub(crate) default: u64,
 }
 
 impl CostRule {
-    /// The cost of a request: nobody can ask for nothing, or for everything.
+    /// Returns the cost of a request: the value of the header, bounded to 1 to `max`, or the default.
     pub(super) fn of<'a>(&self, headers: impl Headers<'a>) -> u64 {
         let sent = only(headers.values(&self.header));
         match sent.and_then(|sent| whole(sent.trim_ascii())) {
@@ -25,7 +25,7 @@ impl CostRule {
     }
 }
 
-/// A whole number; one that is too large to be held is as large as can be.
+/// Parses a whole number. Numbers beyond `u64` saturate.
 fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

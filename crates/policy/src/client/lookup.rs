@@ -1,4 +1,4 @@
-//! Looks for identities in one request.
+//! The search for identities in one request.
 
 use super::jwt::{Claims, TokenError};
 use super::text::{identity, is_identity, only};
@@ -10,24 +10,24 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// How many values of one name are told, besides the last.
+/// The maximum number of ambiguous values per name, not counting the last.
 const SAID_MAX: usize = 32;
 
-/// What is said of a request, by name.
+/// Values found in a request, by name.
 type NamedValues<'a> = SmallVec<[(&'a str, Cow<'a, str>); 2]>;
 
-/// One request, and what has been found out about it.
+/// One request, and the results found so far.
 pub(super) struct Lookup<'a, 'q, H> {
     client: &'a Client,
     asking: &'q RequestFacts<'a, H>,
-    /// Whether what only proxies may say counts.
+    /// True if values that only proxies may set count.
     trusted: bool,
     token: TokenLookup,
-    /// What is said by those of several tokens that are to be believed; nobody has asked where absent.
+    /// The claims of those tokens that verify, if the request carries several; `None` until they are read.
     several: Option<Vec<Claims>>,
 }
 
-/// What somebody will look at. Attributes are looked for always: guards and plans know their names.
+/// The identities that are needed. Attributes are always read: guards and plans refer to them by name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdentityNeeds {
     pub(crate) user: bool,
@@ -41,11 +41,11 @@ impl IdentityNeeds {
     };
 }
 
-/// What is known of the request's token.
+/// The state of the request's token.
 enum TokenLookup {
-    /// Nobody has asked yet.
+    /// Not read yet.
     Nothing,
-    /// There is none.
+    /// The request has no token.
     Absent,
     Refused(TokenError),
     Believed(Claims),
@@ -62,7 +62,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         }
     }
 
-    /// Who asks, at the address `ip`.
+    /// Returns the identity of the client at the address `ip`.
     pub(super) fn identity(
         mut self,
         ip: Option<IpAddr>,
@@ -104,24 +104,26 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         }
     }
 
-    /// What is said more than once, and so not at all: whoever is listed must not get past a guard by
-    /// saying something else as well. Under one name several times, which for limits is as good as absent.
+    /// Collects ambiguous values. They count as absent for limits, because the name then has several values.
+    /// Guards see all of them: a listed client must not evade a guard by sending a second value.
     fn say_all(&mut self, name: &'a str, silent: &'a [IdentitySource], said: &mut NamedValues<'a>) {
         for source in silent {
             let mut values = self.all(source);
             if let [alone] = &*values {
-                // What stood beside it is nobody's name. It is no more than one of several all the same.
+                // The other values cannot be identities. Add this one twice, because it is still one of
+                // several.
                 values.push(alone.clone());
             }
             let last = values.len().saturating_sub(1);
-            // Of very many, those that anybody would take: the first and the last.
+            // If there are very many, keep those that an application would use: the first ones and the last.
             let some = values.into_iter().enumerate();
             let some = some.filter(|(nth, _)| *nth < SAID_MAX || *nth == last);
             said.extend(some.map(|(_, value)| (name, value)));
         }
     }
 
-    /// The same where a later source says what counts: for guards alone, and apart from it.
+    /// Like [`say_all`](Self::say_all), where a later source supplies the effective value: only guards see
+    /// these values, and separately.
     fn say_too(&mut self, name: &'a str, silent: &'a [IdentitySource], said: &mut NamedValues<'a>) {
         let mut others = NamedValues::new();
         self.say_all(name, silent, &mut others);
@@ -129,7 +131,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         said.extend(others.map(|(_, value)| (SAID_ATTRIBUTES, Cow::Owned(beside(name, &value)))));
     }
 
-    /// All that a source says.
+    /// Returns all values of a source.
     fn all(&mut self, source: &'a IdentitySource) -> Vec<Cow<'a, str>> {
         let headers = self.asking.headers;
         let text = |value: &'a [u8]| identity(value).map(Cow::Borrowed);
@@ -148,13 +150,12 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
                 values.filter(|value| is_identity(value)).collect()
             }
             IdentitySource::Claim(name) => self.claimed(name),
-            // These are there once.
+            // These sources have at most one value.
             IdentitySource::Header { .. } | IdentitySource::Segment(_) => Vec::new(),
         }
     }
 
-    /// What several tokens say, where a request carries several. Whichever of them the application takes
-    /// is one that verifies.
+    /// Returns the claim in each of several tokens of a request. The application uses one that verifies.
     fn claimed(&mut self, name: &str) -> Vec<Cow<'a, str>> {
         let claims = match self.several.take() {
             Some(claims) => claims,
@@ -176,7 +177,8 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         claims.filter_map(Result::ok).collect()
     }
 
-    /// What the first of these says that says anything, and those before it, which do not, or say too much.
+    /// Returns the value of the first source that has exactly one, and the sources before it, which have none
+    /// or several.
     fn first(
         &mut self,
         sources: &'a [IdentitySource],
@@ -214,7 +216,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         }
     }
 
-    /// What the request's token says, if there is one to be believed. It is verified once.
+    /// Returns the claims of the request's token if it verifies. The token is verified at most once.
     fn claims(&mut self) -> Option<&Claims> {
         if let TokenLookup::Nothing = self.token {
             self.token = self.see_token();

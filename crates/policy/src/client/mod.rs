@@ -1,14 +1,14 @@
-//! Who asks: from the head of a request to address, user, API key, attributes and cost.
+//! The client's identity: from the headers of a request to address, user, API key, attributes and cost.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `asking` | what a door knows of a request, and what is made of it |
-//! | `address` | the client behind proxies |
-//! | `source` | where an identity comes from |
-//! | `lookup` | looks for identities in one request |
-//! | `cookie`, `query`, `segment`, `text` | what a source says |
+//! | `asking` | the input from a frontend, and the resulting identity |
+//! | `address` | the client's address behind proxies |
+//! | `source` | the sources of an identity |
+//! | `lookup` | the search for identities in one request |
+//! | `cookie`, `query`, `segment`, `text` | readers for single sources |
 //! | `jwt` | tokens and their claims |
-//! | `cost` | how much a request takes, by its own word |
+//! | `cost` | the cost that a request states |
 
 mod address;
 mod asking;
@@ -36,29 +36,30 @@ use lookup::Lookup;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Under these names stand users and API keys where a request says several: no attribute of a
-/// configuration can be called so.
+/// The attribute names that hold users and API keys if a request contains several. No attribute of a
+/// configuration can have such a name.
 pub(crate) const SAID_USERS: &str = "users said";
 pub(crate) const SAID_API_KEYS: &str = "api keys said";
 
-/// Under this name stand attributes that an earlier source says several of, where a later one says what
-/// counts: each as [`beside`] writes it.
+/// The attribute name that holds the ambiguous values of an earlier source if a later source supplies the
+/// effective value. Each value has the format of [`beside`].
 pub(crate) const SAID_ATTRIBUTES: &str = "attributes said";
 
-/// A value of the attribute `name`, with its name.
+/// Formats a value of the attribute `name` together with its name.
 fn beside(name: &str, value: &str) -> String {
     format!("{name} {value}")
 }
 
-/// What of [`SAID_ATTRIBUTES`] is a value of the attribute `name`. No name has a blank in it.
+/// Returns the value in an entry of [`SAID_ATTRIBUTES`] if it belongs to the attribute `name`. Names contain
+/// no blanks.
 pub(crate) fn said_of<'s>(name: &str, said: &'s str) -> Option<&'s str> {
     said.strip_prefix(name)?.strip_prefix(' ')
 }
 
-/// Who asks: how the client's address and its other identities are found out.
+/// The rules that determine a client's address and its other identities.
 ///
-/// This is the section `client` of a configuration. It is the same at every door, so that a client
-/// is the same client wherever it comes in.
+/// This is the section `client` of a configuration. It is the same for every listener, so a client has the
+/// same identity at all of them.
 ///
 /// ```
 /// use tidegate_policy::client::{Asking, Client};
@@ -80,23 +81,23 @@ pub(crate) fn said_of<'s>(name: &str, said: &'s str) -> Option<&'s str> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Whose word counts. IPv4 written as IPv6 has become IPv4.
+    /// Proxies whose headers are trusted. IPv4-mapped IPv6 networks are stored as IPv4.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) ipv6_prefix: u8,
-    /// The first of these that a request carries tells the address.
+    /// The headers for the client's address; the first one that a request carries applies.
     pub(crate) address: Vec<AddressHeader>,
-    /// The first of these that is there is the user; so with the others.
+    /// The sources of the user; the first one with a value applies. The same holds for the fields below.
     pub(crate) user: Vec<IdentitySource>,
     pub(crate) api_key: Vec<IdentitySource>,
-    /// By name; `consumer` and `token` among them.
+    /// Sources by name of the attribute, including `consumer` and `token`.
     pub(crate) attributes: Vec<(String, Vec<IdentitySource>)>,
     pub(crate) cost: Option<CostRule>,
-    /// Where claims come from.
+    /// The token that supplies claims.
     pub(crate) jwt: Option<Arc<Jwt>>,
 }
 
 impl Default for Client {
-    /// Believes proxies on this machine, and takes the API key from `X-API-Key`.
+    /// Trusts proxies on this machine, and reads the API key from `X-API-Key`.
     fn default() -> Self {
         let v4 = Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8);
         let v6 = Ipv6Net::from(Ipv6Addr::LOCALHOST);
@@ -114,25 +115,25 @@ impl Default for Client {
 }
 
 impl Client {
-    /// Reads what would stand under `client` in a configuration, in YAML or JSON. Nothing is looked
-    /// up in the environment.
+    /// Parses the section `client` of a configuration, in YAML or JSON. Environment variables are not
+    /// expanded.
     pub fn from_yaml(text: &str) -> Result<Self, ConfigErrors> {
         crate::config::parse_client(text, "client", &NoEnvironment)
     }
 
-    /// Believes these proxies and no others.
+    /// Replaces the trusted proxies with these.
     #[must_use]
     pub fn trusting(mut self, proxies: impl IntoIterator<Item = IpNet>) -> Self {
         self.trusted_proxies = proxies.into_iter().map(canonical).collect();
         self
     }
 
-    /// Whose word counts.
+    /// Returns the networks of trusted proxies.
     pub fn trusted_proxies(&self) -> &[IpNet] {
         &self.trusted_proxies
     }
 
-    /// Whether `peer` is a trusted proxy.
+    /// Returns true if `peer` is a trusted proxy.
     #[inline]
     pub fn trusts(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
@@ -140,20 +141,20 @@ impl Client {
         proxies.any(|network| network.contains(&peer))
     }
 
-    /// How many leading bits of an IPv6 address tell clients apart.
+    /// Returns the number of leading bits of an IPv6 address that identify a client.
     pub fn ipv6_prefix(&self) -> u8 {
         self.ipv6_prefix
     }
 
-    /// How addresses become keys.
+    /// Returns the rules that map addresses to keys.
     pub fn address_rules(&self) -> AddressRules {
         AddressRules {
             ipv6_prefix: self.ipv6_prefix,
         }
     }
 
-    /// Whether anything but the address can be learnt from a request that has headers, or a path, or
-    /// neither.
+    /// Returns true if anything except the address can be determined from a request. `headers` and `path`
+    /// state which of them the request has.
     #[inline]
     pub fn learns_from(&self, headers: bool, path: bool) -> bool {
         let can = |source: &IdentitySource| match source {
@@ -162,7 +163,7 @@ impl Client {
             | IdentitySource::Claim(_) => headers,
             IdentitySource::Query(_) | IdentitySource::Segment(_) => path,
         };
-        // A cost may be what is said where nothing is.
+        // A missing cost header means the default cost, which may not be 1.
         self.cost.is_some()
             || self.user.iter().any(can)
             || self.api_key.iter().any(can)
@@ -172,7 +173,7 @@ impl Client {
                 .any(|(_, sources)| sources.iter().any(can))
     }
 
-    /// Whether this part of a key can be learnt from the head of a request.
+    /// Returns true if the headers or the path of a request can supply this part of a key.
     pub fn knows(&self, part: &KeyPart) -> bool {
         match part {
             KeyPart::User => !self.user.is_empty(),
@@ -182,8 +183,8 @@ impl Client {
         }
     }
 
-    /// Who asks, for a request that came from `asking.peer`: what only proxies may say counts if
-    /// that is one.
+    /// Returns the identity of the client of a request from `asking.peer`. Values that only proxies may set
+    /// count only if the peer is a trusted proxy.
     pub fn identify<'a, H: Headers<'a>>(
         &'a self,
         asking: &RequestFacts<'a, H>,
@@ -191,7 +192,7 @@ impl Client {
         self.identify_by(asking, IdentityNeeds::ALL)
     }
 
-    /// The same for `policy`: a user or an API key that it does not look at is not looked for.
+    /// Like [`identify`](Self::identify), but skips a user or an API key that `policy` does not read.
     pub fn identify_for<'a, H: Headers<'a>>(
         &'a self,
         asking: &RequestFacts<'a, H>,
@@ -213,9 +214,8 @@ impl Client {
         Lookup::new(self, asking, trusted).identity(ip, wanted)
     }
 
-    /// Who asks, by the word of somebody who asks for others and may say anything: whoever may put
-    /// questions to `/v1/check`. Everything counts; the address is theirs to tell, and is not looked
-    /// for.
+    /// Returns the identity that a caller of `/v1/check` reports for its client. The caller may set
+    /// everything, so all values count. The address is not determined here: the caller sends it.
     pub fn identify_told<'a, H: Headers<'a>>(
         &'a self,
         asking: &RequestFacts<'a, H>,
@@ -223,8 +223,8 @@ impl Client {
         Lookup::new(self, asking, true).identity(None, IdentityNeeds::ALL)
     }
 
-    /// The client's address, where `seen` is the other end of a connection and `forwarded` what
-    /// `X-Forwarded-For` said: for logs, which keep no other header.
+    /// Returns the client's address, where `seen` is the connected peer and `forwarded` the value of
+    /// `X-Forwarded-For`. For access logs, which contain no other header.
     pub fn address_behind(&self, seen: IpAddr, forwarded: &str) -> IpAddr {
         let headers = [("x-forwarded-for", forwarded)];
         address::walk_header(self, seen, AddressHeader::XForwardedFor, &headers[..])
@@ -232,7 +232,7 @@ impl Client {
     }
 }
 
-/// IPv4 written as IPv6 is IPv4.
+/// Converts an IPv4-mapped IPv6 network to IPv4.
 pub(crate) fn canonical(network: IpNet) -> IpNet {
     let IpAddr::V4(v4) = network.addr().to_canonical() else {
         return network;

@@ -1,34 +1,34 @@
-//! Parameters of a query, as forms write them.
+//! Query parameters in the format of forms.
 
 use super::text::only;
 use crate::matching::unhex;
 use std::borrow::Cow;
 
-/// The value of the parameter `name` in the query of `target`; absent where it is there twice, or
-/// where its escapes are none.
+/// Returns the value of the parameter `name` in the query of `target`. Returns `None` if it is repeated or
+/// has an invalid escape.
 pub(super) fn value<'a>(target: &'a str, name: &str) -> Option<Cow<'a, str>> {
     decoded(only(written(target, name))?)
 }
 
-/// All its values, in the order sent; without those whose escapes are none.
+/// Returns all its values in the order sent, without those that have invalid escapes.
 pub(super) fn values<'a>(target: &'a str, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
     written(target, name).filter_map(decoded)
 }
 
-/// All its values as written.
+/// Returns all its values, still escaped.
 fn written<'a>(target: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let before_fragment = target.split('#').next().unwrap_or_default();
     let (_, query) = before_fragment.split_once('?').unwrap_or_default();
     query.split('&').filter_map(move |pair| {
         let (sent, value) = pair.split_once('=').unwrap_or((pair, ""));
-        // A name may be escaped too, and is the same name then.
+        // A name may be escaped too.
         let is_meant = sent == name || decoded(sent).is_some_and(|sent| sent == name);
         is_meant.then_some(value)
     })
 }
 
-/// `text` without its escapes; `+` is a space. `None` where an escape is none, or what comes out is
-/// not UTF-8.
+/// Decodes escapes in `text`; `+` is a space. Returns `None` for an invalid escape, or if the result is not
+/// UTF-8.
 fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));

@@ -3,13 +3,13 @@
 use crate::matching::normalise;
 use std::borrow::Cow;
 
-/// The segment `nth` of the path in `target`, counted from 1, in its one spelling: no way to write a
-/// path makes it another.
+/// Returns segment `nth` of the path in `target`, counted from 1. The path is normalised first, so the way it
+/// is written does not change the result.
 pub(super) fn value(target: &str, nth: usize) -> Option<Cow<'_, str>> {
     let target = target.split(['?', '#']).next().unwrap_or_default();
     let mut buffer = String::new();
     let path = normalise(target, &mut buffer)?;
-    // What is before the first slash is nothing.
+    // The text before the first slash is empty.
     if std::ptr::eq(path, target) {
         return target.split('/').nth(nth).map(Cow::Borrowed);
     }

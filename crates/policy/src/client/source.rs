@@ -1,8 +1,8 @@
-//! Where an identity comes from.
+//! The sources of an identity.
 
 use std::fmt;
 
-/// Where an identity comes from.
+/// The source of an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IdentitySource {
     /// A header, by lower-case name.
@@ -17,12 +17,12 @@ pub(crate) enum IdentitySource {
     Claim(String),
 }
 
-/// Whose word a header is.
+/// The senders whose value of a header is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Anyone's: it proves itself, or nothing hangs on it.
+    /// Any sender: the value proves itself, or nothing depends on it.
     Anyone,
-    /// A trusted proxy's: from others it does not count.
+    /// Trusted proxies only. The value does not count if another peer sends it.
     Proxies,
 }
 
@@ -35,7 +35,7 @@ impl IdentitySource {
     }
 }
 
-/// Where to look; not whose word it is.
+/// Describes the source without its trust.
 impl fmt::Display for IdentitySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,20 +1,21 @@
-//! What can be an identity at all.
+//! Checks for text that can be an identity.
 
-/// The text of an identity: neither empty nor with anything in it that no name has.
+/// Returns the text of an identity. Returns `None` if it is empty, not UTF-8, or has control characters.
 pub(super) fn identity(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes.trim_ascii()).ok()?;
     is_identity(text).then_some(text)
 }
 
-/// Whether `text` can be an identity. Control characters are how one identity poses as another
-/// where it is shown.
+/// Returns true if `text` can be an identity. Control characters are rejected because they can make one
+/// identity look like another.
 pub(super) fn is_identity(text: &str) -> bool {
-    // Nearly all are plain, which is found out many bytes at a time.
+    // Nearly all texts are plain ASCII, and this check processes many bytes at a time.
     let is_plain = || text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     !text.is_empty() && (is_plain() || !text.chars().any(char::is_control))
 }
 
-/// The one there is. Of two, who is to say which one the application behind us will believe?
+/// Returns the only value. With two values, the one that the application behind Tidegate would use is
+/// unknown.
 pub(super) fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let value = values.next();
     if values.next().is_some() { None } else { value }

@@ -22,7 +22,7 @@ use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_CHANGE, ON_
 use crate::limit::{Band, ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, WaitRules};
 use crate::plan::{PlanSource, PlannedRate};
 use crate::respond::RefusalLayer;
-use tidegate_core::{Algorithm, Mode, OnChange};
+use tidegate_core::{Algorithm, LimitMode, OnChange};
 
 /// Settings that all limits of a policy share.
 pub(super) struct LimitScope<'a> {
@@ -129,7 +129,7 @@ fn mode(
     fields: &FieldReader<'_>,
     evaluate: Evaluate,
     missing: Option<Missing>,
-) -> (Mode, bool) {
+) -> (LimitMode, bool) {
     let word = reader.setting(fields, "mode", |word| MODE.parse(word));
     let (mode, is_quota) = word.unwrap_or_default();
     let Some(value) = fields.get("mode").filter(|_| is_quota) else {
@@ -164,7 +164,7 @@ fn counted(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
     around: &LimitScope<'_>,
-    mode: Mode,
+    mode: LimitMode,
 ) -> LimitCounting {
     if unlimited::is_unlimited(reader, fields) {
         unlimited::check(reader, fields);

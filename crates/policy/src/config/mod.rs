@@ -124,7 +124,7 @@ use crate::route::Routes;
 use crate::source::PolicySource;
 use crate::statsd::Statsd;
 use crate::traces::{Logs, Traces};
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// A complete, validated configuration.
 ///
@@ -151,7 +151,7 @@ pub struct Config {
     /// The global mode. In shadow mode, limits, guards, blocks and bans are decided and counted, and
     /// every request passes. [`policies`](Self::policies) and [`guards`](Self::guards) are then already
     /// in shadow mode.
-    pub mode: Mode,
+    pub mode: LimitMode,
     /// The addresses of the listeners.
     pub listen: Listen,
     /// The store of the buckets.
@@ -387,19 +387,19 @@ fn read(reader: &mut ConfigReader<'_>, root: &ConfigValue<'_>) -> Config {
 }
 
 /// Reads the global `mode`. Default: enforce.
-fn mode(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> Mode {
+fn mode(reader: &mut ConfigReader<'_>, fields: Option<&FieldReader<'_>>) -> LimitMode {
     let mode = fields
         .and_then(|fields| reader.setting(fields, "mode", |word| words::PLAIN_MODE.parse(word)));
     mode.unwrap_or_default()
 }
 
 /// Prepares a policy for the other sections of the configuration.
-fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: Mode) {
+fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: LimitMode) {
     policy.guarded_by(guards);
     if counts_addresses {
         policy.count_addresses();
     }
-    if mode == Mode::Shadow {
+    if mode == LimitMode::Shadow {
         policy.put_in_shadow();
     }
 }

@@ -17,7 +17,7 @@ use crate::limit::{Evaluate, Limit, Policy};
 use crate::plan::PlanSource;
 use crate::respond::Layer;
 use std::collections::BTreeMap;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// Settings that all policies share.
 pub(super) struct Common<'a> {
@@ -132,7 +132,7 @@ fn warn_if_unreachable(
         ));
         reader.warn(value.spot(), fault);
     } else if limit.conditions.is_empty()
-        && limit.mode == Mode::Enforce
+        && limit.mode == LimitMode::Enforce
         && limit.missing != crate::limit::Missing::Skip
     {
         *decides_all = Some(limit.name.clone());

@@ -5,7 +5,7 @@ use super::fault::ConfigFault;
 use super::reader::ConfigReader;
 use super::table::FieldReader;
 use crate::limit::{Evaluate, Limit};
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// The rate of a limit that does not count.
 const UNLIMITED: &str = "unlimited";
@@ -71,7 +71,7 @@ pub(super) fn warn_in_vain(
 ) {
     let matters = limit.is_met_by_each()
         || fields.get("replaces").is_some()
-        || (evaluate == Evaluate::First && limit.mode == Mode::Enforce);
+        || (evaluate == Evaluate::First && limit.mode == LimitMode::Enforce);
     if let (false, Some(value)) = (matters, fields.get("rate")) {
         let (message, help) = match evaluate {
             Evaluate::First => (

@@ -8,13 +8,13 @@ use super::table::FieldReader;
 use super::words::ON_REFUSAL;
 use crate::limit::{ChargeTime, Evaluate, WaitRules};
 use std::time::Duration;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// Reads the waiting rules of a limit; `None` if it refuses requests at once.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
-    mode: Mode,
+    mode: LimitMode,
     charge: ChargeTime,
     evaluate: Evaluate,
 ) -> Option<WaitRules> {
@@ -63,10 +63,10 @@ fn refuse_alone(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
 fn refuse_others(
     reader: &mut ConfigReader<'_>,
     told: &ConfigValue<'_>,
-    mode: Mode,
+    mode: LimitMode,
     charge: ChargeTime,
 ) {
-    if mode == Mode::Shadow {
+    if mode == LimitMode::Shadow {
         let fault =
             ConfigFault::new("a limit that only watches refuses nobody, so nobody can wait")
                 .help("remove `on_refusal`, or `mode: shadow`");

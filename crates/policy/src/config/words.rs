@@ -17,7 +17,7 @@ use crate::respond::{
 use crate::route::{Balance, HostHeader, Http2Use, Paths, RefundRule};
 use crate::source::DocumentFormat;
 use crate::statsd;
-use tidegate_core::{Algorithm, Align, Mode, OnChange};
+use tidegate_core::{Algorithm, Align, LimitMode, OnChange};
 
 /// Words and their meanings, for both the reader and the schema.
 #[derive(Debug)]
@@ -78,12 +78,12 @@ pub(super) static ALIGN: Words<Align> = Words {
 
 /// The modes of a limit: the core's mode, and true for one of several quotas, of which a single one
 /// that allows is enough.
-pub(super) static MODE: Words<(Mode, bool)> = Words {
+pub(super) static MODE: Words<(LimitMode, bool)> = Words {
     noun: "a mode",
     meanings: &[
-        ("enforce", (Mode::Enforce, false)),
-        ("shadow", (Mode::Shadow, false)),
-        ("quota", (Mode::Enforce, true)),
+        ("enforce", (LimitMode::Enforce, false)),
+        ("shadow", (LimitMode::Shadow, false)),
+        ("quota", (LimitMode::Enforce, true)),
     ],
     known_elsewhere: &[
         ("dry-run", "shadow"),
@@ -93,9 +93,12 @@ pub(super) static MODE: Words<(Mode, bool)> = Words {
 };
 
 /// The mode of a guard, and of the whole configuration.
-pub(super) static PLAIN_MODE: Words<Mode> = Words {
+pub(super) static PLAIN_MODE: Words<LimitMode> = Words {
     noun: "a mode here",
-    meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
+    meanings: &[
+        ("enforce", LimitMode::Enforce),
+        ("shadow", LimitMode::Shadow),
+    ],
     known_elsewhere: &[("dry-run", "shadow"), ("shadow_mode", "shadow")],
 };
 

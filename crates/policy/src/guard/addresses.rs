@@ -1,5 +1,5 @@
-//! A list of addresses and networks. To look one up takes one look for each length of prefix that the
-//! list has, and no more however many it holds.
+//! A list of addresses and networks. A lookup costs one probe per distinct prefix length in the list,
+//! regardless of the number of members.
 
 use crate::client::canonical;
 use crate::limit::AddressRules;
@@ -10,32 +10,32 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::ops::BitAnd;
 
-/// The networks of one length of prefix.
+/// The networks with one prefix length.
 struct PrefixLevel<N> {
-    /// How many leading bits count.
+    /// The number of leading bits that are compared.
     prefix: u8,
     mask: N,
     networks: HashSet<N, RandomState>,
-    /// When those leave by themselves that do. Apart, for most lists have none.
+    /// The expiry of those networks that have one. A separate map, because most lists have none.
     ends: HashMap<N, u64, RandomState>,
 }
 
-/// Addresses and networks.
+/// A set of addresses and networks.
 #[derive(Default)]
 pub(super) struct AddressTable {
     v4: Vec<PrefixLevel<u32>>,
     v6: Vec<PrefixLevel<u128>>,
 }
 
-/// An address or a network, as a list has it.
+/// An address or a network in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AddressMember(IpNet);
 
-// === impl Member ===
+// === impl AddressMember ===
 
 impl AddressMember {
-    /// Reads an address or a network. IPv4 written as IPv6 is IPv4. An address of IPv6 stands for all
-    /// that count as the same client; with `/128` behind it, for itself alone.
+    /// Parses an address or a network. IPv4-mapped IPv6 is IPv4. An IPv6 address covers all addresses that
+    /// count as the same client; with `/128` it covers only itself.
     pub(crate) fn parse(text: &str, rules: AddressRules) -> Option<Self> {
         if let Ok(address) = text.parse::<IpAddr>() {
             let address = address.to_canonical();
@@ -48,13 +48,13 @@ impl AddressMember {
         text.parse::<IpNet>().ok().map(canonical).map(Self)
     }
 
-    /// The network that it is, without what its prefix leaves out.
+    /// Returns the network, with the bits after its prefix cleared.
     pub(crate) fn network(self) -> IpNet {
         self.0.trunc()
     }
 }
 
-// === impl Addresses ===
+// === impl AddressTable ===
 
 impl AddressTable {
     pub(super) fn len(&self) -> usize {
@@ -64,7 +64,7 @@ impl AddressTable {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        // A length of prefix is there only with a network of it.
+        // Each level has at least one network.
         self.v4.is_empty() && self.v6.is_empty()
     }
 
@@ -83,7 +83,8 @@ impl AddressTable {
         }
     }
 
-    /// When all that hold this address have left, if every one of them does.
+    /// Returns the time at which the last member that contains this address expires. Returns `None` if one of
+    /// them does not expire, or none contains it.
     pub(super) fn end_of(&self, address: IpAddr) -> Option<u64> {
         match address.to_canonical() {
             IpAddr::V4(v4) => latest(&self.v4, u32::from(v4)),
@@ -91,7 +92,7 @@ impl AddressTable {
         }
     }
 
-    /// Adds a member, which leaves by itself at `end`, or stays.
+    /// Adds a member that expires at `end`, or never if `end` is `None`.
     pub(super) fn insert(&mut self, AddressMember(network): AddressMember, end: Option<u64>) {
         match network {
             IpNet::V4(v4) => {
@@ -108,10 +109,10 @@ impl AddressTable {
     }
 }
 
-// === impl Level ===
+// === impl PrefixLevel ===
 
 impl<N: Copy + Eq + Hash> PrefixLevel<N> {
-    /// A network may be there in several spellings: it stays for as long as the last of them.
+    /// Adds a network. It may be listed several times in different notations; the latest expiry applies.
     fn insert(&mut self, network: N, end: Option<u64>) {
         let is_new = self.networks.insert(network);
         match end {
@@ -130,7 +131,7 @@ impl<N: Copy + Eq + Hash> PrefixLevel<N> {
     }
 }
 
-/// When the last of the networks has left that hold these bits; `None` where one stays.
+/// Returns the expiry of the last network that contains these bits, or `None` if one does not expire.
 fn latest<N>(levels: &[PrefixLevel<N>], bits: N) -> Option<u64>
 where
     N: Copy + Eq + Hash + BitAnd<Output = N>,
@@ -145,7 +146,7 @@ where
     latest
 }
 
-/// The networks of this length of prefix.
+/// Returns the level with this prefix length, added if it is new.
 fn level<N: Eq + Hash>(
     levels: &mut Vec<PrefixLevel<N>>,
     prefix: u8,

@@ -1,4 +1,4 @@
-//! All guards of a configuration, asked about one request.
+//! The evaluation of all guards of a configuration for one request.
 
 use super::{Guard, GuardEffect, GuardMembers};
 use crate::client::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, said_of};
@@ -7,51 +7,51 @@ use crate::lookup::DigestedText;
 use crate::matching::{MatchInput, Reads, Spellings};
 use crate::{Policy, Request};
 use std::fmt;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// All guards of a configuration.
 #[derive(Debug, Default)]
 pub struct Guards {
-    /// In the order written.
+    /// The guards in the order written.
     all: Vec<Guard>,
-    /// In the order asked: those that exempt come first. Those that are off are not asked.
+    /// Indices in the order of evaluation: guards that exempt come first. Disabled guards are left out.
     order: Vec<usize>,
     reads: Reads,
-    /// Whether all look at addresses or refuse by attributes, which are as the request has them.
+    /// True if all guards look up addresses, or refuse by attributes. Both need no normalisation.
     is_plain: bool,
-    /// Of those that refuse by an attribute, the first.
+    /// The first guard that refuses by an attribute.
     by_attribute: Option<usize>,
 }
 
-/// Buffers, kept from one request to the next.
+/// Buffers that are reused for the next request.
 #[derive(Default)]
 pub struct GuardScratch(Spellings);
 
-/// What guards say of a request.
+/// The result of all guards for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuardVerdict {
-    /// What follows.
+    /// The effect on the request.
     pub outcome: GuardOutcome,
-    /// Guards that are only watched and would have acted, by number: a bit each.
+    /// The guards in shadow mode that would have acted: bit N is guard number N.
     pub watched: u64,
 }
 
-/// What follows from what guards say.
+/// The effect of all guards on a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GuardOutcome {
-    /// The limits are to be asked.
+    /// The limits decide.
     #[default]
     Pass,
-    /// The guard of this number lets it pass, whatever limits would say.
+    /// The guard with this number allows the request, without evaluating limits.
     Exempt(usize),
-    /// The guard of this number refuses it.
+    /// The guard with this number refuses the request.
     Refuse(usize),
 }
 
 // === impl Guards ===
 
 impl Guards {
-    /// These guards.
+    /// Creates the guards of a configuration, in the order written.
     pub fn new(all: Vec<Guard>) -> Self {
         let numbered = |effect| {
             let of = asked(&all);
@@ -72,43 +72,44 @@ impl Guards {
         }
     }
 
-    /// The same guards in a configuration of this mode. In shadow mode those that refuse are in shadow
-    /// mode, too. Exemptions stay in force, so that limits count only what they would refuse.
-    pub(crate) fn in_mode(mut self, mode: Mode) -> Self {
+    /// Returns the same guards in a configuration with this mode. In shadow mode, all guards that refuse are
+    /// in shadow mode too. Exemptions stay in force, so that limits count only requests that they would
+    /// refuse.
+    pub(crate) fn in_mode(mut self, mode: LimitMode) -> Self {
         let refusing = self
             .all
             .iter_mut()
             .filter(|it| it.effect == GuardEffect::Refuse);
-        if mode == Mode::Shadow {
-            refusing.for_each(|guard| guard.mode = Mode::Shadow);
+        if mode == LimitMode::Shadow {
+            refusing.for_each(|guard| guard.mode = LimitMode::Shadow);
         }
         self
     }
 
-    /// Whether none is asked: there are none, or all are off.
+    /// Returns true if there are no enabled guards.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The guards, in the order written, those that are off as well.
+    /// Returns the guards in the order written, including disabled ones.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Guard> {
         self.all.iter()
     }
 
-    /// The guard of this number, counted from 0 in the order written.
+    /// Returns the guard with this number, counted from 0 in the order written.
     #[inline]
     pub fn get(&self, number: usize) -> Option<&Guard> {
         self.all.get(number)
     }
 
-    /// What [`mark`](Self::mark) marks.
+    /// Returns the subject whose digest [`mark`](Self::mark) computes.
     #[inline]
     fn marked(&self) -> Option<&KeyPart> {
         Some(&self.all.get(self.by_attribute?)?.subject)
     }
 
-    /// The text of `request` that is looked up first, marked: for those who look it up too.
+    /// Returns the text of `request` that is looked up first, with its digest, for reuse by other lookups.
     #[inline]
     pub fn mark<'r>(&self, request: &Request<'r>) -> Option<DigestedText<'r>> {
         let KeyPart::Attr(name) = self.marked()? else {
@@ -119,9 +120,9 @@ impl Guards {
         DigestedText::new(value)
     }
 
-    /// What they say of `request`: exemptions first, then refusals, each in the order written, up to
-    /// the first that is enforced and has it listed. `list` has the list of each, by number; `marked` is
-    /// what [`mark`](Self::mark) has made, where it was asked to.
+    /// Evaluates the guards for `request`: exemptions first, then refusals, each in the order written. Stops
+    /// at the first enforced guard that lists the request. `list` returns the list of each guard by number.
+    /// `marked` is the result of [`mark`](Self::mark), if it was computed.
     pub fn ask<'l>(
         &self,
         request: &Request<'_>,
@@ -129,7 +130,7 @@ impl Guards {
         scratch: &mut GuardScratch,
         marked: Option<DigestedText<'_>>,
     ) -> GuardVerdict {
-        // Most guards look at what needs no respelling.
+        // Most guards need no normalisation.
         let facts = (!self.is_plain).then(|| MatchInput::of(request, self.reads, &mut scratch.0));
         let mut verdict = GuardVerdict::default();
         for nth in &self.order {
@@ -144,12 +145,12 @@ impl Guards {
                 continue;
             }
             match (guard.mode, guard.effect) {
-                (Mode::Shadow, _) => verdict.watched |= bit(*nth),
-                (Mode::Enforce, GuardEffect::Exempt) => {
+                (LimitMode::Shadow, _) => verdict.watched |= bit(*nth),
+                (LimitMode::Enforce, GuardEffect::Exempt) => {
                     verdict.outcome = GuardOutcome::Exempt(*nth);
                     break;
                 }
-                (Mode::Enforce, GuardEffect::Refuse) => {
+                (LimitMode::Enforce, GuardEffect::Refuse) => {
                     verdict.outcome = GuardOutcome::Refuse(*nth);
                     break;
                 }
@@ -167,17 +168,17 @@ impl From<Vec<Guard>> for Guards {
 
 // === impl GuardScratch ===
 
-// By hand: it holds what clients sent.
+// Written by hand because it holds data from clients.
 impl fmt::Debug for GuardScratch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GuardScratch").finish_non_exhaustive()
     }
 }
 
-// === impl Verdict ===
+// === impl GuardVerdict ===
 
 impl GuardVerdict {
-    /// Whether the guard of this number is only watched and would have acted.
+    /// Returns true if the guard with this number is in shadow mode and would have acted.
     pub fn is_watched(&self, number: usize) -> bool {
         self.watched & bit(number) != 0
     }
@@ -186,7 +187,7 @@ impl GuardVerdict {
 // === impl Policy ===
 
 impl Policy {
-    /// Lets doors find out what `guards` look at, beside what its own limits do.
+    /// Makes frontends determine everything that `guards` look up, in addition to the data for its limits.
     pub fn guarded_by(&mut self, guards: &Guards) {
         let subjects = asked(&guards.all).map(|(_, guard)| &guard.subject);
         self.matcher.read_too(guards.reads, subjects);
@@ -197,7 +198,7 @@ impl Policy {
     }
 }
 
-/// Those that are asked, with their numbers, in the order written.
+/// Returns the enabled guards with their numbers, in the order written.
 fn asked(all: &[Guard]) -> impl Iterator<Item = (usize, &Guard)> {
     all.iter().enumerate().filter(|(_, guard)| guard.enabled)
 }
@@ -209,7 +210,7 @@ fn bit(number: usize) -> u64 {
         .unwrap_or(0)
 }
 
-/// Whether what a guard looks up is there without respelling anything.
+/// Returns true if a guard can look up its subject without normalisation.
 fn is_plain(guard: &Guard) -> bool {
     guard.subject == KeyPart::Ip || is_by_attribute(guard)
 }
@@ -218,7 +219,7 @@ fn is_by_attribute(guard: &Guard) -> bool {
     matches!(guard.subject, KeyPart::Attr(_)) && guard.effect == GuardEffect::Refuse
 }
 
-/// Whether what such a guard looks up is in its list; the same as [`lists`].
+/// Returns true if such a guard lists the request; the result equals that of [`lists`].
 #[inline]
 fn lists_plainly(
     guard: &Guard,
@@ -242,13 +243,13 @@ fn lists_plainly(
     }
 }
 
-/// Whether what a guard looks up is in its list.
+/// Returns true if a guard lists the request.
 fn lists(guard: &Guard, list: &GuardMembers, facts: &MatchInput<'_>) -> bool {
     if list.is_empty() {
         return false;
     }
-    // Of what is said twice nobody knows which is meant. That exempts nobody; but whoever is listed
-    // does not get past by saying something else as well.
+    // Of a value that was sent twice, the effective one is unknown. Such a request is never exempt. But a
+    // listed client must not evade a refusal by sending a second value.
     let refuses = guard.effect == GuardEffect::Refuse;
     match &guard.subject {
         KeyPart::Ip => facts.ip.is_some_and(|ip| list.contains_address(ip)),
@@ -259,7 +260,7 @@ fn lists(guard: &Guard, list: &GuardMembers, facts: &MatchInput<'_>) -> bool {
                 || beside.any(|it| said_beside(name, it, list))
         }
         KeyPart::DescriptorEntry { .. } => any_descriptor(guard, list, facts, refuses),
-        // Conditions take `get` for `GET`, and so do applications.
+        // Conditions treat `get` as `GET`, and so do applications.
         KeyPart::Method => facts
             .identity(&guard.subject)
             .is_some_and(|method| list.contains(&method.to_ascii_uppercase())),
@@ -276,18 +277,18 @@ fn is_listed(guard: &Guard, list: &GuardMembers, facts: &MatchInput<'_>) -> bool
     value.is_some_and(|value| list.contains(value))
 }
 
-/// Whether any is listed of those that a request says at once.
+/// Returns true if any of several values in a request is listed.
 fn said(name: &str, list: &GuardMembers, facts: &MatchInput<'_>) -> bool {
     facts.attribute(name).any(|value| list.contains(value))
 }
 
-/// Whether what was said beside an attribute that counts is listed.
+/// Returns true if an ambiguous value of the attribute from an earlier source is listed.
 #[cold]
 fn said_beside(name: &str, said: &str, list: &GuardMembers) -> bool {
     said_of(name, said).is_some_and(|value| list.contains(value))
 }
 
-/// Whether a descriptor has a listed value: one is enough to be refused, and to be exempt it takes all.
+/// Returns true if descriptors have listed values: one is enough to refuse, but an exemption needs all.
 fn any_descriptor(
     guard: &Guard,
     list: &GuardMembers,

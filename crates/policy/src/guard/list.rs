@@ -1,4 +1,4 @@
-//! Who is listed.
+//! The members of a guard's list.
 
 use super::addresses::{AddressMember, AddressTable};
 use super::texts::TextSet;
@@ -8,7 +8,7 @@ use crate::matching::{canonical_host, normalise};
 use std::fmt;
 use std::net::IpAddr;
 
-/// Who is listed. It never changes; whoever reads a list again replaces it whole.
+/// The members of a guard's list. Immutable: reading a list again replaces it as a whole.
 ///
 /// ```
 /// use tidegate_policy::guard::List;
@@ -27,7 +27,7 @@ pub struct GuardMembers {
     skipped: usize,
 }
 
-/// A list that is being put together, member by member.
+/// A list under construction, member by member.
 #[derive(Debug)]
 pub struct Building {
     spelling: Spelling,
@@ -41,7 +41,7 @@ enum Kind {
     Addresses(AddressTable),
 }
 
-/// The one spelling in which members are compared.
+/// The normalised form in which members are compared.
 #[derive(Clone, Copy, Debug)]
 enum Spelling {
     Address,
@@ -51,13 +51,13 @@ enum Spelling {
     AsIs,
 }
 
-// === impl List ===
+// === impl GuardMembers ===
 
 impl GuardMembers {
-    /// The most members of a list; those beyond it are skipped.
+    /// The maximum number of members. Further members are skipped.
     pub const MOST: usize = 10_000_000;
 
-    /// Nobody.
+    /// Creates an empty list.
     pub fn empty(subject: &KeyPart) -> Self {
         let members = match subject {
             KeyPart::Ip => Kind::Addresses(AddressTable::default()),
@@ -69,7 +69,7 @@ impl GuardMembers {
         }
     }
 
-    /// A list of values of `subject`. What cannot be one is skipped and counted.
+    /// Creates a list of values of `subject`. Invalid values are skipped and counted.
     pub fn new<'t>(
         subject: &KeyPart,
         rules: AddressRules,
@@ -82,7 +82,7 @@ impl GuardMembers {
         building.finish()
     }
 
-    /// How many are listed, each once.
+    /// Returns the number of distinct members.
     pub fn len(&self) -> usize {
         match &self.members {
             Kind::Texts(texts) => texts.len(),
@@ -90,7 +90,7 @@ impl GuardMembers {
         }
     }
 
-    /// Whether nobody is listed.
+    /// Returns true if there are no members.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match &self.members {
@@ -99,18 +99,18 @@ impl GuardMembers {
         }
     }
 
-    /// How many members were skipped, because they cannot be values of the subject.
+    /// Returns the number of members that were skipped because they are not valid values of the subject.
     pub fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// Whether this text is listed: to the letter. No list of addresses has any.
+    /// Returns true if exactly this text is listed. Always false for a list of addresses.
     #[inline]
     pub fn contains(&self, text: &str) -> bool {
         self.contains_marked(text, None)
     }
 
-    /// The same for a text whose mark may be made already.
+    /// Like [`contains`](Self::contains), for a text whose digest may be known already.
     #[inline]
     pub(super) fn contains_marked(&self, text: &str, made: Option<DigestedText<'_>>) -> bool {
         match &self.members {
@@ -119,7 +119,7 @@ impl GuardMembers {
         }
     }
 
-    /// Whether this address is listed, or a network that it lies in.
+    /// Returns true if this address is listed, or a network that contains it.
     #[inline]
     pub fn contains_address(&self, address: IpAddr) -> bool {
         match &self.members {
@@ -128,8 +128,8 @@ impl GuardMembers {
         }
     }
 
-    /// When this address is listed no more by itself, as [`Building::push_until`] was told; `None` where
-    /// it is not listed, or by a member that stays.
+    /// Returns the time at which this address leaves the list, as passed to [`Building::push_until`]. Returns
+    /// `None` if it is not listed, or if a member that contains it does not expire.
     pub fn end_of(&self, address: IpAddr) -> Option<u64> {
         match &self.members {
             Kind::Texts(_) => None,
@@ -138,7 +138,7 @@ impl GuardMembers {
     }
 }
 
-// By hand: what is listed may be a secret.
+// Written by hand because members may be secrets.
 impl fmt::Debug for GuardMembers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("List")
@@ -151,7 +151,7 @@ impl fmt::Debug for GuardMembers {
 // === impl Building ===
 
 impl Building {
-    /// Begins a list of values of `subject`.
+    /// Starts a list of values of `subject`.
     pub fn new(subject: &KeyPart, rules: AddressRules) -> Self {
         Self {
             spelling: match subject {
@@ -167,20 +167,21 @@ impl Building {
         }
     }
 
-    /// Makes room for so many more, where that is known before.
+    /// Reserves room for `more` members, if their number is known in advance.
     pub fn reserve(&mut self, more: usize) {
         if let Kind::Texts(texts) = &mut self.list.members {
             texts.reserve(more.min(GuardMembers::MOST));
         }
     }
 
-    /// Adds a member; one that cannot be is skipped and counted.
+    /// Adds a member. An invalid one is skipped and counted.
     pub fn push(&mut self, member: &str) {
         self.push_until(member, None);
     }
 
-    /// The same for one that leaves by itself at `end`, whatever instant the caller means by that. Only
-    /// addresses do. Of a network that is there in several spellings, the one that stays longest counts.
+    /// Like [`push`](Self::push), for a member that expires at `end`, in any unit that the caller uses. Only
+    /// addresses expire. If a network is listed several times in different notations, the latest expiry
+    /// applies.
     ///
     /// ```
     /// use tidegate_policy::guard::Building;
@@ -201,12 +202,12 @@ impl Building {
         }
     }
 
-    /// Counts a member that is not even text.
+    /// Counts a skipped member, such as one that is not text.
     pub fn skip(&mut self) {
         self.list.skipped = self.list.skipped.saturating_add(1);
     }
 
-    /// The list.
+    /// Returns the finished list.
     pub fn finish(mut self) -> GuardMembers {
         if let Kind::Texts(texts) = &mut self.list.members {
             texts.finish();

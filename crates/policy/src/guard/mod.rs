@@ -1,12 +1,11 @@
-//! Guards: lists of those who may not pass at all, or whom no limit applies to. They are asked before
-//! any limit.
+//! Guards: allowlists and blocklists, evaluated before any limit.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | a guard as compiled |
-//! | `reason` | why a request is answered as it is |
-//! | `list` | who is listed; with `texts` and `addresses` to find out at once, however many there are |
-//! | `ask` | all guards of a configuration, asked about one request |
+//! | this one | a compiled guard |
+//! | `reason` | the reason of a response |
+//! | `list` | the members of a list, with fast lookup by `texts` and `addresses` for lists of any size |
+//! | `ask` | the evaluation of all guards of a configuration for one request |
 
 mod addresses;
 mod ask;
@@ -28,86 +27,85 @@ use crate::respond::RefusalStyle;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
-/// A guard: whose value is looked up, in which list, and what follows if it is there.
+/// A guard: the value that is looked up, the list, and the effect if the value is listed.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// Its name, unique in its configuration.
+    /// The name, unique in the configuration.
     pub name: String,
-    /// Whether it is asked at all.
+    /// True if it is evaluated.
     pub enabled: bool,
-    /// Whose value is looked up.
+    /// The value that is looked up.
     pub subject: KeyPart,
-    /// What follows if it is listed.
+    /// The effect if the value is listed.
     pub effect: GuardEffect,
-    /// Why, in one word.
+    /// The reason, in one word.
     pub reason: AnswerReason,
-    /// Where the list comes from.
+    /// The source of the list.
     pub origin: ListOrigin,
-    /// How often it is read again, where it comes from elsewhere.
+    /// The interval at which an external list is read again.
     pub refresh: Duration,
-    /// How long reading it may take.
+    /// The timeout for reading the list.
     pub timeout: Duration,
-    /// Enforced, or only watched.
-    pub mode: Mode,
-    /// What its refusals look like; as the policy says where absent.
+    /// Enforce or shadow.
+    pub mode: LimitMode,
+    /// The form of its refusals; the policy's form applies where absent.
     pub refusal: Option<Arc<RefusalStyle>>,
 }
 
 impl Guard {
-    /// How often a list is read again, unless told.
+    /// The default interval at which a list is read again.
     pub const REFRESH: Duration = Duration::from_secs(5);
-    /// How long reading it may take, unless told.
+    /// The default timeout for reading a list.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
-    /// The most guards of a configuration: which of them only watched and would have acted is told in
-    /// the bits of a word.
+    /// The maximum number of guards in a configuration: the bits of one word record which guards in shadow
+    /// mode would have acted.
     pub const MOST: usize = 64;
 
-    /// Whether it decides: it is asked, and not only watched.
+    /// Returns true if it decides: it is enabled and not in shadow mode.
     pub fn is_enforced(&self) -> bool {
-        self.enabled && self.mode == Mode::Enforce
+        self.enabled && self.mode == LimitMode::Enforce
     }
 
-    /// Whether what a list holds for this guard, it holds for `other` as well.
+    /// Returns true if the list of this guard is also valid for `other`.
     pub fn shares_list(&self, other: &Self) -> bool {
         self.name == other.name && self.subject == other.subject && self.origin == other.origin
     }
 }
 
-/// What follows if somebody is listed.
+/// The effect of a guard on a listed client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardEffect {
-    /// The request is refused, and no limit is asked.
+    /// The request is refused and no limit is evaluated.
     Refuse,
-    /// The request passes, and no limit is asked; nor is any guard that refuses.
+    /// The request is allowed. No limit is evaluated, and no guard that refuses.
     Exempt,
 }
 
-/// Where a list comes from.
+/// The source of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListOrigin {
-    /// It is written in the configuration.
+    /// The configuration contains the members.
     List(ListMembers),
-    /// A file: a member a line; `#` begins a comment.
+    /// A file with one member per line; `#` starts a comment.
     File(String),
     /// A set in Redis.
     Redis {
         /// Its key.
         set: String,
-        /// Which Redis; that of the store where absent.
+        /// The Redis to connect to; that of the store where absent.
         at: Option<Box<RedisSettings>>,
     },
 }
 
 impl ListOrigin {
-    /// Whether it may say something else later.
+    /// Returns true if the list may change without a change of the configuration.
     pub fn changes(&self) -> bool {
         !matches!(self, Self::List(_))
     }
 
-    /// Whether it is where `other` is: the same members are there, whatever else is said of how they are
-    /// reached.
+    /// Returns true if `other` refers to the same members, regardless of the settings for reaching them.
     pub fn is_same_source(&self, other: &Self) -> bool {
         let (
             Self::Redis { set: one, at: here },
@@ -128,22 +126,22 @@ impl ListOrigin {
     }
 }
 
-/// The members of a list, as written. They may be API keys, and are never printed.
+/// The members of a list, as written. They may be API keys and are never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ListMembers(Vec<String>);
 
 impl ListMembers {
-    /// How many there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The members themselves.
+    /// Returns the members in the order written.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }

@@ -1,10 +1,10 @@
-//! Why a request is answered as it is, in one word.
+//! The reason of a response, in one word.
 
-/// Why a request is answered as it is.
+/// The reason of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AnswerReason {
-    /// Every limit that it meets allows it, or it meets none.
+    /// Every matching limit allows the request, or none matches.
     Allowed,
     /// A guard exempts it from all limits.
     Exempt,
@@ -12,20 +12,20 @@ pub enum AnswerReason {
     Limited,
     /// A limit was exceeded, and its `block` refuses the client for a time.
     LimitBlocked,
-    /// A guard refuses it: whoever asks is blocked.
+    /// A guard refuses it: the client is blocked.
     Blocked,
     /// A guard refuses it: the address is on a blacklist.
     Blacklisted,
-    /// It lacks an identity without which a limit does not let it pass.
+    /// It lacks an identity that a limit requires.
     NoIdentity,
-    /// A plan does not know the subject, or has nothing for it, and then it is to be refused.
+    /// A plan has no rate for the subject, and is set to refuse in that case.
     NoPlan,
-    /// The store did not answer, and a limit refuses for that reason.
+    /// The store did not respond, and a limit refuses for that reason.
     NoStore,
 }
 
 impl AnswerReason {
-    /// The word for it in answers, logs and metrics.
+    /// Returns the reason's name in responses, logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",

@@ -6,7 +6,7 @@ use crate::limit::{AddressRules, KeyPart};
 use crate::{Config, Descriptor, DescriptorHits, Request};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 fn addresses(members: &[&str]) -> GuardMembers {
     GuardMembers::new(
@@ -34,12 +34,12 @@ fn guard(effect: GuardEffect, subject: KeyPart) -> Guard {
         origin: ListOrigin::List(Vec::new().into()),
         refresh: Guard::REFRESH,
         timeout: Guard::TIMEOUT,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         refusal: None,
     }
 }
 
-/// What guards with these lists say.
+/// Evaluates guards with these lists.
 fn ask(guards: Vec<(Guard, &[&str])>, request: &Request<'_>) -> GuardVerdict {
     let lists = guards.iter();
     let lists: Vec<Arc<GuardMembers>> = lists
@@ -204,7 +204,7 @@ fn exemptions_come_first_and_the_first_written_decides() {
 #[test]
 fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
     let watching = Guard {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..guard(GuardEffect::Refuse, KeyPart::User)
     };
     let guards = vec![
@@ -223,7 +223,7 @@ fn a_guard_that_is_off_is_not_asked_and_the_others_keep_their_numbers() {
         ..guard(effect, KeyPart::User)
     };
     let watching_off = Guard {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..off(GuardEffect::Refuse)
     };
     let guards = || {
@@ -368,7 +368,7 @@ fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
             (refuse(project()), &["p1"][..]),
         ]
     };
-    // Beside one that looks at the host, requests are respelled before any guard is asked.
+    // With a guard that reads the host, requests are normalised before any guard is evaluated.
     let beside = || [plain(), vec![(refuse(KeyPart::Host), &["h.example"][..])]].concat();
     let (one, two) = ([("project", "p1")], [("project", "p2"), ("project", "p1")]);
     let other = [("tenant", "p1"), ("project", "")];
@@ -398,7 +398,7 @@ fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
         (&["eve", ""], "eve", true),
         (&["ann", "joe"], "bob", true),
         (&["ann", "joe"], "eve", false),
-        // This one counts, and nobody else says anything.
+        // The single value of the header is effective; the query of the later source is not read.
         (&["ann"], "bob", false),
     ] {
         let headers: Vec<(&str, &str)> = said.iter().map(|it| ("x-who", *it)).collect();
@@ -436,7 +436,7 @@ fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
             let guards = vec![refuse(subject.clone()), host()];
             assert_eq!(outcome(guards), expected, "{said:?} {subject:?}");
         }
-        // Nobody is exempt by one of several.
+        // One of several values exempts no client.
         let exempt = outcome(vec![guard(GuardEffect::Exempt, project())]);
         let is_exempt = exempt == GuardOutcome::Exempt(0);
         assert_eq!(is_exempt, listed == counts, "{said:?}");

@@ -1,24 +1,24 @@
-//! A list of texts. None of them is kept: each is known by its mark.
+//! A set of texts. It stores only the digest of each text.
 
 use crate::lookup::{DigestFilter, DigestedText, Marks, TEXT_BYTES_MAX, TextDigest};
 
-/// The longest member. Nobody's identity is longer, and what nobody can have need not be kept.
+/// The maximum length of a member. No identity is longer, so a longer member could never match.
 pub(crate) const MEMBER_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
-/// How many are made room for at first.
+/// The initial capacity.
 const FIRST: usize = 16;
 
-/// Room is let go where it is for more than one such part of those that are there.
+/// Spare capacity is released if it exceeds this fraction (one sixteenth) of the members.
 const SPARE: usize = 16;
 
-/// What goes with a member: it is there, and nothing else.
+/// The number stored with each member; it has no meaning here.
 const LISTED: u32 = 0;
 
-/// Texts, each once.
+/// A set of texts.
 #[derive(Default)]
 pub(super) struct TextSet {
     marks: Marks,
-    /// Those of whom the marks need not be asked. Made last: before, nobody is found.
+    /// The filter in front of the digests. `finish` builds it; before that, no text is found.
     filter: DigestFilter,
 }
 
@@ -27,21 +27,21 @@ impl TextSet {
         self.marks.len()
     }
 
-    /// Makes room for so many more.
+    /// Reserves room for `more` texts.
     pub(super) fn reserve(&mut self, more: usize) {
         if self.marks.room() < more {
             self.marks.resize(self.len().saturating_add(more));
         }
     }
 
-    /// Whether a text is there, whose mark may be made already.
+    /// Returns true if the set has this text. `made` may hold its digest already.
     #[inline]
     pub(super) fn contains(&self, text: &str, made: Option<DigestedText<'_>>) -> bool {
         let mark = DigestedText::mark_of(text, made);
         mark.is_some_and(|mark| self.filter.may_have(mark) && self.marks.find(mark).is_some())
     }
 
-    /// Adds a member, if it is not there yet; `false` where it cannot be one.
+    /// Adds a text if it is new. Returns false if it cannot be a member.
     pub(super) fn insert(&mut self, text: &str) -> bool {
         let Some(mark) = TextDigest::of(text).filter(|_| !text.is_empty()) else {
             return false;
@@ -54,9 +54,9 @@ impl TextSet {
         true
     }
 
-    /// Lets members be found, and lets go of room for more.
+    /// Makes the members searchable and releases spare capacity.
     pub(super) fn finish(&mut self) {
-        // Where it was made as large as it has to be, no mark is moved for the sake of a little.
+        // If the capacity was reserved exactly, do not move all digests to save a little memory.
         if self.marks.room() > self.len() / SPARE {
             self.marks.resize(self.len());
         }

@@ -1,26 +1,25 @@
-//! Whether a mark may be there at all, in a twentieth of the room.
+//! A filter for absent digests, in a twentieth of the memory.
 //!
-//! Most of those who are looked up in a list are not listed, and to find that out the list itself is too
-//! large to be near. Here every mark has four bits in a block of 32 bytes, one in each quarter of it; of
-//! whom not all four are set is not there. With a byte a mark, three in a hundred strangers have to be
-//! looked up after all. With two it would be one in two hundred, and yet worse: what is twice as large is
-//! less often near.
+//! Most values that are looked up in a list are not listed, and the list itself is too large for the cache.
+//! Here every digest sets four bits in a block of 32 bytes, one in each quarter. If not all four bits are
+//! set, the digest is absent. With one byte per digest, 3 % of absent values still need a lookup. With two
+//! bytes it would be 0.5 %, yet slower: a filter of twice the size is cached less often.
 
 use super::mark::{TextDigest, part_of};
 
-/// Bits for each mark.
+/// Bits per digest.
 const BITS: usize = 8;
 
 type Block = [u64; 4];
 
-/// Which marks may be there.
+/// A Bloom filter of digests.
 #[derive(Default)]
 pub(crate) struct DigestFilter {
     blocks: Vec<Block>,
 }
 
 impl DigestFilter {
-    /// Lets these marks pass, of which there are so many.
+    /// Builds a filter that passes these digests. `count` is their number.
     pub(crate) fn of(marks: impl Iterator<Item = TextDigest>, count: usize) -> Self {
         let bits = count.saturating_mul(BITS);
         let blocks = bits.div_ceil(size_of::<Block>() * 8);
@@ -36,26 +35,26 @@ impl DigestFilter {
         Self { blocks }
     }
 
-    /// Whether a mark may be there. If not, it is not.
+    /// Returns false if the digest is certainly absent.
     #[inline]
     pub(crate) fn may_have(&self, mark: TextDigest) -> bool {
         let nth = part_of(mark.spread(), self.blocks.len());
         let Some(block) = self.blocks.get(nth) else {
             return false;
         };
-        // One branch, and not one for each quarter.
+        // One branch instead of one for each quarter.
         let quarters = block.iter().zip(bits_of(mark));
         quarters.fold(0, |missing, (quarter, bit)| missing | (bit & !quarter)) == 0
     }
 
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.blocks.capacity().saturating_mul(size_of::<Block>())
     }
 }
 
-/// The bits of a mark, one in each quarter of its block.
+/// Returns the bits of a digest, one in each quarter of its block.
 #[inline]
 fn bits_of(mark: TextDigest) -> Block {
     [0, 6, 12, 18].map(|from| 1_u64.rotate_left((mark.low >> from) & 63))

@@ -1,46 +1,46 @@
-//! What a text is known by: 96 bits that nobody can foresee.
+//! The digest of a text: 96 unpredictable bits.
 //!
-//! A mark stands for its text, so two texts must not have the same one, whoever chooses them. The marks
+//! A digest stands for its text, so no client may be able to choose two texts with equal digests. The digests
 //! are *strongly universal* (multilinear hashing, Lemire and Kaser 2014): with keys drawn at random,
 //!
 //! ```text
 //! hash(words) = (key 0 + key 1 · word 1 + key 2 · word 2 + …  mod 2¹²⁸) div 2⁶⁴
 //! ```
 //!
-//! has the same value for two given texts of 64-bit words with a probability of 2⁻⁶⁴, and that is
-//! proven, not hoped for. Two of them with keys of their own make 128 bits, of which 96 are kept. A
-//! stranger is thus taken for one of ten million members with a probability below 2⁻⁷²; and as an answer
-//! says no more than that there was no such mishap, trying again and again gains nothing beyond the sum.
+//! has the same value for two given texts of 64-bit words with a probability of 2⁻⁶⁴; this is proven. Two
+//! such hashes with separate keys make 128 bits, of which 96 are kept. The probability that an unlisted text
+//! is taken for one of ten million members is therefore below 2⁻⁷². A response reveals only that no collision
+//! occurred, so repeated attempts gain nothing beyond the sum of their probabilities.
 //!
-//! The keys are this process's own and are told to nobody, nor is any mark.
+//! The keys belong to this process. Neither keys nor digests ever leave it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-/// The longest text that has a mark.
+/// The maximum length of a text with a digest.
 pub(crate) const TEXT_BYTES_MAX: usize = 1_024;
 
-/// The words of such a text, with what ends it.
+/// The number of words in such a text, including the terminator.
 const WORDS: usize = TEXT_BYTES_MAX / size_of::<u64>() + 1;
 
-/// What a text is known by.
+/// The digest of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TextDigest {
     pub(super) high: u64,
     pub(super) low: u32,
 }
 
-/// Keys of two hashes, side by side.
+/// The keys of two hashes, interleaved.
 struct DigestKeys {
-    /// What a hash begins with.
+    /// The initial values of the sums.
     start: [u128; 2],
-    /// What each word is multiplied by.
+    /// The factors of the words.
     words: [[u128; 2]; WORDS],
 }
 
-/// One set for all that is looked up, so that a text that is looked up twice is marked once.
+/// One set of keys for all lookups, so that a text in several lookups is hashed once.
 static KEYS: LazyLock<DigestKeys> = LazyLock::new(|| {
-    // Keyed by the system's randomness; its values for different numbers are as good as drawn.
+    // Keyed by the system's randomness. Its values for different inputs are as good as random draws.
     let drawn = RandomState::new();
     let key = |nth: usize| {
         let [high, low] = [0, 1].map(|half| u128::from(drawn.hash_one((nth, half))));
@@ -54,7 +54,7 @@ static KEYS: LazyLock<DigestKeys> = LazyLock::new(|| {
 });
 
 impl TextDigest {
-    /// The mark of a text; `None` of one that is longer than any that is kept.
+    /// Returns the digest of a text, or `None` if the text is longer than [`TEXT_BYTES_MAX`].
     #[inline]
     pub(crate) fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -76,11 +76,11 @@ impl TextDigest {
         })
     }
 
-    /// A number that looks drawn, the same for the same mark: where it is to be looked for.
+    /// Returns a well-mixed number, always the same for the same digest, that selects its position in tables.
     #[inline]
     pub(super) fn spread(self) -> u64 {
-        // Texts that follow one another have marks at even distances. That is no weakness of theirs, but
-        // it would fill a table unevenly; folding a product breaks it up.
+        // Consecutive texts have digests at even distances. That does not weaken the digests, but it would
+        // fill a table unevenly; folding a product breaks the pattern.
         let product = u128::from(self.high ^ u64::from(self.low)) * 0x9E37_79B9_7F4A_7C15_u128;
         u64::try_from((product >> 64) ^ (product & u128::from(u64::MAX))).unwrap_or(0)
     }
@@ -95,14 +95,14 @@ fn add([one, other]: [u128; 2], word: u64, [first, second]: &[u128; 2]) -> [u128
     ]
 }
 
-/// The last bytes of a text, `rest`, which are fewer than a word, and a one behind them: it tells where
-/// the text ends, and so keeps those apart that differ in zeros alone.
+/// Returns the last bytes of a text, `rest`, which are fewer than a word, followed by a one bit. The bit
+/// marks the end of the text, so texts that differ only in trailing zeros differ here.
 #[inline]
 fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     if rest.is_empty() {
         return 1;
     }
-    // Of a longer text a whole word is read at once, and what stands before the rest is shifted out.
+    // For a longer text, read a whole word at once and shift out the bytes before the rest.
     if let Some(word) = bytes.last_chunk() {
         let bits = u32::try_from(rest.len()).unwrap_or(0).wrapping_mul(8);
         let before = u64::BITS.wrapping_sub(bits);
@@ -112,7 +112,7 @@ fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     rest.fold(1, |word, byte| (word << 8) | u64::from(*byte))
 }
 
-/// The part of `count` that `spread` falls into, of as many as it may be.
+/// Maps `spread` evenly to an index below `count`.
 #[inline]
 pub(super) fn part_of(spread: u64, count: usize) -> usize {
     let count = u128::try_from(count).unwrap_or(0);

@@ -1,10 +1,10 @@
-//! A text of a request with its mark, so that whoever else looks it up need not make it again.
+//! A text of a request with its digest, so that further lookups need not compute it again.
 
 use super::mark::TextDigest;
 use std::fmt;
 use std::ptr;
 
-/// A text of a request with its mark.
+/// A text of a request with its digest.
 #[derive(Clone, Copy)]
 pub struct DigestedText<'r> {
     text: &'r str,
@@ -12,32 +12,32 @@ pub struct DigestedText<'r> {
 }
 
 impl<'r> DigestedText<'r> {
-    /// The text with its mark, if it has one.
+    /// Computes the digest of a text. Returns `None` if the text is too long for one.
     #[inline]
     pub(crate) fn new(text: &'r str) -> Option<Self> {
         let mark = TextDigest::of(text)?;
         Some(Self { text, mark })
     }
 
-    /// The mark.
+    /// Returns the digest.
     #[inline]
     pub(crate) fn mark(self) -> TextDigest {
         self.mark
     }
 
-    /// The mark of `text`, which `made` has if it is of this very text.
+    /// Returns the digest of `text`, from `made` if that refers to the same text in memory.
     #[inline]
     pub(crate) fn mark_of(text: &str, made: Option<Self>) -> Option<TextDigest> {
         match made {
-            // The same place in memory, and as long: comparing what stands there would take as long as
-            // marking it.
+            // Compare address and length only: comparing the bytes would take as long as computing the
+            // digest.
             Some(made) if ptr::eq(made.text, text) => Some(made.mark),
             _ => TextDigest::of(text),
         }
     }
 }
 
-// By hand: it may be a secret, and so is its mark.
+// Written by hand because the text may be a secret, and so is its digest.
 impl fmt::Debug for DigestedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Marked").finish_non_exhaustive()

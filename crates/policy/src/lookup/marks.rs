@@ -1,4 +1,4 @@
-//! A number for each mark, found by one look into memory.
+//! A map from digests to numbers, with one memory access per lookup.
 //!
 //! ```text
 //! lines:  ┌ 64 bytes ─────────────────────────────────────────┐┌ …
@@ -6,21 +6,21 @@
 //!         └───────────────────────────────────────────────────┘└ …
 //! ```
 //!
-//! A line is what a processor fetches at once. A mark is in the line that it names, or where that is
-//! full in the next one; lines are filled from their beginning, and nothing is ever taken out, so that
-//! the first line with a free end ends the search. With two thirds of all places taken, nine of ten
-//! marks are in the line that they name.
+//! A line is the unit that a processor fetches. A digest is in the line that it selects or, if that is full,
+//! in the next one with room. Lines are filled from their beginning and entries are never removed, so a line
+//! with a free last place ends the search. With two thirds of all places occupied, nine of ten digests are in
+//! the line that they select.
 
 use super::mark::{TextDigest, part_of};
 use std::hint::black_box;
 
-/// Places in a line.
+/// The number of places in a line.
 const PLACES: usize = 4;
 
-/// The number of nobody.
+/// The number that marks a free place.
 const FREE: u32 = u32::MAX;
 
-/// A mark, and the number that goes with it.
+/// A digest and its number.
 #[derive(Clone, Copy)]
 struct DigestEntry {
     high: u64,
@@ -32,14 +32,14 @@ struct DigestEntry {
 #[repr(align(64))]
 struct CacheLine([DigestEntry; PLACES]);
 
-/// A number for each mark.
+/// A map from digests to numbers.
 #[derive(Default)]
 pub(crate) struct Marks {
     lines: Vec<CacheLine>,
     len: usize,
 }
 
-/// Where a mark is, and its number. The places of one table are below [`Marks::places`], each once.
+/// The position of a digest, and its number. Positions in one table are distinct and below [`Marks::places`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DigestSlot {
     pub(crate) at: usize,
@@ -47,9 +47,9 @@ pub(crate) struct DigestSlot {
 }
 
 impl Marks {
-    /// One with room for so many.
+    /// Creates a table with room for this many digests.
     pub(crate) fn with_room(marks: usize) -> Self {
-        // Two thirds full, and at least one place that is free: it is what ends a search.
+        // Two thirds full, with at least one free place: a free place ends a search.
         let places = marks.saturating_add(marks.div_ceil(2));
         let lines = places.checked_div(PLACES).unwrap_or(0).saturating_add(1);
         Self {
@@ -58,31 +58,31 @@ impl Marks {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of digests.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many places there are, taken or free.
+    /// Returns the number of places, occupied or free.
     pub(crate) fn places(&self) -> usize {
         self.lines.len().saturating_mul(PLACES)
     }
 
-    /// How many more would fit.
+    /// Returns the number of digests that can be added.
     pub(crate) fn room(&self) -> usize {
         let most = self.places() / 3 * 2;
         most.saturating_sub(self.len)
     }
 
-    /// Where a mark is, and the number that goes with it.
+    /// Returns the position and the number of a digest, or `None` if it is absent.
     #[inline]
     pub(crate) fn find(&self, mark: TextDigest) -> Option<DigestSlot> {
         let first = part_of(mark.spread(), self.lines.len());
         let mut nth = first;
         loop {
             let CacheLine(slots) = self.lines.get(nth)?;
-            // All are looked at, and none by a branch: which of them it is cannot be foreseen, and whoever
-            // guesses wrong waits for the line before anything else is begun.
+            // Compare all places without a branch: the matching place is unpredictable, and a mispredicted
+            // branch would wait for the line before any other work starts.
             let (mut number, mut at) = (FREE, 0);
             for (place, slot) in slots.iter().enumerate() {
                 let is_it = slot.is(mark);
@@ -100,19 +100,19 @@ impl Marks {
         }
     }
 
-    /// Begins to fetch the line that a mark names, and does not wait for it: whoever has something else
-    /// to do before it asks for the mark has it done meanwhile.
+    /// Starts to fetch the line of a digest without waiting for it. The caller can do other work before it
+    /// looks the digest up.
     #[inline]
     pub(crate) fn fetch(&self, mark: TextDigest) {
         let nth = part_of(mark.spread(), self.lines.len());
         if let Some(CacheLine([first, ..])) = self.lines.get(nth) {
-            // A look whose result nobody uses, and which is not left out for that.
+            // A read whose result is unused; `black_box` keeps the compiler from removing it.
             black_box(first.number);
         }
     }
 
-    /// Adds a mark with its number: where it is now. `None` where it is there already, where there is no
-    /// [room](Self::room), and where the number is that of nobody.
+    /// Adds a digest with its number and returns its position. Returns `None` if it is present already, if
+    /// there is no [room](Self::room), or if the number is the one reserved for free places.
     pub(crate) fn add(&mut self, mark: TextDigest, number: u32) -> Option<usize> {
         if number == FREE || self.room() == 0 || self.find(mark).is_some() {
             return None;
@@ -131,7 +131,7 @@ impl Marks {
         }
     }
 
-    /// Makes room for so many in all, and lets go of room for more. Every mark has another place then.
+    /// Changes the capacity to this many digests, at least the present number. All positions change.
     pub(crate) fn resize(&mut self, marks: usize) {
         let mut resized = Self::with_room(marks.max(self.len));
         for (mark, number) in self.iter() {
@@ -140,7 +140,7 @@ impl Marks {
         *self = resized;
     }
 
-    /// All of them, in no order that says anything.
+    /// Returns all digests with their numbers, in arbitrary order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TextDigest, u32)> {
         let slots = self.lines.iter().flat_map(|CacheLine(slots)| slots);
         let taken = slots.filter(|slot| slot.number != FREE);
@@ -150,7 +150,7 @@ impl Marks {
         })
     }
 
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.lines.capacity().saturating_mul(size_of::<CacheLine>())
     }
@@ -171,12 +171,12 @@ impl DigestEntry {
 
     #[inline]
     fn is(&self, mark: TextDigest) -> bool {
-        // In one comparison, for each would be a branch.
+        // One comparison, because each would be a branch.
         (self.high ^ mark.high) | u64::from(self.low ^ mark.low) == 0
     }
 }
 
-/// Whether a line has a free place: they are taken from its beginning.
+/// Returns true if a line has a free place. Lines are filled from their beginning.
 #[inline]
 fn has_room(slots: &[DigestEntry; PLACES]) -> bool {
     let [.., last] = slots;

@@ -1,16 +1,15 @@
-//! Finding a text among millions: whether it is known, and what goes with it.
+//! Lookup of a text among millions: membership, and a number stored with it.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `mark` | what a text is known by: 96 bits that nobody can foresee |
-//! | `marked` | a text of a request with its mark, made once |
-//! | `marks` | a number for each mark, found by one look into memory |
-//! | `filter` | whether a mark may be there at all, in a twentieth of the room |
+//! | `mark` | the digest of a text: 96 unpredictable bits |
+//! | `marked` | a text of a request with its digest, computed once |
+//! | `marks` | a map from digests to numbers with one memory access per lookup |
+//! | `filter` | a filter for absent digests, in a twentieth of the memory |
 //!
-//! What a request costs here is not steps but waiting: with a hundred thousand subjects nothing that is
-//! kept of them stays near the processor, and every place that is looked at is one more to wait for. So
-//! a text is not kept and not compared. It is known by its mark, and what goes with it stands beside the
-//! mark.
+//! The cost of a lookup is not computation but memory latency: with a hundred thousand subjects the data is
+//! in no cache, and every location that is read adds a wait. So texts are neither stored nor compared. The
+//! table identifies a text by its digest and stores its number next to the digest.
 
 mod filter;
 mod mark;

@@ -7,7 +7,7 @@ fn mark(text: &str) -> TextDigest {
     TextDigest::of(text).expect("it is short enough")
 }
 
-/// Texts that are hard to tell apart: of few letters, and with zeros at their ends.
+/// Texts that are hard to distinguish: with few letters, and with zeros at their ends.
 fn text() -> impl Strategy<Value = String> {
     let alike = prop::collection::vec(prop::sample::select(vec!['\0', 'a', 'b']), 0..20);
     let long = ("[a-c]", 0..TEXT_BYTES_MAX).prop_map(|(letter, times)| letter.repeat(times));
@@ -48,7 +48,7 @@ proptest! {
                 let found = table.find(mark(text)).map(|place| place.number);
                 prop_assert_eq!(found, map.get(text).copied());
             }
-            // And once more with no more room than they need.
+            // Repeat with no more room than they need.
             table.resize(0);
         }
     }
@@ -85,7 +85,7 @@ fn a_table_takes_as_many_as_it_has_room_for_and_no_more() {
             taken += 1;
         }
         assert_eq!(taken, most);
-        // A search for whoever is not there still comes to an end.
+        // A search for an absent digest still ends.
         assert!(table.find(mark("stranger")).is_none());
     }
     assert!(Marks::default().find(mark("")).is_none());
@@ -111,7 +111,7 @@ fn texts_that_follow_one_another_fill_a_table_evenly() {
             let at = table.add(*mark, 0).unwrap();
             at / 4 == part_of(mark.spread(), lines)
         });
-        // Of as many that are drawn, some 90 600 are in the line that they name.
+        // For random digests, about 90 600 are in the line that they select.
         let count = at_home.count();
         assert!(count > 89_000, "{count}");
     }

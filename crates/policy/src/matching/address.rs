@@ -1,4 +1,4 @@
-//! Addresses as they stand in keys.
+//! Addresses in the format of keys.
 
 use super::escape::hex;
 use crate::limit::AddressRules;
@@ -6,8 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Appends the address that `address` counts as: `192.0.2.1`, `2001:db8::/64`.
 ///
-/// By hand: this is on the path of nearly every request, and the formatting machinery would take
-/// longer than all the rest of it.
+/// Written by hand: nearly every request needs it, and `std::fmt` would take longer than all the other work.
 pub(super) fn push_address(text: &mut String, address: IpAddr, rules: AddressRules) {
     match rules.subject(address) {
         IpAddr::V4(v4) => push_v4(text, v4),
@@ -30,8 +29,8 @@ fn push_v4(text: &mut String, address: Ipv4Addr) {
     }
 }
 
-/// Writes what RFC 5952 asks for: lower case, no leading zeros, `::` for the longest run of two or
-/// more zero groups, the first of equals.
+/// Appends an address in the format of RFC 5952: lower case, no leading zeros, `::` for the longest run of
+/// two or more zero groups, the first one if several are equal.
 fn push_v6(text: &mut String, address: Ipv6Addr) {
     let groups = address.segments();
     let (gap_start, gap_len) = longest_gap(&groups);
@@ -49,7 +48,7 @@ fn push_v6(text: &mut String, address: Ipv6Addr) {
     }
 }
 
-/// Where the zeros to leave out start, and how many they are.
+/// Returns the start and the length of the zero groups that `::` replaces.
 fn longest_gap(groups: &[u16; 8]) -> (usize, usize) {
     let (mut best_start, mut best_len) = (groups.len(), 0);
     let mut len = 0;

@@ -1,10 +1,10 @@
-//! What a condition asks besides the path.
+//! The parts of a condition besides the path.
 
 use super::entry::EntryPattern;
 use super::facts::MatchInput;
 use crate::{Condition, Descriptor};
 
-/// Whether everything but path and descriptor holds; the trie has seen to the path.
+/// Returns true if everything except path and descriptor holds; the trie checks the path.
 pub(super) fn holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     method_holds(condition, facts)
         && host_holds(condition, facts)
@@ -13,7 +13,7 @@ pub(super) fn holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
         && attributes_hold(condition, facts)
 }
 
-/// Whether all of these are among the entries of a descriptor.
+/// Returns true if a descriptor has an entry for each of these patterns.
 pub(super) fn is_held(entries: &[EntryPattern], descriptor: &Descriptor<'_>) -> bool {
     entries.iter().all(|wanted| {
         let mut sent = descriptor.entries.iter();
@@ -45,7 +45,7 @@ fn client_holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
             .is_some_and(|ip| condition.clients.iter().any(|net| net.contains(&ip)))
 }
 
-/// Each header must be there and not empty. One written with an empty value may have any other.
+/// Returns true if each header is present and not empty. A condition with an empty value accepts any value.
 fn headers_hold(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     condition.headers.iter().all(|(name, wanted)| {
         facts.header(name).any(|sent| {

@@ -1,11 +1,9 @@
-//! Every list of entries that the limits of a policy ask for, as one tree, in which a descriptor finds
-//! one place.
+//! All lists of entries in the limits of a policy as one tree, in which a descriptor has one position.
 //!
-//! The way down is that of Envoy's own rate limit service. Entry by entry, of what the tree has there,
-//! the most specific is taken: the value itself, else the first pattern, as written, that it looks
-//! like, else the key with any value. What was taken is never reconsidered, and the place counts only
-//! if the entries end there. So a value of its own keeps others off the keyed default beside it, even
-//! where nothing is limited under it.
+//! The descent is that of Envoy's own rate limit service. For each entry, it takes the most specific edge:
+//! the exact value, else the first matching pattern in the order written, else the key with any value. It
+//! never backtracks, and the position counts only if the entries end there. So an exact value shadows the
+//! keyed default next to it, even where no limit is below it.
 
 use super::entry::{EntryPattern, ValuePattern};
 use super::trie::Candidate;
@@ -14,27 +12,27 @@ use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashMap};
 use std::hash::{Hash, Hasher};
 
-/// The lists of entries of a policy, prepared.
+/// The lists of entries of a policy, prepared for matching.
 #[derive(Debug, Default)]
 pub(super) struct DescriptorTree {
-    /// The places; the first is where all begin.
+    /// The nodes; the first is the root.
     nodes: Vec<DescriptorNode>,
-    /// From a place by an entry to the next.
+    /// From a node and an entry to the next node.
     edges: HashMap<Edge, usize, RandomState>,
-    /// From a place by the key of an entry to those of its values that have `*` in them.
+    /// From a node and an entry's key to the values that contain `*`.
     patterns: HashMap<Edge, Vec<(Wildcard, usize)>, RandomState>,
 }
 
-/// A place in the tree.
+/// A node of the tree.
 #[derive(Debug, Default)]
 struct DescriptorNode {
-    /// The limits that end here, in the order written.
+    /// The limits whose entries end here, in the order written.
     candidates: Vec<Candidate>,
-    /// Whether any pattern begins here, so that most requests need not look for one.
+    /// True if any pattern starts here, so that most requests can skip the lookup.
     has_patterns: bool,
 }
 
-/// A place, the key of an entry, and its value; no value where any will do.
+/// A node, an entry's key, and its value; `None` for any value.
 #[derive(Debug, PartialEq, Eq)]
 struct Edge {
     from: usize,
@@ -42,7 +40,7 @@ struct Edge {
     value: Option<Box<str>>,
 }
 
-/// The same, borrowed from a request.
+/// Like `Edge`, but borrowed from a request.
 #[derive(Clone, Copy)]
 struct DescriptorEntryRef<'a> {
     from: usize,
@@ -50,10 +48,10 @@ struct DescriptorEntryRef<'a> {
     value: Option<&'a str>,
 }
 
-// === impl Tree ===
+// === impl DescriptorTree ===
 
 impl DescriptorTree {
-    /// Adds a limit that asks for exactly these entries. Limits come in order.
+    /// Adds a limit that requires exactly these entries. Limits must be added in order.
     pub(super) fn add(&mut self, entries: &[EntryPattern], candidate: Candidate) {
         let mut at = self.root();
         for entry in entries {
@@ -64,8 +62,8 @@ impl DescriptorTree {
         }
     }
 
-    /// What may apply to a descriptor of these entries, in the order written. The rest of each condition
-    /// is still to be checked.
+    /// Returns the limits that may apply to a descriptor with these entries, in the order written. The rest
+    /// of each condition is not checked here.
     pub(super) fn walk(&self, entries: &[(&str, &str)]) -> &[Candidate] {
         let mut at = 0;
         for (name, value) in entries {
@@ -77,7 +75,7 @@ impl DescriptorTree {
         self.nodes.get(at).map_or(&[], |node| &node.candidates)
     }
 
-    /// The place that an entry leads to.
+    /// Returns the node that an entry leads to.
     fn next(&self, from: usize, name: &str, value: &str) -> Option<usize> {
         let exact = DescriptorEntryRef {
             from,
@@ -108,12 +106,12 @@ impl DescriptorTree {
         0
     }
 
-    /// The place below `from` that an entry leads to, new or known.
+    /// Returns the node below `from` for an entry pattern, added if it is new.
     fn child(&mut self, from: usize, entry: &EntryPattern) -> usize {
         let value = match &entry.value {
             ValuePattern::Any => None,
             ValuePattern::Is(value) => Some(value.as_str()),
-            // Who sends the pattern itself has named it: then no other comes before it.
+            // A client that sends the pattern itself matches it exactly, before any other pattern.
             ValuePattern::Like(wildcard) => Some(wildcard.as_str()),
         };
         let taken = DescriptorEntryRef {
@@ -141,7 +139,7 @@ impl DescriptorTree {
     }
 }
 
-// === impl Edge, Taken ===
+// === impl Edge, DescriptorEntryRef ===
 
 impl DescriptorEntryRef<'_> {
     fn keep(self) -> Edge {

@@ -1,48 +1,48 @@
-//! The patterns by which conditions know descriptors.
+//! The patterns for descriptors in conditions.
 
 use super::wildcard::Wildcard;
 
-/// What a descriptor looks like.
+/// A pattern for a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DescriptorPattern {
-    /// Exactly these entries, in this order. All such patterns of a policy make a tree, in which a
-    /// descriptor finds one place.
+    /// Exactly these entries, in this order. All such patterns of a policy form a tree, in which a descriptor
+    /// has one position.
     Exactly(Vec<EntryPattern>),
-    /// These among its entries, in any order.
+    /// These entries among others, in any order.
     Holds(Vec<EntryPattern>),
 }
 
-/// What an entry of a descriptor looks like.
+/// A pattern for an entry of a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryPattern {
-    /// Its key; case counts.
+    /// The key, case-sensitive.
     pub name: String,
-    /// Its value.
+    /// The pattern for the value.
     pub value: ValuePattern,
 }
 
-/// What the value of an entry looks like.
+/// A pattern for the value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValuePattern {
-    /// Whatever it is, even empty.
+    /// Any value, even an empty one.
     Any,
-    /// Exactly this; case counts.
+    /// Exactly this value, case-sensitive.
     Is(String),
-    /// Text with `*` in it.
+    /// Text with `*`.
     Like(Wildcard),
 }
 
 // === impl DescriptorPattern ===
 
 impl DescriptorPattern {
-    /// The patterns of its entries.
+    /// Returns the patterns of its entries.
     pub fn entries(&self) -> &[EntryPattern] {
         match self {
             Self::Exactly(entries) | Self::Holds(entries) => entries,
         }
     }
 
-    /// Whether the entries are exactly the descriptor, in this order.
+    /// Returns true if the descriptor must have exactly these entries, in this order.
     pub fn is_exact(&self) -> bool {
         matches!(self, Self::Exactly(_))
     }
@@ -51,8 +51,8 @@ impl DescriptorPattern {
 // === impl EntryPattern ===
 
 impl EntryPattern {
-    /// An entry of this key with a value as it is written: `*` stands for anything, and nothing at all
-    /// for any value.
+    /// Creates a pattern for an entry with this key. In `value`, `*` stands for any text; an empty `value`
+    /// accepts any value.
     pub fn new(name: impl Into<String>, value: &str) -> Self {
         Self {
             name: name.into(),
@@ -60,7 +60,7 @@ impl EntryPattern {
         }
     }
 
-    /// Whether an entry looks like this.
+    /// Returns true if the entry matches.
     pub(super) fn matches(&self, name: &str, value: &str) -> bool {
         self.name == name && self.value.matches(value)
     }
@@ -69,7 +69,7 @@ impl EntryPattern {
 // === impl ValuePattern ===
 
 impl ValuePattern {
-    /// A value as it is written.
+    /// Parses a value of the configuration.
     fn parse(text: &str) -> Self {
         if text.is_empty() {
             Self::Any
@@ -84,7 +84,7 @@ impl ValuePattern {
         match self {
             Self::Any => true,
             Self::Is(wanted) => wanted == value,
-            // Whoever sends the pattern itself means it.
+            // A value that equals the text of the pattern matches too.
             Self::Like(wildcard) => wildcard.matches(value),
         }
     }

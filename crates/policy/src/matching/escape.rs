@@ -1,20 +1,20 @@
-//! Text that cannot be mistaken for anything else: percent escapes and hexadecimal digits.
+//! Unambiguous text: percent escapes and hexadecimal digits.
 
-/// Appends `value` so that nothing in it can end a part, a limit or a name: everything but
-/// letters, digits and `.` `_` `~` `-` is escaped.
+/// Appends `value` so that nothing in it can end a part, a limit or a name: all bytes except letters, digits
+/// and `.` `_` `~` `-` are escaped.
 pub(super) fn push_value(text: &mut String, value: &str) {
     push_escaped(text, value, is_value);
 }
 
-/// Like [`push_value`], for what stands before a `:` or `~`.
+/// Like [`push_value`], for text before a `:` or `~`, which also escapes `~`.
 pub(super) fn push_name(text: &mut String, name: &str) {
     push_escaped(text, name, is_plain);
 }
 
-/// Whether a byte of a value stands for itself.
+/// Returns true if this byte of a value needs no escape.
 #[inline]
 pub(super) fn is_value(byte: u8) -> bool {
-    // As large as the values of its index, so that nothing is checked.
+    // The table covers all values of a byte, so the compiler removes the bounds check.
     VALUES.get(usize::from(byte)).is_some_and(|is| *is)
 }
 
@@ -22,12 +22,12 @@ fn is_plain(byte: u8) -> bool {
     is_value(byte) && byte != b'~'
 }
 
-/// Every byte of every key is looked up here: to compare it with ranges takes four times as long.
+/// A table, because every byte of every key is checked. Comparisons with ranges take four times as long.
 static VALUES: [bool; 256] = {
     let mut values = [false; 256];
     let mut byte = 0_u8;
     while byte < 0x7f {
-        // An index of a constant: wrong, it would not compile.
+        // A constant index: an invalid one would not compile.
         #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
         {
             values[byte as usize] =
@@ -39,7 +39,7 @@ static VALUES: [bool; 256] = {
 };
 
 fn push_escaped(text: &mut String, value: &str, is_plain: impl Fn(u8) -> bool) {
-    // Nearly all values are plain; those are copied at once.
+    // Nearly all values are plain and are copied at once.
     if value.bytes().all(&is_plain) {
         text.push_str(value);
         return;
@@ -53,7 +53,7 @@ fn push_escaped(text: &mut String, value: &str, is_plain: impl Fn(u8) -> bool) {
     }
 }
 
-/// Appends `%` and two digits, in upper case as RFC 3986 wants them.
+/// Appends `%` and two digits, in upper case as RFC 3986 recommends.
 pub(super) fn push_percent(text: &mut String, byte: u8) {
     text.push('%');
     text.push(hex(byte >> 4).to_ascii_uppercase());
@@ -68,7 +68,7 @@ pub(super) fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The digit of a number below 16.
+/// Returns the hexadecimal digit of a number below 16.
 pub(super) fn hex(number: u8) -> char {
     char::from(match number {
         0..=9 => b'0' + number,
@@ -76,7 +76,7 @@ pub(super) fn hex(number: u8) -> char {
     })
 }
 
-/// The number of a digit, in either case.
+/// Returns the value of a hexadecimal digit in either case.
 pub(crate) fn unhex(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),

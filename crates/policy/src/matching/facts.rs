@@ -1,4 +1,4 @@
-//! A request with one spelling for everything in it.
+//! A request in normalised form.
 
 use super::host::canonical_host;
 use super::normalise::normalise;
@@ -7,7 +7,7 @@ use crate::plan::PlanGroup;
 use crate::{Descriptor, KeyPart, Request};
 use std::net::IpAddr;
 
-/// What conditions and keys look at.
+/// The input of conditions and keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MatchInput<'a> {
     pub(crate) request: &'a Request<'a>,
@@ -17,13 +17,13 @@ pub(crate) struct MatchInput<'a> {
     pub(crate) host: Option<&'a str>,
     /// Normalised.
     pub(crate) path: Option<&'a str>,
-    /// The descriptor that a limit is met by; for the request as a whole, the only one it has.
+    /// The descriptor that matches a limit; for the request as a whole, its only one.
     pub(crate) descriptor: Option<&'a Descriptor<'a>>,
-    /// The group of the plan's subject, where a limit has a plan and it tells.
+    /// The group of the plan's subject, if a limit has a plan that reports it.
     pub(crate) group: Option<PlanGroup<'a>>,
 }
 
-/// What a policy looks at: host and path need no respelling where nobody does.
+/// The fields that a policy reads. Host and path are normalised only if they are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) host: bool,
@@ -32,14 +32,14 @@ pub(crate) struct Reads {
     pub(crate) who: IdentityNeeds,
 }
 
-/// Where what must be respelled is written.
+/// Buffers for normalised text.
 #[derive(Debug, Default)]
 pub(crate) struct Spellings {
     host: String,
     path: String,
 }
 
-// === impl Facts ===
+// === impl MatchInput ===
 
 impl<'a> MatchInput<'a> {
     #[inline]
@@ -59,7 +59,7 @@ impl<'a> MatchInput<'a> {
         }
     }
 
-    /// The same about one descriptor.
+    /// Returns the same input for one descriptor.
     pub(crate) fn described_by(&self, descriptor: &'a Descriptor<'a>) -> Self {
         Self {
             descriptor: Some(descriptor),
@@ -67,7 +67,7 @@ impl<'a> MatchInput<'a> {
         }
     }
 
-    /// The values of a header, in the order sent.
+    /// Returns the values of a header, in the order sent.
     pub(crate) fn header(&self, name: &str) -> impl Iterator<Item = &'a str> {
         self.request
             .headers
@@ -76,7 +76,7 @@ impl<'a> MatchInput<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// The values of an attribute.
+    /// Returns the values of an attribute.
     pub(crate) fn attribute(&self, name: &str) -> impl Iterator<Item = &'a str> {
         self.request
             .attributes
@@ -85,7 +85,7 @@ impl<'a> MatchInput<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// The value of an entry of the descriptor: the only one of this name, or the one of this number.
+    /// Returns the value of an entry of the descriptor: the only one with this name, or the `nth` one.
     fn entry(&self, name: &str, nth: Option<u8>) -> Option<&'a str> {
         let entries = self.descriptor?.entries.iter();
         let same = entries.filter(|(known, _)| *known == name);
@@ -96,7 +96,7 @@ impl<'a> MatchInput<'a> {
         }
     }
 
-    /// What a part of a key is, where it is text; `None` where it is absent.
+    /// Returns the text of a part of a key, or `None` if it is absent or not text.
     pub(crate) fn identity(&self, part: &KeyPart) -> Option<&'a str> {
         let value = match part {
             KeyPart::User => self.request.user,
@@ -115,7 +115,8 @@ impl<'a> MatchInput<'a> {
     }
 }
 
-/// The one there is. Of two, who is to say which one the application behind us will believe?
+/// Returns the only value. With two values, the one that the application behind Tidegate would use is
+/// unknown.
 fn only<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let value = values.next();
     if values.next().is_some() { None } else { value }

@@ -1,13 +1,13 @@
-//! Hosts: the one spelling of each, and the patterns of conditions.
+//! Hosts: their normalised form, and the patterns of conditions.
 
 /// A host, or every host under a domain: `api.example.com`, `*.example.com`.
 ///
-/// Case-blind; a port or a final dot in the request's host does not count. `*` stands for one
-/// label or more, so `*.example.com` is not `example.com` itself.
+/// Case-insensitive; a port or a final dot in the request's host is ignored. `*` stands for one or more
+/// labels, so `*.example.com` does not match `example.com` itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
     text: String,
-    /// In lower case; with a wildcard, from its dot on.
+    /// The name in lower case; with a wildcard, from its dot on.
     name: String,
     is_wildcard: bool,
 }
@@ -15,7 +15,7 @@ pub struct HostPattern {
 // === impl HostPattern ===
 
 impl HostPattern {
-    /// Reads a pattern, or says what is wrong with it.
+    /// Parses a pattern. The error describes the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, is_wildcard) = match text.strip_prefix("*.") {
             Some(name) => (name, true),
@@ -34,22 +34,22 @@ impl HostPattern {
         })
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// In lower case; with a wildcard, from its dot on.
+    /// Returns the name in lower case; with a wildcard, from its dot on.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it stands for every host under its name.
+    /// Returns true if it stands for every host under its name.
     pub(super) fn is_wildcard(&self) -> bool {
         self.is_wildcard
     }
 
-    /// Whether it matches a host as [`canonical_host`] spells it.
+    /// Returns true if it matches a host in the form of [`canonical_host`].
     pub(super) fn matches(&self, host: &str) -> bool {
         if self.is_wildcard {
             host.len() > self.name.len() && host.ends_with(&self.name)
@@ -59,7 +59,7 @@ impl HostPattern {
     }
 }
 
-/// Refuses what no client can mean by a host.
+/// Rejects text that no client can send as a host.
 fn check_name(name: &str) -> Result<(), &'static str> {
     let is_foreign = |c: char| !c.is_ascii_alphanumeric() && !"-._~[]:".contains(c);
     let bare = bare_host(name);
@@ -78,8 +78,8 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The one spelling of `host`: lower case, without port and final dot. `None` where nothing is
-/// left. Written into `buffer` only if it must change.
+/// Returns the normalised form of `host`: lower case, without port and final dot. Returns `None` if nothing
+/// is left. `buffer` is used only if the text must change.
 pub(crate) fn canonical_host<'a>(host: &'a str, buffer: &'a mut String) -> Option<&'a str> {
     let bare = bare_host(host);
     if bare.is_empty() {
@@ -94,7 +94,7 @@ pub(crate) fn canonical_host<'a>(host: &'a str, buffer: &'a mut String) -> Optio
     Some(buffer)
 }
 
-/// Without port and final dots.
+/// Returns the host without port and final dots.
 fn bare_host(host: &str) -> &str {
     let name = match host.rsplit_once(':') {
         // Colons within brackets, or several without, belong to an IPv6 address.

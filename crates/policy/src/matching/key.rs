@@ -1,9 +1,8 @@
-//! Whose bucket: `policy/limit/part,part`, written so that no two subjects share one.
+//! Bucket keys: `policy/limit/part,part`, written so that no two subjects share one.
 //!
-//! Each part is a label and a value, `user:ann`. Whatever a client can choose is escaped, so that
-//! no value can pose as another part, and what is long or secret stands as a hash, `api-key:#…`.
-//! Where an identity is absent, the address stands in for it, apart from those who have it:
-//! `user~ip:192.0.2.1`.
+//! Each part is a label and a value, `user:ann`. All text that a client can choose is escaped, so no value
+//! can pose as another part. Long or secret values are replaced by a hash, `api-key:#…`. Where an identity is
+//! absent, the address replaces it, in a form that no client with that identity has: `user~ip:192.0.2.1`.
 
 use super::address::push_address;
 use super::entry::DescriptorPattern;
@@ -15,61 +14,61 @@ use crate::{KeyPart, Limit, Missing};
 use std::fmt;
 use std::ops::Range;
 
-/// Values of more bytes than this stand as a hash, so that clients cannot fill the store with
-/// names.
+/// The maximum length of a value in a key. Longer values are hashed, so that clients cannot fill the store
+/// with long names.
 pub(super) const VALUE_BYTES_MAX: usize = 64;
 
-/// The same where names are kept as other systems know them.
+/// The maximum length of a value in a literal name, as other systems know it.
 const LITERAL_BYTES_MAX: usize = 256;
 
-/// The same for all entries of a descriptor together, as they stand in a key.
+/// The maximum length of all entries of a descriptor together, as written in a key.
 const ENTRIES_BYTES_MAX: usize = 128;
 
-/// How keys are made: the same on every instance that shares a store.
+/// The rules for writing keys. They must be the same on every instance that shares a store.
 #[derive(Clone, Copy, Default)]
 pub struct KeyRules {
-    /// What an address counts as.
+    /// The rules for addresses.
     pub address: AddressRules,
-    /// Keys the hashes of secrets and of long values (`store.key_secret`).
+    /// The key for hashes of secrets and of long values (`store.key_secret`).
     pub secret: Option<[u8; 32]>,
-    /// Keeps secrets and values of up to 256 bytes as they are sent, in the names of buckets whose keys
-    /// have a template (`store.key_names`): another system knows them by these names. They are shown as
-    /// hashes all the same, and stand as hashes in keys that no template names ([`hash`](Self::hash)).
+    /// True if secrets and values of up to 256 bytes stay as sent in the names of buckets with a template
+    /// (`store.key_names`), because another system uses these names. Output still shows them as hashes, and
+    /// keys without a template contain them as hashes ([`hash`](Self::hash)).
     pub literal: bool,
 }
 
-/// The key of one limit, prepared.
+/// The key of one limit, prepared for writing.
 #[derive(Debug)]
 pub(super) struct PreparedKey {
     /// `policy/limit/`
     prefix: String,
     parts: Vec<PreparedKeyPart>,
     missing: Missing,
-    /// Whether a template names its keys in Redis.
+    /// True if a template names its keys in Redis.
     is_open: bool,
 }
 
-/// The text that a key was written to: where its pieces are.
+/// The positions of a key's pieces in the text that it was written to.
 pub(super) struct WrittenKey {
-    /// The end of the name of the bucket, which begins where the text was appended.
+    /// The end of the bucket's name, which starts where the text was appended.
     pub(super) end: usize,
-    /// The length of the part of that name which all subjects of the limit share.
+    /// The number of leading bytes of that name that all subjects of the limit share.
     pub(super) scope: usize,
-    /// The subject as people are shown it.
+    /// The subject as shown to operators.
     pub(super) subject: Range<usize>,
 }
 
 #[derive(Debug)]
 struct PreparedKeyPart {
     of: KeyPart,
-    /// What stands before the value; without `:` and `~`.
+    /// The text before the value, without `:` and `~`.
     label: String,
     is_secret: bool,
-    /// Whether what it names may be a secret, and only a request tells.
+    /// True if only the request shows whether the value is a secret.
     may_be_secret: bool,
 }
 
-/// What stands before the value of a part.
+/// Returns the label before the value of a part.
 pub(crate) fn part_label(part: &KeyPart) -> String {
     let (kind, name) = match part {
         KeyPart::Ip => ("ip", None),
@@ -100,8 +99,8 @@ pub(crate) fn part_label(part: &KeyPart) -> String {
 // === impl KeyRules ===
 
 impl KeyRules {
-    /// Returns the hash that stands for a value after `label` wherever names are not literal; `None`
-    /// where the value itself does.
+    /// Returns the hash that replaces a value after `label` in names that are not literal, or `None` if the
+    /// value needs no hash.
     pub fn hash(&self, label: &str, value: &str) -> Option<String> {
         (is_secret_name(label) || value.len() > VALUE_BYTES_MAX).then(|| {
             let mut hash = String::new();
@@ -121,7 +120,7 @@ impl fmt::Debug for KeyRules {
     }
 }
 
-/// `policy/limit`, as the names of the limit's buckets begin.
+/// Returns `policy/limit`, the prefix of the limit's bucket names.
 pub fn bucket_scope(policy: &str, limit: &str) -> String {
     let mut scope = String::new();
     push_name(&mut scope, policy);
@@ -130,7 +129,7 @@ pub fn bucket_scope(policy: &str, limit: &str) -> String {
     scope
 }
 
-// === impl Key ===
+// === impl PreparedKey ===
 
 impl PreparedKey {
     pub(super) fn new(policy: &str, limit: &Limit) -> Self {
@@ -152,10 +151,10 @@ impl PreparedKey {
         }
     }
 
-    /// Appends the name of the bucket to `text`, and the subject as it is shown where that differs.
+    /// Appends the name of the bucket to `text`, and the subject for output if that differs.
     ///
-    /// `None` where an identity is absent and nothing is to stand in for it; what was appended
-    /// until then is left to the caller.
+    /// Returns `None` if an identity is absent and has no replacement. The caller must then remove the text
+    /// that was already appended.
     #[inline]
     pub(super) fn write(
         &self,
@@ -181,7 +180,7 @@ impl PreparedKey {
         })
     }
 
-    /// Appends all parts. With `is_literal`, secrets and long values stand as they are.
+    /// Appends all parts. With `is_literal`, secrets and long values are written as they are.
     #[inline]
     fn write_parts(
         &self,
@@ -205,7 +204,7 @@ impl PreparedKey {
     }
 }
 
-// === impl Part ===
+// === impl PreparedKeyPart ===
 
 impl PreparedKeyPart {
     fn new(part: &KeyPart, limit: &Limit) -> Self {
@@ -222,7 +221,7 @@ impl PreparedKeyPart {
         }
     }
 
-    /// Appends the part, or nothing and `false` where what it names is absent.
+    /// Appends the part. Returns false, and appends nothing, if its value is absent.
     fn write(
         &self,
         facts: &MatchInput<'_>,
@@ -254,7 +253,7 @@ impl PreparedKeyPart {
                 if (self.is_secret && !is_literal) || value.len() > longest {
                     push_fingerprint(text, &self.label, value, rules.secret.as_ref());
                 } else if *part == KeyPart::Method && value.contains(char::is_lowercase) {
-                    // Conditions take `get` for `GET`, and so do applications.
+                    // Conditions treat `get` as `GET`, and so do applications.
                     push_value(text, &value.to_ascii_uppercase());
                 } else {
                     push_value(text, value);
@@ -264,8 +263,8 @@ impl PreparedKeyPart {
         true
     }
 
-    /// Appends all entries of a descriptor, `descriptor:to=1&kind=sms`. What separates them is escaped
-    /// wherever else it stands.
+    /// Appends all entries of a descriptor, `descriptor:to=1&kind=sms`. Separators inside names and values
+    /// are escaped.
     fn write_entries(&self, entries: &[(&str, &str)], rules: &KeyRules, text: &mut String) {
         text.push_str(&self.label);
         text.push(':');
@@ -285,7 +284,7 @@ impl PreparedKeyPart {
         }
     }
 
-    /// Appends what stands in for an absent part: the address, or that not even that is known.
+    /// Appends the replacement for an absent part: the address, or `unknown` if the address is absent too.
     fn write_missing(&self, facts: &MatchInput<'_>, rules: &KeyRules, text: &mut String) {
         text.push_str(&self.label);
         match (&self.of, facts.ip) {
@@ -299,7 +298,8 @@ impl PreparedKeyPart {
     }
 }
 
-/// The names of all entries that the descriptors of a limit can have, where its conditions tell.
+/// Returns the names of all entries that the descriptors of a limit can have, or `None` if its conditions do
+/// not determine them.
 fn entry_names(limit: &Limit) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     for condition in &limit.conditions {

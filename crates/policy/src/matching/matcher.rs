@@ -1,4 +1,4 @@
-//! The limits of a policy, prepared: which may apply to a request, and by what key.
+//! The limits of a policy, prepared for matching: the candidates for a request, and their keys.
 
 use super::descriptor::DescriptorTree;
 use super::entry::DescriptorPattern;
@@ -8,38 +8,39 @@ use super::trie::{Candidate, Trie, TrieWalk};
 use super::values::{Values, ValuesScratch};
 use crate::{KeyPart, Limit, Missing};
 
-/// The limits of a policy, prepared once so that a request costs what it meets and no more.
+/// The limits of a policy, prepared once, so that the cost of a request depends only on the limits that
+/// match.
 #[derive(Debug)]
 pub struct Matcher {
     trie: Trie,
-    /// Candidates for every request, because no path is asked for. In order.
+    /// Candidates for every request, because they have no path condition. In order.
     always: Vec<Candidate>,
-    /// Candidates by a value that the request has, where they are many.
+    /// Candidates by a value of the request, where there are many of them.
     values: Values,
     /// Candidates for single descriptors, by their entries.
     tree: DescriptorTree,
-    /// Those of the tree that ask for a path as well.
+    /// Candidates of the tree that have a path condition too.
     paths_in_tree: Trie,
-    /// Whether any limit replaces others.
+    /// True if any limit replaces others.
     replaces: bool,
-    /// One for each limit, and one for the hidden limit.
+    /// The key of each limit, and last that of the hidden limit.
     keys: Vec<PreparedKey>,
     reads: Reads,
     reads_address: bool,
-    /// In lower case, sorted, each once.
+    /// In lower case, sorted, without duplicates.
     header_names: Vec<String>,
 }
 
 // === impl Matcher ===
 
 impl Matcher {
-    /// Prepares the limits of the policy of this name, and the hidden one. Disabled ones are left out.
+    /// Prepares the limits of the policy with this name, and the hidden one. Disabled limits are left out.
     pub(crate) fn new(policy: &str, limits: &[Limit], hidden: &Limit) -> Self {
         let all = limits.iter().chain([hidden]);
         Self::of(all.map(|limit| (policy, limit)), limits)
     }
 
-    /// Prepares limits, each of which has its buckets in the policy of the name beside it.
+    /// Prepares limits, each with the name of the policy that its buckets belong to.
     pub(crate) fn of<'a>(
         scopes: impl Iterator<Item = (&'a str, &'a Limit)>,
         limits: &[Limit],
@@ -72,7 +73,7 @@ impl Matcher {
                 None => always.push(candidate),
             }
         }
-        // Those of limits without conditions came first.
+        // Candidates of limits without conditions were added first.
         always.sort_unstable();
         Self {
             trie,
@@ -92,12 +93,12 @@ impl Matcher {
         }
     }
 
-    /// Lets it be known that the address is looked at, whatever limits do.
+    /// Declares that the address is read, even if no limit reads it.
     pub(crate) fn read_address(&mut self) {
         self.reads_address = true;
     }
 
-    /// Lets it be known that guards look at these things too.
+    /// Declares that guards read these fields too.
     pub(crate) fn read_too<'a>(
         &mut self,
         reads: Reads,
@@ -119,8 +120,8 @@ impl Matcher {
         self.header_names.dedup();
     }
 
-    /// What may apply to a request, in the order written. The rest of each condition is still to be
-    /// checked.
+    /// Returns the candidates for a request, in the order written. The rest of each condition is not checked
+    /// yet.
     pub(super) fn candidates<'a>(
         &'a self,
         facts: &MatchInput<'_>,
@@ -142,14 +143,14 @@ impl Matcher {
         }
     }
 
-    /// What may apply to a descriptor of these entries, in the order written. The rest of each condition
-    /// is still to be checked, the path included.
+    /// Returns the candidates for a descriptor with these entries, in the order written. The rest of each
+    /// condition, including the path, is not checked yet.
     pub(super) fn described(&self, entries: &[(&str, &str)]) -> &[Candidate] {
         self.tree.walk(entries)
     }
 
-    /// Those of [`described`](Self::described) that ask for a path and get it, in the order written;
-    /// `None` where none of them asks for any.
+    /// Returns those candidates of [`described`](Self::described) whose path condition holds, in the order
+    /// written. Returns `None` if none of them has a path condition.
     pub(super) fn described_paths<'a>(
         &'a self,
         path: Option<&str>,
@@ -159,7 +160,7 @@ impl Matcher {
         asks.then(|| self.paths_in_tree.walk(path, walk))
     }
 
-    /// Whether any limit replaces others.
+    /// Returns true if any limit replaces others.
     pub(super) fn replaces(&self) -> bool {
         self.replaces
     }
@@ -181,7 +182,7 @@ impl Matcher {
     }
 }
 
-/// What enabled limits look at, in conditions and keys.
+/// Returns the fields that enabled limits read, in conditions and keys.
 fn reads(limits: &[Limit]) -> Reads {
     let mut reads = Reads::default();
     for limit in limits.iter().filter(|limit| limit.enabled) {
@@ -198,7 +199,7 @@ fn reads(limits: &[Limit]) -> Reads {
     reads
 }
 
-/// Whether a limit looks at the address, or may have to where an identity is absent.
+/// Returns true if a limit reads the address, or may need it in place of an absent identity.
 fn reads_address(limit: &Limit) -> bool {
     limit.conditions.iter().any(|it| !it.clients.is_empty())
         || limit.key.iter().any(|part| match part {
@@ -209,7 +210,7 @@ fn reads_address(limit: &Limit) -> bool {
         })
 }
 
-/// The headers that enabled limits read.
+/// Returns the headers that enabled limits read.
 fn header_names(limits: &[Limit]) -> Vec<String> {
     let mut names = Vec::new();
     for limit in limits.iter().filter(|limit| limit.enabled) {
@@ -225,7 +226,7 @@ fn header_names(limits: &[Limit]) -> Vec<String> {
     names
 }
 
-/// Three lists in order, as one.
+/// Merges three sorted lists.
 #[derive(Debug)]
 pub(super) struct Candidates<'a> {
     always: &'a [Candidate],

@@ -1,4 +1,4 @@
-//! Which limits a request meets, and in which buckets.
+//! The limits that apply to a request, and the keys of their buckets.
 
 use super::facts::{MatchInput, Spellings};
 use super::key::KeyRules;
@@ -11,8 +11,8 @@ use crate::{Policy, Request};
 use std::fmt;
 use std::ops::Range;
 
-/// Buffers, kept from one request to the next so that meeting allocates nothing once they have
-/// grown. One may serve several policies, one after the other.
+/// Buffers that are reused for the next request, so that matching allocates nothing once they have grown.
+/// They may serve several policies, one after the other.
 #[derive(Default)]
 pub struct Scratch {
     spellings: Spellings,
@@ -20,7 +20,7 @@ pub struct Scratch {
     values: ValuesScratch,
     met: Vec<Met>,
     text: String,
-    /// Limits that do not apply because another does.
+    /// Limits that do not apply because another limit replaces them.
     replaced: Vec<usize>,
     /// Limits that refuse because an identity is missing.
     refusing: Vec<UnmetLimit>,
@@ -28,55 +28,54 @@ pub struct Scratch {
     watching: Vec<UnmetLimit>,
 }
 
-/// A limit that a request meets.
+/// A limit that applies to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
     /// Its index in [`Policy::limits`]; the hidden limit comes after the last, see [`Policy::limit`].
     pub limit: usize,
-    /// Where the name of its bucket stands; see [`MetLimits::bucket`].
+    /// The range of its bucket's name in the text; see [`MetLimits::bucket`].
     pub bucket: Range<usize>,
-    /// How many leading bytes of that name all subjects of the limit share: `policy/limit/`.
+    /// The number of leading bytes of that name that all subjects of the limit share: `policy/limit/`.
     pub scope: usize,
-    /// Where its key stands as people are shown it, which may be outside the name of the bucket; see
+    /// The range of its key as shown to operators, which may be outside the bucket's name; see
     /// [`MetLimits::subject`].
     pub subject: Range<usize>,
-    /// The descriptor by which it is met, by its number in [`Request::descriptors`]; `None` where the
-    /// request as a whole meets it.
+    /// The descriptor that matches it, by its number in [`Request::descriptors`]; `None` where the request as
+    /// a whole matches.
     pub descriptor: Option<u16>,
-    /// What its plan answered, where it has one.
+    /// The result of its plan, if it has one.
     pub planned: PlanAnswer,
 }
 
-/// A limit that refuses a request because an identity is missing, or because its plan has nothing for
-/// the subject.
+/// A limit that refuses a request because an identity is missing, or because its plan has no rate for the
+/// subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnmetLimit {
     /// Its index in [`Policy::limits`].
     pub limit: usize,
-    /// The descriptor by which it would be met; `None` where the request as a whole would meet it.
+    /// The descriptor that would match it; `None` where the request as a whole would.
     pub descriptor: Option<u16>,
-    /// What its plan answered; [`PlanAnswer::NotAsked`] where an identity is missing.
+    /// The result of its plan; [`PlanAnswer::NotAsked`] where an identity is missing.
     pub planned: PlanAnswer,
 }
 
-/// The limits that a request meets.
+/// The limits that apply to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct MetLimits<'s> {
-    /// Each limit of the request as a whole once, in the order written; then those of each descriptor,
-    /// in its turn. One limit may be met by several descriptors, in the same bucket or in others.
+    /// First the limits of the request as a whole, each once, in the order written; then those of each
+    /// descriptor in turn. Several descriptors may match one limit, in the same bucket or in different ones.
     pub met: &'s [Met],
-    /// The limit that refuses the request because an identity is missing, the first of them if there
-    /// are several. Then none is met.
+    /// The first limit that refuses the request because an identity is missing. `met` is then empty.
     pub refused: Option<UnmetLimit>,
-    /// The limits in shadow mode that would refuse the request for the same reason. They are not among
-    /// those that are met.
+    /// The limits in shadow mode that would refuse the request for the same reason. `met` does not contain
+    /// them.
     pub watching: &'s [UnmetLimit],
     text: &'s str,
 }
 
 // === impl Scratch ===
 
-// By hand: it holds what clients sent.
+// Written by hand because it holds data from clients.
 impl fmt::Debug for Scratch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scratch").finish_non_exhaustive()
@@ -84,7 +83,7 @@ impl fmt::Debug for Scratch {
 }
 
 impl Scratch {
-    /// The limits that were matched last.
+    /// Returns the limits of the last match.
     pub fn meeting(&self) -> MetLimits<'_> {
         MetLimits {
             met: &self.met,
@@ -95,11 +94,11 @@ impl Scratch {
     }
 }
 
-// === impl Meeting ===
+// === impl MetLimits ===
 
 impl<'s> MetLimits<'s> {
-    /// The name of the bucket, `policy/limit/ip:192.0.2.1`: printable ASCII, and the same on every
-    /// instance.
+    /// Returns the name of the bucket, `policy/limit/ip:192.0.2.1`. It is printable ASCII, and the same on
+    /// every instance.
     pub fn bucket(&self, met: &Met) -> &'s [u8] {
         self.text
             .get(met.bucket.clone())
@@ -107,7 +106,7 @@ impl<'s> MetLimits<'s> {
             .as_bytes()
     }
 
-    /// The key as people are shown it, `ip:192.0.2.1`: secrets only as a hash, foreign characters
+    /// Returns the key as shown to operators, `ip:192.0.2.1`: secrets only as a hash, special characters
     /// escaped.
     pub fn subject(&self, met: &Met) -> &'s str {
         self.text.get(met.subject.clone()).unwrap_or_default()
@@ -117,13 +116,14 @@ impl<'s> MetLimits<'s> {
 // === impl Policy ===
 
 impl Policy {
-    /// The limits that `request` meets: those that the request as a whole meets, in the order written,
-    /// then, one descriptor after the other, those that each of them meets.
+    /// Returns the limits that apply to `request`: first those of the request as a whole, in the order
+    /// written, then those of each descriptor in turn.
     ///
-    /// With [`Evaluate::First`](crate::Evaluate::First) each of these searches ends with the first enforced one. Where
-    /// [`Missing`](crate::Missing) says so, a limit whose identity is absent is passed over, which does not end the
-    /// search, or refuses the request. One in shadow mode refuses nothing, and is noted instead.
-    /// What any of them replaces is left out in the end.
+    /// With [`Evaluate::First`](crate::Evaluate::First) each of these searches ends with the first enforced
+    /// limit. A limit whose identity is absent is skipped or refuses the request, depending on its
+    /// [`Missing`](crate::Missing). A skipped limit does not end the search. A limit in shadow mode never
+    /// refuses; it is listed in `watching` instead. Limits that another applicable limit replaces are removed
+    /// at the end.
     pub fn meet<'s>(
         &self,
         request: &Request<'_>,
@@ -133,8 +133,9 @@ impl Policy {
         self.meet_with(request, rules, &[], scratch)
     }
 
-    /// The same with what plans say: `tables` are those of the configuration's sources, by their
-    /// numbers. Whoever a table does not know, or one that is absent, has what the limit says of such.
+    /// Like [`meet`](Self::meet), with plans: `tables` are those of the configuration's sources, by their
+    /// numbers. For a subject that is not in its table, or whose table is absent, the limit's setting for
+    /// unknown subjects applies.
     pub fn meet_with<'s>(
         &self,
         request: &Request<'_>,
@@ -145,7 +146,8 @@ impl Policy {
         self.meet_told(request, rules, tables.into(), scratch)
     }
 
-    /// The same for those who have marked a text of the request already.
+    /// Like [`meet_with`](Self::meet_with), for callers that have computed the digest of a text of the
+    /// request already.
     pub fn meet_told<'s>(
         &self,
         request: &Request<'_>,
@@ -198,34 +200,34 @@ impl Policy {
         }
     }
 
-    /// The names, in lower case, of the headers that any condition or key reads, so that doors
-    /// need copy no others.
+    /// Returns the names, in lower case, of the headers that any condition or key reads. Frontends need to
+    /// copy no others.
     pub fn header_names(&self) -> impl Iterator<Item = &str> {
         self.matcher.header_names().iter().map(String::as_str)
     }
 
-    /// Whether any condition or key looks at the path, so that doors know when they need one.
+    /// Returns true if any condition or key reads the path, so that a frontend has to provide it.
     pub fn reads_path(&self) -> bool {
         self.matcher.reads().path
     }
 
-    /// The same for the host.
+    /// Returns true if any condition or key reads the host.
     pub fn reads_host(&self) -> bool {
         self.matcher.reads().host
     }
 
-    /// The same for the method.
+    /// Returns true if any condition or key reads the method.
     pub fn reads_method(&self) -> bool {
         self.matcher.reads().method
     }
 
-    /// Which identities any key looks at.
+    /// Returns the identities that any key reads.
     pub(crate) fn reads_who(&self) -> IdentityNeeds {
         self.matcher.reads().who
     }
 
-    /// Whether any condition or key looks at the client's address, or a key falls back to it where
-    /// an identity is absent. Method, host and path never are, in a request over HTTP.
+    /// Returns true if any condition or key reads the client's address, or a key falls back to it where an
+    /// identity is absent. Method, host and path are never absent in an HTTP request.
     pub fn reads_address(&self) -> bool {
         self.matcher.reads_address()
     }

@@ -1,19 +1,19 @@
-//! From a request to the limits it meets, and the names of their buckets.
+//! From a request to the limits that apply, and the keys of their buckets.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `normalise` | one spelling for each path |
-//! | `path_pattern`, `host` | the patterns that conditions use |
-//! | `wildcard`, `entry` | the patterns by which conditions know descriptors |
-//! | `descriptor` | all lists of entries of a policy, in which a descriptor finds one place |
-//! | `trie` | all path patterns of a policy, walked at once |
-//! | `values` | limits that are told apart by one value, looked up by it |
-//! | `facts` | a request with one spelling for everything in it |
-//! | `condition` | what a condition asks besides the path |
-//! | `key` | whose bucket; with `address`, `escape` and `secret` to write it |
-//! | `matcher` | the limits of a policy, prepared |
-//! | `meet`, `search` | all of it, for one request |
-//! | `router` | the same for the routes of a gateway, of which a request takes one |
+//! | `normalise` | the normalised form of paths |
+//! | `path_pattern`, `host` | the patterns for paths and hosts in conditions |
+//! | `wildcard`, `entry` | the patterns for descriptors in conditions |
+//! | `descriptor` | a tree of all entry lists of a policy, in which a descriptor has one position |
+//! | `trie` | all path patterns of a policy, matched in one walk |
+//! | `values` | an index of limits that differ in one value |
+//! | `facts` | a request in normalised form |
+//! | `condition` | the parts of a condition besides the path |
+//! | `key` | the bucket key; `address`, `escape` and `secret` help to write it |
+//! | `matcher` | the limits of a policy, prepared for matching |
+//! | `meet`, `search` | the matching of one request |
+//! | `router` | the same for a gateway's routes, of which a request takes one |
 
 mod address;
 mod condition;

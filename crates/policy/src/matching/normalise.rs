@@ -1,19 +1,18 @@
-//! One spelling for each path, so that no spelling slips past a pattern.
+//! The normalised form of paths, so that no notation evades a pattern.
 
 use super::escape::{push_percent, unhex};
 
-/// The one spelling of the path in `target`, or `None` where it has no path at all.
+/// Returns the normalised form of the path in `target`, or `None` if it has no path at all.
 ///
 /// 1. Query and fragment are dropped, and so is the origin of an absolute target
 ///    (`http://host/path`); an origin alone has the path `/`.
-/// 2. Escaped unreserved characters are decoded (`%41` is `A`). Other escapes stay, in upper case.
-///    Characters that a URI cannot hold, such as spaces and anything beyond ASCII, are escaped. An
-///    escape that is none (`%zz`) stays as it is.
+/// 2. Escaped unreserved characters are decoded (`%41` is `A`). Other escapes stay, in upper case. Characters
+///    that a URI cannot contain, such as spaces and non-ASCII characters, are escaped. An invalid escape
+///    (`%zz`) stays as it is.
 /// 3. Only then are empty and dot segments removed, so that `%2e%2e` climbs like `..`.
 ///
-/// The result starts with `/` and, but for `/` itself, does not end with it. Normalising it once
-/// more changes nothing. A path that is normal already is returned as it is; any other is written
-/// into `buffer`.
+/// The result starts with `/` and does not end with it, except for `/` itself. Normalisation is idempotent. A
+/// path in normalised form is returned as it is; any other is written into `buffer`.
 pub fn normalise<'a>(target: &'a str, buffer: &'a mut String) -> Option<&'a str> {
     if let Some(path) = plainly_normal(target) {
         return Some(path);
@@ -35,8 +34,8 @@ pub fn normalise<'a>(target: &'a str, buffer: &'a mut String) -> Option<&'a str>
     Some(buffer)
 }
 
-/// The path, where a glance suffices to see that it is normal. Where in doubt it is not, and the long
-/// way comes to the same.
+/// Returns the path if one quick pass shows that it is normalised. Returns `None` in doubt; the slow path
+/// then gives the same result.
 fn plainly_normal(target: &str) -> Option<&str> {
     let mut previous = 0;
     let mut end = target.len();
@@ -59,7 +58,7 @@ fn plainly_normal(target: &str) -> Option<&str> {
     (path.starts_with('/') && (previous != b'/' || end == 1)).then_some(path)
 }
 
-/// What follows scheme and authority, if `target` begins with them.
+/// Returns the text after scheme and authority, if `target` begins with them.
 fn after_origin(target: &str) -> Option<&str> {
     let (scheme, rest) = target.split_once("://")?;
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -70,7 +69,7 @@ fn after_origin(target: &str) -> Option<&str> {
     if is_scheme { rest.get(path_at..) } else { None }
 }
 
-/// Appends `/` and the segment, unless it is empty or a dot segment; `..` takes the last one away.
+/// Appends `/` and the segment, unless it is empty or a dot segment; `..` removes the last segment.
 fn push_segment(path: &mut String, segment: &str) {
     let start = path.len();
     path.push('/');
@@ -85,7 +84,7 @@ fn push_segment(path: &mut String, segment: &str) {
     }
 }
 
-/// Appends one segment in its one spelling; dots are left to the caller.
+/// Appends one segment in normalised form. The caller handles dot segments.
 pub(super) fn push_decoded(path: &mut String, segment: &str) {
     for byte in segment.bytes() {
         if byte.is_ascii_graphic() {
@@ -99,9 +98,8 @@ pub(super) fn push_decoded(path: &mut String, segment: &str) {
 
 /// Rewrites an escape that the last character completed.
 ///
-/// It looks at what was written rather than at what was read, because decoding can complete an
-/// escape that was none before: `%%34%31` is `%41`, which is `A`. A second pass would find it, and
-/// so would whoever reads the path after us.
+/// Reads the output instead of the input, because decoding can complete an escape: `%%34%31` is `%41`, which
+/// is `A`. A second pass would decode it, and so would the next program that reads the path.
 fn settle_escape(path: &mut String) {
     while let [.., b'%', high, low] = path.as_bytes()
         && let (Some(high), Some(low)) = (unhex(*high), unhex(*low))
@@ -116,7 +114,7 @@ fn settle_escape(path: &mut String) {
     }
 }
 
-/// Characters that mean the same escaped or not (RFC 3986, 2.3).
+/// Returns true for characters that mean the same escaped or not (RFC 3986, 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }

@@ -4,9 +4,9 @@ use super::normalise::push_decoded;
 
 /// A pattern of paths, by whole segments, case-sensitive.
 ///
-/// `*` is exactly one segment and `**` any number, none included. It matches the beginning of a
-/// path unless it ends in `$`: `/` is every path, `/$` only `/`. `$` alone is a request with no
-/// path at all, which no other pattern matches. Pattern and path are compared in one spelling, see
+/// `*` is exactly one segment and `**` any number, including none. The pattern matches the beginning of a
+/// path unless it ends in `$`: `/` matches every path, `/$` only `/`. `$` alone matches a request without a
+/// path, which no other pattern matches. Pattern and path are compared in normalised form, see
 /// [`normalise`](super::normalise()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
@@ -15,14 +15,14 @@ pub struct PathPattern {
     segments: Vec<Segment>,
 }
 
-/// How much of a path a pattern speaks of.
+/// The part of a path that a pattern covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathExtent {
     /// Its beginning.
     Prefix,
     /// All of it.
     Whole,
-    /// That there is none.
+    /// Requests without a path.
     NoPath,
 }
 
@@ -33,14 +33,14 @@ pub(super) enum Segment {
     Literal(String),
     /// Any one segment.
     One,
-    /// Any number of segments; never twice in a row, and never last in a prefix.
+    /// Any number of segments. Never twice in a row, and never last in a prefix.
     Any,
 }
 
 // === impl PathPattern ===
 
 impl PathPattern {
-    /// Reads a pattern, or says what is wrong with it.
+    /// Parses a pattern. The error describes the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text == "$" {
             return Ok(Self::new(text, PathExtent::NoPath, Vec::new()));
@@ -74,22 +74,22 @@ impl PathPattern {
         }
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the whole path must match (`$`), not only its beginning.
+    /// Returns true if the whole path must match (`$`), not only its beginning.
     pub fn is_exact(&self) -> bool {
         self.extent != PathExtent::Prefix
     }
 
-    /// Whether it matches requests without a path and no others (`$` alone).
+    /// Returns true if it matches only requests without a path (`$` alone).
     pub fn matches_only_empty(&self) -> bool {
         self.extent == PathExtent::NoPath
     }
 
-    /// The one spelling of all patterns that match the same.
+    /// Returns the normalised form of the pattern; patterns that match the same paths have the same form.
     pub(crate) fn spelt(&self) -> String {
         let mut spelt = String::new();
         for segment in &self.segments {
@@ -108,7 +108,7 @@ impl PathPattern {
         }
     }
 
-    /// Whether a path that it matches can begin with the segments of `prefix`, a normalised path.
+    /// Returns true if a path that it matches can begin with the segments of `prefix`, a normalised path.
     pub(crate) fn can_begin_with(&self, prefix: &str) -> bool {
         let mut segments = self.segments.iter();
         for wanted in prefix.split('/').filter(|segment| !segment.is_empty()) {
@@ -132,7 +132,7 @@ impl PathPattern {
     }
 }
 
-/// Refuses what cannot be part of any pattern.
+/// Rejects text that cannot be part of any pattern.
 fn check_path(path: &str) -> Result<(), &'static str> {
     if !path.starts_with('/') {
         Err("must start with `/`, or be `$` for requests without a path")
@@ -145,7 +145,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     }
 }
 
-/// One segment in its one spelling; `None` where normalising removes it.
+/// Parses one segment into its normalised form. Returns `None` if normalisation removes it.
 fn parse_segment(written: &str) -> Result<Option<Segment>, &'static str> {
     match written {
         "*" => return Ok(Some(Segment::One)),

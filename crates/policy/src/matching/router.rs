@@ -1,9 +1,8 @@
-//! All routes, prepared: which one a request takes.
+//! All routes, prepared for matching.
 //!
-//! Routes are many where hosts are, so hosts are looked up first. Each host that a condition names
-//! has a trie of its own, with the paths that are asked for there, and so has each domain under
-//! which any host will do. A request walks those of its host and the one for all hosts; of what
-//! they find, the first as written is taken.
+//! Gateways with many routes have many hosts, so hosts are looked up first. Each host in a condition has its
+//! own trie with the paths of its conditions, and so has each wildcard domain. A request walks the tries of
+//! its host and the one for all hosts. Of the candidates found, the first in the order written is taken.
 
 use super::host::{HostPattern, canonical_host};
 use super::normalise::normalise;
@@ -14,22 +13,23 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::fmt;
 
-/// The conditions of all routes, prepared once so that a request costs what it meets and no more.
+/// The conditions of all routes, prepared once, so that the cost of a request depends only on the routes that
+/// match.
 #[derive(Debug, Default)]
 pub(crate) struct Router {
-    /// Conditions that name no host.
+    /// Conditions without a host.
     anywhere: Trie,
     /// By host.
     hosts: HashMap<String, Trie, RandomState>,
     /// By domain, from its dot on.
     domains: HashMap<String, Trie, RandomState>,
-    /// The length of the longest domain: nobody's host is searched for more.
+    /// The length of the longest domain. Longer suffixes of a host are not looked up.
     longest_domain: usize,
     /// The methods of each condition, by route; none = any method.
     methods: Vec<Vec<Vec<String>>>,
 }
 
-/// Buffers, kept from one request to the next.
+/// Buffers that are reused for the next request.
 #[derive(Default)]
 pub(crate) struct RouterScratch {
     host: String,
@@ -40,7 +40,7 @@ pub(crate) struct RouterScratch {
 // === impl Router ===
 
 impl Router {
-    /// Prepares routes with these conditions, in this order; no request takes one that has `None`.
+    /// Prepares routes with these conditions, in this order. A route with `None` never matches.
     pub(crate) fn new<'a>(routes: impl Iterator<Item = Option<&'a [Condition]>>) -> Self {
         let mut prepared = Self::default();
         for (route, conditions) in routes.enumerate() {
@@ -65,7 +65,7 @@ impl Router {
             add_path(&mut self.anywhere, condition.path.as_ref(), candidate);
         }
         for (i, host) in condition.hosts.iter().enumerate() {
-            // Said twice, it is still one candidate.
+            // A host that is listed twice is still one candidate.
             if condition.hosts.iter().take(i).any(|it| it.same_as(host)) {
                 continue;
             }
@@ -80,7 +80,7 @@ impl Router {
         }
     }
 
-    /// The first route and condition, as written, that hold for a request.
+    /// Returns the first route and condition, in the order written, that hold for a request.
     pub(crate) fn find(
         &self,
         method: &str,
@@ -109,12 +109,12 @@ impl Router {
         Some((best.limit, best.condition))
     }
 
-    /// Whether any route is for some hosts only.
+    /// Returns true if any route is restricted to certain hosts.
     pub(crate) fn reads_host(&self) -> bool {
         !self.hosts.is_empty() || !self.domains.is_empty()
     }
 
-    /// The domains that a host lies in, from its dots on, as far as any can be known.
+    /// Returns the domains that contain a host, from its dots on, up to the longest domain of any route.
     pub(super) fn domains_of<'a>(&self, host: &'a str) -> impl Iterator<Item = &'a str> {
         let longest = self.longest_domain;
         let dots = host.rmatch_indices('.').map(|(at, _)| at);
@@ -137,7 +137,7 @@ fn add_path(trie: &mut Trie, path: Option<&PathPattern>, candidate: Candidate) {
     }
 }
 
-/// What is looked for, and the best of what has been found.
+/// The input of a search, and the best candidate so far.
 struct RouteSearch<'a> {
     methods: &'a [Vec<Vec<String>>],
     method: &'a str,
@@ -175,7 +175,7 @@ impl RouteSearch<'_> {
 
 // === impl RouterScratch ===
 
-// By hand: it holds what clients sent.
+// Written by hand because it holds data from clients.
 impl fmt::Debug for RouterScratch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RouterScratch").finish_non_exhaustive()

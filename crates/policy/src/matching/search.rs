@@ -1,4 +1,4 @@
-//! The search for the limits that one request meets: first of the request as a whole, then of each of
+//! The search for the limits that apply to one request: first for the request as a whole, then for each of
 //! its descriptors.
 
 use super::condition;
@@ -11,13 +11,13 @@ use super::values::ValuesScratch;
 use crate::plan::{PlanAnswer, PlanLookup, PlannedRate};
 use crate::{Condition, Descriptor, Evaluate, Limit, Missing, Policy};
 use std::ops::ControlFlow;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
-/// A search for the limits that a request meets.
+/// A search for the limits that apply to a request.
 pub(super) struct LimitSearch<'s> {
     pub(super) policy: &'s Policy,
     pub(super) rules: &'s KeyRules,
-    /// What plans say.
+    /// The plan tables.
     pub(super) told: PlanLookup<'s>,
     pub(super) met: &'s mut Vec<Met>,
     /// The names of their buckets.
@@ -28,16 +28,16 @@ pub(super) struct LimitSearch<'s> {
     pub(super) watching: &'s mut Vec<UnmetLimit>,
 }
 
-/// What a limit is met by: the request as a whole, or one of its descriptors.
+/// The cause of a match: the request as a whole, or one of its descriptors.
 #[derive(Clone, Copy)]
 struct By<'a> {
     facts: &'a MatchInput<'a>,
     descriptor: Option<u16>,
-    /// What the plan of the limit says, where it has one.
+    /// The result of the limit's plan, if it has one.
     planned: PlanAnswer,
 }
 
-/// What became of a limit whose conditions hold.
+/// The result for a limit whose conditions hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LimitTrial {
     Met,
@@ -45,11 +45,11 @@ enum LimitTrial {
     Refused,
 }
 
-// === impl Search ===
+// === impl LimitSearch ===
 
 impl LimitSearch<'_> {
-    /// The limits that the request as a whole meets, and those for descriptors that hold something,
-    /// each of which is met once. Breaks where one refuses and nothing can replace it.
+    /// Finds the limits of the request as a whole, and those with a condition on single entries of any
+    /// descriptor, each of which applies once. Breaks if a limit refuses and no limit can replace it.
     pub(super) fn whole(
         &mut self,
         facts: &MatchInput<'_>,
@@ -94,8 +94,8 @@ impl LimitSearch<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The limits that each descriptor meets by its entries, or the hidden one where it brings a limit
-    /// of its own.
+    /// Finds the limits that each descriptor matches by its entries, or the hidden one if it carries its own
+    /// limit.
     pub(super) fn described(&mut self, facts: &MatchInput<'_>, walk: &mut TrieWalk) {
         let policy = self.policy;
         let paths = policy.matcher.described_paths(facts.path, walk);
@@ -113,8 +113,8 @@ impl LimitSearch<'_> {
         }
     }
 
-    /// The limits of the place in the tree that a descriptor found. `paths` are those that ask for a path
-    /// and get it.
+    /// Tries the limits at the descriptor's position in the tree. `paths` are the candidates whose path
+    /// condition holds.
     fn at_place(
         &mut self,
         candidates: &[Candidate],
@@ -150,12 +150,12 @@ impl LimitSearch<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Whether nothing is looked at after this one.
+    /// Returns true if the search ends with this limit.
     fn decides(&self, limit: &Limit) -> bool {
         self.policy.evaluate == Evaluate::First && limit.ends_search()
     }
 
-    /// Meets a limit whose conditions hold, unless an identity is absent that it needs.
+    /// Applies a limit whose conditions hold, unless an identity that it needs is absent.
     fn try_one(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> LimitTrial {
         match &limit.plan {
             None => self.try_key(number, limit, by),
@@ -163,8 +163,8 @@ impl LimitSearch<'_> {
         }
     }
 
-    /// The same for a limit that has its rate from a plan.
-    // Out of line: most limits have none, and theirs are not to carry what a plan says about.
+    /// Like `try_one`, for a limit with a plan.
+    // Out of line: most limits have no plan, and their path should not carry the data of one.
     #[inline(never)]
     fn try_planned(
         &mut self,
@@ -184,8 +184,8 @@ impl LimitSearch<'_> {
         if !is_refused && planned != PlanAnswer::UnknownSkipped {
             return self.try_key(number, limit, &by);
         }
-        // A subject that the request does not tell is an identity which is absent, first of all: only a
-        // limit that could be met all the same refuses by its plan.
+        // A subject that the request lacks is first of all an absent identity. A limit refuses by its plan
+        // only if its key could be written.
         if subject.is_none() {
             let start = self.text.len();
             let tried = self.try_key(number, limit, &by);
@@ -201,7 +201,7 @@ impl LimitSearch<'_> {
         LimitTrial::PassedOver
     }
 
-    /// Meets a limit in the bucket that its key names, unless an identity is absent that it needs.
+    /// Applies a limit in the bucket of its key, unless an identity that it needs is absent.
     #[inline]
     fn try_key(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> LimitTrial {
         let Some(key) = self.policy.matcher.key(number) else {
@@ -227,14 +227,14 @@ impl LimitSearch<'_> {
         LimitTrial::PassedOver
     }
 
-    /// Refuses the request, or notes that a limit in shadow mode would.
+    /// Refuses the request, or records that a limit in shadow mode would.
     fn refuse(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> LimitTrial {
         let refused = UnmetLimit {
             limit: number,
             descriptor: by.descriptor,
             planned: by.planned,
         };
-        if limit.mode != Mode::Enforce {
+        if limit.mode != LimitMode::Enforce {
             self.watching.push(refused);
             return LimitTrial::PassedOver;
         }
@@ -242,8 +242,8 @@ impl LimitSearch<'_> {
         LimitTrial::Refused
     }
 
-    /// Leaves out what any of the met replaces, though it be replaced itself: of two that replace each
-    /// other, neither stays.
+    /// Removes all limits that any applicable limit replaces, even if that one is replaced itself: of two
+    /// limits that replace each other, both are removed.
     pub(super) fn replace(&mut self, replaced: &mut Vec<usize>) {
         replaced.clear();
         let limits = self.met.iter().map(|met| self.policy.limit(met.limit));
@@ -262,7 +262,7 @@ impl LimitSearch<'_> {
 // === impl By ===
 
 impl<'a> By<'a> {
-    /// The descriptor of this number, by facts that are about it.
+    /// Returns the match for the descriptor with this number; `facts` must be about it.
     fn descriptor(facts: &'a MatchInput<'a>, number: u16) -> Self {
         Self {
             facts,
@@ -272,7 +272,7 @@ impl<'a> By<'a> {
     }
 }
 
-/// The first descriptor that holds what a condition asks for, if any does.
+/// Returns the first descriptor that has the entries of a condition, if any has.
 fn holding<'a>(condition: &Condition, facts: &MatchInput<'a>) -> Option<(u16, &'a Descriptor<'a>)> {
     let Some(DescriptorPattern::Holds(entries)) = &condition.descriptor else {
         return None;

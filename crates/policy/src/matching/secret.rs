@@ -1,9 +1,9 @@
-//! What must stand in no key, log or message as it was sent.
+//! Secrets that no key, log or message may contain in clear text.
 
 use super::escape::push_hex;
 use std::sync::LazyLock;
 
-/// What the names of headers and attributes contain that carry secrets.
+/// Words in the names of headers and attributes that carry secrets.
 const SECRET_WORDS: &[&str] = &[
     "api-key",
     "api_key",
@@ -20,9 +20,9 @@ const SECRET_WORDS: &[&str] = &[
     "token",
 ];
 
-/// Whether a header or attribute of this name is taken for a secret, case-blind.
+/// Returns true if a header or attribute with this name is treated as a secret. Case-insensitive.
 ///
-/// Wrong on the safe side: a harmless `x-author` merely shows as a hash.
+/// False positives are harmless: an `x-author` is merely shown as a hash.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.as_bytes();
     SECRET_WORDS.iter().any(|word| {
@@ -33,8 +33,8 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 
 /// Appends `#` and 128 bits of BLAKE3 over `value`, as 32 digits.
 ///
-/// Keyed by `secret` where there is one: without it, who reads the store can still try likely
-/// values. `label` keeps one value apart from itself in another part of a key. It holds no `:`.
+/// The hash is keyed by `secret` if there is one. Without it, a reader of the store can still try likely
+/// values. `label` makes the hashes of one value differ between parts of a key. It contains no `:`.
 pub(super) fn push_fingerprint(
     text: &mut String,
     label: &str,
@@ -45,7 +45,7 @@ pub(super) fn push_fingerprint(
     push_hex(text, &fingerprint(label, value.as_bytes(), secret));
 }
 
-/// Puts the same in the place of what has been appended already, from `start` on.
+/// Replaces the text from `start` on with its fingerprint.
 pub(super) fn replace_by_fingerprint(
     text: &mut String,
     start: usize,
@@ -59,7 +59,7 @@ pub(super) fn replace_by_fingerprint(
     push_hex(text, &hash);
 }
 
-/// The 128 bits themselves.
+/// Returns the 128 bits of a fingerprint.
 pub(super) fn fingerprint(label: &str, value: &[u8], secret: Option<&[u8; 32]>) -> [u8; 16] {
     static NO_SECRET: LazyLock<[u8; 32]> =
         LazyLock::new(|| blake3::derive_key("tidegate key part without key_secret", b""));

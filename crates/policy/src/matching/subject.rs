@@ -1,10 +1,11 @@
-//! A subject that a caller names outright, byte by byte, and not through the parts of a key.
+//! A subject that a caller passes as bytes, instead of through the parts of a key.
 
 use super::key::{KeyRules, VALUE_BYTES_MAX};
 use super::secret::fingerprint;
 use smallvec::SmallVec;
 
-/// The bytes below 128 that stand for themselves, a bit each: every byte of every name is looked up.
+/// The bytes below 128 that need no escape, one bit each. A table, because every byte of every name is
+/// checked.
 const PLAIN: [u64; 2] = [plain(0), plain(64)];
 
 const fn plain(from: u8) -> u64 {
@@ -20,7 +21,7 @@ const fn plain(from: u8) -> u64 {
     bits
 }
 
-/// Whether a byte stands for itself.
+/// Returns true if a byte needs no escape.
 #[inline]
 fn is_plain(byte: u8) -> bool {
     let [low, high] = PLAIN;
@@ -29,12 +30,12 @@ fn is_plain(byte: u8) -> bool {
 }
 
 impl KeyRules {
-    /// Appends `subject` to the name of a bucket, spelt so that nothing in it can end a part, a limit
-    /// or a name: everything but letters, digits and `.` `_` `~` `-` is escaped. One of more than 64
-    /// bytes stands as `#` and a hash, keyed by [`secret`](Self::secret) where there is one, so that
-    /// callers cannot fill the store with names.
+    /// Appends `subject` to the name of a bucket so that nothing in it can end a part, a limit or a name: all
+    /// bytes except letters, digits and `.` `_` `~` `-` are escaped. A subject of more than 64 bytes is
+    /// written as `#` and a hash, keyed by [`secret`](Self::secret) if there is one, so that callers cannot
+    /// fill the store with long names.
     ///
-    /// `label` keeps the hash apart from those of other kinds; it holds no `:`.
+    /// `label` makes the hash differ from those of other kinds of subjects; it contains no `:`.
     ///
     /// ```
     /// use smallvec::SmallVec;
@@ -54,7 +55,7 @@ impl KeyRules {
         if subject.len() > VALUE_BYTES_MAX {
             return self.push_hashed(name, label, subject);
         }
-        // What needs no escape is copied in one piece, up to what does.
+        // Copy runs of plain bytes at once, up to the next byte that needs an escape.
         let mut rest = subject;
         while let Some(at) = rest.iter().position(|byte| !is_plain(*byte)) {
             let (plain, odd) = rest.split_at(at);
@@ -83,7 +84,7 @@ impl KeyRules {
     }
 }
 
-/// The digit of a number below 16, in upper case, as RFC 3986 wants escapes.
+/// Returns the digit of a number below 16, in upper case as RFC 3986 recommends for escapes.
 #[inline]
 fn digit(number: u8) -> u8 {
     match number {

@@ -1,4 +1,4 @@
-//! All path patterns of a policy, walked at once.
+//! All path patterns of a policy, matched in one walk.
 //!
 //! ```text
 //! /api/*/users$        (root) ─api→ ( ) ─*→ ( ) ─users→ (whole: 0)
@@ -6,32 +6,31 @@
 //! /                    (root: prefix: 2)
 //! ```
 //!
-//! A walk keeps the set of states that the segments read so far can have led to. Entering a state
-//! also enters its `**` child, which stays for every further segment. Each state is entered at most
-//! once per segment, so that no pattern makes a walk explode, and only along the path that is
-//! read, so that patterns for other paths cost nothing.
+//! A walk keeps the set of states that the segments read so far can lead to. Entering a state also enters its
+//! `**` child, which stays for every further segment. Each state is entered at most once per segment, so no
+//! pattern makes a walk explode. Only states along the path are entered, so patterns for other paths cost
+//! nothing.
 
 use super::path_pattern::{PathExtent, PathPattern, Segment};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::mem;
 
-/// A limit that may apply, by one of its conditions, or a route that may be taken. Ordered as
-/// written.
+/// A limit that may apply by one of its conditions, or a route that may be taken. Ordered as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     /// Index of the limit or route.
     pub(super) limit: usize,
-    /// Index of the condition; 0, which is none, where the limit has no conditions.
+    /// Index of the condition; 0, which does not exist, where the limit has no conditions.
     pub(super) condition: usize,
 }
 
 /// The patterns of a policy.
 #[derive(Debug)]
 pub(super) struct Trie {
-    /// The first is the root.
+    /// The states; the first is the root.
     states: Vec<State>,
-    /// Those that want a request without a path.
+    /// Candidates that require a request without a path.
     without_path: Vec<Candidate>,
 }
 
@@ -40,28 +39,28 @@ struct State {
     literals: HashMap<String, usize, RandomState>,
     one: Option<usize>,
     any: Option<usize>,
-    /// It is a `**`: it stays for every further segment.
+    /// True for a `**`, which stays for every further segment.
     stays: bool,
-    /// Patterns that end here and match whatever follows.
+    /// Patterns that end here and match any continuation.
     prefixes: Vec<Candidate>,
     /// Patterns that match if the path ends here.
     wholes: Vec<Candidate>,
 }
 
-/// What a walk needs, reused from one to the next.
+/// The buffers of a walk, reused for the next one.
 #[derive(Debug, Default)]
 pub(super) struct TrieWalk {
     current: Vec<usize>,
     next: Vec<usize>,
     marks: Vec<VisitMark>,
-    /// Counts steps, over all walks, so that marks need no clearing.
+    /// Counts steps over all walks, so that marks need no clearing.
     step: u64,
     /// The first step of this walk.
     began: u64,
     found: Vec<Candidate>,
 }
 
-/// When a state was last of use.
+/// The last visits of a state.
 #[derive(Clone, Copy, Debug, Default)]
 struct VisitMark {
     /// The last step that entered it.
@@ -88,7 +87,7 @@ impl Trie {
         }
     }
 
-    /// Whether no pattern was added.
+    /// Returns true if no pattern was added.
     pub(super) fn is_empty(&self) -> bool {
         self.without_path.is_empty()
             && self.states.len() == 1
@@ -98,7 +97,7 @@ impl Trie {
                 .is_none_or(|root| root.prefixes.is_empty() && root.wholes.is_empty())
     }
 
-    /// Adds a pattern. Candidates must come in order.
+    /// Adds a pattern. Candidates must be added in order.
     pub(super) fn add(&mut self, pattern: &PathPattern, candidate: Candidate) {
         let mut at = ROOT;
         for segment in pattern.segments() {
@@ -114,7 +113,7 @@ impl Trie {
         }
     }
 
-    /// Adds what asks for no path: a candidate whether there is one or not.
+    /// Adds a candidate without a path condition, which matches with or without a path.
     pub(super) fn add_always(&mut self, candidate: Candidate) {
         if let Some(root) = self.states.first_mut() {
             root.prefixes.push(candidate);
@@ -122,7 +121,7 @@ impl Trie {
         self.without_path.push(candidate);
     }
 
-    /// The state that `segment` leads to, made if need be.
+    /// Returns the state that `segment` leads to, added if it is new.
     fn child(&mut self, at: usize, segment: &Segment) -> usize {
         let new = self.states.len();
         let Some(state) = self.states.get_mut(at) else {
@@ -142,7 +141,7 @@ impl Trie {
         child
     }
 
-    /// The candidates whose pattern matches a normalised path, in order.
+    /// Returns the candidates whose pattern matches a normalised path, in order.
     pub(super) fn walk<'w>(&self, path: Option<&str>, walk: &'w mut TrieWalk) -> &'w [Candidate] {
         walk.found.clear();
         let Some(path) = path else {
@@ -151,7 +150,7 @@ impl Trie {
         };
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let mut at = ROOT;
-        // As long as no star leads on, there is one state at a time, and none comes twice.
+        // Without a star ahead, there is one state at a time, and no state repeats.
         while let Some(state) = self.states.get(at) {
             if state.one.is_some() || state.any.is_some() {
                 self.walk_on(at, segments, walk);
@@ -171,7 +170,7 @@ impl Trie {
         &walk.found
     }
 
-    /// Walks on from a state, along all ways at once.
+    /// Continues from a state along all branches at once.
     fn walk_on<'p>(&self, at: usize, segments: impl Iterator<Item = &'p str>, walk: &mut TrieWalk) {
         walk.begin(self.states.len());
         self.enter(at, walk);
@@ -211,7 +210,7 @@ impl Trie {
         }
     }
 
-    /// Enters a state, and its `**` too, which takes no segment to reach.
+    /// Enters a state and its `**` child, which consumes no segment.
     fn enter(&self, at: usize, walk: &mut TrieWalk) {
         let (Some(state), Some(mark)) = (self.states.get(at), walk.marks.get_mut(at)) else {
             return;
@@ -231,10 +230,10 @@ impl Trie {
     }
 }
 
-// === impl Walk ===
+// === impl TrieWalk ===
 
 impl TrieWalk {
-    /// Starts anew, over this many states.
+    /// Starts a new walk over this many states.
     fn begin(&mut self, states: usize) {
         if self.marks.len() < states {
             self.marks.resize(states, VisitMark::default());
@@ -252,7 +251,7 @@ impl TrieWalk {
         self.step += 1;
     }
 
-    /// How many states the last walk entered.
+    /// Returns the number of states that the last walk entered.
     #[cfg(test)]
     pub(super) fn states_entered(&self) -> usize {
         let is_of_this_walk = |mark: &&VisitMark| mark.entered >= self.began;

@@ -1,8 +1,8 @@
-//! Limits that are told apart by one value: a tenant's header, a host.
+//! An index of limits that differ in one value: a tenant's header, a host.
 //!
-//! Where many ask for the same path, or for none, and each for one value of the same thing, they are
-//! looked up by the value that the request has. So a request costs what it meets, whether ten tenants
-//! have limits of their own or ten thousand.
+//! Where many limits have the same path condition, or none, and each requires one value of the same field,
+//! they are looked up by the request's value. The cost of a request then depends only on the limits that
+//! match, for ten tenants with limits or ten thousand.
 
 use super::entry::{DescriptorPattern, ValuePattern};
 use super::facts::MatchInput;
@@ -13,30 +13,30 @@ use crate::Condition;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-/// As long as there are no more than this, looking at each is as fast.
+/// The maximum number of conditions that are checked one by one. An index is not faster for so few.
 const FEW: usize = 4;
 
-/// Limits that are told apart by one value.
+/// Limits that differ in one value.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     lists: Vec<ValueConditions>,
-    /// Those that are looked into for every request, by number.
+    /// The lists that are consulted for every request, by number.
     always: Vec<usize>,
-    /// Those that are looked into for some paths: the number is the candidate's limit.
+    /// The lists that are consulted for some paths; the candidate's `limit` is the number.
     by_path: Trie,
 }
 
-/// Limits that ask for one thing, by the value that each wants of it.
+/// Limits with a condition on one field, by the value that each requires.
 #[derive(Debug)]
 struct ValueConditions {
     of: ValueSubject,
     /// Header values in lower case.
     by_value: HashMap<Box<str>, Vec<Candidate>, RandomState>,
-    /// The length of the longest value: none that is longer need be looked up.
+    /// The length of the longest value. Longer values are not looked up.
     longest: usize,
 }
 
-/// What has a value.
+/// A field of a request that has a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum ValueSubject {
     /// A header, by its name in lower case.
@@ -49,10 +49,10 @@ enum ValueSubject {
     Entry(String),
 }
 
-/// The path that a condition asks for, as written, and the thing it wants a value of.
+/// The path pattern of a condition, as written, and the field whose value it requires.
 type ConditionSubject<'a> = (Option<&'a str>, ValueSubject);
 
-/// Buffers, kept from one request to the next.
+/// Buffers that are reused for the next request.
 #[derive(Debug, Default)]
 pub(super) struct ValuesScratch {
     walk: TrieWalk,
@@ -63,8 +63,8 @@ pub(super) struct ValuesScratch {
 // === impl Values ===
 
 impl Values {
-    /// Takes those of `conditions` that can be looked up by a value, and gives back the others. Both
-    /// are in order.
+    /// Takes those of `conditions` that can be looked up by a value, and returns the others. Both are in
+    /// order.
     pub(super) fn take<'a>(
         conditions: Vec<(Candidate, &'a Condition)>,
     ) -> (Self, Vec<(Candidate, &'a Condition)>) {
@@ -91,7 +91,7 @@ impl Values {
         (values, others)
     }
 
-    /// The list for what a condition asks for, made if need be.
+    /// Returns the list for a condition's path and field, added if it is new.
     fn list<'a>(
         &mut self,
         numbers: &mut HashMap<ConditionSubject<'a>, usize, RandomState>,
@@ -125,19 +125,19 @@ impl Values {
         for value in values {
             list.longest = list.longest.max(value.len());
             let listed = list.by_value.entry(value.into_boxed_str()).or_default();
-            // Said twice, it is still one candidate.
+            // A value that is listed twice is still one candidate.
             if listed.last() != Some(&candidate) {
                 listed.push(candidate);
             }
         }
     }
 
-    /// Whether nothing is looked up.
+    /// Returns true if there are no lists.
     pub(super) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// What may apply to a request because of a value that it has, in the order written.
+    /// Returns the candidates for a value of the request, in the order written.
     // Out of line: few policies have so many limits.
     #[inline(never)]
     pub(super) fn find<'s>(
@@ -156,7 +156,7 @@ impl Values {
             }
         }
         found.sort_unstable();
-        // A value may be there twice.
+        // A request may contain a value twice.
         found.dedup();
         found
     }
@@ -192,7 +192,7 @@ impl Values {
     }
 }
 
-// === impl List ===
+// === impl ValueConditions ===
 
 impl ValueConditions {
     fn get(&self, value: &str) -> &[Candidate] {
@@ -207,7 +207,7 @@ fn path(condition: &Condition) -> Option<&str> {
     condition.path.as_ref().map(PathPattern::as_str)
 }
 
-/// The things of which a condition wants one of these values and no other: without it, it cannot hold.
+/// Returns the fields of which a condition requires one of these values; without such a value it cannot hold.
 fn wanted(condition: &Condition) -> impl Iterator<Item = (ValueSubject, Vec<String>)> {
     let headers = condition
         .headers

@@ -1,19 +1,20 @@
-//! Text with `*` in it, which stands for anything, nothing included.
+//! Text with `*`, which stands for any text, including none.
 
-/// Text with `*` in it.
+/// Text with `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wildcard {
     text: String,
-    /// What stands before the first `*`.
+    /// The text before the first `*`.
     prefix: String,
-    /// What stands between two; those with nothing between them are one.
+    /// The texts between two `*`, without empty ones.
     middle: Vec<String>,
-    /// What stands after the last.
+    /// The text after the last `*`.
     suffix: String,
 }
 
 impl Wildcard {
-    /// Prepares a text. Without any `*` it matches what begins with it, which nobody asks for.
+    /// Prepares a text. Callers pass a text with `*`; without any it would match every value with this
+    /// prefix.
     pub(super) fn new(text: &str) -> Self {
         let (prefix, rest) = text.split_once('*').unwrap_or((text, ""));
         let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
@@ -29,18 +30,18 @@ impl Wildcard {
         }
     }
 
-    /// As written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether `value` looks like this. What stands before and after may not overlap: `a*a` is not `a`.
+    /// Returns true if `value` matches. Prefix and suffix may not overlap: `a*a` does not match `a`.
     pub fn matches(&self, value: &str) -> bool {
         let inside = value.strip_prefix(self.prefix.as_str());
         let Some(mut rest) = inside.and_then(|rest| rest.strip_suffix(self.suffix.as_str())) else {
             return false;
         };
-        // The first place for each leaves the most for those that follow.
+        // The first occurrence of each part leaves the most text for the following parts.
         self.middle.iter().all(|part| {
             rest.split_once(part.as_str()).is_some_and(|(_, after)| {
                 rest = after;

@@ -1,4 +1,4 @@
-//! What a source delivers: plans, groups and subjects.
+//! The document that a source delivers: plans, groups and subjects.
 
 use super::error::{PlanErrors, PlanLine};
 use super::settings::{FIELDS, LevelSettings, flag};
@@ -6,16 +6,16 @@ use super::table::PlanTable;
 use crate::config::{ConfigFault, closest};
 use std::fmt;
 
-/// The longest id, in bytes.
+/// The maximum length of an id, in bytes.
 const ID_MAX: usize = 512;
 
-/// The most entries of a document.
+/// The maximum number of entries in each section.
 const ENTRIES_MAX: usize = 10_000_000;
 
-/// What a source delivers: plans, groups of subjects, and subjects.
+/// The document that a source delivers: plans, groups of subjects, and subjects.
 ///
-/// Each entry has fields as text, whatever they are in the source: numbers of any width are written
-/// out. What is wrong with them is told by [`table`](Self::table), all of it at once.
+/// Fields of entries are text, regardless of their type in the source: numbers of any width are written out.
+/// [`table`](Self::table) reports all errors in them together.
 ///
 /// ```
 /// use tidegate_policy::plan::{Document, Given, Unset};
@@ -43,14 +43,14 @@ pub struct PlanDocument {
     pub(super) plans_off: Vec<String>,
     pub(super) groups: Vec<PlanEntry>,
     pub(super) subjects: Vec<PlanEntry>,
-    /// Whether the ids of subjects are secrets, such as API keys.
+    /// True if the ids of subjects are secrets, such as API keys.
     pub(super) hides_subjects: bool,
     pub(super) errors: PlanErrors,
-    /// How many subjects were added, whatever became of them.
+    /// The number of subjects that were added, including rejected and disabled ones.
     pub(super) seen: usize,
 }
 
-/// One entry, as far as it could be read.
+/// One entry, as far as it could be parsed.
 #[derive(Default)]
 pub(super) struct PlanEntry {
     pub(super) id: String,
@@ -61,7 +61,7 @@ pub(super) struct PlanEntry {
     pub(super) group: Option<Box<str>>,
     pub(super) own: LevelSettings,
     pub(super) quota: LevelSettings,
-    /// Whether it counts as if it were not there.
+    /// True if the entry is disabled and counts as absent.
     is_off: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Field<'a> {
     pub(super) line: PlanLine,
 }
 
-/// What kind of entry it is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PlanLevel {
     /// A plan.
@@ -83,65 +83,66 @@ pub enum PlanLevel {
     Subject,
 }
 
-/// What the group of a subject is called, here and elsewhere.
+/// The names of the field with a subject's group, in this and other formats.
 pub(super) const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
 
-/// Whether an entry counts at all.
+/// The field that enables or disables an entry.
 pub(super) const ENABLED: &str = "enabled";
 
-/// What stands before a field of a quota.
+/// The prefix of a quota's fields.
 const QUOTA: &str = "quota.";
 
-// === impl Document ===
+// === impl PlanDocument ===
 
 impl PlanDocument {
-    /// One whose subjects are secrets, such as API keys: no message shows one.
+    /// Marks subjects as secrets, such as API keys: no message shows one.
     #[must_use]
     pub fn hiding_subjects(mut self) -> Self {
         self.hides_subjects = true;
         self
     }
 
-    /// Adds a plan. Fields are `N` and `T` (or `amount` and `period`, `limit` and
-    /// `window_seconds`), or `rate`, or `unlimited`; with `quota.` before them, of a group's quota.
-    /// With `enabled` `false`, it is checked and counts as if it were not there; so do all entries.
+    /// Adds a plan. Fields are `N` and `T` (or `amount` and `period`, `limit` and `window_seconds`), or
+    /// `rate`, or `unlimited`. With the prefix `quota.` they apply to a group's quota. An entry with
+    /// `enabled` `false` is checked, but counts as absent; this holds for all kinds of entries.
     pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
         self.add_texts(PlanLevel::Plan, id, fields);
     }
 
-    /// Adds a group: besides those of a plan, the field `plan`.
+    /// Adds a group. It has the fields of a plan, and `plan`.
     pub fn group(&mut self, id: &str, fields: &[(&str, &str)]) {
         self.add_texts(PlanLevel::Group, id, fields);
     }
 
-    /// Adds a subject: besides those of a plan, the fields `group` and `plan`.
+    /// Adds a subject. It has the fields of a plan, and `group` and `plan`.
     pub fn subject(&mut self, id: &str, fields: &[(&str, &str)]) {
         self.add_texts(PlanLevel::Subject, id, fields);
     }
 
-    /// How many subjects it has.
+    /// Returns the number of its subjects.
     pub fn subjects(&self) -> usize {
         self.subjects.len()
     }
 
-    /// The document flattened; `unset` is what a subject has of which no level says enough.
+    /// Flattens the document into a table. `unset` applies to subjects without a complete rate. Returns all
+    /// errors of the document together.
     pub fn table(self, unset: super::Unset) -> Result<PlanTable, PlanErrors> {
         PlanTable::build(self, unset)
     }
 
-    /// Names the text that it was read from, such as the path of a file: errors begin with it.
+    /// Sets the name of the text that it was read from, such as the path of a file. Errors begin with it.
     #[must_use]
     pub fn named(mut self, text: &str) -> Self {
         self.errors.set_text(text);
         self
     }
 
-    /// Notes that something is wrong that belongs to no entry.
+    /// Records an error that belongs to no entry.
     pub fn refuse(&mut self, message: impl Into<String>) {
         self.refuse_line(PlanLine::default(), || message.into());
     }
 
-    /// Notes that something is wrong on a line.
+    /// Records an error on a line.
     pub(super) fn refuse_line(&mut self, line: PlanLine, message: impl FnOnce() -> String) {
         self.errors.add(line, message);
     }
@@ -207,7 +208,7 @@ impl PlanDocument {
         }
     }
 
-    /// Notes what is wrong with an entry, by its name, or by its number where the name is a secret.
+    /// Records an error of an entry, by its id, or by its number if the id is a secret.
     pub(super) fn refuse_entry(
         &mut self,
         kind: PlanLevel,
@@ -225,7 +226,7 @@ impl PlanDocument {
     }
 }
 
-/// A document of which nothing could be read: its table is these errors.
+/// A document that could not be read. Its table consists of these errors.
 impl From<PlanErrors> for PlanDocument {
     fn from(errors: PlanErrors) -> Self {
         Self {
@@ -235,7 +236,7 @@ impl From<PlanErrors> for PlanDocument {
     }
 }
 
-// By hand: subjects may be secrets, and there are many.
+// Written by hand because subjects may be secrets, and there are many.
 impl fmt::Debug for PlanDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")
@@ -246,7 +247,7 @@ impl fmt::Debug for PlanDocument {
     }
 }
 
-// === impl Entry ===
+// === impl PlanEntry ===
 
 impl PlanEntry {
     fn take(&mut self, kind: PlanLevel, field: &Field<'_>) -> Result<(), String> {
@@ -270,7 +271,7 @@ impl PlanEntry {
             Some(field) if kind != PlanLevel::Subject => (&mut self.quota, field),
             _ => (&mut self.own, name),
         };
-        // What is wrong with a value shows it, and a value is no secret.
+        // The error quotes the value, which is no secret.
         match settings.take(field, text) {
             Ok(true) => Ok(()),
             Ok(false) => Err(unknown(kind, name)),
@@ -296,13 +297,13 @@ fn unknown(kind: PlanLevel, name: &str) -> String {
     }
 }
 
-// === impl Level ===
+// === impl PlanLevel ===
 
 impl PlanLevel {
-    /// All of them, from the most general.
+    /// All levels, from the most general.
     pub const ALL: [Self; 3] = [Self::Plan, Self::Group, Self::Subject];
 
-    /// It in a word.
+    /// Returns the level as a noun.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -311,7 +312,7 @@ impl PlanLevel {
         }
     }
 
-    /// Several of it, in a word: the section of a document.
+    /// Returns the plural noun, which is also the name of the section in a document.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Plan => "plans",

@@ -1,23 +1,23 @@
-//! What is wrong with a document of plans.
+//! The errors in a document of plans.
 
 use crate::config::TextSpan;
 use std::fmt;
 
-/// Errors beyond this many are counted, not kept.
+/// The maximum number of errors that are kept. Further errors are only counted.
 const KEPT_MAX: usize = 20;
 
-/// Everything that is wrong with a document of plans: each names its entry, and none shows a secret.
+/// All errors in a document of plans. Each names its entry, and none shows a secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanErrors {
-    /// Name of the file or other text that is wrong, where it has one.
+    /// Name of the file or other text with the errors, if it has one.
     text: Option<String>,
     messages: Vec<String>,
-    /// Those beyond what is kept.
+    /// The number of errors that are not kept.
     more: usize,
 }
 
 impl PlanErrors {
-    /// A document that cannot be read at all, or not be had.
+    /// Creates the error of a document that cannot be read or fetched at all.
     pub fn one(message: impl Into<String>) -> Self {
         Self {
             messages: vec![message.into()],
@@ -34,27 +34,27 @@ impl PlanErrors {
         }
     }
 
-    /// Sets the name of the text that is wrong, such as the path of a file.
+    /// Sets the name of the text with the errors, such as the path of a file.
     pub(super) fn set_text(&mut self, name: &str) {
         self.text = Some(name.to_owned());
     }
 
-    /// Name of the file or other text that is wrong, where it has one.
+    /// Returns the name of the file or other text with the errors, if it has one.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// What is wrong, one after the other.
+    /// Returns the messages that are kept, in order.
     pub fn messages(&self) -> &[String] {
         &self.messages
     }
 
-    /// How much is wrong, including what is too much to keep.
+    /// Returns the number of errors, including those that are not kept.
     pub fn count(&self) -> usize {
         self.messages.len().saturating_add(self.more)
     }
 
-    /// `value`, if nothing is wrong.
+    /// Returns `value` if there are no errors.
     pub(super) fn or<T>(self, value: T) -> Result<T, Self> {
         if self.count() == 0 {
             Ok(value)
@@ -84,8 +84,7 @@ impl fmt::Display for PlanErrors {
 
 impl std::error::Error for PlanErrors {}
 
-/// Line of a text on which something is written; 0 where there is no such text. Displays as what
-/// precedes a message.
+/// A line number in a text; 0 if there is no such text. Displays as the prefix of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlanLine(u32);
 

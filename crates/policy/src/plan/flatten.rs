@@ -1,4 +1,4 @@
-//! A document flattened into a table: what all levels say of each subject, put together.
+//! The merge of a document's levels into a table with one rate for each subject.
 
 use super::document::{PlanDocument, PlanEntry, PlanLevel};
 use super::given::Has;
@@ -10,11 +10,11 @@ use crate::config::{ConfigFault, closest};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-/// The most different rates of a document. Each becomes a band of every limit that asks, with all that
-/// is said of it, and is kept for as long as it may be asked for.
+/// The maximum number of distinct rates in a document. Each rate becomes a band, with all its texts, in every
+/// limit that uses the source, and is kept as long as requests may use it.
 const RATES_MAX: usize = 65_536;
 
-/// The most plans that a message names.
+/// The maximum number of plans that a message lists.
 const SHOWN_MAX: usize = 5;
 
 impl PlanTable {
@@ -41,7 +41,7 @@ impl PlanTable {
     }
 }
 
-/// What each plan says of subjects, and of the quotas of groups.
+/// The settings that each plan has for subjects, and for the quotas of groups.
 type PlanLevels = HashMap<String, (LevelSettings, LevelSettings), RandomState>;
 
 fn plans(document: &mut PlanDocument) -> PlanLevels {
@@ -63,8 +63,8 @@ fn plans(document: &mut PlanDocument) -> PlanLevels {
 
 const TWICE: &str = "it is there twice";
 
-/// Settings of the plan that an entry names; none where it names none. A plan that does not exist is an
-/// error: its subjects would have no limit.
+/// Returns the settings of the plan that an entry refers to, or none if it refers to none. A plan that does
+/// not exist is an error: otherwise its subjects would be unlimited.
 fn plan_of(
     document: &mut PlanDocument,
     entry: &PlanEntry,
@@ -92,7 +92,7 @@ fn plan_of(
 fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
     let quoted = ConfigFault::quote(name);
     let mut names: Vec<&str> = plans.keys().map(String::as_str).collect();
-    // So that the message is the same each time.
+    // Sort the names so that the message is deterministic.
     names.sort_unstable();
     match closest(name, names.iter().copied()) {
         Some(meant) => format!(
@@ -119,14 +119,14 @@ fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
     }
 }
 
-/// A table in the making.
+/// A table under construction.
 struct PlanTableBuilder {
     table: PlanTable,
     unset: Has,
     numbers: HashMap<PlanRate, Has, RandomState>,
-    /// What subjects inherit of each group, by its number.
+    /// The settings that subjects inherit from each group, by its number.
     levels: Vec<LevelSettings>,
-    /// Whose rate is the first that is one too many.
+    /// The owner of the first rate beyond the maximum.
     too_many: Option<String>,
 }
 
@@ -185,7 +185,7 @@ impl PlanTableBuilder {
         }
     }
 
-    /// The number of a group. One that is not there is a group all the same, of which nothing is said.
+    /// Returns the number of a group. A group that the document does not define is added without settings.
     fn group_number(&mut self, id: &str) -> Option<u32> {
         let (number, is_new) = self.table.groups.add(id)?;
         if is_new {

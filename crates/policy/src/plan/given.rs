@@ -1,33 +1,33 @@
-//! What a subject or a group has, in words and in one number.
+//! The share of a subject or a group, as an enum and as one number.
 
 use super::Unset;
 
-/// What a subject, or a group, has.
+/// The share of a subject or of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanShare {
-    /// The rate of this number; see [`Table::rates`](super::PlanTable::rates).
+    /// The rate with this number; see [`PlanTable::rates`](super::PlanTable::rates).
     Rate(u32),
-    /// Anything.
+    /// No limit.
     Unlimited,
-    /// Nothing: no level says how much, and the source says that this is to be refused.
+    /// Refused: no level sets a rate, and the source refuses such subjects.
     Nothing,
 }
 
-/// The same in one number, for there are many who have something: that of a rate, or one of the words
-/// below, which are beyond all rates. The very last number is left to those who keep them.
+/// A share as one number, because there are many of them: the number of a rate, or one of the constants
+/// below, which are beyond all rates. The last number is reserved for the containers that store shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Has(pub(super) u32);
 
 impl Has {
     pub(super) const UNLIMITED: Self = Self(u32::MAX - 1);
-    /// No level says anything, and then it is unlimited.
+    /// No level sets a rate, and the subject is then unlimited.
     const UNSET_UNLIMITED: Self = Self(u32::MAX - 2);
-    /// No level says anything, and then it is refused.
+    /// No level sets a rate, and the subject is then refused.
     const UNSET_REFUSED: Self = Self(u32::MAX - 3);
-    /// No level says anything, and then it has the first rate of the table.
+    /// No level sets a rate, and the subject then has the first rate of the table.
     const UNSET_RATE: Self = Self(u32::MAX - 4);
 
-    /// What those have of whom no level says anything.
+    /// Returns the share of subjects for which no level sets a rate.
     pub(super) fn unset(unset: Unset) -> Self {
         match unset {
             Unset::Unlimited => Self::UNSET_UNLIMITED,
@@ -36,7 +36,7 @@ impl Has {
         }
     }
 
-    /// It in words, and whether no level says so.
+    /// Returns the share, and true if no level sets a rate.
     #[inline]
     pub(super) fn given(self) -> (PlanShare, bool) {
         match self {

@@ -1,22 +1,22 @@
-//! Texts in one piece of memory, found by their hash: small for a hundred thousand of them, and gone in
-//! three steps when it is dropped.
+//! Texts in one allocation, found by their hash: small for a hundred thousand of them, and freed with three
+//! deallocations.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Different texts, numbered in the order in which they came.
+/// Distinct texts, numbered in the order of insertion.
 #[derive(Default)]
 pub(super) struct Index {
     text: String,
-    /// Where each ends; it begins where the one before it ends.
+    /// The end of each text; it starts where the previous one ends.
     ends: Vec<u32>,
     numbers: HashTable<u32>,
     hasher: RandomState,
 }
 
 impl Index {
-    /// Adds a text: its number, and whether it is new. `None` where there is no room for it.
+    /// Adds a text. Returns its number, and true if it is new. Returns `None` if there is no room for it.
     pub(super) fn add(&mut self, text: &str) -> Option<(u32, bool)> {
         let hash = self.hasher.hash_one(text);
         if let Some(number) = self.find(hash, text) {
@@ -38,7 +38,7 @@ impl Index {
         Some((number, true))
     }
 
-    /// The number of a text.
+    /// Returns the number of a text.
     #[inline]
     pub(super) fn get(&self, text: &str) -> Option<u32> {
         if self.ends.is_empty() {
@@ -53,7 +53,7 @@ impl Index {
         self.numbers.find(hash, is_it).copied()
     }
 
-    /// The text of this number.
+    /// Returns the text with this number.
     pub(super) fn text(&self, number: u32) -> &str {
         text_of(&self.text, &self.ends, number)
     }
@@ -62,13 +62,13 @@ impl Index {
         self.ends.len()
     }
 
-    /// Lets go of room that was kept for more.
+    /// Releases spare capacity.
     pub(super) fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// About how many bytes it takes.
+    /// Returns its approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let ends = self.ends.capacity().saturating_mul(size_of::<u32>());
         let table = self.numbers.allocation_size();

@@ -1,19 +1,19 @@
-//! JSON as a tree: what programs deliver is large, and read ten times as fast as YAML.
+//! JSON as a tree. Documents from programs are large, and JSON parses ten times as fast as YAML.
 
 use crate::config::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::fmt;
 
-/// Place of something whose line is unknown.
+/// The position of an item whose line is unknown.
 const SOMEWHERE: TextSpan = at_line(0);
 
 const fn at_line(line: usize) -> TextSpan {
     TextSpan::at(line, 1, 1)
 }
 
-/// The tree of a text, if it is JSON; anything else may still be YAML, which then says what is wrong.
-/// Keys know their lines.
+/// Parses a text that is JSON, with the lines of keys. Returns `None` for any other text: it may be YAML, and
+/// that parser reports the errors.
 pub(super) fn read(text: &str) -> Option<YamlNode> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> Option<YamlNode> {
         seen: Cell::new((0, 1)),
     };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    // Its nesting is bounded.
+    // `serde_json` bounds the nesting.
     let tree = TreeVisitor(Some(&lines))
         .deserialize(&mut deserializer)
         .ok()?;
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Option<YamlNode> {
     Some(tree)
 }
 
-/// The tree of a text that is JSON, or what is wrong with it. Its keys know no lines.
+/// Parses a text that must be JSON, without the lines of keys.
 pub(super) fn read_any(text: &str) -> serde_json::Result<YamlNode> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let tree = TreeVisitor(None).deserialize(&mut deserializer)?;
@@ -50,15 +50,15 @@ fn node(kind: NodeKind) -> YamlNode {
     }
 }
 
-/// Finds the lines of parts of a text. Each part is to be further down than the one before.
+/// Finds the lines of parts of a text. The parts must come in the order of the text.
 struct LineFinder<'t> {
     text: &'t str,
-    /// Offset of the part that was found last, and its line.
+    /// Offset and line of the part that was found last.
     seen: Cell<(usize, usize)>,
 }
 
 impl LineFinder<'_> {
-    /// The place of a part that is borrowed from the text.
+    /// Returns the position of a part that is borrowed from the text.
     fn place(&self, part: &str) -> TextSpan {
         let (before, line) = self.seen.get();
         let offset = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
@@ -72,11 +72,11 @@ impl LineFinder<'_> {
     }
 }
 
-/// Reads a value. The lines of keys are noted where there are any.
+/// Visits a value. Records the lines of keys if it has a `LineFinder`.
 #[derive(Clone, Copy)]
 struct TreeVisitor<'l>(Option<&'l LineFinder<'l>>);
 
-/// Reads a key.
+/// Visits a key.
 struct Name<'l>(Option<&'l LineFinder<'l>>);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -101,7 +101,7 @@ impl<'de> Visitor<'de> for Name<'_> {
         })
     }
 
-    // With an escape in it: it is no part of the text.
+    // A key with an escape is not borrowed from the text.
     fn visit_str<E>(self, key: &str) -> Result<MapKey, E> {
         Ok(MapKey {
             place: SOMEWHERE,

@@ -1,4 +1,4 @@
-//! What a limit says of a plan, and what a plan answers.
+//! A limit's reference to a plan, and the plan's result.
 
 use super::{PlanGroup, PlanRate, PlanShare, PlanTable, Tables};
 use crate::Policy;
@@ -7,93 +7,93 @@ use crate::limit::{Band, KeyPart, Limit};
 use crate::lookup::DigestedText;
 use std::time::Duration;
 
-/// Identifies the band of every plan: the same whatever it says, so that another amount or another
-/// period finds the same bucket.
+/// The label of every band from a plan. It does not depend on the rate, so another amount or period uses the
+/// same bucket.
 pub(crate) const LABEL: &str = "plan";
 
-/// A limit whose rate comes from a plan (`rate: { plan: … }`).
+/// The source of a limit's rate in a plan (`rate: { plan: … }`).
 #[derive(Clone, Debug)]
 pub struct PlannedRate {
     /// The source, by its number.
     pub source: usize,
-    /// Whose rate it is.
+    /// The key part whose value is the subject.
     pub subject: KeyPart,
-    /// Whether the rate is the subject's own, or its group's.
+    /// The owner of the rate: the subject or its group.
     pub of: RateOwner,
-    /// What a subject has that the source does not know.
+    /// The action for a subject that the source does not know.
     pub unknown: Unknown,
-    /// How bands are made from rates.
+    /// The rules for making bands from rates.
     pub(crate) counting: BandDefaults,
-    /// Such a band as rates will make, where the limit itself has none.
+    /// A sample of the bands that rates make, if the limit itself has none.
     pub(crate) sample: Option<Box<Band>>,
-    /// Whether units are lent.
+    /// True if reservations may borrow units.
     pub(crate) lends: bool,
 }
 
-/// Whose rate it is.
+/// The owner of a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateOwner {
-    /// The subject's own.
+    /// The subject itself.
     #[default]
     Subject,
-    /// The quota of the group that it belongs to.
+    /// The subject's group, by its quota.
     Group,
 }
 
-/// What a subject has that the source does not know.
+/// The action for a subject that the source does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// The band that the limit has.
+    /// The band of the limit applies.
     Band,
-    /// Anything.
+    /// The subject is unlimited.
     Unlimited,
-    /// Nothing: the request is refused.
+    /// The request is refused.
     Refuse,
-    /// Whatever comes after: the limit does not apply to it.
+    /// The limit does not apply; the search continues.
     Skip,
 }
 
-/// What a plan answered for one request.
+/// The result of a plan for one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanAnswer {
-    /// Nothing was asked: the limit has no plan.
+    /// The limit has no plan.
     #[default]
     NotAsked,
-    /// The subject has the rate of this number, of its own or of those for whom nothing is set.
+    /// The subject has the rate with this number, its own or the one for unset subjects.
     Rate {
         /// Its number in [`PlanTable::rates`](super::PlanTable::rates).
         number: u32,
-        /// Whether no level says how much.
+        /// True if no level sets a rate.
         is_unset: bool,
     },
     /// The subject is unlimited.
     Unlimited {
-        /// Whether no level says how much.
+        /// True if no level sets a rate.
         is_unset: bool,
     },
-    /// The source does not know the subject: it has the band of the limit.
+    /// The source does not know the subject: the band of the limit applies.
     UnknownBand,
     /// The source does not know the subject: it is unlimited.
     UnknownUnlimited,
     /// The source does not know the subject: the limit does not apply to it.
     UnknownSkipped,
-    /// The source does not know the subject, or says nothing of it: it is refused.
+    /// The source does not know the subject, or has no rate for it: it is refused.
     Refused {
-        /// Whether the subject is known, and no level says how much.
+        /// True if the subject is known, but no level sets a rate.
         is_unset: bool,
     },
 }
 
-/// What plans say, for one request.
+/// The plan data for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLookup<'t> {
     /// The tables of the configuration's sources, by their numbers.
     pub tables: &'t Tables,
-    /// A text of the request that was marked already.
+    /// A text of the request whose digest is known already.
     pub marked: Option<DigestedText<'t>>,
 }
 
-// === impl Told ===
+// === impl PlanLookup ===
 
 impl<'t> PlanLookup<'t> {
     #[inline]
@@ -114,8 +114,8 @@ impl<'t> From<&'t Tables> for PlanLookup<'t> {
 // === impl Policy ===
 
 impl Policy {
-    /// Begins to fetch what a plan will be asked for about the text that `told` has marked, where it is
-    /// the guards' [`mark`](crate::Guards::mark): what is far away is on its way while they are asked.
+    /// Starts to fetch the plan entry of the text in `told.marked`, if that is the guards'
+    /// [`mark`](crate::Guards::mark). The memory access then overlaps with the evaluation of the guards.
     #[inline]
     pub fn fetch_plan(&self, told: PlanLookup<'_>) {
         let table = self.foreseen.and_then(|source| told.table(source));
@@ -125,11 +125,11 @@ impl Policy {
     }
 }
 
-// === impl Plan ===
+// === impl PlannedRate ===
 
 impl PlannedRate {
-    /// What the plan answers for `subject`, and the group that it belongs to. `None` is a subject that
-    /// the request does not tell.
+    /// Returns the plan's result for `subject`, and the group of the subject. `subject` is `None` if the
+    /// request has none.
     #[inline]
     pub(crate) fn answer<'t>(
         &self,
@@ -149,7 +149,7 @@ impl PlannedRate {
         (answer, Some(group))
     }
 
-    /// Whether its subjects are secrets, such as API keys.
+    /// Returns true if its subjects are secrets, such as API keys.
     pub fn hides_subject(&self) -> bool {
         self.subject.is_secret()
     }
@@ -164,10 +164,10 @@ impl PlannedRate {
     }
 }
 
-// === impl Answer ===
+// === impl PlanAnswer ===
 
 impl PlanAnswer {
-    /// The number of the rate that the plan told, if it told one.
+    /// Returns the number of the rate, if the result is a rate.
     #[inline]
     pub fn rate(self) -> Option<u32> {
         match self {
@@ -176,7 +176,7 @@ impl PlanAnswer {
         }
     }
 
-    /// The word for it in metrics; `None` where nothing was asked.
+    /// Returns the result's name in metrics, or `None` if the limit has no plan.
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::NotAsked => None,
@@ -198,7 +198,7 @@ impl PlanAnswer {
 // === impl Limit ===
 
 impl Limit {
-    /// The band that a rate of its plan makes. The error says why there can be none.
+    /// Returns the band for a rate of its plan. The error is the reason why there is no such band.
     pub fn planned_band(&self, rate: PlanRate) -> Result<Band, String> {
         let Some(plan) = &self.plan else {
             return Err("the limit has no plan".to_owned());
@@ -213,8 +213,8 @@ impl Limit {
         Ok(band)
     }
 
-    /// What a refusal closes it by for those who have `rate`, if it does. Only a limit that blocks at all
-    /// lets a plan say for how long. The error says why it cannot be.
+    /// Returns the block for subjects with `rate`, if refusals block them. A plan can change the length only
+    /// if the limit has a block. The error is the reason why the length is invalid.
     pub fn planned_block(&self, rate: PlanRate) -> Result<Option<Band>, String> {
         match (&self.block, rate.block_us) {
             (None, _) | (_, Some(0)) => Ok(None),
@@ -226,8 +226,8 @@ impl Limit {
         }
     }
 
-    /// Its bands; of one whose rates all come from a plan, such a band as they make, to tell what its
-    /// buckets look like.
+    /// Returns its bands. If all its rates come from a plan, returns a sample of such a band, which shows the
+    /// form of its buckets.
     pub fn shapes(&self) -> &[Band] {
         match (self.bands.as_slice(), &self.plan) {
             ([], Some(plan)) => plan.sample.as_deref().map_or(&[], std::slice::from_ref),

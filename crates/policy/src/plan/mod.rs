@@ -1,22 +1,22 @@
-//! Plans: how much each subject has, as a source tells it, instead of one rate for all.
+//! Plans: rates per subject, loaded from a source, instead of one rate for all.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `limit` | what a limit says of a plan |
-//! | `source` | where plans come from |
-//! | `document` | what a source delivers: plans, groups and subjects |
-//! | `read`, `json` | a document from its text |
-//! | `settings` | what one level says, and how levels come together |
-//! | `flatten` | what all levels of a document say, put together for each subject |
-//! | `table` | a document flattened: from a subject to its rate, in constant time |
-//! | `subjects` | what each subject has, found by its id in one look |
-//! | `given` | what a subject has, in words and in one number |
-//! | `index` | texts in one piece of memory, numbered and found by their hash |
-//! | `error` | what is wrong with a document |
+//! | `limit` | a limit's reference to a plan, and the plan's result |
+//! | `source` | the sources of plans |
+//! | `document` | the document that a source delivers: plans, groups and subjects |
+//! | `read`, `json` | the parsers of documents |
+//! | `settings` | the settings of one level, and the merge of levels |
+//! | `flatten` | the merge of a document's levels into one rate per subject |
+//! | `table` | a flattened document: from a subject to its rate, in constant time |
+//! | `subjects` | the rate of each subject, found by its id with one memory access |
+//! | `given` | a subject's share, as an enum and as one number |
+//! | `index` | numbered texts in one allocation, found by their hash |
+//! | `error` | the errors in a document |
 //!
-//! A subject, such as a project, may belong to a group, such as a workspace. What it has is the plan of
-//! its group, then what the group itself says, then its own plan, then what it says itself: field by
-//! field, and the more specific wins.
+//! A subject, such as a project, may belong to a group, such as a workspace. Its rate is merged from four
+//! levels: the plan of its group, the group's own settings, its own plan, and its own settings. They are
+//! merged field by field, and the more specific level wins.
 
 mod document;
 mod error;

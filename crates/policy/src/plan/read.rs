@@ -1,4 +1,4 @@
-//! A document of plans from its text.
+//! The parser of documents of plans.
 
 use super::document::{ENABLED, Field, GROUP, PlanDocument, PlanLevel};
 use super::error::{PlanErrors, PlanLine};
@@ -6,10 +6,10 @@ use super::json;
 use super::settings::flag;
 use crate::config::{self, ConfigFault, MapEntry, YamlNode, closest, read_syntax_up_to};
 
-/// The longest text, in bytes.
+/// The maximum length of a text, in bytes.
 const TEXT_MAX: usize = 256 << 20;
 
-/// The sections of a document, and what they are called elsewhere.
+/// The sections of a document, with the names that other systems use.
 const SECTIONS: [(&str, PlanLevel); 6] = [
     ("plans", PlanLevel::Plan),
     ("groups", PlanLevel::Group),
@@ -19,19 +19,19 @@ const SECTIONS: [(&str, PlanLevel); 6] = [
     ("tokens", PlanLevel::Subject),
 ];
 
-/// The section whose ids are secrets by their name.
+/// The section whose ids are always secrets.
 const TOKENS: &str = "tokens";
 
-/// Maps of settings within an entry: those of its quota, and its own, as some databases have them.
+/// Maps of settings within an entry: those of its quota, and its own in the format of some databases.
 const QUOTA: &str = "quota";
 const OWN: [&str; 2] = ["settings", "rateLimitSettings"];
 
 impl PlanDocument {
-    /// Reads a document in JSON or YAML. `hides_subjects` is whether the ids of subjects are secrets,
-    /// such as API keys; those under `tokens` are anyway.
+    /// Parses a document in JSON or YAML. `hides_subjects` is true if the ids of subjects are secrets, such
+    /// as API keys; ids under `tokens` always are.
     ///
-    /// The error is that it cannot be read at all; what is wrong with single entries is told by
-    /// [`table`](Self::table).
+    /// Fails only if the text cannot be parsed at all; [`table`](Self::table) reports errors in single
+    /// entries.
     ///
     /// ```
     /// use tidegate_policy::plan::{Document, Unset};
@@ -61,7 +61,7 @@ impl PlanDocument {
         Self::of_tree(&root, hides_subjects)
     }
 
-    /// Reads a document that is parsed already. Arguments and errors are those of [`read`](Self::read).
+    /// Reads a parsed document. Arguments and errors are those of [`read`](Self::read).
     pub(crate) fn of_tree(root: &YamlNode, hides_subjects: bool) -> Result<Self, PlanErrors> {
         let config::NodeKind::Map(sections) = &root.kind else {
             let what = root.noun();
@@ -79,8 +79,8 @@ impl PlanDocument {
         Ok(document)
     }
 
-    /// Adds an entry from its text alone, as a store has it that keeps each by itself: a map in JSON, such
-    /// as `{"plan": "pro", "N": 50}`, or a rate, such as `100/min`.
+    /// Adds an entry from its own text, for stores that keep entries separately: a map in JSON, such as
+    /// `{"plan": "pro", "N": 50}`, or a rate, such as `100/min`.
     ///
     /// ```
     /// use tidegate_policy::plan::{Document, Level, Unset};
@@ -101,7 +101,7 @@ impl PlanDocument {
         let node = match entry(text) {
             Ok(node) => node,
             Err(why) => {
-                // Where its id is a secret, what it says may be as well.
+                // If the id is a secret, the text may be one too.
                 let is_shown = level != PlanLevel::Subject || !self.hides_subjects;
                 let why = if is_shown {
                     format!(": {why}")
@@ -176,7 +176,7 @@ impl PlanDocument {
     }
 }
 
-/// What an entry refers to, as far as its text can be read.
+/// Returns the plan and the group that an entry refers to, as far as its text can be parsed.
 ///
 /// ```
 /// use tidegate_policy::plan::{Level, refers};
@@ -197,7 +197,7 @@ pub fn refers(level: PlanLevel, text: &str) -> Refers {
     };
     let mut fields = Vec::new();
     for field in &entries {
-        // What is wrong with it is told where it is loaded.
+        // Loading the entry reports its errors.
         flatten(field, "", &mut fields).ok();
     }
     for (name, text, _) in fields {
@@ -214,18 +214,18 @@ pub fn refers(level: PlanLevel, text: &str) -> Refers {
     refers
 }
 
-/// What an entry refers to.
+/// The references of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refers {
     /// Its plan.
     pub plan: Option<String>,
     /// Its group.
     pub group: Option<String>,
-    /// Whether it counts as if it were not there.
+    /// True if the entry is disabled and counts as absent.
     pub is_off: bool,
 }
 
-/// The tree of an entry that is kept by itself: a map in JSON, or a rate.
+/// Parses an entry that is stored separately: a map in JSON, or a rate.
 fn entry(text: &str) -> serde_json::Result<YamlNode> {
     let text = text.trim();
     if text.starts_with(['{', '[', '"']) {
@@ -235,7 +235,7 @@ fn entry(text: &str) -> serde_json::Result<YamlNode> {
     }
 }
 
-/// The fields of an entry as text, with those of a map within it behind its name.
+/// Collects the fields of an entry as text. Fields of a nested map get its name as a prefix.
 fn flatten<'a>(
     field: &'a MapEntry,
     before: &str,
@@ -243,7 +243,7 @@ fn flatten<'a>(
 ) -> Result<(), String> {
     let (name, line) = (field.key.text.as_str(), PlanLine::from(field.key.place));
     match &field.value.kind {
-        // What says nothing is not set.
+        // A null value is unset.
         config::NodeKind::Null => Ok(()),
         config::NodeKind::Text(text) if before.is_empty() && name == QUOTA => {
             fields.push(("quota.rate".to_owned(), text, line));
@@ -275,12 +275,12 @@ fn refuse(name: &str, value: &YamlNode) -> String {
     )
 }
 
-/// The tree of a text in YAML. Where keys may be secrets, what is wrong is told by its place alone.
+/// Parses a text in YAML. If keys may be secrets, errors contain only their line.
 fn yaml(text: &str, hides: bool) -> Result<YamlNode, PlanErrors> {
     let nothing =
         ConfigFault::new("it says nothing").help("it needs `plans`, `groups` or `subjects`");
     let (root, faults) = read_syntax_up_to(text, nothing, TEXT_MAX);
-    // Who says nothing tells no secret.
+    // An empty text contains no secret.
     let hides = hides && !text.trim().is_empty();
     let mut errors = PlanErrors::default();
     for (place, fault) in faults {

@@ -1,51 +1,51 @@
-//! What one level says, and how levels come together.
+//! The settings of one level, and the merge of levels.
 
 use crate::config::{ConfigFault, parse_amount, parse_duration_us, parse_rate};
 use crate::limit::Band;
 use std::fmt;
 
-/// What a subject has: so many per so long.
+/// A rate: an amount per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanRate {
-    /// How many a period.
+    /// The amount per period.
     pub amount: u64,
     /// The period, in microseconds.
     pub period_us: u64,
-    /// How many may come at once, for a token bucket; the amount where absent.
+    /// The burst of a token bucket; the amount where absent.
     pub burst: Option<u64>,
-    /// For how long a refusal closes a limit that blocks, in microseconds; 0 for not at all, and as the
-    /// limit itself says where absent.
+    /// The length of the block after a refusal, in microseconds, for a limit that blocks. 0 means no block;
+    /// the limit's own length applies where absent.
     pub block_us: Option<u64>,
 }
 
-/// What one level says. What it does not say comes from the level below.
+/// The settings of one level. Unset fields come from the more general level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LevelSettings {
     pub(super) amount: Option<u64>,
     pub(super) period_us: Option<u64>,
-    /// Goes with the amount: whoever says another amount says how many may come at once, too.
+    /// Belongs to the amount: a level that sets another amount also replaces the burst.
     pub(super) burst: Option<u64>,
     pub(super) block_us: Option<u64>,
     pub(super) unlimited: bool,
 }
 
-/// What all levels come to.
+/// The result of merging all levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sum {
     Rate(PlanRate),
     Unlimited,
-    /// Nobody says how many, or nobody says per how long.
+    /// No level sets an amount, or none sets a period.
     Unset,
 }
 
-/// What the fields of an entry are called, here and elsewhere.
+/// The names of an entry's fields, in this and other formats.
 const AMOUNT: [&str; 3] = ["N", "amount", "limit"];
 const PERIOD: [&str; 4] = ["T", "period", "window_seconds", "window"];
 const BLOCK: [&str; 2] = ["block", "block_duration_seconds"];
 const RATE: &str = "rate";
 const UNLIMITED: &str = "unlimited";
 
-/// Every field that says how much.
+/// All fields that set a rate or a block.
 pub(super) const FIELDS: [&str; 11] = [
     "N",
     "T",
@@ -60,10 +60,10 @@ pub(super) const FIELDS: [&str; 11] = [
     "block_duration_seconds",
 ];
 
-// === impl Settings ===
+// === impl LevelSettings ===
 
 impl LevelSettings {
-    /// Takes in one field. `Ok(false)` where it is none of those that say how much.
+    /// Reads one field. Returns `Ok(false)` if it is not one of [`FIELDS`].
     pub(super) fn take(&mut self, name: &str, text: &str) -> Result<bool, String> {
         let text = text.trim();
         let mut told = Self::default();
@@ -94,7 +94,7 @@ impl LevelSettings {
         Ok(true)
     }
 
-    /// What a text alone says: `100/min`, or `unlimited`.
+    /// Parses a rate: `100/min`, or `unlimited`.
     pub(super) fn from_rate(text: &str) -> Result<Self, String> {
         if text == UNLIMITED {
             return Ok(Self {
@@ -111,7 +111,7 @@ impl LevelSettings {
         })
     }
 
-    /// Whether it makes sense as a whole.
+    /// Checks that the fields do not contradict each other.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.unlimited && (self.amount.is_some() || self.period_us.is_some()) {
             return Err("it is unlimited, and says how much as well".to_owned());
@@ -119,7 +119,7 @@ impl LevelSettings {
         Ok(())
     }
 
-    /// This level and a more specific one above it.
+    /// Merges this level with a more specific one, which takes precedence.
     pub(super) fn under(self, above: Self) -> Self {
         if above.unlimited {
             return above;
@@ -134,8 +134,8 @@ impl LevelSettings {
         }
     }
 
-    /// What it comes to, with no level above it. Who is unlimited stays so until a whole rate says
-    /// otherwise.
+    /// Returns the result of the merge. A subject that is unlimited stays so until a complete rate overrides
+    /// it.
     pub(super) fn sum(self) -> Sum {
         match (self.amount, self.period_us) {
             (Some(amount), Some(period_us)) => Sum::Rate(PlanRate {
@@ -150,7 +150,7 @@ impl LevelSettings {
     }
 }
 
-/// How many: a whole number of any width, in any spelling. Nothing and less is not set.
+/// Parses an amount: a whole number of any width, in any notation. Zero and negative numbers mean unset.
 fn amount(text: &str) -> Result<Option<u64>, String> {
     if let Ok(amount) = parse_amount(text) {
         return Ok(Some(amount).filter(|amount| *amount > 0));
@@ -162,7 +162,7 @@ fn amount(text: &str) -> Result<Option<u64>, String> {
     Ok(Some(amount).filter(|amount| *amount > 0))
 }
 
-/// Per how long, in microseconds: seconds, or a length of time. Nothing and less is not set.
+/// Parses a period, in seconds or as a duration, into microseconds. Zero and negative numbers mean unset.
 fn period(text: &str) -> Result<Option<u64>, String> {
     let quoted = || ConfigFault::quote(text);
     if let Some(seconds) = number(text) {
@@ -179,7 +179,8 @@ fn period(text: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// For how long, in microseconds: seconds, or a length of time; 0 and less is not at all.
+/// Parses the length of a block, in seconds or as a duration, into microseconds. Zero and negative numbers
+/// mean no block.
 fn block(text: &str) -> Result<u64, String> {
     let seconds = number(text).and_then(|seconds| seconds.checked_mul(1_000_000));
     let length_us = match seconds {
@@ -197,7 +198,8 @@ fn block(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A whole number as databases and programs write it: `100`, `100.0`, `1e2`; 0 where it is below.
+/// Parses a whole number in the notations of databases and programs: `100`, `100.0`, `1e2`. Negative numbers
+/// become 0.
 fn number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse::<i128>() {
         return match u64::try_from(number) {
@@ -231,7 +233,7 @@ pub(super) fn flag(text: &str) -> Result<bool, String> {
     }
 }
 
-// === impl Rate ===
+// === impl PlanRate ===
 
 impl fmt::Display for PlanRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

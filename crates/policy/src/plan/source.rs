@@ -1,4 +1,4 @@
-//! Where plans come from.
+//! The sources of plans.
 
 use super::{PlanRate, PlanTable};
 use crate::config::Secret;
@@ -10,52 +10,52 @@ use std::time::Duration;
 /// A source of plans (`plans`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanSource {
-    /// Its name, by which limits ask for it.
+    /// The name by which limits refer to it.
     pub name: String,
-    /// Where it is.
+    /// The place of the plans.
     pub origin: PlanOrigin,
-    /// How often it is asked.
+    /// The interval between two reads.
     pub refresh: Duration,
-    /// How long one answer may take.
+    /// The timeout of one read.
     pub timeout: Duration,
-    /// What a subject has of which no level says how much.
+    /// The share of a subject for which no level sets a rate.
     pub unset: Unset,
 }
 
-/// Where plans are.
+/// The place of plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanOrigin {
-    /// In a file, in YAML or JSON.
+    /// A file, in YAML or JSON.
     File(String),
-    /// At a URL, which answers in JSON or YAML.
+    /// A URL that responds with JSON or YAML.
     Http {
         /// `http://` or `https://`.
         url: String,
-        /// What is presented as a bearer token.
+        /// The bearer token of the request.
         token: Option<Secret>,
     },
-    /// In collections of `MongoDB`.
+    /// Collections in `MongoDB`.
     MongoDb {
-        /// `mongodb://` or `mongodb+srv://`: it may hold a password.
+        /// `mongodb://` or `mongodb+srv://`. A secret, because it may contain a password.
         url: Secret,
         /// The database.
         database: String,
         /// The collections in it, and their fields.
         collections: Box<Collections>,
     },
-    /// On a shelf, each plan, group and subject by its name.
+    /// A document store, with each plan, group and subject under its name.
     Shelf(DocumentStoreSettings),
-    /// In the configuration itself: in force from the moment that the configuration is.
+    /// The configuration itself: the plans take effect together with it.
     Inline(InlinePlans),
-    /// In the program, which tells them itself.
+    /// The program that embeds Tidegate, which supplies them.
     Program,
 }
 
-/// Plans that a configuration contains. Equal only to their own clones: two texts are two plans.
+/// Plans in a configuration. A value equals only its own clones: two texts are two different plans.
 #[derive(Clone)]
 pub struct InlinePlans(Arc<PlanTable>);
 
-/// What plans are called in `MongoDB`.
+/// The names of collections and fields in `MongoDB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collections {
     /// The collection of plans.
@@ -66,9 +66,9 @@ pub struct Collections {
     pub subjects: String,
     /// The field with the settings, in all three.
     pub settings: String,
-    /// The field of the settings that says how many.
+    /// The field of the settings with the amount.
     pub amount: String,
-    /// The field of the settings that says per how many seconds.
+    /// The field of the settings with the period in seconds.
     pub period: String,
     /// The field of plans and groups with the settings of the group's quota, if there is one.
     pub quota: Option<String>,
@@ -76,7 +76,7 @@ pub struct Collections {
     pub plan_of_group: String,
     /// The field of a subject with the id of its group.
     pub group_of_subject: String,
-    /// The field that requests know a subject by.
+    /// The field that holds the subject's id in requests.
     pub subject_id: String,
 }
 
@@ -98,15 +98,15 @@ impl Default for Collections {
     }
 }
 
-/// What a subject has of which no level says how much.
+/// The share of a subject for which no level sets a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unset {
-    /// Anything.
+    /// No limit.
     #[default]
     Unlimited,
-    /// This much.
+    /// This rate.
     Rate(PlanRate),
-    /// Nothing.
+    /// The subject is refused.
     Refuse,
 }
 
@@ -137,14 +137,14 @@ impl fmt::Debug for InlinePlans {
 // === impl PlanSource ===
 
 impl PlanSource {
-    /// How often a source is asked unless told.
+    /// The default interval between two reads.
     pub const REFRESH: Duration = Duration::from_secs(30);
-    /// The same for those that can be written to: asking whether they have changed costs next to nothing.
+    /// The default interval for writable sources, where a check for changes is cheap.
     pub const REFRESH_SHELF: Duration = Duration::from_secs(2);
-    /// How long one answer may take unless told.
+    /// The default timeout of one read.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Whether both lead to the same plans, whoever asks.
+    /// Returns true if both refer to the same plans, regardless of credentials.
     pub fn is_same_place(&self, other: &Self) -> bool {
         match (&self.origin, &other.origin) {
             (PlanOrigin::Shelf(one), PlanOrigin::Shelf(other)) => {
@@ -162,7 +162,7 @@ impl PlanSource {
         }
     }
 
-    /// Where it can be written to, if anywhere.
+    /// Returns the document store that holds the plans, if it is a source of that kind.
     pub fn shelf(&self) -> Option<&DocumentStoreSettings> {
         match &self.origin {
             PlanOrigin::Shelf(place) => Some(place),
@@ -170,7 +170,7 @@ impl PlanSource {
         }
     }
 
-    /// Where it is, in a word, for labels and logs.
+    /// Returns the kind of source, for labels and logs.
     pub fn kind(&self) -> &'static str {
         match &self.origin {
             PlanOrigin::File(_) => "file",

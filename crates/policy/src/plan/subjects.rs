@@ -1,21 +1,21 @@
-//! What each subject has, found by its id in one look; and its group, in one more for those who want it.
+//! The share of each subject, found by its id with one memory access; its group takes one more.
 
 use crate::lookup::{DigestSlot, DigestedText, Marks, TextDigest};
 
-/// In no group.
+/// The number that marks a subject without a group.
 const NONE: u32 = u32::MAX;
 
-/// Different subjects. Their ids are not kept: each is known by its mark.
+/// Distinct subjects. Their ids are not stored, only their digests.
 #[derive(Default)]
 pub(super) struct Subjects {
-    /// What each has, in one number; see [`Has`](super::given::Has).
+    /// The share of each, as one number; see [`Has`](super::given::Has).
     marks: Marks,
-    /// The numbers of their groups, by their places; nothing where nobody has one.
+    /// The numbers of their groups, by position; empty if no subject has a group.
     groups: Vec<u32>,
 }
 
 impl Subjects {
-    /// With room for so many.
+    /// Creates a table with room for this many subjects.
     pub(super) fn with_room(subjects: usize) -> Self {
         Self {
             marks: Marks::with_room(subjects),
@@ -23,7 +23,7 @@ impl Subjects {
         }
     }
 
-    /// Adds a subject; `false` where it is there already, or there is no room for it.
+    /// Adds a subject. Returns false if it is present already, or if there is no room.
     pub(super) fn add(&mut self, id: &str, has: u32, group: Option<u32>) -> bool {
         let Some(at) = TextDigest::of(id).and_then(|mark| self.marks.add(mark, has)) else {
             return false;
@@ -41,19 +41,19 @@ impl Subjects {
         true
     }
 
-    /// What a subject has, and where it is. The mark of its id may be made already.
+    /// Returns the share and the position of a subject. `made` may hold the digest of its id already.
     #[inline]
     pub(super) fn get(&self, id: &str, made: Option<DigestedText<'_>>) -> Option<DigestSlot> {
         self.marks.find(DigestedText::mark_of(id, made)?)
     }
 
-    /// Begins to fetch what would be asked for by this mark.
+    /// Starts to fetch the entry of this digest.
     #[inline]
     pub(super) fn fetch(&self, marked: DigestedText<'_>) {
         self.marks.fetch(marked.mark());
     }
 
-    /// The number of the group of the subject at a place.
+    /// Returns the number of the group of the subject at a position.
     #[inline]
     pub(super) fn group(&self, at: usize) -> Option<u32> {
         self.groups.get(at).copied().filter(|group| *group != NONE)
@@ -63,7 +63,7 @@ impl Subjects {
         self.marks.len()
     }
 
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let groups = self.groups.capacity().saturating_mul(size_of::<u32>());
         self.marks.bytes().saturating_add(groups)

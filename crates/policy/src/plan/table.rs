@@ -1,4 +1,4 @@
-//! A document flattened: from a subject to its rate and its group, in constant time.
+//! A flattened document: from a subject to its rate and its group, in constant time.
 
 use super::given::{Has, PlanShare};
 use super::index::Index;
@@ -8,79 +8,79 @@ use crate::lookup::{DigestSlot, DigestedText};
 use std::fmt;
 use std::sync::Arc;
 
-/// All tables of a configuration, by the numbers of their sources. `None` where nothing has been loaded.
+/// All tables of a configuration, by the numbers of their sources. `None` where no document has been loaded.
 pub type Tables = [Option<Arc<PlanTable>>];
 
-/// What each subject has, flattened.
+/// The share of each subject, flattened from a document.
 ///
-/// Never changes; a newer document replaces it whole.
+/// Immutable: a newer document replaces it as a whole.
 #[derive(Default)]
 pub struct PlanTable {
     /// Each distinct rate once.
     pub(super) rates: Vec<PlanRate>,
-    /// Who has it, of whoever was the first.
+    /// The first owner of each rate, as text for messages.
     pub(super) named: Vec<Box<str>>,
     pub(super) subjects: Subjects,
     pub(super) groups: Index,
-    /// By the numbers of groups.
+    /// The quotas, by the numbers of groups.
     pub(super) quotas: Vec<Has>,
     pub(super) notes: PlanNotes,
 }
 
-/// What is known of a subject.
+/// The entry of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubjectEntry<'a> {
-    /// What it has.
+    /// Its share.
     pub given: PlanShare,
-    /// Whether no level says how much, so that it has what the source says for such.
+    /// True if no level sets a rate, so that the source's setting for unset subjects applies.
     pub is_unset: bool,
     /// Its group, if it has one.
     pub group: Option<&'a str>,
 }
 
-/// The group of a subject, which is looked up only by who wants it.
+/// The group of a subject. Its name is looked up only on demand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanGroup<'a> {
     table: &'a PlanTable,
-    /// Where the subject is.
+    /// The position of the subject.
     subject: usize,
 }
 
-/// What is odd about a document, and does no harm.
+/// Harmless oddities in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanNotes {
-    /// Subjects with a group that is not there.
+    /// Groups that subjects refer to, but the document does not define.
     pub groups_missing: usize,
-    /// Subjects of which no level says how much.
+    /// Subjects for which no level sets a rate.
     pub unset: usize,
 }
 
-// === impl Table ===
+// === impl PlanTable ===
 
 impl PlanTable {
-    /// What a subject has; `None` where the source does not know it.
+    /// Returns the entry of a subject, or `None` if the source does not know it.
     #[inline]
     pub fn get(&self, subject: &str) -> Option<SubjectEntry<'_>> {
         let DigestSlot { at, number } = self.subjects.get(subject, None)?;
         Some(self.found(Has(number), self.subjects.group(at)))
     }
 
-    /// What the group of a subject has; `None` where the source does not know the subject, or it
-    /// belongs to no group.
+    /// Returns the entry of a subject's group. Returns `None` if the source does not know the subject, or if
+    /// it belongs to no group.
     #[inline]
     pub fn group_of(&self, subject: &str) -> Option<SubjectEntry<'_>> {
         let number = self.subjects.group(self.subjects.get(subject, None)?.at)?;
         Some(self.found(self.quota(number)?, Some(number)))
     }
 
-    /// What a group has, by its own id.
+    /// Returns the entry of a group by its id.
     pub fn group(&self, id: &str) -> Option<SubjectEntry<'_>> {
         let number = self.groups.get(id)?;
         Some(self.found(self.quota(number)?, Some(number)))
     }
 
-    /// What a subject has, or its group, and which group that is: for those who ask often, and seldom
-    /// for the name of a group.
+    /// Returns the share of a subject or of its group, and the group. For frequent lookups that rarely need
+    /// the name of the group.
     #[inline]
     pub(super) fn look(
         &self,
@@ -101,13 +101,13 @@ impl PlanTable {
         Some((given, is_unset, group))
     }
 
-    /// Begins to fetch what is known of a subject, for whoever asks for it soon.
+    /// Starts to fetch the entry of a subject for a lookup that follows soon.
     #[inline]
     pub(super) fn fetch(&self, subject: DigestedText<'_>) {
         self.subjects.fetch(subject);
     }
 
-    /// What the group of this number has.
+    /// Returns the share of the group with this number.
     fn quota(&self, group: u32) -> Option<Has> {
         self.quotas.get(usize::try_from(group).ok()?).copied()
     }
@@ -121,33 +121,33 @@ impl PlanTable {
         }
     }
 
-    /// The rates that subjects and groups have, each once. [`PlanShare::Rate`] counts from 0.
+    /// Returns the distinct rates of subjects and groups. [`PlanShare::Rate`] is an index from 0.
     pub fn rates(&self) -> &[PlanRate] {
         &self.rates
     }
 
-    /// Who has the rate of this number, for messages: the first entry, by its name unless that is a
-    /// secret.
+    /// Returns the first owner of the rate with this number as text for messages. Its name is not shown if it
+    /// is a secret.
     pub fn whose(&self, rate: usize) -> &str {
         self.named.get(rate).map_or("", |name| name)
     }
 
-    /// How many subjects it knows.
+    /// Returns the number of subjects.
     pub fn subjects(&self) -> usize {
         self.subjects.len()
     }
 
-    /// How many groups it knows.
+    /// Returns the number of groups.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// What is odd about the document it was made of.
+    /// Returns the oddities of the document it was made of.
     pub fn notes(&self) -> PlanNotes {
         self.notes
     }
 
-    /// About how many bytes it takes.
+    /// Returns its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let entries = self.quotas.capacity().saturating_mul(size_of::<Has>());
         let indexes = self.subjects.bytes().saturating_add(self.groups.bytes());
@@ -155,17 +155,17 @@ impl PlanTable {
     }
 }
 
-// === impl Group ===
+// === impl PlanGroup ===
 
 impl<'a> PlanGroup<'a> {
-    /// Its id, if the subject belongs to any.
+    /// Returns the id of the group, if the subject belongs to one.
     pub(crate) fn text(self) -> Option<&'a str> {
         let number = self.table.subjects.group(self.subject)?;
         Some(self.table.groups.text(number))
     }
 }
 
-// By hand: subjects may be secrets, and there are many.
+// Written by hand because subjects may be secrets, and there are many.
 impl fmt::Debug for PlanTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")

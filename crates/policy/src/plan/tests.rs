@@ -2,7 +2,7 @@ use super::document::PlanDocument;
 use super::{PlanRate, PlanShare, Unset};
 use proptest::prelude::*;
 
-/// What a subject has, in words.
+/// Returns the share of a subject as text.
 fn has(document: PlanDocument, unset: Unset, subject: &str) -> String {
     let table = document
         .table(unset)
@@ -227,7 +227,7 @@ fn a_plan_that_was_turned_off_lifted_the_limits_of_its_subjects() {
     let text = "plans: { pro: { rate: 5/s, enabled: false } }\nsubjects: { p: { plan: pro } }";
     let said = wrong(text);
     assert_eq!(said, "line 2: subject `p`: plan `pro` has `enabled: false`");
-    // An entry that is off itself has no plan to look for.
+    // A disabled entry needs no plan.
     let text = text.replace("{ plan: pro }", "{ plan: pro, enabled: false }");
     assert_eq!(has(read(&text), Unset::Refuse, "p"), "unknown");
 }
@@ -336,7 +336,7 @@ fn a_hundred_thousand_subjects_share_a_few_rates_and_little_room() {
     assert!(table.bytes() < 100_000 * 64, "{}", table.bytes());
 }
 
-/// What one level says, as the model has it: unlimited, or two fields that may be absent.
+/// One level of the model: unlimited, or two fields that may be absent.
 #[derive(Clone, Copy, Debug)]
 enum Level {
     Unlimited,
@@ -365,11 +365,11 @@ impl Level {
     }
 }
 
-/// Adds an entry of these fields.
+/// Adds an entry with these fields.
 type Add<'a> = &'a mut dyn FnMut(&[(&str, &str)]);
 
-/// The naive model: from the most specific level down, the first that says a field has said it, and
-/// nobody below one that is unlimited is heard.
+/// The naive model: from the most specific level down, the first level that sets a field wins, and levels
+/// below an unlimited one are ignored.
 fn model(levels: &[Level]) -> String {
     let (mut n, mut t, mut unlimited) = (None, None, false);
     for level in levels {

@@ -1,4 +1,4 @@
-//! Settings laid over one another: a profile, the whole configuration, a policy, a limit.
+//! Settings that override one another: a profile, the whole configuration, a policy, a limit.
 
 use super::XRateLimit;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 use crate::guard::AnswerReason;
 use std::sync::Arc;
 
-/// Settings of which any may be left open.
+/// Settings, any of which may be unset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layer {
     pub(crate) headers: Option<Vec<Dialect>>,
@@ -20,25 +20,25 @@ pub(crate) struct Layer {
     pub(crate) names: Option<NameVisibility>,
     pub(crate) rls: Option<RlsHeaders>,
     pub(crate) refusal: RefusalLayer,
-    /// Over that, where a guard refuses because whoever asks is blocked.
+    /// Overrides `refusal` where a guard refuses because the client is blocked.
     pub(crate) blocked: Option<RefusalLayer>,
-    /// The same where it refuses an address on a blacklist.
+    /// Overrides `refusal` where a guard refuses an address on a blacklist.
     pub(crate) blacklisted: Option<RefusalLayer>,
 }
 
-/// A setting that can be left open, and that a layer above can also take back.
+/// A setting that can be unset, and that a higher layer can also clear.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Layered<T> {
-    /// Left open.
+    /// Unset: the lower layer applies.
     #[default]
     Open,
-    /// Taken back.
+    /// Cleared: the value of the lower layer is removed.
     Nothing,
-    /// Said.
+    /// Set to this value.
     This(T),
 }
 
-/// Those of a refusal alone.
+/// The settings of a refusal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefusalLayer {
     pub(crate) status: Option<u16>,
@@ -51,7 +51,7 @@ pub(crate) struct RefusalLayer {
 // === impl Layer ===
 
 impl Layer {
-    /// What lies under everything: the default profile, and what no profile speaks of.
+    /// Returns the lowest layer: the default profile, and the settings that no profile has.
     pub(crate) fn bottom() -> Self {
         let settings = Self {
             retry_after: Some(true),
@@ -63,7 +63,7 @@ impl Layer {
         settings.with(&Profile::Default.layer())
     }
 
-    /// These settings with `upper` laid over them: what it says counts.
+    /// Returns these settings overridden by those that `upper` sets.
     #[must_use]
     pub(crate) fn with(self, upper: &Self) -> Self {
         Self {
@@ -81,8 +81,8 @@ impl Layer {
         }
     }
 
-    /// What a refusal of a guard for this reason looks like: as any other, but for what is said of
-    /// limits, which are not exceeded.
+    /// Returns the form of a guard's refusal for this reason. It is that of any refusal, without the texts
+    /// about exceeded limits.
     pub(crate) fn refusal_for(&self, reason: AnswerReason) -> RefusalLayer {
         let own = match reason {
             AnswerReason::Blacklisted => &self.blacklisted,
@@ -92,7 +92,7 @@ impl Layer {
         self.refusal.clone().for_guards().with(&own)
     }
 
-    /// What they amount to. What is still open, which [`bottom`](Self::bottom) leaves nothing of, is
+    /// Resolves the settings. [`bottom`](Self::bottom) sets all of them; any that is still unset becomes
     /// empty.
     pub(crate) fn respond(&self) -> Respond {
         Respond {
@@ -113,15 +113,15 @@ impl Layer {
     }
 }
 
-// === impl Said ===
+// === impl Layered ===
 
 impl<T> Layered<T> {
-    /// What is written; left open where nothing is.
+    /// Returns the value of a configuration, or unset if it is absent.
     pub(crate) fn written(setting: Option<T>) -> Self {
         setting.map_or(Self::Open, Self::This)
     }
 
-    /// All that there is to say; taken back where there is nothing.
+    /// Returns the value of a complete set, or cleared if it is absent.
     pub(crate) fn all(setting: Option<T>) -> Self {
         setting.map_or(Self::Nothing, Self::This)
     }
@@ -144,7 +144,7 @@ impl<T> Layered<T> {
 // === impl RefusalLayer ===
 
 impl RefusalLayer {
-    /// These settings with `upper` laid over them.
+    /// Returns these settings overridden by those that `upper` sets.
     #[must_use]
     pub(crate) fn with(self, upper: &Self) -> Self {
         Self {
@@ -156,8 +156,8 @@ impl RefusalLayer {
         }
     }
 
-    /// The same without what is said of limits. A body that says the same whatever is the case was
-    /// written for limits; the standard one tells the truth.
+    /// Removes the texts about limits. A body without any placeholder for the reason was written for limits,
+    /// so the default body replaces it: that one states the real reason.
     fn for_guards(self) -> Self {
         use Placeholder::{Detail, Message, Status, Title, Type};
         let tells = |body: &Wording| body.has(&[Detail, Message, Status, Title, Type]);
@@ -177,7 +177,7 @@ impl RefusalLayer {
         }
     }
 
-    /// What they amount to.
+    /// Resolves the settings.
     pub(crate) fn refusal(&self) -> RefusalStyle {
         RefusalStyle {
             status: self.status.unwrap_or(429),

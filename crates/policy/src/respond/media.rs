@@ -1,19 +1,19 @@
-//! Content types, and how values are escaped in them.
+//! Content types, and the escaping of values in them.
 
-/// How values are escaped in a body, by its content type.
+/// The escaping of values in a body, by its content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Escaping {
-    /// As in a string of JSON.
+    /// Escapes for a JSON string.
     Json,
-    /// As in the text or an attribute of HTML and XML.
+    /// Escapes for the text or an attribute of HTML and XML.
     Markup,
-    /// Nothing has a meaning of its own; control characters are dropped.
+    /// No escapes; control characters are removed.
     Plain,
 }
 
 impl Escaping {
-    /// What `content_type` needs. Parameters and case do not matter.
+    /// Returns the escaping for `content_type`. Ignores parameters and case.
     ///
     /// ```
     /// use tidegate_policy::respond::Escaping;

@@ -1,13 +1,13 @@
-//! What a client is told: headers, status and body, as data. Whoever speaks HTTP writes them.
+//! The response to a client: headers, status and body, as data. HTTP frontends write them.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | how a policy answers |
+//! | this one | the form of a policy's responses |
 //! | `wording` | text with placeholders |
-//! | `media` | content types, and how values are escaped in them |
-//! | `profile` | answers that other systems give, written in the same terms |
-//! | `layer` | settings laid over one another |
-//! | `spoken` | what a band is called, and its quota as header fields spell it |
+//! | `media` | content types, and the escaping of values in them |
+//! | `profile` | the responses of other systems, as settings |
+//! | `layer` | settings that override one another |
+//! | `spoken` | the name of a band, and its quota, in header fields |
 
 mod layer;
 mod media;
@@ -26,8 +26,7 @@ use crate::config::ConfigErrors;
 use crate::guard::AnswerReason;
 use std::sync::{Arc, LazyLock};
 
-/// How a policy answers: which headers tell the client about its limits, and what a refusal looks
-/// like.
+/// The form of a policy's responses: the headers that report limits to the client, and the form of a refusal.
 ///
 /// ```
 /// use tidegate_policy::respond::{Dialect, Respond};
@@ -40,23 +39,23 @@ use std::sync::{Arc, LazyLock};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Respond {
-    /// The dialects of header fields, each at most once.
+    /// The families of header fields, each at most once.
     pub headers: Vec<Dialect>,
-    /// How [`Dialect::XRateLimit`] is spoken.
+    /// The settings of [`Dialect::XRateLimit`].
     pub x_ratelimit: XRateLimit,
-    /// Whether refusals carry `Retry-After`.
+    /// True if refusals carry `Retry-After`.
     pub retry_after: bool,
     /// The header, in lower case, that carries the correlation id.
     pub correlation: String,
-    /// Whether clients see what policies and limits are called.
+    /// The visibility of policy and limit names to clients.
     pub names: NameVisibility,
-    /// When Envoy is told, by its rate limit service, which headers to add to a response.
+    /// The responses for which Envoy's rate limit service returns headers to add.
     pub rls: RlsHeaders,
-    /// What a refusal looks like, where the limit that refuses does not say otherwise.
+    /// The form of a refusal, unless the limit that refuses overrides it.
     pub refusal: Arc<RefusalStyle>,
-    /// The same where a guard refuses because whoever asks is blocked.
+    /// The form of a refusal by a guard because the client is blocked.
     pub blocked: Arc<RefusalStyle>,
-    /// The same where a guard refuses an address on a blacklist.
+    /// The form of a refusal by a guard because the address is on a blacklist.
     pub blacklisted: Arc<RefusalStyle>,
 }
 
@@ -64,23 +63,23 @@ pub struct Respond {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// `X-RateLimit-Limit`, `-Remaining`, `-Reset`: by custom.
+    /// `X-RateLimit-Limit`, `-Remaining`, `-Reset`: the de facto standard.
     XRateLimit,
-    /// `RateLimit-Limit`, `-Remaining`, `-Reset`: draft 03 of the standard to be.
+    /// `RateLimit-Limit`, `-Remaining`, `-Reset`: draft 03 of the IETF standard.
     Draft03,
-    /// `RateLimit-Policy` and `RateLimit`: draft 11 of it, and those since 08.
+    /// `RateLimit-Policy` and `RateLimit`: draft 11 of it, and all drafts since 08.
     Draft11,
 }
 
-/// How the fields that begin with `X-RateLimit-` are spoken, for custom knows several ways.
+/// The settings of the fields that begin with `X-RateLimit-`, of which several variants are in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XRateLimit {
-    /// Which of the fields, each at most once.
+    /// The fields that are sent, each at most once.
     pub fields: Vec<XField>,
-    /// What `X-RateLimit-Limit` counts.
+    /// The value of `X-RateLimit-Limit`.
     pub limit: LimitHeaderValue,
-    /// How `X-RateLimit-Reset` is written.
+    /// The format of `X-RateLimit-Reset`.
     pub reset: ResetFormat,
 }
 
@@ -88,28 +87,28 @@ pub struct XRateLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum XField {
-    /// `X-RateLimit-Limit`: how much there is.
+    /// `X-RateLimit-Limit`: the total amount.
     Limit,
-    /// `X-RateLimit-Remaining`: how much is left of it.
+    /// `X-RateLimit-Remaining`: the amount that is left.
     Remaining,
-    /// `X-RateLimit-Reset`: when the bucket is as good as new.
+    /// `X-RateLimit-Reset`: the time at which the bucket is full again.
     Reset,
-    /// `X-RateLimit-Type`: `consumer` or `route`, by what the limit looks at: who has no consumer and is
-    /// counted by address is told `route`.
+    /// `X-RateLimit-Type`: `consumer` or `route`, depending on the key of the limit. A client without a
+    /// consumer, which is counted by address, gets `route`.
     Type,
 }
 
-/// What `X-RateLimit-Limit` counts.
+/// The value of `X-RateLimit-Limit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitHeaderValue {
-    /// The most that can be there at once.
+    /// The capacity of the bucket.
     #[default]
     Capacity,
-    /// Units a second, whole, at least 1.
+    /// Whole units per second, at least 1.
     PerSecond,
 }
 
-/// How `X-RateLimit-Reset` is written.
+/// The format of `X-RateLimit-Reset`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResetFormat {
     /// Seconds since the Unix epoch.
@@ -121,39 +120,39 @@ pub enum ResetFormat {
     Rfc3339,
 }
 
-/// Whether clients see what policies and limits are called.
+/// The visibility of policy and limit names to clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameVisibility {
-    /// They do.
+    /// Clients see the names.
     #[default]
     Shown,
-    /// They see numbers, counted from 1 in the order written.
+    /// Clients see numbers, counted from 1 in the order written.
     Hidden,
 }
 
-/// When Envoy is told, by its rate limit service, which headers to add to a response.
+/// The responses for which Envoy's rate limit service returns headers to add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RlsHeaders {
-    /// To refusals: answers that allow stay small, and Envoy may write headers of its own.
+    /// Refusals only: responses that allow stay small, and Envoy may write its own headers.
     #[default]
     Refused,
-    /// To all.
+    /// All responses.
     Always,
-    /// To none.
+    /// No response.
     None,
 }
 
-/// What a refusal looks like.
+/// The form of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusalStyle {
     /// The status, 400 to 599.
     pub status: u16,
-    /// The `type` of the problem; the registered one unless told.
+    /// The `type` of the problem. Default: the registered one.
     pub type_uri: Option<String>,
-    /// What `{message}` says where a limit is exceeded; by status unless told.
+    /// The text of `{message}` where a limit is exceeded. Default: by status.
     pub message: Option<Wording>,
-    /// The content type: a valid header value.
+    /// The content type, a valid header value.
     pub content_type: String,
     /// The body.
     pub body: Wording,
@@ -162,8 +161,8 @@ pub struct RefusalStyle {
 // === impl Respond ===
 
 impl Respond {
-    /// What a refusal for this reason looks like, where neither the limit nor the guard that refuses
-    /// says otherwise.
+    /// Returns the form of a refusal for this reason, unless the limit or the guard that refuses overrides
+    /// it.
     pub fn refusal_for(&self, reason: AnswerReason) -> &RefusalStyle {
         match reason {
             AnswerReason::Blocked => &self.blocked,
@@ -172,14 +171,14 @@ impl Respond {
         }
     }
 
-    /// How answers look where nothing is configured.
+    /// Returns the form of responses without any configuration.
     pub fn standard() -> &'static Self {
         static STANDARD: LazyLock<Respond> = LazyLock::new(Respond::default);
         &STANDARD
     }
 
-    /// Reads what would stand under `respond` in a configuration, in YAML or JSON. Nothing is looked
-    /// up in the environment.
+    /// Parses the section `respond` of a configuration, in YAML or JSON. Environment variables are not
+    /// expanded.
     ///
     /// ```
     /// use tidegate_policy::Respond;
@@ -193,7 +192,7 @@ impl Respond {
         crate::config::parse_respond(text, "respond")
     }
 
-    /// Answers as one of the known [profiles](Profile) gives them.
+    /// Returns the responses of one of the known [profiles](Profile).
     pub fn of(profile: Profile) -> Self {
         Layer::bottom().with(&profile.layer()).respond()
     }
@@ -205,10 +204,10 @@ impl Default for Respond {
     }
 }
 
-// === impl Refusal ===
+// === impl RefusalStyle ===
 
 impl RefusalStyle {
-    /// How values are escaped in the body.
+    /// Returns the escaping of values in the body.
     pub fn escaping(&self) -> Escaping {
         Escaping::of(&self.content_type)
     }

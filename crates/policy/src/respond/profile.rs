@@ -1,31 +1,31 @@
-//! Answers that other systems give, written in the terms of the language.
+//! The responses of other systems, as settings.
 //!
-//! A profile is nothing but settings: whoever writes the same fields gets the same answers.
+//! A profile consists of settings only: a configuration with the same fields gives the same responses.
 
 use super::{
     Dialect, Layer, Layered, LimitHeaderValue, RefusalLayer, ResetFormat, Wording, XField,
 };
 
-/// A set of answers by name.
+/// A named set of response settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Profile {
-    /// Our own: all that clients may look for, and RFC 9457 for a refusal.
+    /// Tidegate's own: all common headers, and RFC 9457 for a refusal.
     #[default]
     Default,
-    /// An API gateway: requests per second, kind of limit, problem details as `application/json`.
+    /// An API gateway: requests per second, the type of limit, problem details as `application/json`.
     Gateway,
-    /// An event collector: 402, and nothing in the headers.
+    /// An event collector: 402, and no headers.
     Collector,
-    /// A plugin for Traefik: 429, and nothing in the headers.
+    /// A plugin for Traefik: 429, and no headers.
     TraefikPlugin,
-    /// A limiter by token or address: instants as text.
+    /// A limiter by token or address: times as text.
     Adr,
-    /// `FluxGate`: what remains, and when to come back.
+    /// `FluxGate`: the remaining amount, and the time to retry.
     Fluxgate,
 }
 
-/// What a profile says.
+/// The settings of a profile.
 struct Preset {
     headers: &'static [Dialect],
     fields: &'static [XField],
@@ -36,25 +36,25 @@ struct Preset {
     message: Option<&'static str>,
     content_type: &'static str,
     body: &'static str,
-    /// Where a guard refuses because whoever asks is blocked, if not in the same words.
+    /// The difference where a guard refuses because the client is blocked.
     blocked: GuardWording,
-    /// The same where it refuses an address on a blacklist.
+    /// The difference where a guard refuses an address on a blacklist.
     blacklisted: GuardWording,
 }
 
-/// What is said otherwise where a guard refuses.
+/// The settings that differ where a guard refuses.
 struct GuardWording {
     status: Option<u16>,
     message: Option<&'static str>,
 }
 
-/// Nothing.
+/// No difference.
 const SAME: GuardWording = GuardWording {
     status: None,
     message: None,
 };
 
-/// The fields that everybody knows.
+/// The three common fields.
 const THREE: &[XField] = &[XField::Limit, XField::Remaining, XField::Reset];
 
 const JSON: &str = "application/json";
@@ -159,7 +159,7 @@ static FLUXGATE: Preset = Preset {
 // === impl Profile ===
 
 impl Profile {
-    /// Every profile and its name.
+    /// Every profile with its name.
     pub const ALL: [(&'static str, Self); 6] = [
         ("default", Self::Default),
         ("gateway", Self::Gateway),
@@ -180,7 +180,7 @@ impl Profile {
         }
     }
 
-    /// What it says, as settings.
+    /// Returns the profile as a layer of settings.
     pub(crate) fn layer(self) -> Layer {
         let preset = self.preset();
         Layer {
@@ -202,7 +202,7 @@ impl Profile {
     }
 }
 
-// === impl Guarded ===
+// === impl GuardWording ===
 
 impl GuardWording {
     fn layer(&self) -> RefusalLayer {

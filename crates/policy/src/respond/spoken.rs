@@ -1,5 +1,5 @@
-//! What a band is called, and its quota as header fields spell it: worked out once, for they are
-//! sent with every answer.
+//! The name of a band, and its quota, as written in header fields. They are computed once because every
+//! response contains them.
 
 use super::NameVisibility;
 use crate::limit::{Band, Limit};
@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use tidegate_core::{Algorithm, Quota};
 
-/// A band as header fields spell it.
+/// The texts of a band in header fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderNames {
     name: String,
@@ -18,30 +18,30 @@ pub struct HeaderNames {
 }
 
 impl HeaderNames {
-    /// What it is called, unique in its policy: the limit's name, and where the limit has several
-    /// bands, the band's label or period after a dot. A number where names are hidden.
+    /// Returns the name, unique in the policy: the limit's name and, if the limit has several bands, the
+    /// band's label or period after a dot. If names are hidden, it is a number.
     ///
-    /// Visible ASCII without quotes and backslashes.
+    /// It is visible ASCII without quotes and backslashes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// An item of `RateLimit-Policy` in draft 11: `"per-client";q=50;w=5`.
+    /// Returns an item of `RateLimit-Policy` in draft 11: `"per-client";q=50;w=5`.
     pub fn draft_11(&self) -> &str {
         &self.draft_11
     }
 
-    /// An item of `RateLimit-Limit` in draft 03: `50;w=5`.
+    /// Returns an item of `RateLimit-Limit` in draft 03: `50;w=5`.
     pub fn draft_03(&self) -> &str {
         &self.draft_03
     }
 
-    /// Seconds in which the capacity is there again, rounded up.
+    /// Returns the seconds after which an empty bucket is full again, rounded up.
     pub fn window_s(&self) -> u64 {
         self.window_s
     }
 
-    /// Units a second: whole, at least 1.
+    /// Returns the whole units per second, at least 1.
     pub fn per_second(&self) -> u64 {
         self.per_second
     }
@@ -58,14 +58,14 @@ impl HeaderNames {
     }
 }
 
-/// Structured fields have integers of fifteen digits.
+/// The largest integer of structured fields: fifteen digits.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
 fn integer(number: u64) -> u64 {
     number.min(INTEGER_MAX)
 }
 
-/// The bands of all limits, by limit.
+/// Returns the texts of the bands of all limits, by limit.
 pub(crate) fn speak(limits: &[Limit], names: NameVisibility) -> Vec<Box<[HeaderNames]>> {
     let mut taken = HashSet::with_hasher(FixedState::default());
     let numbered = limits.iter().zip(1_usize..);
@@ -75,7 +75,7 @@ pub(crate) fn speak(limits: &[Limit], names: NameVisibility) -> Vec<Box<[HeaderN
                 NameVisibility::Shown => visible(&limit.name),
                 NameVisibility::Hidden => number.to_string(),
             };
-            // Those of a plan have a name before there are any.
+            // Bands of a plan have a name before any of them exists.
             let bands = limit.shapes().iter().zip(1_usize..);
             bands
                 .map(|(band, nth)| {
@@ -91,7 +91,7 @@ pub(crate) fn speak(limits: &[Limit], names: NameVisibility) -> Vec<Box<[HeaderN
         .collect()
 }
 
-/// What tells the band from others of its limit.
+/// Returns the text that distinguishes the band from others of its limit.
 fn label(band: &Band) -> String {
     match &band.label {
         Some(label) => visible(label),
@@ -99,7 +99,7 @@ fn label(band: &Band) -> String {
     }
 }
 
-/// Such as `1h`, `15min`, `500ms`.
+/// Formats a period, such as `1h`, `15min`, `500ms`.
 fn period(micros: u64) -> String {
     const UNITS: [(u64, &str); 5] = [
         (86_400_000_000, "d"),
@@ -117,7 +117,7 @@ fn period(micros: u64) -> String {
     )
 }
 
-/// Names from a configuration are plain; those given in code may be anything.
+/// Replaces special characters. Names in a configuration have none; names from code may have any.
 fn visible(name: &str) -> String {
     let plain = |c: char| match c {
         '"' | '\\' => '_',
@@ -127,7 +127,7 @@ fn visible(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// The name, or one made from it that nobody has yet: a limit may be called as another's band.
+/// Returns the name, or a variant that is not taken yet: a limit may have the name of another limit's band.
 fn unique(name: &str, taken: &mut HashSet<String, FixedState>) -> String {
     let mut free = name.to_owned();
     let mut suffix = 2_usize;
@@ -138,10 +138,10 @@ fn unique(name: &str, taken: &mut HashSet<String, FixedState>) -> String {
     free
 }
 
-/// Seconds in which the capacity is there again, rounded up.
+/// Returns the seconds after which an empty bucket is full again, rounded up.
 fn window_s(quota: &Quota) -> u64 {
     let micros = match quota.algorithm() {
-        // Refilled evenly: capacity ÷ (amount ÷ period).
+        // Refills evenly: capacity ÷ (amount ÷ period).
         Algorithm::TokenBucket => {
             let all = u128::from(quota.capacity()) * u128::from(quota.period_us());
             all.div_ceil(u128::from(quota.amount()).max(1))
@@ -152,7 +152,7 @@ fn window_s(quota: &Quota) -> u64 {
     u64::try_from(seconds).map_or(INTEGER_MAX, integer)
 }
 
-/// Units a second: whole, at least 1.
+/// Returns the whole units per second, at least 1.
 fn per_second(quota: &Quota) -> u64 {
     let units = u128::from(quota.amount()) * 1_000_000 / u128::from(quota.period_us()).max(1);
     u64::try_from(units).unwrap_or(u64::MAX).max(1)

@@ -1,9 +1,9 @@
-//! Text with placeholders: `{name}` stands for a value, and every other brace for itself.
+//! Text with placeholders: `{name}` stands for a value; every other brace is literal.
 
 /// Text with placeholders.
 ///
-/// `{name}` is a placeholder if the name is made of lower-case letters and `_`. Every other brace
-/// stands for itself, so that JSON can be written as it is.
+/// `{name}` is a placeholder if the name consists of lower-case letters and `_`. Every other brace is
+/// literal, so JSON needs no escapes.
 ///
 /// ```
 /// use tidegate_policy::respond::{Piece, Placeholder, Wording};
@@ -25,17 +25,17 @@ pub struct Wording {
 /// A piece of a wording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WordingPiece {
-    /// What stands there as it is.
+    /// Literal text.
     Text(String),
-    /// What a value takes the place of.
+    /// A placeholder for a value.
     Value(Placeholder),
 }
 
-/// What a placeholder stands for.
+/// The value that a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placeholder {
-    /// The URI that tells what kind of problem it is.
+    /// The URI of the problem's type.
     Type,
     /// The phrase of the status.
     Title,
@@ -51,30 +51,30 @@ pub enum Placeholder {
     Limit,
     /// Its band.
     Band,
-    /// The most that can be there at once.
+    /// The capacity of the bucket.
     Capacity,
-    /// What is left of it.
+    /// The amount that is left.
     Remaining,
-    /// Seconds to wait, rounded up; nothing where waiting is of no use.
+    /// Seconds to wait, rounded up; absent where waiting does not help.
     RetryAfter,
-    /// The same in milliseconds.
+    /// Milliseconds to wait; absent where waiting does not help.
     RetryAfterMs,
-    /// Seconds until the bucket is as good as new, rounded up.
+    /// Seconds until the bucket is full again, rounded up.
     Reset,
-    /// The instant of that, in seconds since the Unix epoch, rounded up.
+    /// The time at which it is full, in seconds since the Unix epoch, rounded up.
     ResetEpoch,
-    /// The same instant, such as `2023-11-14T22:13:20Z`.
+    /// The same time, such as `2023-11-14T22:13:20Z`.
     ResetRfc3339,
-    /// The present instant in the same form.
+    /// The present time in the same format.
     NowRfc3339,
     /// The correlation id.
     CorrelationId,
-    /// What was exceeded, by the names that the headers use.
+    /// The exceeded limits, by the names in header fields.
     ViolatedPolicies,
 }
 
 impl Placeholder {
-    /// Every placeholder and its name.
+    /// Every placeholder with its name.
     pub const ALL: [(&'static str, Self); 18] = [
         ("type", Self::Type),
         ("title", Self::Title),
@@ -96,7 +96,7 @@ impl Placeholder {
         ("violated_policies", Self::ViolatedPolicies),
     ];
 
-    /// Whether it is a number, which may be absent.
+    /// Returns true if it is a number, which may be absent.
     pub fn is_number(self) -> bool {
         matches!(
             self,
@@ -119,7 +119,7 @@ impl Placeholder {
 // === impl Wording ===
 
 impl Wording {
-    /// Reads a wording. The error is the first placeholder that does not exist.
+    /// Parses a wording. The error is the first placeholder that does not exist.
     pub fn parse(text: &str) -> Result<Self, &str> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -148,24 +148,24 @@ impl Wording {
         })
     }
 
-    /// As written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The text and the values, in order.
+    /// Returns the text and the values, in order.
     pub fn pieces(&self) -> &[WordingPiece] {
         &self.pieces
     }
 
-    /// Whether any of these values appears in it.
+    /// Returns true if it contains any of these values.
     pub fn has(&self, any: &[Placeholder]) -> bool {
         let mut pieces = self.pieces.iter();
         pieces.any(|piece| matches!(piece, WordingPiece::Value(value) if any.contains(value)))
     }
 }
 
-/// The name in `name}…`, and what follows the brace.
+/// Returns the name in `name}…`, and the text after the brace.
 fn placeholder(text: &str) -> Option<(&str, &str)> {
     let (name, behind) = text.split_once('}')?;
     let belongs = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';

@@ -1,34 +1,34 @@
-//! Which upstreams are fit to be asked.
+//! Health checks and ejection of upstreams.
 
 use std::time::Duration;
 
-/// How upstreams are looked after between requests: each is asked for a path, again and again.
+/// Active health checks: a request for a path to each upstream at an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// What is asked for, with a `/` before it; a query may follow it. What the URL of an upstream
-    /// has for a path stands before it. An answer of 200 to 399 is a good one.
+    /// The path, starting with `/`; a query may follow it. It is appended to the path in the upstream's URL.
+    /// A status of 200 to 399 is a success.
     pub path: String,
-    /// From one question to the next.
+    /// The time between two checks.
     pub interval: Duration,
-    /// How long an answer may take; at most the interval.
+    /// The timeout of a check; at most the interval.
     pub timeout: Duration,
-    /// After how many good answers in a row an upstream is fit again.
+    /// The number of consecutive successes after which an upstream is healthy again.
     pub healthy: u32,
-    /// After how many bad ones in a row it no longer is.
+    /// The number of consecutive failures after which an upstream is unhealthy.
     pub unhealthy: u32,
 }
 
-/// When an upstream that fails requests is left alone.
+/// The rules for ejecting an upstream that fails requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eject {
-    /// After how many failures in a row.
+    /// The number of consecutive failures.
     pub failures: u32,
-    /// For how long.
+    /// The length of the ejection.
     pub lasts: Duration,
 }
 
 impl HealthCheck {
-    /// The questions that are asked unless told otherwise, of this path.
+    /// Creates checks of this path with the default settings.
     pub fn new(path: String) -> Self {
         Self {
             path,

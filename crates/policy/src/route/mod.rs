@@ -1,12 +1,12 @@
-//! Where the gateway sends requests: routes as compiled, with nothing left to look up.
+//! The gateway's routes, compiled, with all references resolved.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `upstream` | where a request goes: address, protocol, TLS |
-//! | `health` | which upstreams are fit to be asked |
+//! | `upstream` | the target of requests: address, protocol, TLS |
+//! | `health` | health checks and ejection of upstreams |
 //! | `claims` | headers that only trusted proxies may send to upstreams |
-//! | `rewrite` | what is changed in the head of a message |
-//! | `routes` | all routes, and which one a request takes |
+//! | `rewrite` | changes to the headers of a message |
+//! | `routes` | all routes, and the search for the route of a request |
 
 mod claims;
 mod health;
@@ -24,159 +24,159 @@ use crate::limit::Condition;
 use std::time::Duration;
 use tidegate_core::Quota;
 
-/// One way through the gateway: which requests take it, where they go, and under which limits.
+/// A route of the gateway: its requests, their upstreams, and their limits.
 #[derive(Debug)]
 pub struct Route {
-    /// Its name, unique among routes: what limits with `key: route` and metrics know it by.
+    /// The name, unique among routes. Limits with `key: route` and metrics use it.
     pub id: String,
-    /// Whether any request takes it.
+    /// False for a route that never matches.
     pub enabled: bool,
-    /// It is taken if any of these holds; without any, by every request. They name paths, hosts
-    /// and methods alone.
+    /// The route matches if any of these conditions holds, and every request if there are none. They contain
+    /// only paths, hosts and methods.
     pub conditions: Vec<Condition>,
-    /// The path of each condition as configured, `/` where it names none, for the labels of
-    /// metrics. There is always one.
+    /// The path of each condition as configured, `/` where it has none, for the labels of metrics. There is
+    /// always one.
     pub patterns: Vec<String>,
-    /// Where requests go; there is always one.
+    /// The targets of requests; there is always one.
     pub upstreams: Vec<Upstream>,
-    /// How TLS is spoken to those of them that want it.
+    /// The TLS settings for upstreams that use it.
     pub tls: UpstreamTls,
-    /// Which of several is asked.
+    /// The selection among several upstreams.
     pub balance: Balance,
-    /// How upstreams are looked after between requests, if they are.
+    /// The health checks of upstreams, if there are any.
     pub health: Option<HealthCheck>,
-    /// When an upstream that fails requests is left alone, if ever.
+    /// The rules for ejecting an upstream that fails requests, if it may be ejected.
     pub eject: Option<Eject>,
-    /// How long to wait for what.
+    /// The timeouts.
     pub timeouts: Timeouts,
-    /// How many connections each upstream may have.
+    /// The limits on connections to each upstream.
     pub connections: Connections,
     /// The policy that its requests must pass; `None` where they are unlimited.
     pub policy: Option<RoutePolicy>,
-    /// Whether a request that never reached an upstream is given its cost back.
+    /// When the cost of a request that never reached an upstream is refunded.
     pub refund: RefundRule,
-    /// How often a request may be tried again, where that is safe; up to 5.
+    /// The maximum number of retries of a request, where they are safe; up to 5.
     pub retries: u8,
-    /// How large the body of a request may be; `None` where it does not matter.
+    /// The maximum size of a request's body; `None` for no maximum.
     pub body_bytes: Option<u64>,
-    /// How many bytes of a body must come in a second; `None` where it does not matter.
+    /// The minimum rate of a body, in bytes per second; `None` for no minimum.
     pub min_upload_rate: Option<u64>,
-    /// Which `Host` the upstream is told.
+    /// The `Host` header that the upstream receives.
     pub host: HostHeader,
-    /// What is taken from the beginning of a path that begins with it, by whole segments:
-    /// normalised, with a `/` before it and none after it, and never `/` alone.
+    /// The prefix that is removed from paths that begin with it, by whole segments. It is normalised, starts
+    /// with `/`, does not end with it, and is never `/` alone.
     pub strip_prefix: Option<String>,
-    /// What is changed in the head of a request.
+    /// The changes to the headers of a request.
     pub request_headers: Rewrite,
-    /// What is changed in the head of a response.
+    /// The changes to the headers of a response.
     pub response_headers: Rewrite,
     /// Headers of [`CLIENT_CLAIMS`] that untrusted clients may send on to upstreams, in lower case.
     pub pass_headers: Vec<String>,
-    /// To what a connection may be upgraded, in lower case.
+    /// The protocols to which a connection may be upgraded, in lower case.
     pub upgrades: Vec<String>,
-    /// What clients may send on a WebSocket; `None` where that is not limited.
+    /// The limits on messages that clients send on a WebSocket; `None` where they are unlimited.
     pub messages: Option<MessageLimits>,
 }
 
-/// What clients may send on a WebSocket.
+/// The limits on messages that clients send on a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageLimits {
     /// The policy that each message must pass, if any.
     pub policy: Option<RoutePolicy>,
-    /// What one connection may carry.
+    /// The bounds of one connection.
     pub bounds: MessageBounds,
 }
 
-/// What a client may send on one WebSocket, whatever others send. `None` is no bound.
+/// The bounds of one WebSocket connection, regardless of others. `None` is no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageBounds {
-    /// The size of a message, all its frames together, as it is on the wire.
+    /// The size of a message on the wire, all its frames together.
     pub message_bytes: Option<u64>,
     /// Bytes of all frames, their headers included.
     pub bytes: Option<Quota>,
-    /// Frames that begin no message: pings, pongs, and continuations of a message.
+    /// Frames that start no message: pings, pongs, and continuations of a message.
     pub frames: Option<Quota>,
 }
 
 /// A policy of the same configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePolicy {
-    /// Its name, by which [`Request::policy`](crate::Request::policy) asks for it.
+    /// The name, for [`Request::policy`](crate::Request::policy).
     pub name: String,
-    /// Its place in [`Config::policies`](crate::Config::policies).
+    /// The index in [`Config::policies`](crate::Config::policies).
     pub index: usize,
 }
 
-/// Which of several upstreams is asked.
+/// The selection among several upstreams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Balance {
-    /// One after the other, by weight.
+    /// Round robin, by weight.
     #[default]
     RoundRobin,
-    /// The one with the fewest requests under way for its weight.
+    /// The one with the fewest requests in flight relative to its weight.
     LeastRequests,
 }
 
-/// How the gateway reads paths.
+/// The gateway's treatment of ambiguous paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paths {
-    /// A path that two programs could read in two ways is refused.
+    /// Rejects a path that two programs could interpret differently.
     #[default]
     Strict,
-    /// Such a path is passed on as it is.
+    /// Forwards such a path unchanged.
     Lenient,
 }
 
-/// How long to wait for what.
+/// The timeouts of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until there is a connection, TLS included.
+    /// Until a connection is established, including TLS.
     pub connect: Duration,
-    /// From the end of the request until the head of the response is there.
+    /// From the end of the request to the headers of the response.
     pub response: Duration,
-    /// Between two pieces of a body, or of a connection that was upgraded.
+    /// Between two pieces of a body, or of an upgraded connection.
     pub idle: Duration,
-    /// How long a body may take on top of what [`Route::min_upload_rate`] allows.
+    /// The time that a body may take in addition to what [`Route::min_upload_rate`] allows.
     pub upload_grace: Duration,
 }
 
-/// How many connections an upstream may have. Over HTTP/2 all requests share one.
+/// The limits on connections to an upstream. Over HTTP/2 all requests share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
-    /// Connections that there may be, those that wait for a request and upgraded ones included.
+    /// The maximum number of connections, including idle and upgraded ones.
     pub max: u32,
-    /// Requests that may wait for one, each as long as [`Timeouts::connect`].
+    /// The maximum number of requests that wait for a connection, each up to [`Timeouts::connect`].
     pub max_waiting: u32,
 }
 
-/// Whether a request is given its cost back.
+/// When a request's cost is refunded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RefundRule {
-    /// What was charged stays charged.
+    /// Never.
     #[default]
     Never,
-    /// If it never reached an upstream.
+    /// Only if the request never reached an upstream.
     Unreached,
 }
 
-/// Which `Host` the upstream is told.
+/// The `Host` header that the upstream receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostHeader {
-    /// The one that the client sent.
+    /// The client's.
     #[default]
     Keep,
-    /// Its own, as the URL has it.
+    /// The upstream's own, from its URL.
     Upstream,
 }
 
 impl Route {
-    /// The most upstreams that a route can have.
+    /// The maximum number of upstreams of a route.
     pub const UPSTREAMS_MAX: usize = 64;
 
-    /// The largest body of a request unless told otherwise: 10 MiB.
+    /// The default maximum size of a request's body: 10 MiB.
     pub const BODY_BYTES: u64 = 10 << 20;
 
-    /// The least rate of a request's body by default: 240 bytes a second.
+    /// The default minimum rate of a request's body: 240 bytes per second.
     pub const MIN_UPLOAD_RATE: u64 = 240;
 }
 

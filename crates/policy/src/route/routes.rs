@@ -1,4 +1,4 @@
-//! All routes, and which one a request takes.
+//! All routes, and the search for the route of a request.
 
 use super::{Paths, Route};
 use crate::matching::{Router, RouterScratch};
@@ -42,14 +42,14 @@ pub struct Routes {
     paths: Paths,
 }
 
-/// The route that a request takes.
+/// The route of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundRoute<'a> {
     /// The route.
     pub route: &'a Arc<Route>,
-    /// Its place among the routes.
+    /// Its index among the routes.
     pub index: usize,
-    /// Which of [`Route::patterns`] led to it.
+    /// The index in [`Route::patterns`] of the pattern that matched.
     pub pattern: usize,
 }
 
@@ -60,7 +60,7 @@ impl Routes {
     pub fn new(routes: Vec<Route>) -> Self {
         Self {
             router: Router::new(routes.iter().map(|route| {
-                // One that is off keeps its place, so that the others keep theirs.
+                // A disabled route keeps its index, so that the others keep theirs.
                 route.enabled.then_some(route.conditions.as_slice())
             })),
             ordered: routes.into_iter().map(Arc::new).collect(),
@@ -68,19 +68,19 @@ impl Routes {
         }
     }
 
-    /// The same routes, with paths read like that.
+    /// Sets the treatment of ambiguous paths.
     #[must_use]
     pub fn with_paths(self, paths: Paths) -> Self {
         Self { paths, ..self }
     }
 
-    /// How the paths of requests are read before a route is looked for.
+    /// Returns the treatment of ambiguous paths.
     pub fn paths(&self) -> Paths {
         self.paths
     }
 
-    /// The first route that is on, in the order written, of which any condition holds. `path` is the target as
-    /// sent, not yet normalised; a query may follow it.
+    /// Returns the first enabled route, in the order written, of which any condition holds. `path` is the
+    /// target as sent, not normalised; a query may follow it.
     pub fn find(&self, method: &str, host: Option<&str>, path: &str) -> Option<FoundRoute<'_>> {
         let found =
             SCRATCH.with_borrow_mut(|scratch| self.router.find(method, host, path, scratch));
@@ -92,36 +92,36 @@ impl Routes {
         })
     }
 
-    /// Whether any is for some hosts only, so that doors know when they need one.
+    /// Returns true if any route is restricted to certain hosts, so that a frontend has to provide the host.
     pub fn reads_host(&self) -> bool {
         self.router.reads_host()
     }
 
-    /// The routes, in the order written, those that are off as well.
+    /// Returns the routes in the order written, including disabled ones.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Route>> {
         self.ordered.iter()
     }
 
-    /// The route at this place.
+    /// Returns the route at this index.
     pub fn get(&self, index: usize) -> Option<&Arc<Route>> {
         self.ordered.get(index)
     }
 
-    /// How many there are.
+    /// Returns the number of routes.
     pub fn len(&self) -> usize {
         self.ordered.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no routes.
     pub fn is_empty(&self) -> bool {
         self.ordered.is_empty()
     }
 }
 
-// === impl Found ===
+// === impl FoundRoute ===
 
 impl<'a> FoundRoute<'a> {
-    /// The path pattern that led to it, as configured.
+    /// Returns the path pattern that matched, as configured.
     pub fn pattern(&self) -> &'a str {
         self.route
             .patterns

@@ -1,60 +1,58 @@
-//! Where a request goes.
+//! The target of requests.
 
 use crate::config::Secret;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// Where a request goes: a URL, taken apart. It prints as one.
+/// The target of requests: a parsed URL. It displays as one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
-    /// What is spoken there.
+    /// The protocol.
     pub scheme: UpstreamScheme,
     /// A name in lower case, or an address; IPv6 without brackets.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// What stands before the path of every request: empty, or with a `/` before it and none after
-    /// it.
+    /// The prefix of the path of every request: empty, or starting with `/` and not ending with it.
     pub prefix: String,
-    /// How much of the traffic it takes, compared with others; from 1 to 1000.
+    /// The share of the traffic relative to other upstreams; from 1 to 1000.
     pub weight: u32,
-    /// Whether HTTP/2 is spoken over TLS. Without TLS, [`UpstreamScheme::H2c`] says so.
+    /// The use of HTTP/2 over TLS. Without TLS, [`UpstreamScheme::H2c`] selects it.
     pub http2: Http2Use,
 }
 
-/// What is spoken to an upstream.
+/// The protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpstreamScheme {
     /// HTTP/1.1 without TLS.
     Http,
-    /// HTTP/2 without TLS, without asking.
+    /// HTTP/2 without TLS, with prior knowledge.
     H2c,
     /// TLS.
     Https,
 }
 
-/// Whether HTTP/2 is spoken over TLS.
+/// The use of HTTP/2 over TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Http2Use {
-    /// As the upstream chooses, by ALPN.
+    /// The upstream chooses, by ALPN.
     #[default]
     Auto,
-    /// HTTP/2 and nothing else.
+    /// HTTP/2 only.
     Always,
-    /// HTTP/1.1 and nothing else.
+    /// HTTP/1.1 only.
     Never,
 }
 
-/// How TLS is spoken to upstreams. What PEM files hold is read together with the configuration, and
-/// never printed: a file of certificates may well have the private key beside them.
+/// The TLS settings for upstreams. The contents of PEM files are read together with the configuration and
+/// never printed: a file of certificates may also contain the private key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamTls {
-    /// Who may have signed the upstream's certificate, in PEM; the system's own where absent.
+    /// The certificate authorities of the upstream's certificate, in PEM; those of the system where absent.
     pub ca: Option<Secret>,
-    /// The name that its certificate must be for, and that it is asked by; the host of the URL where
-    /// absent.
+    /// The name in the upstream's certificate and in SNI; the host of the URL where absent.
     pub server_name: Option<String>,
-    /// The certificate to show and its private key.
+    /// The client certificate and its private key.
     pub identity: Option<ClientCertificate>,
 }
 
@@ -70,8 +68,8 @@ pub struct ClientCertificate {
 // === impl Upstream ===
 
 impl Upstream {
-    /// Host and port as a `Host` header has them: without the port where the scheme implies it, IPv6
-    /// in brackets.
+    /// Returns host and port in the form of a `Host` header: without the default port of the scheme, IPv6 in
+    /// brackets.
     pub fn authority(&self) -> String {
         let host = Bracketed(&self.host);
         if self.port == self.scheme.port() {
@@ -82,7 +80,7 @@ impl Upstream {
     }
 }
 
-/// Without its weight.
+/// Displays the URL without the weight.
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {
@@ -95,10 +93,10 @@ impl fmt::Display for Upstream {
     }
 }
 
-// === impl Scheme ===
+// === impl UpstreamScheme ===
 
 impl UpstreamScheme {
-    /// The port where a URL names none.
+    /// Returns the default port of the scheme.
     pub fn port(self) -> u16 {
         match self {
             Self::Http | Self::H2c => 80,
@@ -107,7 +105,7 @@ impl UpstreamScheme {
     }
 }
 
-/// A host as it stands before a port.
+/// A host in the form that a port can follow.
 struct Bracketed<'a>(&'a str);
 
 impl fmt::Display for Bracketed<'_> {

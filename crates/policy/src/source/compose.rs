@@ -1,4 +1,4 @@
-//! A file and what its sources say, as one configuration.
+//! The composition of a file and the texts of its sources into one configuration.
 
 use super::document::{ConfigDocument, DocumentKind};
 use super::{PolicySource, json};
@@ -9,60 +9,60 @@ use crate::config::{
 use std::collections::BTreeMap;
 use std::iter;
 
-/// How much of a hash is enough to tell versions apart.
+/// The number of hexadecimal digits of a hash that distinguish versions.
 const VERSION_DIGITS: usize = 32;
 
-/// A configuration as text, and what messages call it.
+/// The text of a configuration, and its name in messages.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedText<'a> {
-    /// What messages call it.
+    /// The name in messages.
     pub name: &'a str,
-    /// What it says.
+    /// The text.
     pub text: &'a str,
 }
 
-/// What a source says: `policies`, `guards` and `routes`, or some of them, or nothing.
+/// The text of a source: `policies`, `guards` and `routes`, or some of them, or none.
 #[derive(Clone, Copy, Debug)]
 pub struct SourcePart<'a> {
-    /// The text, and what messages call the source.
+    /// The text, and the name of the source in messages.
     pub named: NamedText<'a>,
-    /// Whether the text was translated from another language, so that whatever else it says is left
-    /// out. Else it is an error.
+    /// True if the text was translated from another format: its other sections are dropped. Otherwise they
+    /// are errors.
     pub is_translated: bool,
-    /// Whether its policies stand each for itself: one whose name is taken, or for which there is no room,
-    /// is left out with a warning. Else it is an error.
+    /// True if its policies are independent: a policy whose name is taken, or for which there is no room, is
+    /// left out with a warning. Otherwise it is an error.
     pub is_separable: bool,
-    /// Whether it may refer to variables: whoever can write it can then read them.
+    /// True if it may refer to environment variables. Anyone who can write such a text can read them.
     pub is_trusted: bool,
 }
 
-/// A policy of a part that is not served, because of what the texts before it say.
+/// A policy of a part that is not served because of the texts before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The number of the part, counted from 0.
     pub part: usize,
     /// The policy.
     pub policy: String,
-    /// Why it is left out, in a sentence without its end.
+    /// The reason, as a sentence without its full stop.
     pub why: String,
 }
 
-/// A file and what its sources say, read as one.
+/// A file and the texts of its sources, parsed as one.
 #[derive(Debug)]
 pub struct ComposedConfig {
-    /// What it means.
+    /// The compiled configuration.
     pub config: Config,
-    /// Its policies, guards and routes, each kind in the order in which it counts.
+    /// Its policies, guards and routes, each kind in its effective order.
     pub documents: Vec<ConfigDocument>,
-    /// Differs whenever one of the texts does; the same wherever the same is composed.
+    /// The version. It changes with any of the texts, and is the same on every instance with the same texts.
     pub version: String,
-    /// Policies of separable parts that are not among them.
+    /// Policies of separable parts that were left out.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Config {
-    /// Reads a configuration as [`parse`](Self::parse) does, with what `parts` say after its own
-    /// policies, guards and routes, of which it may have none.
+    /// Parses a configuration like [`parse`](Self::parse), followed by the policies, guards and routes of
+    /// `parts`. The configuration itself may have none. Returns all errors together.
     ///
     /// ```
     /// use tidegate_policy::config::NoEnvironment;
@@ -115,10 +115,9 @@ impl Config {
         })
     }
 
-    /// Reads a configuration as [`parse`](Self::parse) does, with the policies of another after its
-    /// own, of which it may have none: `policies`, such as
-    /// [`Imported::to_yaml`](crate::import::Imported::to_yaml) writes. Of that text nothing but
-    /// policies, guards and routes is taken.
+    /// Parses a configuration like [`parse`](Self::parse), followed by the policies of another text, such as
+    /// [`Imported::to_yaml`](crate::import::Imported::to_yaml) writes. The configuration itself may have
+    /// none. Of the other text, only policies, guards and routes are used.
     pub fn parse_with_policies(
         own: NamedText<'_>,
         policies: NamedText<'_>,
@@ -133,8 +132,8 @@ impl Config {
         Self::compose(own, &[part], environment).map(|it| it.config)
     }
 
-    /// What a configuration says of its sources, before anything is known of what they say. Only that is
-    /// read, and the store that they may share: whatever else is wrong is told once all of it is read.
+    /// Returns the sources of a configuration, before they are read. Parses only the sources and the store
+    /// that they may share. Parsing the whole configuration later reports all other errors.
     pub fn sources_of(
         own: NamedText<'_>,
         environment: &dyn Environment,
@@ -149,11 +148,11 @@ impl Config {
     }
 }
 
-/// A name for these texts in this order.
+/// Returns a digest of these texts in this order.
 fn version(own: NamedText<'_>, parts: &[SourcePart<'_>]) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in iter::once(own.text).chain(parts.iter().map(|part| part.named.text)) {
-        // With its length before it, no text can pass for the end of another.
+        // Hash the length first, so that no text can pass for the end of another.
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         hasher.update(&length.to_le_bytes());
         hasher.update(text.as_bytes());
@@ -166,13 +165,13 @@ fn version(own: NamedText<'_>, parts: &[SourcePart<'_>]) -> String {
         .collect()
 }
 
-/// A name for a text: the same wherever the text is.
+/// Returns a digest of a text, the same on every instance.
 pub fn digest(text: &str) -> String {
     let hash = blake3::hash(text.as_bytes());
     hash.to_hex().chars().take(VERSION_DIGITS).collect()
 }
 
-/// A name for each limit of a policy, in order; none of anything else.
+/// Returns a digest of each limit of a policy, in order; empty for other documents.
 fn limit_digests(document: &YamlNode) -> Vec<String> {
     let Some(NodeKind::List(limits)) = document.get("limits").map(|it| &it.kind) else {
         return Vec::new();
@@ -181,7 +180,7 @@ fn limit_digests(document: &YamlNode) -> Vec<String> {
     texts.map(|text| digest(&text)).collect()
 }
 
-/// Whether a text has any policies, guards or routes. One that cannot be read may have some.
+/// Returns true if a text has any policies, guards or routes. A text that cannot be parsed may have some.
 ///
 /// ```
 /// use tidegate_policy::source::has_documents;
@@ -208,7 +207,7 @@ pub fn has_documents(text: &str) -> bool {
     sections.any(|section| match &section.kind {
         NodeKind::List(items) => !items.is_empty(),
         NodeKind::Null => false,
-        // What is no list is refused by whoever reads it.
+        // Parsing rejects a section that is not a list.
         NodeKind::Text(_) | NodeKind::Map(_) | NodeKind::Broken => true,
     })
 }
@@ -223,7 +222,7 @@ fn own_tree(reader: &mut ConfigReader<'_>, own: NamedText<'_>) -> Option<YamlNod
     tree
 }
 
-/// Texts below each other: where each begins.
+/// Texts appended to each other, with the line at which each starts.
 struct Stack {
     /// The line before the first of each part.
     begins: Vec<usize>,
@@ -233,7 +232,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// Adds what `part` says to `tree`.
+    /// Adds the sections of `part` to `tree`.
     fn add<'a>(
         &mut self,
         reader: &mut ConfigReader<'a>,
@@ -251,7 +250,7 @@ impl Stack {
         ));
         let nothing = ConfigFault::new("it says nothing");
         let (more, faults) = read_syntax(part.named.text, nothing.clone());
-        // A source that says nothing has nothing to add, and may have some day.
+        // An empty source is valid: it may have documents later.
         for (place, fault) in faults.into_iter().filter(|(_, fault)| *fault != nothing) {
             reader.error((place.lower(by), String::new()), fault);
         }
@@ -264,7 +263,7 @@ impl Stack {
             let fault = ConfigFault::new(format!("it is {found}; expected a map with `policies`"));
             return reader.error((more.place, String::new()), fault);
         };
-        // Without a tree of its own, errors are all that is wanted.
+        // If the file is not a map, only the errors matter.
         let mut nowhere = Vec::new();
         let own = match tree.map(|tree| &mut tree.kind) {
             Some(NodeKind::Map(own)) => own,
@@ -288,8 +287,8 @@ impl Stack {
         }
     }
 
-    /// Takes those policies out of `section`, of the part that was added last, that cannot be beside those
-    /// in `own`.
+    /// Removes the policies from `section`, of the part that was added last, that conflict with those in
+    /// `own`.
     fn leave_out(
         &mut self,
         reader: &mut ConfigReader<'_>,
@@ -334,7 +333,7 @@ impl Stack {
         });
     }
 
-    /// The documents of `tree`, which is made of these texts.
+    /// Returns the documents of `tree`, which is composed of these texts.
     fn documents(&self, tree: &YamlNode) -> Vec<ConfigDocument> {
         let mut documents = Vec::new();
         for kind in DocumentKind::ALL {
@@ -358,7 +357,7 @@ impl Stack {
         documents
     }
 
-    /// The text that a place is in.
+    /// Returns the number of the text that contains a position.
     fn part(&self, place: TextSpan) -> usize {
         match place {
             TextSpan::File { line, .. } => self.begins.partition_point(|begin| *begin < line),
@@ -367,12 +366,12 @@ impl Stack {
     }
 }
 
-/// The line before the first of a text that follows `text`: no text has more lines than bytes.
+/// Returns the line before the first of a text that follows `text`: no text has more lines than bytes.
 fn after(line: usize, text: &str) -> usize {
     line.saturating_add(text.len()).saturating_add(1)
 }
 
-/// What is said of a section that only the file has.
+/// Returns the error for a section that only the file may have.
 fn foreign(section: &MapEntry) -> ConfigFault {
     let name = ConfigFault::quote(&section.key.text);
     let fault = ConfigFault::new(format!("{name} is not for a source to say"));
@@ -380,7 +379,7 @@ fn foreign(section: &MapEntry) -> ConfigFault {
         .help("a source may have `policies`, `guards` and `routes`; the rest belongs into the file")
 }
 
-/// Adds a list to the one that is there already.
+/// Appends a list to the existing one.
 fn append(reader: &mut ConfigReader<'_>, own: &mut Vec<MapEntry>, section: MapEntry) {
     let MapEntry { key, value } = section;
     let items = match value.kind {
@@ -405,7 +404,7 @@ fn append(reader: &mut ConfigReader<'_>, own: &mut Vec<MapEntry>, section: MapEn
                     kind: NodeKind::List(items),
                 };
             }
-            // What is not a list is refused when it is read.
+            // Parsing rejects a value that is not a list.
             _ => {}
         },
         None => own.push(MapEntry {
@@ -418,7 +417,7 @@ fn append(reader: &mut ConfigReader<'_>, own: &mut Vec<MapEntry>, section: MapEn
     }
 }
 
-/// Moves a node and all that it holds down by so many lines.
+/// Moves a node and its children down by this many lines.
 fn lower(node: &mut YamlNode, by: usize) {
     node.place = node.place.lower(by);
     match &mut node.kind {

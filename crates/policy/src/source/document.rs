@@ -1,24 +1,24 @@
 //! One policy, guard or route of a configuration.
 
-/// One policy, guard or route of a configuration, and where it stands.
+/// One policy, guard or route of a configuration, and the text that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigDocument {
-    /// What it is.
+    /// Its kind.
     pub kind: DocumentKind,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// In which text it stands: 0 for the file, 1 for the first part after it, and so on.
+    /// The number of the text that contains it: 0 for the file, 1 for the first part after it, and so on.
     pub part: usize,
-    /// What it says, in JSON, in the order written. Variables are not replaced in it, and values whose
-    /// names suggest a secret are hidden.
+    /// The document in JSON, in the order written. Variables are not expanded, and values whose names suggest
+    /// a secret are hidden.
     pub json: String,
-    /// Differs whenever anything in it does, what is hidden included.
+    /// A digest that changes with anything in the document, including hidden values.
     pub digest: String,
-    /// The same of each of its limits, in order, where it is a policy.
+    /// The digests of its limits, in order, if it is a policy.
     pub limit_digests: Vec<String>,
 }
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocumentKind {
     /// One of `policies`.
@@ -30,10 +30,10 @@ pub enum DocumentKind {
 }
 
 impl DocumentKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Policy, Self::Guard, Self::Route];
 
-    /// It in a word.
+    /// Returns the kind as a noun.
     pub fn word(self) -> &'static str {
         match self {
             Self::Policy => "policy",
@@ -42,7 +42,7 @@ impl DocumentKind {
         }
     }
 
-    /// The list of a configuration that it stands in.
+    /// Returns the section of a configuration that lists this kind.
     pub fn section(self) -> &'static str {
         match self {
             Self::Policy => "policies",
@@ -51,7 +51,7 @@ impl DocumentKind {
         }
     }
 
-    /// The field that holds its name.
+    /// Returns the field that contains its name.
     pub fn name_field(self) -> &'static str {
         match self {
             Self::Policy | Self::Guard => "name",

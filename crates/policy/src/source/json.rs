@@ -4,15 +4,15 @@ use crate::config::{NodeKind, YamlNode};
 use crate::mask::{self, MaskScope};
 use std::fmt::Write;
 
-/// The longest number that is written as one: beyond that, readers of JSON disagree.
+/// The maximum number of digits of a number in JSON. JSON parsers disagree beyond that.
 const DIGITS_MAX: usize = 15;
 
-/// Writes `node` to `text`, with what is secret in it hidden.
+/// Writes `node` to `text` with its secrets hidden.
 pub(super) fn write(text: &mut String, node: &YamlNode) {
     write_below(text, node, MaskScope::Plain);
 }
 
-/// All of `node`, secrets too: to be compared, and shown to nobody.
+/// Returns all of `node`, including secrets. Only for comparisons: it must never be shown.
 pub(super) fn whole(node: &YamlNode) -> String {
     let mut text = String::new();
     write_below(&mut text, node, MaskScope::Open);
@@ -56,8 +56,8 @@ fn write_below(text: &mut String, node: &YamlNode, below: MaskScope) {
     }
 }
 
-/// Whether a scalar means the same without quotes. All are text until somebody wants a number, so
-/// nothing depends on this but how it looks.
+/// Returns true if a scalar may be written without quotes. All values are text until a number is needed, so
+/// this affects only the appearance.
 fn is_bare(value: &str) -> bool {
     if matches!(value, "true" | "false" | "0") {
         return true;

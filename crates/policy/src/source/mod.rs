@@ -1,14 +1,14 @@
-//! Where policy comes from, beside the file: sources, and what is composed of what they say.
+//! Config sources in addition to the file, and the composition of their documents.
 //!
-//! The file is always the first. It may list others (`sources`), whose policies, guards and routes come
-//! after its own, in the order of the list. All of it is read as one configuration, by the same reader
-//! as any file, and whatever is wrong is told by the name of the source and the line in it.
+//! The file always comes first. It may list others (`sources`), whose policies, guards and routes follow its
+//! own, in the order of the list. All of them are parsed as one configuration, by the same parser as any
+//! file. Errors refer to the name of the source and the line in it.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | this one | a source, as a configuration names it |
-//! | `compose` | a file and what its sources say, as one configuration |
-//! | `document` | one policy, guard or route of it |
+//! | this one | a source in the configuration |
+//! | `compose` | a file and the texts of its sources, as one configuration |
+//! | `document` | one policy, guard or route |
 //! | `json` | a document as text |
 
 mod compose;
@@ -22,101 +22,101 @@ use crate::config::{Secret, StoreSettings};
 use crate::route::UpstreamTls;
 use std::time::Duration;
 
-/// A source of policy, as `sources` names it.
+/// A source of policy in `sources`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySource {
-    /// What messages and metrics call it; no two are called the same.
+    /// The name in messages and metrics, unique among sources.
     pub name: String,
-    /// Where it is.
+    /// The place of the documents.
     pub origin: PolicyOrigin,
-    /// How often it is asked.
+    /// The interval between two reads.
     pub refresh: Duration,
-    /// How long one answer may take.
+    /// The timeout of one read.
     pub timeout: Duration,
-    /// Whether nothing is served before it has answered once, or its fallback stood in for it.
+    /// True if serving starts only after the source has been read once, or its fallback has replaced it.
     pub required: bool,
 }
 
-/// Where policy is.
+/// The place of policy documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyOrigin {
-    /// Under a key of a keeper.
+    /// A key of a keeper.
     Keeper(Box<Keeper>),
-    /// At a URL.
+    /// A URL.
     Http {
         /// `http://` or `https://`.
         url: String,
-        /// What is presented as a bearer token.
+        /// The bearer token of the request.
         token: Option<Secret>,
-        /// Whose language it speaks.
+        /// The format of the document.
         format: DocumentFormat,
-        /// How TLS is spoken to it.
+        /// The TLS settings.
         tls: UpstreamTls,
     },
-    /// On a shelf, each document by its name.
+    /// A document store, with each document under its name.
     Shelf(DocumentStoreSettings),
-    /// In hashes of Redis, as `FluxGate` keeps its rule sets.
+    /// Hashes in Redis, in the format of `FluxGate`'s rule sets.
     RuleSets(Box<RuleSets>),
-    /// In a collection of `MongoDB`, as `FluxGate` keeps its rules.
+    /// A collection in `MongoDB`, in the format of `FluxGate`'s rules.
     MongoDb(Box<MongoRules>),
 }
 
-/// Where texts are kept by name, with a version for all of them, and may be written to.
+/// A document store: texts by name, with one version for all of them, possibly writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentStoreSettings {
-    /// Where it is.
+    /// The place of the texts.
     pub place: ShelfPlace,
-    /// Whether it may be written to from here.
+    /// True if Tidegate may write to it.
     pub writable: bool,
 }
 
-/// Where a shelf is.
+/// The place of a document store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShelfPlace {
-    /// In a hash of Redis, a text in each field.
+    /// A hash in Redis, with a text in each field.
     Redis {
-        /// Which Redis: the store's, unless it says otherwise.
+        /// The Redis to connect to. Default: that of the store.
         redis: Box<StoreSettings>,
         /// The hash.
         key: String,
     },
-    /// In etcd, a text in each key.
+    /// etcd, with a text in each key.
     Etcd(Box<EtcdSource>),
-    /// In a document of `MongoDB`, all texts in it.
+    /// A single document in `MongoDB` with all texts.
     MongoDb(Box<MongoDocuments>),
 }
 
-/// A keeper: documents by key, each with a version, over HTTP.
+/// A keeper: an HTTP service with documents by key, each with a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keeper {
-    /// `http://` or `https://`, without a path of its own.
+    /// `http://` or `https://`, without a path.
     pub url: String,
-    /// What stands between the URL and the key.
+    /// The path between the URL and the key.
     pub endpoint: String,
-    /// Under which key the document is.
+    /// The key of the document.
     pub key: String,
-    /// Who asks.
+    /// The user name.
     pub user: String,
-    /// The password of who asks; without one, nobody is named.
+    /// The user's password. Without one, no credentials are sent.
     pub password: Option<Secret>,
-    /// What the policy is called that the document becomes.
+    /// The name of the policy that the document becomes.
     pub policy: String,
-    /// The document to serve while the keeper has never been reached.
+    /// The document to use until the keeper has been reached once.
     pub fallback: Option<String>,
-    /// Whose language it speaks.
+    /// The format of the document.
     pub format: DocumentFormat,
-    /// How TLS is spoken to it.
+    /// The TLS settings.
     pub tls: UpstreamTls,
 }
 
 /// Rule sets of `FluxGate`: a set of their ids, and a hash for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleSets {
-    /// Which Redis: the store's, unless it says otherwise.
+    /// The Redis to connect to. Default: that of the store.
     pub redis: StoreSettings,
-    /// What its keys begin with: the set is `<prefix>:rulesets`, and a hash `<prefix>:ruleset:<id>`.
+    /// The prefix of its keys: the set is `<prefix>:rulesets`, and a hash is `<prefix>:ruleset:<id>`.
     pub prefix: String,
-    /// Where changes are told.
+    /// The channel on which changes are published.
     pub channel: String,
 }
 
@@ -131,56 +131,56 @@ pub struct MongoRules {
     pub collection: String,
 }
 
-/// Texts of ours in `MongoDB`.
+/// Tidegate's documents in `MongoDB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MongoDocuments {
     /// `mongodb://` or `mongodb+srv://`.
     pub url: Secret,
     /// The database.
     pub database: String,
-    /// The collection that has the document with all of them.
+    /// The collection with the single document that contains all of them.
     pub collection: String,
 }
 
-/// etcd, as its JSON gateway is spoken to.
+/// etcd, through its JSON gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdSource {
-    /// Where its members are: `http://` or `https://`. They are asked in turn until one answers.
+    /// The URLs of its members: `http://` or `https://`. They are tried in turn until one responds.
     pub endpoints: Vec<String>,
-    /// What its keys begin with.
+    /// The prefix of its keys.
     pub prefix: String,
-    /// Who asks, where it wants to know.
+    /// The user name, if etcd requires authentication.
     pub user: Option<String>,
-    /// The password of who asks.
+    /// The user's password.
     pub password: Option<Secret>,
-    /// How TLS is spoken to its members.
+    /// The TLS settings for its members.
     pub tls: UpstreamTls,
 }
 
-/// Whose language a document is written in.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentFormat {
-    /// Ours.
+    /// Tidegate's own.
     #[default]
     Tidegate,
-    /// The limits of a Traefik plugin, as a keeper holds them.
+    /// The limits of a Traefik plugin, in the format of a keeper.
     TraefikPlugin,
     /// Rule sets of `FluxGate`.
     Fluxgate,
 }
 
 impl PolicySource {
-    /// How often a source is asked unless told.
+    /// The default interval between two reads.
     pub const REFRESH: Duration = Duration::from_secs(30);
-    /// The same for sources that tell when they have changed, and are asked in case that was lost; and
-    /// for those that tell nothing, and of which a version alone is asked.
+    /// The default interval for sources that publish changes, which are read again in case a notification was
+    /// lost, and for sources without notifications that return a version alone.
     pub const REFRESH_TOLD: Duration = Duration::from_secs(5);
-    /// How long one answer may take unless told.
+    /// The default timeout of one read.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
-    /// The same for a keeper.
+    /// The default timeout of one read from a keeper.
     pub const KEEPER_TIMEOUT: Duration = Duration::from_mins(5);
 
-    /// Where it is, in a word, for labels and logs.
+    /// Returns the kind of source, for labels and logs.
     pub fn kind(&self) -> &'static str {
         match &self.origin {
             PolicyOrigin::Keeper(_) => "keeper",
@@ -191,8 +191,8 @@ impl PolicySource {
         }
     }
 
-    /// Whether it is the same source as `other`: what one said last, the other would have said too. Who
-    /// asks, and how often, may differ.
+    /// Returns true if it is the same source as `other`, so that the last document of one is valid for the
+    /// other. Credentials and intervals may differ.
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.name == other.name && self.origin.is_same_place(&other.origin)
     }
@@ -206,7 +206,7 @@ impl PolicySource {
         }
     }
 
-    /// Whether it may be written to from here.
+    /// Returns true if Tidegate may write to it.
     pub fn is_writable(&self) -> bool {
         match &self.origin {
             PolicyOrigin::Keeper(_)
@@ -219,7 +219,7 @@ impl PolicySource {
 }
 
 impl DocumentStoreSettings {
-    /// Where it is, in a word, for labels and logs.
+    /// Returns the kind of store, for labels and logs.
     pub fn kind(&self) -> &'static str {
         match self.place {
             ShelfPlace::Redis { .. } => "redis",
@@ -230,7 +230,7 @@ impl DocumentStoreSettings {
 }
 
 impl ShelfPlace {
-    /// Whether both lead to the same texts, whoever asks.
+    /// Returns true if both refer to the same texts, regardless of credentials.
     pub(crate) fn is_same_place(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -243,7 +243,7 @@ impl ShelfPlace {
             (Self::Etcd(one), Self::Etcd(other)) => {
                 one.endpoints == other.endpoints && one.prefix == other.prefix
             }
-            // Of a URL that is a secret as a whole, nobody knows what else in it is another.
+            // A URL that is a secret as a whole cannot be compared in parts.
             (one, other) => one == other,
         }
     }
@@ -255,7 +255,7 @@ fn is_same_redis(one: &StoreSettings, other: &StoreSettings) -> bool {
 }
 
 impl PolicyOrigin {
-    /// Whether both lead to the same documents, read in the same language, whoever asks.
+    /// Returns true if both refer to the same documents in the same format, regardless of credentials.
     fn is_same_place(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Keeper(one), Self::Keeper(other)) => {
@@ -275,7 +275,7 @@ impl PolicyOrigin {
             (Self::RuleSets(one), Self::RuleSets(other)) => {
                 one.prefix == other.prefix && is_same_redis(&one.redis, &other.redis)
             }
-            // Of a URL that is a secret as a whole, nobody knows what else in it is another.
+            // A URL that is a secret as a whole cannot be compared in parts.
             (one, other) => one == other,
         }
     }

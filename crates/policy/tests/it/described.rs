@@ -4,7 +4,7 @@ use crate::good::everything;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 use tidegate_policy::config::NoEnvironment;
 use tidegate_policy::matching::{DescriptorPattern, KeyRules, ValuePattern};
 use tidegate_policy::respond::RlsHeaders;
@@ -77,7 +77,7 @@ fn quotas_and_answers_to_envoy_arrive() {
     let quotas = config.policy(Some("quotas")).unwrap();
     assert_eq!(quotas.evaluate, Evaluate::Each);
     for limit in &quotas.limits {
-        assert!(limit.quota_mode && limit.mode == Mode::Enforce);
+        assert!(limit.quota_mode && limit.mode == LimitMode::Enforce);
     }
     assert_eq!(quotas.respond().rls, RlsHeaders::None);
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Align, Mode};
+use tidegate_core::{Algorithm, Align, LimitMode};
 use tidegate_policy::alerts::{AlertFormat, AlertKind};
 use tidegate_policy::config::{Environment, LayoutWord, LocalShare, NoEnvironment, RedisMode};
 use tidegate_policy::traces::Sample;
@@ -91,7 +91,7 @@ fn defaults_are_as_documented() {
     assert_eq!(limit.key, [KeyPart::Global]);
     assert_eq!(limit.missing, Missing::Address);
     assert_eq!(limit.algorithm, Algorithm::TokenBucket);
-    assert_eq!(limit.mode, Mode::Enforce);
+    assert_eq!(limit.mode, LimitMode::Enforce);
     assert_eq!(limit.charge, ChargeTime::IfFits);
     assert_eq!((limit.waiting, limit.refundable), (None, false));
     assert_eq!(limit.on_failure, None);
@@ -191,7 +191,7 @@ fn every_field_arrives() {
         KeyPart::Attr("project".to_owned()),
     ];
     assert_eq!(limit.key, key);
-    assert_eq!(limit.mode, Mode::Shadow);
+    assert_eq!(limit.mode, LimitMode::Shadow);
     assert_eq!(limit.algorithm, Algorithm::FixedWindow(Align::Clock));
 
     let waiting = config.policies[0].limits[2].waiting.unwrap();

@@ -5,10 +5,10 @@
 //! the server's clock. A member without an entry there stays until somebody removes it.
 
 use crate::beside::beside;
-use crate::connection::{Connection, Route};
+use crate::connection::{Connection, NodeChoice};
 use crate::error::CallError;
 use crate::script::Script;
-use crate::sets::{LoadError, Step, Verb, Walk, within};
+use crate::sets::{LoadError, ScanStep, ScanVerb, SetScan, within};
 use crate::typed;
 use redis::Value;
 use std::time::Duration;
@@ -166,12 +166,12 @@ impl Bans {
     async fn collect(&self, max: usize) -> Result<Vec<(Vec<u8>, Duration)>, LoadError> {
         let now = self.now().await?;
         let mut ends = Vec::new();
-        let mut walk = Walk::new(&self.connection, Verb::Sorted, self.until());
+        let mut walk = SetScan::new(&self.connection, ScanVerb::Sorted, self.until());
         loop {
             match walk.next().await? {
-                Step::Found(found) => ends.extend(read_ends(found, now)),
-                Step::Again => ends.clear(),
-                Step::End => return Ok(ends),
+                ScanStep::Found(found) => ends.extend(read_ends(found, now)),
+                ScanStep::Again => ends.clear(),
+                ScanStep::End => return Ok(ends),
             }
             if ends.len() > max {
                 ends.sort_unstable();
@@ -186,7 +186,9 @@ impl Bans {
     /// The server's clock, in milliseconds.
     async fn now(&self) -> Result<u64, CallError> {
         let command = redis::cmd("TIME");
-        let time = self.connection.command(Route::Key(self.set()), &command);
+        let time = self
+            .connection
+            .command(NodeChoice::Key(self.set()), &command);
         let time = typed::strings(time.await?)?;
         let [seconds, micros] = time.as_slice() else {
             return Err(CallError::malformed("a time was expected"));

@@ -1,24 +1,24 @@
 //! Counts on their way, and how far they have come.
 
-use super::tally::Progress;
+use super::tally::BatchProgress;
 
 /// Counts that are to be added: names, and how much each. A batch is sent with one census only.
 #[derive(Debug)]
-pub struct Batch {
+pub struct CountBatch {
     pub(super) counts: Vec<(Vec<u8>, u64)>,
-    pub(super) period: Progress,
-    pub(super) total: Progress,
+    pub(super) period: BatchProgress,
+    pub(super) total: BatchProgress,
 }
 
-impl Batch {
+impl CountBatch {
     /// Counts; a name may come more than once. They are sent a thousand at a time.
     pub fn new(mut counts: Vec<(Vec<u8>, u64)>) -> Self {
         // Nothing is no reason for a field.
         counts.retain(|(_, count)| *count > 0);
         Self {
             counts,
-            period: Progress::default(),
-            total: Progress::default(),
+            period: BatchProgress::default(),
+            total: BatchProgress::default(),
         }
     }
 
@@ -30,16 +30,16 @@ impl Batch {
 
 /// Where a batch was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Added {
+pub struct BatchPlacement {
     /// In the map of the period.
-    pub period: Landed,
+    pub period: MapPlacement,
     /// In the map of all time.
-    pub total: Landed,
+    pub total: MapPlacement,
 }
 
 /// Where a batch was counted in a map. The three are all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Landed {
+pub struct MapPlacement {
     /// So much under its own name.
     pub own: u64,
     /// So much in [`OTHER`](super::OTHER).

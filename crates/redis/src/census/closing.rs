@@ -2,10 +2,10 @@
 
 use super::OTHER;
 use crate::beside::beside;
-use crate::connection::{Connection, Route};
+use crate::connection::{Connection, NodeChoice};
 use crate::error::CallError;
 use crate::script::Script;
-use crate::sets::{Step, Verb, Walk};
+use crate::sets::{ScanStep, ScanVerb, SetScan};
 use crate::typed;
 use redis::Value;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct ClosingToken(String);
 
 /// What all instances together have closed and counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct CensusFigures {
     /// How many periods are over and worked off.
     pub closed: u64,
     /// How much was counted in them.
@@ -125,15 +125,15 @@ impl Periods {
         visit: &mut (impl FnMut(&[u8], u64) + Send),
     ) -> Result<(u64, u64), CallError> {
         let (mut fields, mut sum): (u64, u64) = (0, 0);
-        let mut walk = Walk::new(connection, Verb::Hash, &self.closing);
+        let mut walk = SetScan::new(connection, ScanVerb::Hash, &self.closing);
         loop {
             let found = match walk.next().await? {
-                Step::Found(found) => found,
-                Step::Again => {
+                ScanStep::Found(found) => found,
+                ScanStep::Again => {
                     (fields, sum) = (0, 0);
                     continue;
                 }
-                Step::End => return Ok((fields, sum)),
+                ScanStep::End => return Ok((fields, sum)),
             };
             for pair in found.chunks_exact(2) {
                 fields += 1;
@@ -152,7 +152,7 @@ impl Periods {
     async fn size(&self, connection: &Connection) -> Result<u64, CallError> {
         let mut command = redis::cmd("HLEN");
         command.arg(self.closing.as_slice());
-        let size = connection.command(Route::Key(&self.closing), &command);
+        let size = connection.command(NodeChoice::Key(&self.closing), &command);
         match size.await? {
             Value::Int(size) => u64::try_from(size).ok(),
             _ => None,
@@ -175,14 +175,17 @@ impl Periods {
         }
     }
 
-    pub(super) async fn figures(&self, connection: &Connection) -> Result<Figures, CallError> {
+    pub(super) async fn figures(
+        &self,
+        connection: &Connection,
+    ) -> Result<CensusFigures, CallError> {
         let (keys, args) = ([&self.state], [""; 0]);
         let reply = connection.evalsha(&self.figures, &keys, &args);
         let reply = typed::strings(reply.await?)?;
         let [closed, counted, due] = reply.as_slice() else {
             return Err(CallError::malformed("three figures were expected"));
         };
-        Ok(Figures {
+        Ok(CensusFigures {
             closed: typed::number(closed).unwrap_or_default(),
             counted: typed::number(counted).unwrap_or_default(),
             due: typed::number(due).map(Duration::from_millis),

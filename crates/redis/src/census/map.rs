@@ -2,7 +2,7 @@
 
 use super::closing::{Closing, ClosingToken, Periods};
 use super::instance_id;
-use super::tally::{Progress, Tally};
+use super::tally::{AddressCounts, BatchProgress};
 use crate::connection::Connection;
 use tidegate_core::shared_state::{
     AddedCounts, CountMap, PeriodState, PeriodTerms, SharedCounts, StateFuture,
@@ -12,9 +12,9 @@ use tidegate_core::shared_state::{
 #[derive(Debug)]
 pub(crate) struct MapCounts {
     connection: Connection,
-    tally: Tally,
+    tally: AddressCounts,
     /// How far the counts have come that are being added.
-    progress: Progress,
+    progress: BatchProgress,
     periods: Periods,
     /// The closing that is ours, and the sum that was counted in the period.
     closing: Option<(ClosingToken, u64)>,
@@ -25,8 +25,8 @@ impl MapCounts {
         let (key, id) = (map.name.as_bytes(), instance_id());
         Self {
             connection,
-            tally: Tally::new(key, &id, map.names_max, map.lasts),
-            progress: Progress::default(),
+            tally: AddressCounts::new(key, &id, map.names_max, map.lasts),
+            progress: BatchProgress::default(),
             periods: Periods::new(key, id),
             closing: None,
         }

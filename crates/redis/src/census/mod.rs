@@ -29,8 +29,8 @@ mod map;
 mod tally;
 mod top;
 
-pub use batch::{Added, Batch, Landed};
-pub use closing::{Closing, ClosingToken, Figures};
+pub use batch::{BatchPlacement, CountBatch, MapPlacement};
+pub use closing::{CensusFigures, Closing, ClosingToken};
 pub(crate) use map::MapCounts;
 
 use crate::connection::Connection;
@@ -38,7 +38,7 @@ use crate::connection::pace::random;
 use crate::error::CallError;
 use closing::Periods;
 use std::time::Duration;
-use tally::Tally;
+use tally::AddressCounts;
 
 /// The field that counts for all who have none: the map was full, or held something under their name
 /// that is no number.
@@ -118,8 +118,8 @@ pub struct CensusLimits {
 #[derive(Debug)]
 pub struct Census {
     connection: Connection,
-    period: Tally,
-    total: Tally,
+    period: AddressCounts,
+    total: AddressCounts,
     periods: Periods,
 }
 
@@ -131,8 +131,8 @@ impl Census {
         let (period, total) = (names.period.as_bytes(), names.total.as_bytes());
         Self {
             connection,
-            period: Tally::new(period, &id, limits.period_max, None),
-            total: Tally::new(total, &id, limits.total_max, limits.total_lasts),
+            period: AddressCounts::new(period, &id, limits.period_max, None),
+            total: AddressCounts::new(total, &id, limits.total_max, limits.total_lasts),
             periods: Periods::new(period, id),
         }
     }
@@ -142,14 +142,14 @@ impl Census {
     /// added twice, even if nobody knows whether it was. If it is dropped half way, the same holds.
     ///
     /// What is in doubt for longer than eight minutes, or when a later batch is sent first, is left
-    /// so ([`Landed::doubtful`]): it may have been counted, and is never counted twice.
+    /// so ([`MapPlacement::doubtful`]): it may have been counted, and is never counted twice.
     ///
     /// New names get a field only while the map has less than its limit, and names whose field holds
     /// no number (or one too large to be added to) keep it as it is: these count in [`OTHER`]. A map
     /// that is no hash is an error, which names the key. If one map fails, the other is added to all
     /// the same; the first error is told.
-    pub async fn add(&mut self, batch: &mut Batch) -> Result<Added, CallError> {
-        let Batch {
+    pub async fn add(&mut self, batch: &mut CountBatch) -> Result<BatchPlacement, CallError> {
+        let CountBatch {
             counts,
             period,
             total,
@@ -160,7 +160,7 @@ impl Census {
             self.total.send(&self.connection, counts, total)
         );
         of_period.and(of_total)?;
-        Ok(Added {
+        Ok(BatchPlacement {
             period: period.landed(),
             total: total.landed(),
         })
@@ -223,7 +223,7 @@ impl Census {
     }
 
     /// What all instances together have closed and counted.
-    pub async fn figures(&self) -> Result<Figures, CallError> {
+    pub async fn figures(&self) -> Result<CensusFigures, CallError> {
         self.periods.figures(&self.connection).await
     }
 }

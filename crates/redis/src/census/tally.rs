@@ -4,10 +4,10 @@
 //! has added. That tells a piece that is sent again from a new one as long as pieces come in order,
 //! and no later than the marker lasts; a piece that may have been added and is past that is given up.
 
-use super::batch::{Landed, sum};
+use super::batch::{MapPlacement, sum};
 use crate::beside::beside;
 use crate::connection::Connection;
-use crate::error::{CallError, Class};
+use crate::error::{CallEffect, CallError};
 use crate::script::Script;
 use crate::typed;
 use redis::Value;
@@ -26,29 +26,29 @@ const COUNT_MAX: u64 = i64::MAX.unsigned_abs();
 
 /// How far a batch has come in one map.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct BatchProgress {
     /// How many pieces are done with.
     done: usize,
     /// The next piece, if it may have been added.
-    sent: Option<Sent>,
-    landed: Landed,
+    sent: Option<SentBatch>,
+    landed: MapPlacement,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentBatch {
     number: u64,
     first: Instant,
 }
 
-impl Progress {
-    pub(super) fn landed(&self) -> Landed {
+impl BatchProgress {
+    pub(super) fn landed(&self) -> MapPlacement {
         self.landed
     }
 
     /// Goes on to the next piece; this one is counted, but for what is told.
-    fn pass(&mut self, landed: Landed) {
+    fn pass(&mut self, landed: MapPlacement) {
         let add = u64::saturating_add;
-        self.landed = Landed {
+        self.landed = MapPlacement {
             own: add(self.landed.own, landed.own),
             other: add(self.landed.other, landed.other),
             doubtful: add(self.landed.doubtful, landed.doubtful),
@@ -60,7 +60,7 @@ impl Progress {
 
 /// A map.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct AddressCounts {
     /// The map, and our marker.
     keys: [Vec<u8>; 2],
     max: String,
@@ -70,7 +70,7 @@ pub(super) struct Tally {
     newest: u64,
 }
 
-impl Tally {
+impl AddressCounts {
     pub(super) fn new(key: &[u8], id: &str, max: u64, lasts: Option<Duration>) -> Self {
         let marker = beside(key, &format!(":batch:{id}"));
         Self {
@@ -92,27 +92,27 @@ impl Tally {
         &mut self,
         connection: &Connection,
         counts: &[(Vec<u8>, u64)],
-        progress: &mut Progress,
+        progress: &mut BatchProgress,
     ) -> Result<(), CallError> {
         while let Some(piece) = counts.chunks(PIECE).nth(progress.done) {
             let all = sum(piece);
             if progress.sent.is_some_and(|sent| self.is_lost(sent)) {
-                progress.pass(Landed {
+                progress.pass(MapPlacement {
                     doubtful: all,
-                    ..Landed::default()
+                    ..MapPlacement::default()
                 });
                 continue;
             }
             let is_first = progress.sent.is_none();
             let sent = *progress.sent.get_or_insert_with(|| {
                 self.newest += 1;
-                Sent {
+                SentBatch {
                     number: self.newest,
                     first: Instant::now(),
                 }
             });
             match self.call(connection, sent.number, piece).await {
-                Ok(other) => progress.pass(Landed {
+                Ok(other) => progress.pass(MapPlacement {
                     own: all.saturating_sub(other),
                     other: other.min(all),
                     doubtful: 0,
@@ -129,7 +129,7 @@ impl Tally {
     }
 
     /// Whether the marker cannot tell any more if a piece was added.
-    fn is_lost(&self, sent: Sent) -> bool {
+    fn is_lost(&self, sent: SentBatch) -> bool {
         sent.number != self.newest || sent.first.elapsed() >= DOUBT_MAX
     }
 
@@ -165,5 +165,5 @@ impl Tally {
 
 /// The script looks at types before it writes.
 fn is_without_effect(error: &CallError) -> bool {
-    error.class() == Class::NotExecuted || error.code() == Some(typed::WRONG_TYPE)
+    error.class() == CallEffect::NotExecuted || error.code() == Some(typed::WRONG_TYPE)
 }

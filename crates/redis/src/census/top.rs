@@ -1,9 +1,9 @@
 //! The largest counts of a map.
 
 use super::OTHER;
-use crate::connection::{Connection, Route};
+use crate::connection::{Connection, NodeChoice};
 use crate::error::CallError;
-use crate::sets::{Step, Verb, Walk};
+use crate::sets::{ScanStep, ScanVerb, SetScan};
 use crate::typed;
 use redis::Value;
 
@@ -16,12 +16,12 @@ pub(super) async fn top(
     n: usize,
 ) -> Result<Vec<(Vec<u8>, u64)>, CallError> {
     let mut largest = Vec::new();
-    let mut walk = Walk::new(connection, Verb::Hash, key);
+    let mut walk = SetScan::new(connection, ScanVerb::Hash, key);
     loop {
         match walk.next().await? {
-            Step::Found(found) => largest.extend(read(found)),
-            Step::Again => largest.clear(),
-            Step::End => break,
+            ScanStep::Found(found) => largest.extend(read(found)),
+            ScanStep::Again => largest.clear(),
+            ScanStep::End => break,
         }
         if largest.len() > n.saturating_mul(2).saturating_add(SPARE) {
             keep(&mut largest, n);
@@ -47,7 +47,7 @@ pub(super) async fn counts<N: AsRef<[u8]>>(
         for name in some {
             command.arg(name.as_ref());
         }
-        let reply = connection.command(Route::Key(key), &command).await;
+        let reply = connection.command(NodeChoice::Key(key), &command).await;
         let reply = reply.map_err(|error| typed::named(error, key, "hash"))?;
         let Value::Array(found) = reply else {
             return Err(CallError::malformed("a count for each name was expected"));

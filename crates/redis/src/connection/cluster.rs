@@ -1,9 +1,9 @@
 //! Asks a Cluster who serves which slots.
 
 use super::handshake;
-use super::introduce::Login;
+use super::introduce::ServerLogin;
 use super::pace::random;
-use super::shared::{Shared, View};
+use super::shared::{ConnectionInner, TopologyView};
 use crate::error::{CallError, ConnectError, ConnectErrorKind};
 use crate::settings::Address;
 use redis::Value;
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use tokio::time::timeout;
 
 /// Asks nodes we are connected to, those that we trust first, then the seeds.
-pub(super) async fn look(shared: &Shared) -> Result<View, ConnectError> {
+pub(super) async fn look(shared: &ConnectionInner) -> Result<TopologyView, ConnectError> {
     let topology = shared.topology.load_full();
     let mut nodes: Vec<_> = topology.nodes.iter().collect();
     // Another one each time: a node that is cut off from the others does not know that it is wrong.
@@ -41,8 +41,8 @@ pub(super) async fn look(shared: &Shared) -> Result<View, ConnectError> {
     Err(failure.unwrap_or_else(|| not_ready("no seed node was given")))
 }
 
-async fn ask_seed(shared: &Shared, seed: &Address) -> Result<View, ConnectError> {
-    let login = Login::node(&shared.settings);
+async fn ask_seed(shared: &ConnectionInner, seed: &Address) -> Result<TopologyView, ConnectError> {
+    let login = ServerLogin::node(&shared.settings);
     let (mut connection, mut driver) = shared.dialer.dial(seed, &login).await?;
     tokio::select! {
         answer = ask(&mut connection, seed) => answer,
@@ -53,7 +53,7 @@ async fn ask_seed(shared: &Shared, seed: &Address) -> Result<View, ConnectError>
 async fn ask(
     connection: &mut MultiplexedConnection,
     asked: &Address,
-) -> Result<View, ConnectError> {
+) -> Result<TopologyView, ConnectError> {
     let mut command = redis::cmd("CLUSTER");
     command.arg("SLOTS");
     match connection.send_packed_command(&command).await {
@@ -84,11 +84,11 @@ fn not_ready(message: impl Into<String>) -> ConnectError {
 }
 
 /// Reads `CLUSTER SLOTS`: `[from, to, [host, port, …], replica…]…`.
-fn view(reply: &Value, asked: &Address) -> Option<View> {
+fn view(reply: &Value, asked: &Address) -> Option<TopologyView> {
     let Value::Array(entries) = reply else {
         return None;
     };
-    let mut view = View::default();
+    let mut view = TopologyView::default();
     for entry in entries {
         let Value::Array(parts) = entry else {
             return None;
@@ -107,7 +107,7 @@ fn view(reply: &Value, asked: &Address) -> Option<View> {
     Some(view)
 }
 
-fn add_master(view: &mut View, address: Address, range: RangeInclusive<u16>) {
+fn add_master(view: &mut TopologyView, address: Address, range: RangeInclusive<u16>) {
     match view.masters.iter_mut().find(|(at, _)| *at == address) {
         Some((_, ranges)) => ranges.push(range),
         None => view.masters.push((address, vec![range])),

@@ -1,9 +1,9 @@
 //! Single commands, for whoever needs more of Redis than decisions.
 
-use super::run::{Call, Repeat};
-use super::scan::Scan;
-use super::{Connection, Route};
-use crate::error::{CallError, Class, Kind};
+use super::run::{CommandCall, Repeat};
+use super::scan::KeyScan;
+use super::{Connection, NodeChoice};
+use crate::error::{CallEffect, CallError, CallErrorKind};
 use crate::key;
 use crate::script::Script;
 use crate::settings::Address;
@@ -39,7 +39,7 @@ pub struct Ping {
 /// again only where they were surely not executed, and go past the nodes' breakers.
 impl Connection {
     /// Sends any command.
-    pub async fn command(&self, route: Route<'_>, command: &Cmd) -> Result<Value, CallError> {
+    pub async fn command(&self, route: NodeChoice<'_>, command: &Cmd) -> Result<Value, CallError> {
         self.send(route, command, None).await
     }
 
@@ -47,7 +47,9 @@ impl Connection {
     pub async fn load_script(&self, script: &Script) -> Result<(), CallError> {
         let mut command = redis::cmd("SCRIPT");
         command.arg("LOAD").arg(script.text());
-        self.command(Route::EveryMaster, &command).await.map(drop)
+        self.command(NodeChoice::EveryMaster, &command)
+            .await
+            .map(drop)
     }
 
     /// Calls a script by its hash, loading it where it is missing. All keys lie in one slot.
@@ -86,14 +88,14 @@ impl Connection {
         for (field, value) in fields {
             command.arg(field.as_ref()).arg(value.as_ref());
         }
-        count(&self.command(Route::Key(key), &command).await?)
+        count(&self.command(NodeChoice::Key(key), &command).await?)
     }
 
     /// All fields of a hash and their values; none if there is no such key.
     pub async fn hgetall(&self, key: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, CallError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(key);
-        let reply = self.command(Route::Key(key), &command).await?;
+        let reply = self.command(NodeChoice::Key(key), &command).await?;
         redis::from_redis_value(reply).map_err(|error| CallError::malformed(error.to_string()))
     }
 
@@ -114,7 +116,7 @@ impl Connection {
     pub async fn exists(&self, key: &[u8]) -> Result<bool, CallError> {
         let mut command = redis::cmd("EXISTS");
         command.arg(key);
-        let reply = self.command(Route::Key(key), &command).await?;
+        let reply = self.command(NodeChoice::Key(key), &command).await?;
         Ok(count(&reply)? > 0)
     }
 
@@ -122,7 +124,7 @@ impl Connection {
     pub async fn ttl(&self, key: &[u8]) -> Result<Ttl, CallError> {
         let mut command = redis::cmd("PTTL");
         command.arg(key);
-        match self.command(Route::Key(key), &command).await? {
+        match self.command(NodeChoice::Key(key), &command).await? {
             Value::Int(-2) => Ok(Ttl::Missing),
             Value::Int(-1) => Ok(Ttl::Never),
             reply => Ok(Ttl::In(Duration::from_millis(count(&reply)?))),
@@ -130,8 +132,8 @@ impl Connection {
     }
 
     /// Goes through the keys of all masters that match `pattern`, about `count` looked at a time.
-    pub fn scan(&self, pattern: impl AsRef<[u8]>, count: usize) -> Scan {
-        Scan::new(self.clone(), pattern.as_ref(), count)
+    pub fn scan(&self, pattern: impl AsRef<[u8]>, count: usize) -> KeyScan {
+        KeyScan::new(self.clone(), pattern.as_ref(), count)
     }
 
     /// Pings every master.
@@ -139,7 +141,9 @@ impl Connection {
         let mut pings = Vec::new();
         for node in self.masters() {
             let from = Instant::now();
-            let answer = self.command(Route::Node(&node), &redis::cmd("PING")).await;
+            let answer = self
+                .command(NodeChoice::Node(&node), &redis::cmd("PING"))
+                .await;
             let latency = answer.map(|_| from.elapsed());
             pings.push(Ping { node, latency });
         }
@@ -148,12 +152,12 @@ impl Connection {
 
     async fn send(
         &self,
-        route: Route<'_>,
+        route: NodeChoice<'_>,
         command: &Cmd,
         script: Option<&Script>,
     ) -> Result<Value, CallError> {
         let shared = self.shared();
-        let call = Call {
+        let call = CommandCall {
             command,
             script,
             repeat: Repeat::Refund,
@@ -161,16 +165,17 @@ impl Connection {
             deadline: Instant::now() + PATIENCE.max(shared.settings.timeout),
         };
         match route {
-            Route::Key(key) => shared.run(key::slot(key), &call).await,
-            Route::Node(address) => {
+            NodeChoice::Key(key) => shared.run(key::slot(key), &call).await,
+            NodeChoice::Node(address) => {
                 let node = shared.topology.load().find(address).map(Arc::clone);
                 let node = node.ok_or_else(|| {
                     let detail = "it is none of the masters".to_owned();
-                    CallError::new(Class::NotExecuted, Kind::Unreachable, detail).at(address)
+                    CallError::new(CallEffect::NotExecuted, CallErrorKind::Unreachable, detail)
+                        .at(address)
                 })?;
                 shared.run_on(&node, &call).await
             }
-            Route::EveryMaster => {
+            NodeChoice::EveryMaster => {
                 let topology = shared.topology.load_full();
                 let mut replies = Vec::new();
                 for node in &topology.nodes {
@@ -179,8 +184,8 @@ impl Connection {
                 if replies.is_empty() {
                     let detail = "no master is known".to_owned();
                     return Err(CallError::new(
-                        Class::NotExecuted,
-                        Kind::Unreachable,
+                        CallEffect::NotExecuted,
+                        CallErrorKind::Unreachable,
                         detail,
                     ));
                 }
@@ -207,8 +212,8 @@ where
 }
 
 /// Without keys any master will do.
-fn route_of<K: AsRef<[u8]>>(keys: &[K]) -> Route<'_> {
-    Route::Key(keys.first().map_or(&[], AsRef::as_ref))
+fn route_of<K: AsRef<[u8]>>(keys: &[K]) -> NodeChoice<'_> {
+    NodeChoice::Key(keys.first().map_or(&[], AsRef::as_ref))
 }
 
 fn count(reply: &Value) -> Result<u64, CallError> {

@@ -1,9 +1,9 @@
 //! From an address to a connection: TCP, TLS, credentials.
 
-use super::introduce::{Login, introduce};
+use super::introduce::{ServerLogin, introduce};
 use super::tls;
 use crate::error::{ConnectError, ConnectErrorKind};
-use crate::settings::{Address, Settings};
+use crate::settings::{Address, ConnectionSettings};
 use redis::aio::MultiplexedConnection;
 use std::fmt;
 use std::future::Future;
@@ -22,12 +22,12 @@ use tokio_rustls::rustls::pki_types::ServerName;
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Bytes both ways, whether or not over TLS.
-pub(super) type Stream = Box<dyn Bytes>;
+pub(super) type RedisStream = Box<dyn ByteChannel>;
 
-/// What [`Stream`] is of.
-pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+/// What [`RedisStream`] is of.
+pub(super) trait ByteChannel: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytes for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> ByteChannel for S {}
 
 /// Begins a TCP connect again that takes longer: after a lost packet the system itself waits a second,
 /// then two, then four, and the network may be back long before.
@@ -39,7 +39,7 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    pub(super) fn new(settings: &Settings) -> Result<Self, ConnectError> {
+    pub(super) fn new(settings: &ConnectionSettings) -> Result<Self, ConnectError> {
         let tls = settings.tls.as_ref().map(tls::client_config).transpose()?;
         Ok(Self { tls })
     }
@@ -48,7 +48,7 @@ impl Dialer {
     pub(super) async fn dial(
         &self,
         address: &Address,
-        login: &Login,
+        login: &ServerLogin,
     ) -> Result<(MultiplexedConnection, Driver), ConnectError> {
         let stream = reach(address).await?;
         match &self.tls {
@@ -58,7 +58,7 @@ impl Dialer {
     }
 
     /// Connects, for whoever speaks for themselves. Without a limit of time.
-    pub(super) async fn stream(&self, address: &Address) -> Result<Stream, ConnectError> {
+    pub(super) async fn stream(&self, address: &Address) -> Result<RedisStream, ConnectError> {
         let stream = reach(address).await?;
         Ok(match &self.tls {
             None => Box::new(stream),

@@ -18,7 +18,7 @@ const BUCKETS: usize = BOUNDS_US.len() + 1;
 
 /// The counters of one node. They only grow.
 #[derive(Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct CallFigures {
     failed: AtomicU64,
     given_up: AtomicU64,
     held_back: AtomicU64,
@@ -54,7 +54,7 @@ pub struct CallTimes {
     sum: Duration,
 }
 
-impl Figures {
+impl CallFigures {
     /// An answer came after so long.
     pub(super) fn answered(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn answers_fall_into_the_bucket_that_they_fit() {
-        let figures = Figures::default();
+        let figures = CallFigures::default();
         for us in [50, 51, 900, 2_400, 20_000_000] {
             figures.answered(Duration::from_micros(us));
         }

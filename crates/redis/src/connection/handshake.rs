@@ -1,7 +1,7 @@
 //! What is seen to before a connection is used: the server is new enough, a master where it has to
 //! be, and knows the scripts.
 
-use super::version::Version;
+use super::version::NodeVersion;
 use crate::error::{CallError, ConnectError, ConnectErrorKind};
 use crate::script::Script;
 use crate::settings::Address;
@@ -73,7 +73,7 @@ fn check_version(address: &Address, reply: Option<&Value>) -> Result<(), Connect
         // A user who may not ask is believed.
         _ => return Ok(()),
     };
-    let Some(version) = Version::parse(&text) else {
+    let Some(version) = NodeVersion::parse(&text) else {
         return Ok(());
     };
     match version.too_old_for() {

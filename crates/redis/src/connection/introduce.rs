@@ -3,7 +3,7 @@
 use super::dial::Driver;
 use super::handshake;
 use crate::error::{CallError, ConnectError, ConnectErrorKind};
-use crate::settings::{Address, Credentials, Settings};
+use crate::settings::{Address, ConnectionSettings, Credentials};
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Pipeline, ProtocolVersion, RedisConnectionInfo, ServerError, Value,
@@ -19,16 +19,16 @@ const NEEDS_NONE: &str = "called without any password configured";
 
 /// Who we are to a server.
 #[derive(Debug)]
-pub(super) struct Login {
+pub(super) struct ServerLogin {
     credentials: Credentials,
     database: u32,
     /// The credentials are the master's: nobody said that this server has the same, or any.
     is_guess: bool,
 }
 
-impl Login {
+impl ServerLogin {
     /// To those that hold the data.
-    pub(super) fn node(settings: &Settings) -> Self {
+    pub(super) fn node(settings: &ConnectionSettings) -> Self {
         Self {
             credentials: settings.credentials(),
             database: settings.database,
@@ -36,7 +36,7 @@ impl Login {
         }
     }
 
-    pub(super) fn sentinel(settings: &Settings) -> Self {
+    pub(super) fn sentinel(settings: &ConnectionSettings) -> Self {
         Self {
             credentials: settings.sentinel_credentials(),
             database: 0,
@@ -111,7 +111,7 @@ impl Login {
 pub(super) async fn introduce<S>(
     stream: S,
     address: &Address,
-    login: &Login,
+    login: &ServerLogin,
 ) -> Result<(MultiplexedConnection, Driver), ConnectError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -194,16 +194,16 @@ fn hung_up(address: &Address, error: &dyn fmt::Display) -> ConnectError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Mode;
+    use crate::settings::RedisTopology;
 
-    fn settings() -> Settings {
-        let mode = Mode::Sentinel {
+    fn settings() -> ConnectionSettings {
+        let mode = RedisTopology::Sentinel {
             master: "m".to_owned(),
         };
-        Settings::new(mode, vec![Address::new("a", 1)]).password("hunter2")
+        ConnectionSettings::new(mode, vec![Address::new("a", 1)]).password("hunter2")
     }
 
-    fn said(login: &Login, reply: &str) -> Option<String> {
+    fn said(login: &ServerLogin, reply: &str) -> Option<String> {
         let value = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).unwrap();
         let Value::ServerError(error) = value else {
             panic!("an error: {reply}");
@@ -217,13 +217,13 @@ mod tests {
     fn a_password_that_nobody_wants_is_to_be_removed() {
         let reply = "ERR AUTH <password> called without any password configured for the default \
                      user. Are you sure your configuration is correct?";
-        let text = said(&Login::node(&settings()), reply).unwrap();
+        let text = said(&ServerLogin::node(&settings()), reply).unwrap();
         assert!(text.contains("remove `password`"), "{text}");
         assert!(text.ends_with("It said: AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"), "{text}");
         // Sentinels are often without, and get the master's only because nobody said otherwise.
-        assert_eq!(said(&Login::sentinel(&settings()), reply), None);
+        assert_eq!(said(&ServerLogin::sentinel(&settings()), reply), None);
         let own = settings().sentinel(settings().credentials());
-        assert!(said(&Login::sentinel(&own), reply).is_some());
+        assert!(said(&ServerLogin::sentinel(&own), reply).is_some());
     }
 
     #[test]
@@ -232,16 +232,16 @@ mod tests {
         let told = "Redis at a:1 refused the password of the user 'default': invalid \
                     username-password pair or user is disabled.";
         assert_eq!(
-            said(&Login::node(&settings()), reply).as_deref(),
+            said(&ServerLogin::node(&settings()), reply).as_deref(),
             Some(told)
         );
-        let text = said(&Login::sentinel(&settings()), reply).unwrap();
+        let text = said(&ServerLogin::sentinel(&settings()), reply).unwrap();
         assert!(text.contains("`sentinel_password`"), "{text}");
     }
 
     #[test]
     fn a_secret_that_the_server_repeats_is_not_told() {
-        let login = Login::node(&settings());
+        let login = ServerLogin::node(&settings());
         for reply in [
             "ERR unknown command 'AUTH', with args beginning with: 'hunter2' ",
             "ERR what is hunter2?",

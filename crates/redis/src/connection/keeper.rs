@@ -2,10 +2,10 @@
 
 use super::dial::Driver;
 use super::handshake::{self, Demands};
-use super::introduce::Login;
-use super::node::{Link, LinkState, Node};
+use super::introduce::ServerLogin;
+use super::node::{LinkState, NodeLink, RedisNode};
 use super::pace::Backoff;
-use super::shared::Shared;
+use super::shared::ConnectionInner;
 use crate::error::{ConnectError, ConnectErrorKind};
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// How a connection came to its end.
 #[derive(Debug, PartialEq, Eq)]
-enum End {
+enum LinkEnd {
     /// The server hung up.
     Lost,
     /// It does not answer, or is no master any more.
@@ -31,7 +31,7 @@ enum End {
 }
 
 /// The task of one link.
-pub(super) async fn keep(shared: Arc<Shared>, node: Arc<Node>, index: usize) {
+pub(super) async fn keep(shared: Arc<ConnectionInner>, node: Arc<RedisNode>, index: usize) {
     let Some(link) = node.links.get(index) else {
         return;
     };
@@ -52,15 +52,15 @@ pub(super) async fn keep(shared: Arc<Shared>, node: Arc<Node>, index: usize) {
                     backoff = Backoff::new();
                 }
                 match end {
-                    End::Retired => break,
+                    LinkEnd::Retired => break,
                     // Connections end for many reasons; most are back in a moment.
-                    End::Lost if is_stable => {
+                    LinkEnd::Lost if is_stable => {
                         link.lost(LinkState::Trying);
                         shared.node_failed();
                         continue;
                     }
-                    End::Lost => lost_soon(&node),
-                    End::Unfit => unfit(&node),
+                    LinkEnd::Lost => lost_soon(&node),
+                    LinkEnd::Unfit => unfit(&node),
                 }
             }
             Err(error) => error,
@@ -78,8 +78,8 @@ pub(super) async fn keep(shared: Arc<Shared>, node: Arc<Node>, index: usize) {
 }
 
 async fn connect(
-    shared: &Shared,
-    node: &Node,
+    shared: &ConnectionInner,
+    node: &RedisNode,
 ) -> Result<(MultiplexedConnection, Driver), ConnectError> {
     let settings = &shared.settings;
     let address = &node.address;
@@ -89,7 +89,7 @@ async fn connect(
         is_master: shared.needs_master(),
     };
     let made = async {
-        let login = Login::node(settings);
+        let login = ServerLogin::node(settings);
         let (mut connection, mut driver) = shared.dialer.dial(address, &login).await?;
         tokio::select! {
             prepared = handshake::prepare(&mut connection, address, &demands) => prepared?,
@@ -107,14 +107,14 @@ async fn connect(
 
 /// Moves the connection's bytes until it is lost, found useless, or not needed any more.
 async fn serve(
-    shared: &Shared,
-    node: &Node,
-    link: &Link,
+    shared: &ConnectionInner,
+    node: &RedisNode,
+    link: &NodeLink,
     ((connection, mut driver), retired): (
         (MultiplexedConnection, Driver),
         &mut watch::Receiver<bool>,
     ),
-) -> End {
+) -> LinkEnd {
     link.up(connection.clone());
     node.wake_probe.notify_one();
     shared.joined();
@@ -122,7 +122,7 @@ async fn serve(
     let mut own = connection;
     loop {
         tokio::select! {
-            () = &mut driver => return End::Lost,
+            () = &mut driver => return LinkEnd::Lost,
             () = leaving(retired) => break,
             () = link.suspicion.notified() => {}
         }
@@ -130,25 +130,25 @@ async fn serve(
         let check = timeout(shared.check_timeout(), check);
         let is_fine = tokio::select! {
             checked = check => checked.unwrap_or(false),
-            () = &mut driver => return End::Lost,
+            () = &mut driver => return LinkEnd::Lost,
         };
         if !is_fine {
-            return End::Unfit;
+            return LinkEnd::Unfit;
         }
     }
     drop(own);
     link.lost(LinkState::Down(left(node)));
     // Once nobody holds the connection and the last answer is in, the driver ends.
     drop(timeout(DRAIN, driver).await);
-    End::Retired
+    LinkEnd::Retired
 }
 
-fn lost_soon(node: &Node) -> ConnectError {
+fn lost_soon(node: &RedisNode) -> ConnectError {
     let message = format!("Redis at {} hung up soon after it took us", node.address);
     ConnectError::new(ConnectErrorKind::Unreachable, message)
 }
 
-fn unfit(node: &Node) -> ConnectError {
+fn unfit(node: &RedisNode) -> ConnectError {
     let message = format!(
         "Redis at {} does not answer, or is no master any more",
         node.address
@@ -156,7 +156,7 @@ fn unfit(node: &Node) -> ConnectError {
     ConnectError::new(ConnectErrorKind::NotReady, message)
 }
 
-fn left(node: &Node) -> ConnectError {
+fn left(node: &RedisNode) -> ConnectError {
     let message = format!("Redis at {} is none of ours any more", node.address);
     ConnectError::new(ConnectErrorKind::NotReady, message)
 }

@@ -1,9 +1,9 @@
 //! Listening to a channel, on a connection of its own: whoever listens can do little else.
 
 use super::Connection;
-use super::dial::Stream;
-use super::introduce::Login;
-use super::shared::Shared;
+use super::dial::RedisStream;
+use super::introduce::ServerLogin;
+use super::shared::ConnectionInner;
 use crate::error::{ConnectError, ConnectErrorKind};
 use crate::settings::Address;
 use redis::Value;
@@ -29,7 +29,7 @@ const WELCOME_MAX: usize = 16 << 10;
 
 /// A channel that is listened to.
 pub struct Listening {
-    stream: Stream,
+    stream: RedisStream,
     /// What may be the beginning of a message.
     tail: Vec<u8>,
     /// When something was last heard, be it only that it still stands.
@@ -40,7 +40,7 @@ pub struct Listening {
 
 /// Nobody is there to listen to any more: whatever was said since is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct ListenerLost;
 
 impl Connection {
     /// Listens to `channel` from here on: to a master, on a connection that is made for it. In a Cluster
@@ -75,12 +75,12 @@ impl Connection {
 }
 
 async fn begin(
-    shared: &Shared,
+    shared: &ConnectionInner,
     address: &Address,
     channel: &[u8],
 ) -> Result<Listening, ConnectError> {
     let mut stream = shared.dialer.stream(address).await?;
-    let login = Login::node(&shared.settings);
+    let login = ServerLogin::node(&shared.settings);
     let mut pipe = redis::pipe();
     let has_auth = login.add_auth(&mut pipe);
     pipe.cmd("SUBSCRIBE").arg(channel);
@@ -138,7 +138,7 @@ impl Listening {
     /// Comes to an end when something was said on the channel, or several things.
     ///
     /// It may be dropped and called again: nothing that was said meanwhile is lost.
-    pub async fn heard(&mut self) -> Result<(), Gone> {
+    pub async fn heard(&mut self) -> Result<(), ListenerLost> {
         loop {
             if self.take_message() {
                 return Ok(());
@@ -148,17 +148,21 @@ impl Listening {
             let by = self.asked.map_or(self.last + IDLE, |asked| asked + ANSWER);
             match timeout_at(by, self.read()).await {
                 Ok(read) => read?,
-                Err(_) if self.asked.is_some() => return Err(Gone),
+                Err(_) if self.asked.is_some() => return Err(ListenerLost),
                 Err(_) => self.ask().await?,
             }
         }
     }
 
-    async fn read(&mut self) -> Result<(), Gone> {
+    async fn read(&mut self) -> Result<(), ListenerLost> {
         let mut piece = [0; PIECE];
-        let length = self.stream.read(&mut piece).await.map_err(|_| Gone)?;
+        let length = self
+            .stream
+            .read(&mut piece)
+            .await
+            .map_err(|_| ListenerLost)?;
         if length == 0 {
-            return Err(Gone);
+            return Err(ListenerLost);
         }
         self.tail
             .extend_from_slice(piece.get(..length).unwrap_or_default());
@@ -168,12 +172,12 @@ impl Listening {
     }
 
     /// Asks whether it still stands.
-    async fn ask(&mut self) -> Result<(), Gone> {
+    async fn ask(&mut self) -> Result<(), ListenerLost> {
         let ping = redis::cmd("PING").get_packed_command();
         // Before it is written: whoever is interrupted here has asked, or cannot.
         self.asked = Some(Instant::now());
         let said = timeout(ANSWER, self.stream.write_all(&ping)).await;
-        said.map_err(|_| Gone)?.map_err(|_| Gone)
+        said.map_err(|_| ListenerLost)?.map_err(|_| ListenerLost)
     }
 
     /// Whether a message has arrived. What it says does not matter, nor how many there are.
@@ -192,13 +196,13 @@ impl fmt::Debug for Listening {
     }
 }
 
-impl fmt::Display for Gone {
+impl fmt::Display for ListenerLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Redis hung up")
     }
 }
 
-impl std::error::Error for Gone {}
+impl std::error::Error for ListenerLost {}
 
 #[cfg(test)]
 mod tests {
@@ -226,7 +230,7 @@ mod tests {
         assert_eq!(&said[..length], ping, "once");
         // As if that had been as long ago as it may take.
         listening.asked = listening.asked.map(|asked| asked - ANSWER);
-        assert_eq!(listening.heard().await, Err(Gone));
+        assert_eq!(listening.heard().await, Err(ListenerLost));
     }
 
     #[tokio::test]

@@ -35,17 +35,17 @@ mod version;
 
 pub use commands::{Ping, Ttl};
 pub use figures::{CallTimes, NodeStats};
-pub use listen::{Gone, Listening};
+pub use listen::{ListenerLost, Listening};
 pub(crate) use run::Repeat;
-pub use scan::Scan;
+pub use scan::KeyScan;
 pub(crate) use shared::check;
 
 use crate::error::{CallError, ConnectError};
 use crate::script::Script;
-use crate::settings::{Address, Mode, Settings};
-use crate::tasks::Tasks;
-use run::Call;
-use shared::{Shared, Status};
+use crate::settings::{Address, ConnectionSettings, RedisTopology};
+use crate::tasks::ConnectionTasks;
+use run::CommandCall;
+use shared::{ConnectionInner, LinkStatus};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
@@ -74,7 +74,7 @@ pub struct Connection {
 
 /// Held by users only, never by tasks: when the last goes, the tasks end.
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionInner>,
 }
 
 impl Drop for Handle {
@@ -85,7 +85,7 @@ impl Drop for Handle {
 
 /// Which node a command is for.
 #[derive(Clone, Copy, Debug)]
-pub enum Route<'a> {
+pub enum NodeChoice<'a> {
     /// The master that serves this key.
     Key(&'a [u8]),
     /// Each master in turn; the reply is an array of theirs, in the order of
@@ -101,7 +101,7 @@ pub struct NodeInfo {
     /// Where it is.
     pub address: Address,
     /// What it is.
-    pub role: Role,
+    pub role: NodeRole,
     /// In a Cluster, the slots that it serves.
     pub slots: Vec<RangeInclusive<u16>>,
     /// Whether a connection stands. To replicas there is none.
@@ -110,7 +110,7 @@ pub struct NodeInfo {
 
 /// What a node is to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum NodeRole {
     /// It takes writes.
     Master,
     /// It follows a master.
@@ -121,7 +121,10 @@ impl Connection {
     /// Connects, or says why not: nobody answers, the credentials are refused, the server is older
     /// than Redis 6.2 or Valkey 7.2. In a Cluster every master has to answer. `scripts` are loaded
     /// on every server before it is used.
-    pub async fn open(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
+    pub async fn open(
+        settings: ConnectionSettings,
+        scripts: Vec<Script>,
+    ) -> Result<Self, ConnectError> {
         let connection = Self::start(settings, scripts)?;
         connection.settled().await?;
         Ok(connection)
@@ -130,19 +133,21 @@ impl Connection {
     /// Waits until the first attempt to connect has come to an end, and tells how it went.
     pub async fn settled(&self) -> Result<(), ConnectError> {
         let mut status = self.shared().status.subscribe();
-        let settled = status.wait_for(|status| *status != Status::Starting).await;
+        let settled = status
+            .wait_for(|status| *status != LinkStatus::Starting)
+            .await;
         match settled.as_deref() {
-            Ok(Status::Away(error)) => Err(error.clone()),
+            Ok(LinkStatus::Away(error)) => Err(error.clone()),
             // The sender lives as long as the connection.
-            Ok(Status::Starting | Status::Joined) | Err(_) => Ok(()),
+            Ok(LinkStatus::Starting | LinkStatus::Joined) | Err(_) => Ok(()),
         }
     }
 
     /// Returns at once, connects in the background and goes on trying. Tells people once what it is
     /// connected to. That Redis is away is logged for debugging only: to warn is for whoever goes on
     /// without it, see [`Connection::settled`]. Fails only on settings that can never work.
-    pub fn start(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
-        let shared = Arc::new(Shared::new(settings, scripts)?);
+    pub fn start(settings: ConnectionSettings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
+        let shared = Arc::new(ConnectionInner::new(settings, scripts)?);
         shared.tasks.spawn(pilot::steer(Arc::clone(&shared)));
         Ok(Self {
             handle: Arc::new(Handle { shared }),
@@ -150,12 +155,12 @@ impl Connection {
     }
 
     /// The topology.
-    pub fn mode(&self) -> &Mode {
+    pub fn mode(&self) -> &RedisTopology {
         &self.settings().mode
     }
 
     /// What it was opened with.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ConnectionSettings {
         &self.shared().settings
     }
 
@@ -177,13 +182,13 @@ impl Connection {
         let masters = topology.nodes.iter().zip(topology.ranges());
         let masters = masters.map(|(node, slots)| NodeInfo {
             address: node.address.clone(),
-            role: Role::Master,
+            role: NodeRole::Master,
             slots,
             is_connected: node.is_up(),
         });
         let replicas = topology.replicas.iter().map(|address| NodeInfo {
             address: address.clone(),
-            role: Role::Replica,
+            role: NodeRole::Replica,
             slots: Vec::new(),
             is_connected: false,
         });
@@ -222,7 +227,7 @@ impl Connection {
         repeat: Repeat,
         deadline: Instant,
     ) -> Result<redis::Value, CallError> {
-        let call = Call {
+        let call = CommandCall {
             command,
             script: Some(script),
             repeat,
@@ -245,12 +250,12 @@ impl Connection {
         addresses.collect()
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<ConnectionInner> {
         &self.handle.shared
     }
 
     /// The tasks that end with this connection.
-    pub(crate) fn tasks(&self) -> &Tasks {
+    pub(crate) fn tasks(&self) -> &ConnectionTasks {
         &self.shared().tasks
     }
 

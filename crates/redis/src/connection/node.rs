@@ -1,7 +1,7 @@
 //! One server: its connections, its breaker, the scripts it knows.
 
-use super::breaker::{Breaker, Leave, Verdict};
-use super::figures::{Figures, NodeStats};
+use super::breaker::{Breaker, CallHealth, Leave};
+use super::figures::{CallFigures, NodeStats};
 use crate::error::ConnectError;
 use crate::settings::Address;
 use arc_swap::ArcSwapOption;
@@ -14,14 +14,14 @@ use tokio::time::Instant;
 
 /// A server that we talk to.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct RedisNode {
     pub(super) address: Address,
-    pub(super) links: Box<[Link]>,
+    pub(super) links: Box<[NodeLink]>,
     turn: AtomicUsize,
     breaker: Mutex<Breaker>,
     /// Wakes the node's `probe` task: the breaker has opened, or a new connection can be probed.
     pub(super) wake_probe: Notify,
-    pub(super) figures: Figures,
+    pub(super) figures: CallFigures,
     /// How often the scripts were loaded: tells whether somebody else did it meanwhile.
     pub(super) loads: AtomicU64,
     /// Held by whoever loads scripts after `NOSCRIPT`, so that the others wait for it.
@@ -32,7 +32,7 @@ pub(super) struct Node {
 
 /// One connection to a node, or the lack of it.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct NodeLink {
     live: ArcSwapOption<MultiplexedConnection>,
     state: watch::Sender<LinkState>,
     /// Wakes the keeper to see whether the server is still there, and a master.
@@ -49,15 +49,15 @@ pub(super) enum LinkState {
     Down(ConnectError),
 }
 
-impl Node {
+impl RedisNode {
     pub(super) fn new(address: Address, links: usize) -> Self {
         Self {
             address,
-            links: (0..links.max(1)).map(|_| Link::new()).collect(),
+            links: (0..links.max(1)).map(|_| NodeLink::new()).collect(),
             turn: AtomicUsize::new(0),
             breaker: Mutex::new(Breaker::new()),
             wake_probe: Notify::new(),
-            figures: Figures::default(),
+            figures: CallFigures::default(),
             loads: AtomicU64::new(0),
             load_gate: tokio::sync::Mutex::new(()),
             retired: watch::Sender::new(false),
@@ -75,7 +75,7 @@ impl Node {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         (0..count).find_map(|step| {
             let at = turn.wrapping_add(step) % count;
-            self.links.get(at).and_then(Link::connection)
+            self.links.get(at).and_then(NodeLink::connection)
         })
     }
 
@@ -141,7 +141,7 @@ impl Node {
     }
 
     /// Counts the result of a call. Returns true if this opened the breaker.
-    pub(super) fn report(&self, leave: Leave, verdict: Verdict, now: Instant) -> bool {
+    pub(super) fn report(&self, leave: Leave, verdict: CallHealth, now: Instant) -> bool {
         let opened = self.breaker.lock().report(leave, verdict, now);
         if opened {
             self.wake_probe.notify_one();
@@ -165,7 +165,7 @@ impl Node {
     }
 }
 
-impl Link {
+impl NodeLink {
     fn new() -> Self {
         Self {
             live: ArcSwapOption::empty(),

@@ -1,26 +1,30 @@
 //! Leave to call a node, which always comes back to the node's breaker.
 
-use super::breaker::{Leave, Verdict};
-use super::node::Node;
-use super::shared::Shared;
+use super::breaker::{CallHealth, Leave};
+use super::node::RedisNode;
+use super::shared::ConnectionInner;
 use tokio::time::Instant;
 
 /// Held while a call is under way, or waits for the connection to come back. If it is dropped
 /// before it is settled, nobody waited for the answer: after more than half of the allotted time
 /// that counts as a failure of the node, earlier as a change of mind of the caller.
 #[derive(Debug)]
-pub(super) struct Permit<'a> {
-    shared: &'a Shared,
-    node: &'a Node,
+pub(super) struct CallPermit<'a> {
+    shared: &'a ConnectionInner,
+    node: &'a RedisNode,
     leave: Option<Leave>,
     asked_at: Instant,
     /// From when on giving up speaks against the node.
     patience_ends: Instant,
 }
 
-impl<'a> Permit<'a> {
+impl<'a> CallPermit<'a> {
     /// `None` if the node is to be left alone.
-    pub(super) fn ask(shared: &'a Shared, node: &'a Node, deadline: Instant) -> Option<Self> {
+    pub(super) fn ask(
+        shared: &'a ConnectionInner,
+        node: &'a RedisNode,
+        deadline: Instant,
+    ) -> Option<Self> {
         let now = Instant::now();
         let Some(leave) = node.ask_breaker() else {
             node.figures.held_back();
@@ -36,7 +40,11 @@ impl<'a> Permit<'a> {
     }
 
     /// For calls that no breaker watches.
-    pub(super) fn free(shared: &'a Shared, node: &'a Node, deadline: Instant) -> Self {
+    pub(super) fn free(
+        shared: &'a ConnectionInner,
+        node: &'a RedisNode,
+        deadline: Instant,
+    ) -> Self {
         Self {
             shared,
             node,
@@ -47,20 +55,20 @@ impl<'a> Permit<'a> {
     }
 
     /// How it went.
-    pub(super) fn settle(mut self, verdict: Verdict) {
+    pub(super) fn settle(mut self, verdict: CallHealth) {
         if self.leave.is_none() {
             return;
         }
         let now = Instant::now();
         match verdict {
-            Verdict::Good => self.node.figures.answered(now - self.asked_at),
-            Verdict::Bad => self.node.figures.failed(),
-            Verdict::Unknown => {}
+            CallHealth::Good => self.node.figures.answered(now - self.asked_at),
+            CallHealth::Bad => self.node.figures.failed(),
+            CallHealth::Unknown => {}
         }
         self.bring_back(verdict, now);
     }
 
-    fn bring_back(&mut self, verdict: Verdict, now: Instant) {
+    fn bring_back(&mut self, verdict: CallHealth, now: Instant) {
         let Some(leave) = self.leave.take() else {
             return;
         };
@@ -72,7 +80,7 @@ impl<'a> Permit<'a> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         if self.leave.is_none() {
             return;
@@ -80,9 +88,9 @@ impl Drop for Permit<'_> {
         let now = Instant::now();
         let verdict = if now >= self.patience_ends {
             self.node.figures.given_up();
-            Verdict::Bad
+            CallHealth::Bad
         } else {
-            Verdict::Unknown
+            CallHealth::Unknown
         };
         self.bring_back(verdict, now);
     }

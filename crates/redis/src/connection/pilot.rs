@@ -1,10 +1,10 @@
 //! Finds out the topology, and keeps it up to date.
 
 use super::pace::jittered;
-use super::sentinel_memory::Memory;
-use super::shared::{Shared, View};
+use super::sentinel_memory::KnownMaster;
+use super::shared::{ConnectionInner, TopologyView};
 use super::{cluster, sentinel};
-use crate::settings::Mode;
+use crate::settings::RedisTopology;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -18,22 +18,24 @@ const CLUSTER: Duration = Duration::from_secs(15);
 const SENTINEL: Duration = Duration::from_secs(10);
 
 /// The task that does it. A standalone server needs none: it is where it is.
-pub(super) async fn steer(shared: Arc<Shared>) {
+pub(super) async fn steer(shared: Arc<ConnectionInner>) {
     let usual = match &shared.settings.mode {
-        Mode::Standalone => {
+        RedisTopology::Standalone => {
             let first = shared.settings.addresses.first().cloned();
-            return shared.install(View {
+            return shared.install(TopologyView {
                 masters: first.into_iter().map(|a| (a, Vec::new())).collect(),
                 replicas: Vec::new(),
             });
         }
-        Mode::Sentinel { .. } => SENTINEL,
-        Mode::Cluster => CLUSTER,
+        RedisTopology::Sentinel { .. } => SENTINEL,
+        RedisTopology::Cluster => CLUSTER,
     };
-    let mut memory = Memory::default();
+    let mut memory = KnownMaster::default();
     loop {
         let found = match &shared.settings.mode {
-            Mode::Sentinel { master } => sentinel::look(&shared, master, &mut memory).await,
+            RedisTopology::Sentinel { master } => {
+                sentinel::look(&shared, master, &mut memory).await
+            }
             _ => cluster::look(&shared).await,
         };
         let failure = match found {

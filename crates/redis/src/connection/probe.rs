@@ -5,10 +5,10 @@
 //! succeeds closes the breaker for all callers.
 
 use super::keeper::leaving;
-use super::node::Node;
+use super::node::RedisNode;
 use super::pace::jittered;
-use super::run::{Call, Repeat};
-use super::shared::Shared;
+use super::run::{CommandCall, Repeat};
+use super::shared::ConnectionInner;
 use super::topology::Topology;
 use crate::key;
 use redis::Cmd;
@@ -24,7 +24,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(200);
 const NAMES_MAX: u32 = 4_096;
 
 /// Runs the task of one node: closes its breaker whenever a probe succeeds.
-pub(super) async fn watch(shared: Arc<Shared>, node: Arc<Node>) {
+pub(super) async fn watch(shared: Arc<ConnectionInner>, node: Arc<RedisNode>) {
     let mut retired = node.retired.subscribe();
     loop {
         let is_open = !node.is_trusted();
@@ -41,8 +41,8 @@ pub(super) async fn watch(shared: Arc<Shared>, node: Arc<Node>) {
 }
 
 /// Sends one probe. Returns true if the node would have decided.
-async fn probe(shared: &Shared, node: &Arc<Node>) -> bool {
-    let call = Call {
+async fn probe(shared: &ConnectionInner, node: &Arc<RedisNode>) -> bool {
+    let call = CommandCall {
         command: &command(shared, node),
         script: None,
         repeat: Repeat::Refund,
@@ -65,7 +65,7 @@ async fn probe(shared: &Shared, node: &Arc<Node>) -> bool {
 ///
 /// Redis refuses it for every reason for which it would refuse a decision: `LOADING`, `READONLY`, `OOM`,
 /// `MISCONF`, `NOREPLICAS`, `BUSY`, `CLUSTERDOWN`. Most of these let a `PING` pass.
-fn command(shared: &Shared, node: &Node) -> Cmd {
+fn command(shared: &ConnectionInner, node: &RedisNode) -> Cmd {
     let key = shared.probe_key.get();
     let key = key.and_then(|key| served_by(&shared.topology.load(), node, key));
     match key {
@@ -79,7 +79,7 @@ fn command(shared: &Shared, node: &Node) -> Cmd {
 }
 
 /// Returns `key`, or the first of `key{0}`, `key{1}`, … that `node` serves.
-fn served_by(topology: &Topology, node: &Node, key: &str) -> Option<String> {
+fn served_by(topology: &Topology, node: &RedisNode, key: &str) -> Option<String> {
     let is_served = |key: &String| {
         let owner = topology.node(key::slot(key.as_bytes()));
         owner.is_some_and(|owner| owner.address == node.address)
@@ -99,7 +99,7 @@ mod tests {
     fn each_node_of_a_cluster_is_probed_with_a_key_that_it_serves() {
         let mut topology = Topology::new(Slots::unknown());
         for port in 0..3 {
-            let node = Node::new(Address::new("a", port), 1);
+            let node = RedisNode::new(Address::new("a", port), 1);
             topology.nodes.push(Arc::new(node));
         }
         topology.slots.assign(0..=8_191, 0);
@@ -127,7 +127,7 @@ mod tests {
         let mut topology = Topology::new(Slots::One);
         topology
             .nodes
-            .push(Arc::new(Node::new(Address::new("a", 1), 1)));
+            .push(Arc::new(RedisNode::new(Address::new("a", 1), 1)));
         let key = served_by(&topology, &topology.nodes[0], "tg:probe");
         assert_eq!(key.as_deref(), Some("tg:probe"));
     }

@@ -1,16 +1,16 @@
 //! One call: sent to whom it concerns, followed where it is redirected, sent again where that is
 //! safe, and never after its deadline.
 
-use super::breaker::Verdict;
+use super::breaker::CallHealth;
 use super::cluster;
 use super::handshake;
-use super::node::Node;
+use super::node::RedisNode;
 use super::pace::jittered;
-use super::permit::Permit;
-use super::shared::Shared;
-use crate::error::{CallError, Class, Kind};
+use super::permit::CallPermit;
+use super::shared::ConnectionInner;
+use crate::error::{CallEffect, CallError, CallErrorKind};
 use crate::script::Script;
-use crate::settings::Mode;
+use crate::settings::RedisTopology;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisError, Value};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) enum Repeat {
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct CommandCall<'a> {
     pub(super) command: &'a Cmd,
     /// The script that it calls by its hash, if it does.
     pub(super) script: Option<&'a Script>,
@@ -48,8 +48,8 @@ pub(super) struct Call<'a> {
 
 /// What is known about a call at the moment its time is up.
 #[derive(Debug, Default)]
-struct Progress {
-    node: Option<Arc<Node>>,
+struct CallProgress {
+    node: Option<Arc<RedisNode>>,
     /// Sent, and not yet answered.
     is_under_way: bool,
     /// Sent once before, and nobody knows whether that was carried out.
@@ -58,29 +58,29 @@ struct Progress {
 
 /// Whom to send to next.
 #[derive(Debug)]
-struct Target {
-    node: Arc<Node>,
+struct NextNode {
+    node: Arc<RedisNode>,
     /// The slot is on its way there: ask for an exception.
     is_asking: bool,
 }
 
-impl Shared {
+impl ConnectionInner {
     /// Sends `call` to the master of `slot`.
     pub(super) async fn run(
         self: &Arc<Self>,
         slot: u16,
-        call: &Call<'_>,
+        call: &CommandCall<'_>,
     ) -> Result<Value, CallError> {
-        let mut progress = Progress::default();
+        let mut progress = CallProgress::default();
         if Instant::now() >= call.deadline {
             return Err(late(&progress));
         }
         let sent = timeout_at(call.deadline, self.send(slot, call, &mut progress)).await;
         match sent {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) if progress.is_ambiguous && error.class() == Class::NotExecuted => {
+            Ok(Err(error)) if progress.is_ambiguous && error.class() == CallEffect::NotExecuted => {
                 // The last attempt had no effect, but an earlier one may have.
-                Err(error.with_class(Class::Ambiguous))
+                Err(error.with_class(CallEffect::Ambiguous))
             }
             Ok(Err(error)) => Err(error),
             Err(_) => Err(late(&progress)),
@@ -90,10 +90,10 @@ impl Shared {
     /// Sends `call` to `node` and nobody else, once.
     pub(super) async fn run_on(
         &self,
-        node: &Arc<Node>,
-        call: &Call<'_>,
+        node: &Arc<RedisNode>,
+        call: &CommandCall<'_>,
     ) -> Result<Value, CallError> {
-        let mut progress = Progress::default();
+        let mut progress = CallProgress::default();
         let attempt = self.attempt(node, false, call, &mut progress);
         match timeout_at(call.deadline, attempt).await {
             Ok(result) => result,
@@ -104,14 +104,14 @@ impl Shared {
     async fn send(
         self: &Arc<Self>,
         slot: u16,
-        call: &Call<'_>,
-        progress: &mut Progress,
+        call: &CommandCall<'_>,
+        progress: &mut CallProgress,
     ) -> Result<Value, CallError> {
         let mut target = self.route(slot)?;
         let mut hops = 0;
         let mut again = 0;
         loop {
-            let Target { node, is_asking } = target;
+            let NextNode { node, is_asking } = target;
             let loads = node.loads.load(Ordering::Acquire);
             progress.node = Some(Arc::clone(&node));
             let error = match self.attempt(&node, is_asking, call, progress).await {
@@ -119,7 +119,7 @@ impl Shared {
                 Err(error) => error,
             };
             // What ends a script half way is about something else, whatever its code.
-            let may_hop = hops < HOPS_MAX && error.class() == Class::NotExecuted;
+            let may_hop = hops < HOPS_MAX && error.class() == CallEffect::NotExecuted;
             if may_hop && let Some(next) = self.redirected(&error, &node, slot) {
                 hops += 1;
                 target = next;
@@ -131,7 +131,7 @@ impl Shared {
             {
                 hops += 1;
                 self.load(&node, loads, script).await?;
-                target = Target { node, is_asking };
+                target = NextNode { node, is_asking };
                 continue;
             }
             self.look_into(&error, &node);
@@ -150,24 +150,25 @@ impl Shared {
     /// One message to one node.
     async fn attempt(
         &self,
-        node: &Arc<Node>,
+        node: &Arc<RedisNode>,
         is_asking: bool,
-        call: &Call<'_>,
-        progress: &mut Progress,
+        call: &CommandCall<'_>,
+        progress: &mut CallProgress,
     ) -> Result<Value, CallError> {
         let permit = if call.is_guarded {
-            Permit::ask(self, node, call.deadline).ok_or_else(|| {
-                CallError::new(Class::NotExecuted, Kind::BreakerOpen, "").at(&node.address)
+            CallPermit::ask(self, node, call.deadline).ok_or_else(|| {
+                CallError::new(CallEffect::NotExecuted, CallErrorKind::BreakerOpen, "")
+                    .at(&node.address)
             })?
         } else {
-            Permit::free(self, node, call.deadline)
+            CallPermit::free(self, node, call.deadline)
         };
         let connection = match node.connection() {
             Some(connection) => Some(connection),
             None => node.connected().await,
         };
         let Some(connection) = connection else {
-            permit.settle(Verdict::Bad);
+            permit.settle(CallHealth::Bad);
             return Err(unreachable(node));
         };
         progress.is_under_way = true;
@@ -177,68 +178,82 @@ impl Shared {
             Ok(Value::ServerError(error)) => {
                 let error = CallError::server(&error).at(&node.address);
                 permit.settle(if error.is_node_failure() {
-                    Verdict::Bad
+                    CallHealth::Bad
                 } else {
-                    Verdict::Good
+                    CallHealth::Good
                 });
                 Err(error)
             }
             Ok(value) => {
-                permit.settle(Verdict::Good);
+                permit.settle(CallHealth::Good);
                 Ok(value)
             }
             Err(error) => {
                 node.discard(&connection);
-                permit.settle(Verdict::Bad);
+                permit.settle(CallHealth::Bad);
                 let detail = error.to_string();
-                Err(CallError::new(Class::Ambiguous, Kind::Disconnected, detail).at(&node.address))
+                Err(
+                    CallError::new(CallEffect::Ambiguous, CallErrorKind::Disconnected, detail)
+                        .at(&node.address),
+                )
             }
         }
     }
 
-    fn route(&self, slot: u16) -> Result<Target, CallError> {
+    fn route(&self, slot: u16) -> Result<NextNode, CallError> {
         if let Some(node) = self.topology.load().node(slot) {
-            return Ok(Target {
+            return Ok(NextNode {
                 node: Arc::clone(node),
                 is_asking: false,
             });
         }
         self.refresh.notify_one();
         if self.tasks.is_closed() {
-            return Err(CallError::new(Class::NotExecuted, Kind::Closed, ""));
+            return Err(CallError::new(
+                CallEffect::NotExecuted,
+                CallErrorKind::Closed,
+                "",
+            ));
         }
         let detail = match self.settings.mode {
-            Mode::Cluster => format!("no node serves slot {slot}"),
-            Mode::Standalone | Mode::Sentinel { .. } => "no master is known".to_owned(),
+            RedisTopology::Cluster => format!("no node serves slot {slot}"),
+            RedisTopology::Standalone | RedisTopology::Sentinel { .. } => {
+                "no master is known".to_owned()
+            }
         };
         Err(CallError::new(
-            Class::NotExecuted,
-            Kind::Unreachable,
+            CallEffect::NotExecuted,
+            CallErrorKind::Unreachable,
             detail,
         ))
     }
 
     /// Where an error sends the call, if it is a redirection of a Cluster.
-    fn redirected(self: &Arc<Self>, error: &CallError, node: &Node, slot: u16) -> Option<Target> {
+    fn redirected(
+        self: &Arc<Self>,
+        error: &CallError,
+        node: &RedisNode,
+        slot: u16,
+    ) -> Option<NextNode> {
         let is_asking = match error.code()? {
             "MOVED" => false,
             "ASK" => true,
             _ => return None,
         };
-        if self.settings.mode != Mode::Cluster {
+        if self.settings.mode != RedisTopology::Cluster {
             return None;
         }
         let (_, address) = cluster::redirection(error.detail(), &node.address)?;
         let node = self.follow(address, (!is_asking).then_some(slot))?;
-        Some(Target { node, is_asking })
+        Some(NextNode { node, is_asking })
     }
 
     /// Wakes whoever can do something about an error.
-    pub(super) fn look_into(&self, error: &CallError, node: &Node) {
+    pub(super) fn look_into(&self, error: &CallError, node: &RedisNode) {
         match error.kind() {
-            Kind::Timeout => node.suspect(),
-            Kind::Unreachable | Kind::Disconnected => self.refresh.notify_one(),
-            Kind::Server(code) => match code.as_str() {
+            CallErrorKind::Timeout => node.suspect(),
+            CallErrorKind::Unreachable | CallErrorKind::Disconnected => self.refresh.notify_one(),
+            CallErrorKind::Server(code) => match code.as_str() {
                 "READONLY" => {
                     node.suspect();
                     self.refresh.notify_one();
@@ -254,22 +269,22 @@ impl Shared {
     async fn once_more(
         &self,
         error: CallError,
-        node: &Arc<Node>,
+        node: &Arc<RedisNode>,
         slot: u16,
-        (call, again, progress): (&Call<'_>, u32, &mut Progress),
-    ) -> Result<Target, CallError> {
+        (call, again, progress): (&CommandCall<'_>, u32, &mut CallProgress),
+    ) -> Result<NextNode, CallError> {
         match error.class() {
-            Class::Executed => return Err(error),
-            Class::Ambiguous => {
+            CallEffect::Executed => return Err(error),
+            CallEffect::Ambiguous => {
                 if call.repeat == Repeat::Refund || progress.is_ambiguous {
                     return Err(error);
                 }
                 progress.is_ambiguous = true;
                 return self.route(slot).map_err(|_| error);
             }
-            Class::NotExecuted => {}
+            CallEffect::NotExecuted => {}
         }
-        if *error.kind() == Kind::Unreachable {
+        if *error.kind() == CallErrorKind::Unreachable {
             // It is known to be away, and waiting for it is others' work. Somebody else may serve
             // the slot by now.
             return match self.route(slot) {
@@ -288,7 +303,7 @@ impl Shared {
 
     /// Loads all scripts, and `script`, unless somebody did since `loads` was read. Those who come
     /// while it is under way wait for it.
-    async fn load(&self, node: &Node, loads: u64, script: &Script) -> Result<(), CallError> {
+    async fn load(&self, node: &RedisNode, loads: u64, script: &Script) -> Result<(), CallError> {
         let _gate = node.load_gate.lock().await;
         if node.loads.load(Ordering::Acquire) != loads {
             return Ok(());
@@ -308,7 +323,7 @@ impl Shared {
         for reply in replies {
             if let Value::ServerError(error) = reply {
                 let error = CallError::server(&error).at(&node.address);
-                return Err(error.with_class(Class::NotExecuted));
+                return Err(error.with_class(CallEffect::NotExecuted));
             }
         }
         node.loads.fetch_add(1, Ordering::Release);
@@ -343,24 +358,24 @@ async fn transmit(
     Ok(replies.into_iter().nth(1).unwrap_or(Value::Nil))
 }
 
-fn late(progress: &Progress) -> CallError {
+fn late(progress: &CallProgress) -> CallError {
     let class = if progress.is_under_way || progress.is_ambiguous {
-        Class::Ambiguous
+        CallEffect::Ambiguous
     } else {
-        Class::NotExecuted
+        CallEffect::NotExecuted
     };
-    let error = CallError::new(class, Kind::Timeout, "");
+    let error = CallError::new(class, CallErrorKind::Timeout, "");
     match &progress.node {
         Some(node) => error.at(&node.address),
         None => error,
     }
 }
 
-fn unreachable(node: &Node) -> CallError {
+fn unreachable(node: &RedisNode) -> CallError {
     let detail = node.failure().map(|error| error.to_string());
     CallError::new(
-        Class::NotExecuted,
-        Kind::Unreachable,
+        CallEffect::NotExecuted,
+        CallErrorKind::Unreachable,
         detail.unwrap_or_default(),
     )
     .at(&node.address)

@@ -1,6 +1,6 @@
 //! Goes through the keys of all masters in batches.
 
-use super::{Connection, Route};
+use super::{Connection, NodeChoice};
 use crate::error::CallError;
 use crate::settings::Address;
 use redis::Value;
@@ -10,7 +10,7 @@ use redis::Value;
 /// It gives each key that exists from the beginning to the end at least once, perhaps more often,
 /// as Redis' `SCAN` does; keys that change nodes meanwhile may be missed.
 #[derive(Debug)]
-pub struct Scan {
+pub struct KeyScan {
     connection: Connection,
     pattern: Vec<u8>,
     count: usize,
@@ -19,7 +19,7 @@ pub struct Scan {
     cursor: Vec<u8>,
 }
 
-impl Scan {
+impl KeyScan {
     pub(super) fn new(connection: Connection, pattern: &[u8], count: usize) -> Self {
         let mut nodes = connection.masters();
         nodes.reverse();
@@ -41,7 +41,10 @@ impl Scan {
         command.arg(self.cursor.as_slice());
         command.arg("MATCH").arg(self.pattern.as_slice());
         command.arg("COUNT").arg(self.count);
-        let reply = self.connection.command(Route::Node(node), &command).await?;
+        let reply = self
+            .connection
+            .command(NodeChoice::Node(node), &command)
+            .await?;
         let (cursor, keys) = read(reply).ok_or_else(|| CallError::malformed("SCAN"))?;
         if cursor == b"0" {
             self.nodes.pop();

@@ -1,9 +1,9 @@
 //! Asks the sentinels who the master is.
 
 use super::handshake;
-use super::introduce::Login;
-use super::sentinel_memory::{Memory, Opinion};
-use super::shared::{Shared, View};
+use super::introduce::ServerLogin;
+use super::sentinel_memory::{KnownMaster, Opinion};
+use super::shared::{ConnectionInner, TopologyView};
 use crate::error::{CallError, ConnectError, ConnectErrorKind};
 use crate::settings::Address;
 use redis::Value;
@@ -19,10 +19,10 @@ const SECOND_OPINION: Duration = Duration::from_millis(50);
 /// Asks all at once, and believes the one that knows of the latest failover, unless we know of a
 /// later one.
 pub(super) async fn look(
-    shared: &Arc<Shared>,
+    shared: &Arc<ConnectionInner>,
     name: &str,
-    memory: &mut Memory,
-) -> Result<View, ConnectError> {
+    memory: &mut KnownMaster,
+) -> Result<TopologyView, ConnectError> {
     let count = shared.settings.addresses.len();
     let (sender, mut opinions) = mpsc::channel(count.max(1));
     for address in shared.settings.addresses.clone() {
@@ -40,8 +40,8 @@ pub(super) async fn look(
 async fn gather(
     opinions: &mut mpsc::Receiver<Result<Opinion, ConnectError>>,
     asked: usize,
-    memory: &mut Memory,
-) -> Result<View, ConnectError> {
+    memory: &mut KnownMaster,
+) -> Result<TopologyView, ConnectError> {
     let mut heard = Vec::new();
     let mut failure = None;
     let mut until = None;
@@ -69,15 +69,19 @@ async fn gather(
         return Err(failure.unwrap_or_else(nobody));
     }
     let master = memory.judge(&heard, asked, Instant::now());
-    Ok(View {
+    Ok(TopologyView {
         masters: master.into_iter().map(|at| (at, Vec::new())).collect(),
         replicas: Vec::new(),
     })
 }
 
-async fn ask(shared: &Shared, address: &Address, name: &str) -> Result<Opinion, ConnectError> {
+async fn ask(
+    shared: &ConnectionInner,
+    address: &Address,
+    name: &str,
+) -> Result<Opinion, ConnectError> {
     let asked = async {
-        let login = Login::sentinel(&shared.settings);
+        let login = ServerLogin::sentinel(&shared.settings);
         let (mut connection, mut driver) = shared.dialer.dial(address, &login).await?;
         let mut pipe = redis::pipe();
         pipe.cmd("SENTINEL")
@@ -190,7 +194,7 @@ mod tests {
             let one = opinion(&answer(port, epoch), &asked, "m");
             sender.send(one).await.unwrap();
         }
-        let mut memory = Memory::default();
+        let mut memory = KnownMaster::default();
         let view = gather(&mut opinions, 3, &mut memory).await.unwrap();
         assert_eq!(view.masters, [(Address::new("10.0.0.1", 2), vec![])]);
     }
@@ -200,7 +204,7 @@ mod tests {
         let (sender, mut opinions) = mpsc::channel(3);
         let asked = Address::new("s", 1);
         let (known, stale) = (answer("2", "5"), answer("1", "3"));
-        let mut memory = Memory::default();
+        let mut memory = KnownMaster::default();
         let first = opinion(&known, &asked, "m");
         sender.send(first).await.unwrap();
         gather(&mut opinions, 3, &mut memory).await.unwrap();
@@ -220,7 +224,7 @@ mod tests {
         let (sender, mut opinions) = mpsc::channel(3);
         let one = opinion(&answer("1", "3"), &Address::new("s", 1), "m");
         sender.send(one).await.unwrap();
-        let view = gather(&mut opinions, 3, &mut Memory::default())
+        let view = gather(&mut opinions, 3, &mut KnownMaster::default())
             .await
             .unwrap();
         assert_eq!(view.masters.len(), 1);

@@ -18,14 +18,14 @@ pub(super) struct Opinion {
 
 /// Whom we believe to be the master, and since which failover.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct KnownMaster {
     believed: Option<Opinion>,
     /// What most sentinels say of a lower epoch, and since when. The group was set up anew, if they
     /// stay with it: then epochs begin again.
     dissent: Option<(Opinion, Instant)>,
 }
 
-impl Memory {
+impl KnownMaster {
     /// Whether what it says can be taken for true without hearing the others first.
     pub(super) fn is_news(&self, opinion: &Opinion) -> bool {
         let believed = self.believed.as_ref();
@@ -95,14 +95,14 @@ mod tests {
 
     /// Asks three sentinels at once; each says a port and an epoch.
     struct World {
-        memory: Memory,
+        memory: KnownMaster,
         now: Instant,
     }
 
     impl World {
         fn new() -> Self {
             Self {
-                memory: Memory::default(),
+                memory: KnownMaster::default(),
                 now: Instant::now(),
             }
         }

@@ -3,13 +3,13 @@
 use super::dial::Dialer;
 use super::followed::Followed;
 use super::keeper;
-use super::node::{LinkState, Node};
+use super::node::{LinkState, RedisNode};
 use super::probe;
 use super::topology::{Slots, Topology};
 use crate::error::{ConnectError, ConnectErrorKind};
 use crate::script::Script;
-use crate::settings::{Address, Mode, Settings};
-use crate::tasks::Tasks;
+use crate::settings::{Address, ConnectionSettings, RedisTopology};
+use crate::tasks::ConnectionTasks;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +26,8 @@ const NODES_MAX: usize = 1024;
 pub(super) const CHECK: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) settings: Settings,
+pub(super) struct ConnectionInner {
+    pub(super) settings: ConnectionSettings,
     pub(super) scripts: Vec<Script>,
     pub(super) dialer: Dialer,
     /// Key that probes write to; without it they are `PING`.
@@ -39,32 +39,35 @@ pub(super) struct Shared {
     pub(super) refresh: Notify,
     /// Why the topology could not be found out, if it could not.
     discovery: Mutex<Option<ConnectError>>,
-    pub(super) status: watch::Sender<Status>,
+    pub(super) status: watch::Sender<LinkStatus>,
     /// Whether people were told what we are connected to.
     has_joined: AtomicBool,
     pub(super) changes: watch::Sender<u64>,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: ConnectionTasks,
 }
 
 /// How we stand with Redis, as it was last told to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum LinkStatus {
     Starting,
     Away(ConnectError),
     Joined,
 }
 
-impl Shared {
-    pub(super) fn new(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
+impl ConnectionInner {
+    pub(super) fn new(
+        settings: ConnectionSettings,
+        scripts: Vec<Script>,
+    ) -> Result<Self, ConnectError> {
         let dialer = check(&settings)?;
-        if settings.mode == Mode::Standalone
+        if settings.mode == RedisTopology::Standalone
             && let [first, _, ..] = settings.addresses.as_slice()
         {
             tracing::warn!(%first, "several addresses of a standalone Redis: using the first");
         }
         let slots = match settings.mode {
-            Mode::Cluster => Slots::unknown(),
-            Mode::Standalone | Mode::Sentinel { .. } => Slots::One,
+            RedisTopology::Cluster => Slots::unknown(),
+            RedisTopology::Standalone | RedisTopology::Sentinel { .. } => Slots::One,
         };
         Ok(Self {
             dialer,
@@ -75,21 +78,21 @@ impl Shared {
             editing: Mutex::new(Followed::default()),
             refresh: Notify::new(),
             discovery: Mutex::new(None),
-            status: watch::Sender::new(Status::Starting),
+            status: watch::Sender::new(LinkStatus::Starting),
             has_joined: AtomicBool::new(false),
             changes: watch::Sender::new(0),
-            tasks: Tasks::new(),
+            tasks: ConnectionTasks::new(),
         })
     }
 
     /// Whether a replica is of no use.
     pub(super) fn needs_master(&self) -> bool {
-        matches!(self.settings.mode, Mode::Sentinel { .. })
+        matches!(self.settings.mode, RedisTopology::Sentinel { .. })
     }
 
     /// Whether a master that became a replica is to be looked up again. In a Cluster it redirects.
     pub(super) fn prefers_master(&self) -> bool {
-        self.settings.mode != Mode::Cluster
+        self.settings.mode != RedisTopology::Cluster
     }
 
     pub(super) fn too_slow(&self, address: &Address) -> ConnectError {
@@ -113,7 +116,7 @@ impl Shared {
     /// Connected, and no node is held back.
     pub(super) fn is_well(&self) -> bool {
         let topology = self.topology.load();
-        let is_well = |node: &Arc<Node>| node.is_up() && node.is_trusted();
+        let is_well = |node: &Arc<RedisNode>| node.is_up() && node.is_trusted();
         !topology.nodes.is_empty() && topology.nodes.iter().all(is_well)
     }
 
@@ -137,12 +140,12 @@ impl Shared {
 
     /// Makes `masters` the topology: address and slots of each. Keeps nodes that stay, and those
     /// that redirections led to of late.
-    pub(super) fn install(self: &Arc<Self>, view: View) {
+    pub(super) fn install(self: &Arc<Self>, view: TopologyView) {
         let mut editing = self.editing.lock();
         let old = self.topology.load_full();
         let mut new = Topology::new(match self.settings.mode {
-            Mode::Cluster => Slots::unknown(),
-            Mode::Standalone | Mode::Sentinel { .. } => Slots::One,
+            RedisTopology::Cluster => Slots::unknown(),
+            RedisTopology::Standalone | RedisTopology::Sentinel { .. } => Slots::One,
         });
         for (address, ranges) in view.masters.into_iter().take(NODES_MAX) {
             let known = old.find(&address).map(Arc::clone);
@@ -156,7 +159,7 @@ impl Shared {
         for address in editing.recent(Instant::now()) {
             let is_other = new.find(address).is_none() && !new.replicas.contains(address);
             // One that is away would make us look disconnected.
-            let is_fine = |node: &&Arc<Node>| node.is_up() || node.failure().is_none();
+            let is_fine = |node: &&Arc<RedisNode>| node.is_up() || node.failure().is_none();
             if is_other
                 && new.nodes.len() < NODES_MAX
                 && let Some(node) = old.find(address).filter(is_fine)
@@ -189,7 +192,7 @@ impl Shared {
         self: &Arc<Self>,
         address: Address,
         slot: Option<u16>,
-    ) -> Option<Arc<Node>> {
+    ) -> Option<Arc<RedisNode>> {
         let mut editing = self.editing.lock();
         editing.note(&address, Instant::now());
         let old = self.topology.load();
@@ -233,8 +236,8 @@ impl Shared {
         }
     }
 
-    fn add_node(self: &Arc<Self>, address: Address) -> Arc<Node> {
-        let node = Arc::new(Node::new(address, self.settings.connections));
+    fn add_node(self: &Arc<Self>, address: Address) -> Arc<RedisNode> {
+        let node = Arc::new(RedisNode::new(address, self.settings.connections));
         for index in 0..node.links.len() {
             let keeper = keeper::keep(Arc::clone(self), Arc::clone(&node), index);
             // After closing nothing is spawned, and the node stays without connection.
@@ -259,19 +262,19 @@ impl Shared {
             of_nodes.or_else(|| self.discovery.lock().clone())
         };
         let next = if is_connected {
-            Status::Joined
+            LinkStatus::Joined
         } else if let Some(error) = failure() {
-            Status::Away(error)
+            LinkStatus::Away(error)
         } else {
             // It is being tried, and nothing is known yet.
             return;
         };
         self.status.send_if_modified(|status| {
             let is_told = match (&*status, &next) {
-                (Status::Joined, Status::Joined) => return false,
+                (LinkStatus::Joined, LinkStatus::Joined) => return false,
                 // The way there may differ from attempt to attempt; somebody has to act only
                 // when it becomes something that does not pass by itself.
-                (Status::Away(old), Status::Away(new)) => {
+                (LinkStatus::Away(old), LinkStatus::Away(new)) => {
                     new.kind() == old.kind() || !new.needs_somebody()
                 }
                 _ => false,
@@ -284,11 +287,11 @@ impl Shared {
         });
     }
 
-    fn tell(&self, status: &Status) {
+    fn tell(&self, status: &LinkStatus) {
         let mode = &self.settings.mode;
         match status {
-            Status::Starting => {}
-            Status::Joined => {
+            LinkStatus::Starting => {}
+            LinkStatus::Joined => {
                 let nodes = self.topology.load();
                 let nodes: Vec<String> =
                     nodes.nodes.iter().map(|n| n.address.to_string()).collect();
@@ -301,7 +304,7 @@ impl Shared {
                     tracing::info!(%mode, nodes, tls, user, "connected to Redis");
                 }
             }
-            Status::Away(error) => {
+            LinkStatus::Away(error) => {
                 tracing::debug!(%mode, %error, "Redis is away: trying again in the background");
             }
         }
@@ -310,18 +313,18 @@ impl Shared {
 
 /// What was found out about the topology.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct View {
+pub(super) struct TopologyView {
     pub(super) masters: Vec<(Address, Vec<std::ops::RangeInclusive<u16>>)>,
     pub(super) replicas: Vec<Address>,
 }
 
 /// The means to connect with these settings, or why they can never work.
-pub(crate) fn check(settings: &Settings) -> Result<Dialer, ConnectError> {
+pub(crate) fn check(settings: &ConnectionSettings) -> Result<Dialer, ConnectError> {
     let wrong = |message: &str| Err(ConnectError::new(ConnectErrorKind::Settings, message));
     if settings.addresses.is_empty() {
         return wrong("no address of Redis was given");
     }
-    if settings.mode == Mode::Cluster && settings.database != 0 {
+    if settings.mode == RedisTopology::Cluster && settings.database != 0 {
         return wrong("a Redis Cluster has only database 0");
     }
     Dialer::new(settings)

@@ -1,6 +1,6 @@
 //! Which node serves what: a snapshot that is replaced as a whole.
 
-use super::node::Node;
+use super::node::RedisNode;
 use crate::key::SLOTS;
 use crate::settings::Address;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ const NOBODY: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Topology {
     /// The masters.
-    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) nodes: Vec<Arc<RedisNode>>,
     pub(super) slots: Slots,
     pub(super) replicas: Vec<Address>,
 }
@@ -36,14 +36,14 @@ impl Topology {
         }
     }
 
-    pub(super) fn node(&self, slot: u16) -> Option<&Arc<Node>> {
+    pub(super) fn node(&self, slot: u16) -> Option<&Arc<RedisNode>> {
         match &self.slots {
             Slots::One => self.nodes.first(),
             Slots::Map(map) => self.nodes.get(usize::from(*map.get(usize::from(slot))?)),
         }
     }
 
-    pub(super) fn find(&self, address: &Address) -> Option<&Arc<Node>> {
+    pub(super) fn find(&self, address: &Address) -> Option<&Arc<RedisNode>> {
         self.nodes.iter().find(|node| node.address == *address)
     }
 
@@ -92,7 +92,7 @@ mod tests {
     fn topology() -> Topology {
         let mut topology = Topology::new(Slots::unknown());
         for port in [1, 2] {
-            let node = Node::new(Address::new("a", port), 1);
+            let node = RedisNode::new(Address::new("a", port), 1);
             topology.nodes.push(Arc::new(node));
         }
         topology

@@ -4,12 +4,12 @@ use std::fmt;
 
 /// A server and its version, as `INFO server` tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Version {
+pub(super) struct NodeVersion {
     product: &'static str,
     number: (u32, u32, u32),
 }
 
-impl Version {
+impl NodeVersion {
     /// Reads `INFO server`. Valkey calls itself Redis 7.2.4 there, and tells its own version beside.
     pub(super) fn parse(info: &str) -> Option<Self> {
         let field = |name: &str| {
@@ -38,7 +38,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for NodeVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor, patch) = self.number;
         write!(f, "{} {major}.{minor}.{patch}", self.product)
@@ -49,8 +49,8 @@ impl fmt::Display for Version {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Version {
-        Version::parse(text).unwrap()
+    fn parse(text: &str) -> NodeVersion {
+        NodeVersion::parse(text).unwrap()
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn other_text_has_no_version() {
-        assert_eq!(Version::parse(""), None);
-        assert_eq!(Version::parse("version:7"), None);
+        assert_eq!(NodeVersion::parse(""), None);
+        assert_eq!(NodeVersion::parse("version:7"), None);
     }
 }

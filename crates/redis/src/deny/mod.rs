@@ -16,14 +16,14 @@
 //! What is remembered is the state and not the verdict: it is asked with the quota and cost of the
 //! question at hand, so that a changed policy needs no clearing.
 
-use crate::request::Key;
+use crate::request::RedisKey;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_core::{Bucket, Meter, Outcome, Quota, Timestamp, Wait};
+use tidegate_core::{Bucket, BucketState, Outcome, Quota, Timestamp, Wait};
 use tokio::time::Instant;
 
 /// How long an entry is believed.
@@ -37,7 +37,7 @@ const SHARDS: usize = 16;
 /// Refused buckets, as they were last seen. Bounded.
 #[derive(Debug)]
 pub(crate) struct DenyCache {
-    shards: [Mutex<HashMap<u64, Entry, RandomState>>; SHARDS],
+    shards: [Mutex<HashMap<u64, DenyEntry, RandomState>>; SHARDS],
     /// Entries in all shards, so that a cache that is empty costs nothing.
     len: AtomicUsize,
     /// Until when, in microseconds after `born`, any entry is believed that others may change: so that
@@ -49,19 +49,19 @@ pub(crate) struct DenyCache {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct DenyEntry {
     /// When the question was sent that this answered.
     sent: Instant,
     /// When this is no more believed.
     until: Instant,
     /// The store's instant at which it was seen.
     at: Timestamp,
-    seen: Seen,
+    seen: CachedState,
 }
 
 /// What was seen of a bucket.
 #[derive(Clone, Debug)]
-enum Seen {
+enum CachedState {
     State(Bucket),
     Log(SeenLog),
 }
@@ -78,8 +78,8 @@ struct SeenLog {
 }
 
 /// A bucket that took part in a request that was refused.
-pub(crate) struct Refused<'a> {
-    pub(crate) key: &'a Key,
+pub(crate) struct RefusedBucket<'a> {
+    pub(crate) key: &'a RedisKey,
     pub(crate) quota: &'a Quota,
     pub(crate) cost: u64,
     pub(crate) outcome: Outcome,
@@ -87,7 +87,7 @@ pub(crate) struct Refused<'a> {
 }
 
 /// What the cache knows of a bucket.
-pub(crate) enum Known {
+pub(crate) enum CachedAnswer {
     /// Redis would refuse; at the latest at this instant of its.
     Refuses(Outcome, Timestamp),
     /// It did not refuse when last seen; fit to be shown beside another that does.
@@ -115,34 +115,40 @@ impl DenyCache {
     }
 
     /// What is known of a bucket that is to give `cost`.
-    pub(crate) fn ask(&self, key: &Key, quota: &Quota, cost: u64, now: Instant) -> Known {
+    pub(crate) fn ask(
+        &self,
+        key: &RedisKey,
+        quota: &Quota,
+        cost: u64,
+        now: Instant,
+    ) -> CachedAnswer {
         let hash = self.hash(key, quota);
         let Some(shard) = self.shard(hash) else {
-            return Known::Nothing;
+            return CachedAnswer::Nothing;
         };
         let entries = shard.lock();
         match entries.get(&hash).filter(|entry| now < entry.until) {
             Some(entry) => entry.ask(quota, cost, now),
-            None => Known::Nothing,
+            None => CachedAnswer::Nothing,
         }
     }
 
     /// Remembers a bucket of a refused request, which was sent at `sent` and decided at `at`.
-    pub(crate) fn remember(&self, refused: &Refused<'_>, at: Timestamp, sent: Instant) {
+    pub(crate) fn remember(&self, refused: &RefusedBucket<'_>, at: Timestamp, sent: Instant) {
         if self.max_per_shard == 0 {
             return;
         }
         let seen = match refused.bucket {
-            Bucket::Log(_) => Seen::Log(SeenLog {
+            Bucket::Log(_) => CachedState::Log(SeenLog {
                 quota: *refused.quota,
                 cost: refused.cost,
                 outcome: refused.outcome,
                 next: next(refused, at),
             }),
             // What it remembers beyond its debt is of no use here.
-            Bucket::Lent(lent) => Seen::State(Bucket::Tokens(lent.tokens)),
+            Bucket::Lent(lent) => CachedState::State(Bucket::Tokens(lent.tokens)),
             state @ (Bucket::Tokens(_) | Bucket::Fixed(_) | Bucket::Sliding(_)) => {
-                Seen::State(state.clone())
+                CachedState::State(state.clone())
             }
         };
         let life = life(refused, at);
@@ -163,7 +169,7 @@ impl DenyCache {
                 entries.clear();
             }
         }
-        let entry = Entry {
+        let entry = DenyEntry {
             sent,
             until,
             at,
@@ -175,7 +181,7 @@ impl DenyCache {
 
     /// Forgets one bucket that is about to be changed, or just was, unless nobody can change it.
     #[inline]
-    pub(crate) fn disturb(&self, key: &Key, quota: &Quota, now: Instant) {
+    pub(crate) fn disturb(&self, key: &RedisKey, quota: &Quota, now: Instant) {
         if self.micros(now) < self.loose_until.load(Relaxed) {
             self.forget_if(key, quota, |entry| {
                 entry.until.saturating_duration_since(entry.sent) <= LIFE_LOOSE
@@ -184,11 +190,11 @@ impl DenyCache {
     }
 
     /// Forgets one bucket.
-    pub(crate) fn forget(&self, key: &Key, quota: &Quota) {
+    pub(crate) fn forget(&self, key: &RedisKey, quota: &Quota) {
         self.forget_if(key, quota, |_| true);
     }
 
-    fn forget_if(&self, key: &Key, quota: &Quota, is_meant: impl Fn(&Entry) -> bool) {
+    fn forget_if(&self, key: &RedisKey, quota: &Quota, is_meant: impl Fn(&DenyEntry) -> bool) {
         let hash = self.hash(key, quota);
         if let Some(shard) = self.shard(hash) {
             let mut entries = shard.lock();
@@ -224,21 +230,21 @@ impl DenyCache {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 
-    fn hash(&self, key: &Key, quota: &Quota) -> u64 {
+    fn hash(&self, key: &RedisKey, quota: &Quota) -> u64 {
         // A state is read by these: under others it would mean something else.
         self.hasher
             .hash_one((key.as_slice(), quota.id(), quota.basis()))
     }
 
-    fn shard(&self, hash: u64) -> Option<&Mutex<HashMap<u64, Entry, RandomState>>> {
+    fn shard(&self, hash: u64) -> Option<&Mutex<HashMap<u64, DenyEntry, RandomState>>> {
         // The map uses the low bits.
         self.shards.get((hash >> 60) as usize % SHARDS)
     }
 }
 
 /// For how long a state is believed, from when its question was sent.
-fn life(refused: &Refused<'_>, at: Timestamp) -> Duration {
-    let Refused { quota, bucket, .. } = refused;
+fn life(refused: &RefusedBucket<'_>, at: Timestamp) -> Duration {
+    let RefusedBucket { quota, bucket, .. } = refused;
     let until = |wait: Wait| wait.as_duration().unwrap_or(LIFE_MAX);
     // A fixed window that is used up reads the same however deep it is.
     let has_depth = quota.overdraft() > 0 && !matches!(bucket, Bucket::Fixed(_));
@@ -256,31 +262,31 @@ fn life(refused: &Refused<'_>, at: Timestamp) -> Duration {
 }
 
 /// When a unit comes back.
-fn next(refused: &Refused<'_>, at: Timestamp) -> Wait {
+fn next(refused: &RefusedBucket<'_>, at: Timestamp) -> Wait {
     let one_more = refused.outcome.remaining.saturating_add(1);
     refused.bucket.wait(refused.quota, one_more, at)
 }
 
-impl Entry {
-    fn ask(&self, quota: &Quota, cost: u64, now: Instant) -> Known {
+impl DenyEntry {
+    fn ask(&self, quota: &Quota, cost: u64, now: Instant) -> CachedAnswer {
         let passed_us = now.saturating_duration_since(self.sent).as_micros();
         let passed_us = u64::try_from(passed_us).unwrap_or(u64::MAX);
         // Not earlier than the store's present instant, for it decided after `sent`.
         let latest = self.at.plus(passed_us);
         let outcome = match &self.seen {
-            Seen::State(bucket) => {
+            CachedState::State(bucket) => {
                 let wait = match cost {
                     0 => Wait::NONE,
                     cost => bucket.wait(quota, cost, latest),
                 };
                 Some(Outcome::of(wait, bucket.reading(quota, latest)))
             }
-            Seen::Log(log) => log.ask(quota, cost, passed_us),
+            CachedState::Log(log) => log.ask(quota, cost, passed_us),
         };
         match outcome {
-            Some(outcome) if outcome.is_allowed() => Known::Reads(outcome, latest),
-            Some(outcome) => Known::Refuses(outcome, latest),
-            None => Known::Nothing,
+            Some(outcome) if outcome.is_allowed() => CachedAnswer::Reads(outcome, latest),
+            Some(outcome) => CachedAnswer::Refuses(outcome, latest),
+            None => CachedAnswer::Nothing,
         }
     }
 }

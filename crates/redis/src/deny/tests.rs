@@ -1,21 +1,21 @@
-use super::{DenyCache, Known, Refused};
-use crate::request::Key;
+use super::{CachedAnswer, DenyCache, RefusedBucket};
+use crate::request::RedisKey;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Align, Bucket, Meter, Outcome, Quota, Timestamp, Wait};
+use tidegate_core::{Algorithm, Align, Bucket, BucketState, Outcome, Quota, Timestamp, Wait};
 use tokio::time::Instant;
 
 const AT: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-fn key(name: &str) -> Key {
-    Key::from_slice(name.as_bytes())
+fn key(name: &str) -> RedisKey {
+    RedisKey::from_slice(name.as_bytes())
 }
 
 /// Fills a bucket, lets it refuse one more unit, and remembers that.
-fn remember(cache: &DenyCache, key: &Key, quota: &Quota, sent: Instant) -> (Bucket, Outcome) {
+fn remember(cache: &DenyCache, key: &RedisKey, quota: &Quota, sent: Instant) -> (Bucket, Outcome) {
     let mut bucket = Bucket::new(quota);
     bucket.charge(quota, quota.capacity(), AT);
     let outcome = Outcome::of(bucket.wait(quota, 1, AT), bucket.reading(quota, AT));
-    let refused = Refused {
+    let refused = RefusedBucket {
         key,
         quota,
         cost: 1,
@@ -26,10 +26,10 @@ fn remember(cache: &DenyCache, key: &Key, quota: &Quota, sent: Instant) -> (Buck
     (bucket, outcome)
 }
 
-fn refuses(cache: &DenyCache, key: &Key, quota: &Quota, now: Instant) -> Option<Outcome> {
+fn refuses(cache: &DenyCache, key: &RedisKey, quota: &Quota, now: Instant) -> Option<Outcome> {
     match cache.ask(key, quota, 1, now) {
-        Known::Refuses(outcome, _) => Some(outcome),
-        Known::Reads(..) | Known::Nothing => None,
+        CachedAnswer::Refuses(outcome, _) => Some(outcome),
+        CachedAnswer::Reads(..) | CachedAnswer::Nothing => None,
     }
 }
 
@@ -87,7 +87,7 @@ fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_change
         if taken > 0 {
             bucket.charge(&quota, taken, AT);
         }
-        let refused = Refused {
+        let refused = RefusedBucket {
             key: &name,
             quota: &quota,
             cost: 1,
@@ -96,8 +96,10 @@ fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_change
         };
         cache.remember(&refused, AT, sent);
         let left = |ms| match cache.ask(&name, &quota, 1, after(ms)) {
-            Known::Refuses(outcome, _) | Known::Reads(outcome, _) => Some(outcome.remaining),
-            Known::Nothing => None,
+            CachedAnswer::Refuses(outcome, _) | CachedAnswer::Reads(outcome, _) => {
+                Some(outcome.remaining)
+            }
+            CachedAnswer::Nothing => None,
         };
         assert_eq!(left(49), Some(3 - taken), "{quota:?}");
         assert_eq!(left(50).is_some(), is_firm, "{quota:?}");
@@ -117,8 +119,8 @@ fn a_larger_cost_waits_longer_and_a_cost_that_never_fits_never_does() {
         (4, Wait::NEVER),
     ] {
         match cache.ask(&name, &quota, cost, sent) {
-            Known::Refuses(outcome, _) => assert_eq!(outcome.wait, wait, "{cost}"),
-            Known::Reads(..) | Known::Nothing => panic!("{cost} does not fit"),
+            CachedAnswer::Refuses(outcome, _) => assert_eq!(outcome.wait, wait, "{cost}"),
+            CachedAnswer::Reads(..) | CachedAnswer::Nothing => panic!("{cost} does not fit"),
         }
     }
 }
@@ -146,7 +148,7 @@ fn of_a_log_only_the_same_question_is_answered() {
     assert!(refuses(&cache, &name, &log(4), later).is_none());
     assert!(matches!(
         cache.ask(&name, &log(3), 2, later),
-        Known::Nothing
+        CachedAnswer::Nothing
     ));
 }
 

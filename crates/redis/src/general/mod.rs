@@ -27,26 +27,26 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use program::{Call, encode, encode_open};
+pub(crate) use program::{ScriptCall, encode, encode_open};
 #[cfg(test)]
 pub(crate) use replay::answer;
-pub(crate) use replay::{Decided, Replay, inspection};
+pub(crate) use replay::{Replay, ReplayedRequest, inspection};
 pub(crate) use row::cost_beside;
 
-use crate::request::Request;
+use crate::request::SlotAsks;
 use tidegate_core::Algorithm;
 
 /// Reading and writing one key, in tenths of a microsecond of Redis' time.
-const KEY_WEIGHT: u32 = 20;
+pub(crate) const KEY_WEIGHT: u32 = 20;
 
 /// One ask.
-const ASK_WEIGHT: u32 = 10;
+pub(crate) const ASK_WEIGHT: u32 = 10;
 
 /// The script itself, and the shape that it has to be told; once for most of a call's requests.
 const REQUEST_WEIGHT: u32 = 4;
 
 /// About how much of Redis' time a request takes, in tenths of a microsecond, in a call with others.
-pub(crate) fn weight(request: &Request) -> u32 {
+pub(crate) fn weight(request: &SlotAsks) -> u32 {
     let keys = u32::try_from(request.keys.len()).unwrap_or(u32::MAX);
     let asks = request.asks.iter().fold(0_u32, |sum, ask| {
         let extra = match ask.quota.algorithm() {

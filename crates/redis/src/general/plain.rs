@@ -1,7 +1,7 @@
 //! What the script is told in the usual case; the form is described in `plain.lua`.
 
-use super::row::{Spot, push_number};
-use crate::request::Request;
+use super::row::{AskSlot, push_number};
+use crate::request::SlotAsks;
 use crate::script::record_id;
 use smallvec::SmallVec;
 use tidegate_core::{Algorithm, Align, Quota};
@@ -53,7 +53,7 @@ pub(super) fn push_class<'a>(program: &mut Vec<u8>, bands: impl Iterator<Item = 
 }
 
 /// Appends what a request takes from each band under each of its keys.
-pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot]) {
+pub(super) fn push_shape(shape: &mut Vec<u8>, request: &SlotAsks, spots: &[AskSlot]) {
     shape.push(u8::try_from(request.keys.len()).unwrap_or(u8::MAX));
     for key in (0..=u8::MAX).take(request.keys.len()) {
         let mut takes: SmallVec<[(u16, u64); 4]> = request

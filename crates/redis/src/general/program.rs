@@ -5,11 +5,11 @@
 //! same request many times in a row, a count.
 
 use super::plain;
-use super::row::{Spot, is_simple, push_count, push_quota, push_shape};
+use super::row::{AskSlot, is_simple, push_count, push_quota, push_shape};
 use super::runs::Shapes;
 use crate::layout::{self, Form, OpenKey};
 use crate::record::{self, Corrupt};
-use crate::request::{Key, Request};
+use crate::request::{RedisKey, SlotAsks};
 use crate::script::record_id;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -20,12 +20,12 @@ use tidegate_core::{Bucket, Quota, Timestamp};
 
 /// One call of the general script.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct ScriptCall {
     /// Distinct.
-    pub(crate) keys: Vec<Key>,
+    pub(crate) keys: Vec<RedisKey>,
     pub(crate) program: Vec<u8>,
     /// The buckets that it means.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<BandRef>,
     /// Which of the places each ask means, and under which quota; of all requests in a row.
     pub(super) asks: Vec<(u16, u16)>,
     pub(crate) quotas: Vec<Quota>,
@@ -37,7 +37,7 @@ pub(crate) struct Call {
 
 /// A bucket: one band under one key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BandRef {
     pub(super) key: u16,
     /// The first quota under which it is asked for.
     pub(super) quota: u16,
@@ -45,20 +45,20 @@ pub(super) struct Place {
 
 /// Puts requests into one call, which decides them in order. All together must not have more than
 /// 65,535 keys, asks or quotas.
-pub(crate) fn encode(requests: &[&Request]) -> Call {
-    Draft::default().fill(requests)
+pub(crate) fn encode(requests: &[&SlotAsks]) -> ScriptCall {
+    ProgramDraft::default().fill(requests)
 }
 
 /// [`encode`] for the open layout.
-pub(crate) fn encode_open(requests: &[&Request]) -> Call {
-    let draft = Draft {
+pub(crate) fn encode_open(requests: &[&SlotAsks]) -> ScriptCall {
+    let draft = ProgramDraft {
         is_open: true,
-        ..Draft::default()
+        ..ProgramDraft::default()
     };
     draft.fill(requests)
 }
 
-impl Call {
+impl ScriptCall {
     /// In what form a key's buckets are kept.
     pub(super) fn form(&self, key: u16) -> Form {
         match self.keys.get(usize::from(key)) {
@@ -83,28 +83,28 @@ impl Call {
 }
 
 /// The quotas under a key, by their numbers.
-type Class = SmallVec<[u16; 4]>;
+type QuotaSet = SmallVec<[u16; 4]>;
 
 #[derive(Default)]
-struct Draft {
+struct ProgramDraft {
     is_open: bool,
-    keys: Vec<Key>,
+    keys: Vec<RedisKey>,
     /// From a key to its number.
     numbers: HashTable<u16>,
     hasher: RandomState,
     quotas: Vec<Quota>,
     /// What is asked for under each key: the first quota of each bucket, and the latest.
-    classes: Vec<Class>,
-    latest: Vec<Class>,
+    classes: Vec<QuotaSet>,
+    latest: Vec<QuotaSet>,
     /// The keys of all requests in a row, then the spots of all asks in a row.
     request_keys: Vec<u16>,
-    spots: Vec<Spot>,
+    spots: Vec<AskSlot>,
     /// The key of each spot.
     spot_keys: Vec<u16>,
 }
 
-impl Draft {
-    fn fill(mut self, requests: &[&Request]) -> Call {
+impl ProgramDraft {
+    fn fill(mut self, requests: &[&SlotAsks]) -> ScriptCall {
         for request in requests {
             self.place(request);
         }
@@ -118,7 +118,7 @@ impl Draft {
     }
 
     /// Gives every ask of a request its place.
-    fn place(&mut self, request: &Request) {
+    fn place(&mut self, request: &SlotAsks) {
         let first = self.request_keys.len();
         for key in &request.keys {
             let number = self.number(key);
@@ -134,7 +134,7 @@ impl Draft {
         }
     }
 
-    fn number(&mut self, key: &Key) -> u16 {
+    fn number(&mut self, key: &RedisKey) -> u16 {
         let hash = self.hasher.hash_one(key.as_slice());
         let keys = &mut self.keys;
         let is_it = |number: &u16| keys.get(usize::from(*number)) == Some(key);
@@ -148,8 +148,8 @@ impl Draft {
             let key = keys.get(usize::from(*number));
             key.map_or(0, |key| hasher.hash_one(key.as_slice()))
         });
-        self.classes.push(Class::new());
-        self.latest.push(Class::new());
+        self.classes.push(QuotaSet::new());
+        self.latest.push(QuotaSet::new());
         number
     }
 
@@ -162,11 +162,11 @@ impl Draft {
         u16::try_from(number).unwrap_or(u16::MAX)
     }
 
-    fn spot(&mut self, key: u16, quota: u16) -> Spot {
+    fn spot(&mut self, key: u16, quota: u16) -> AskSlot {
         let is_single = self.is_open && self.is_single(key);
         let id_of = |number: u16| self.quotas.get(usize::from(number)).map(record_id);
         let id = id_of(quota);
-        let mut spot = Spot {
+        let mut spot = AskSlot {
             offset: 0,
             quota,
             switched_from: None,
@@ -197,7 +197,7 @@ impl Draft {
         spot
     }
 
-    fn finish(self, requests: &[&Request]) -> Call {
+    fn finish(self, requests: &[&SlotAsks]) -> ScriptCall {
         let is_plain = self.is_plain(requests);
         let mut shapes = Shapes::default();
         let mut spots = self.spots.as_slice();
@@ -223,7 +223,7 @@ impl Draft {
             let base = bases.get(usize::from(*key)).copied().unwrap_or(0);
             (base.saturating_add(spot.offset), spot.quota)
         });
-        Call {
+        ScriptCall {
             asks: asks.collect(),
             program: self.program(&shapes, is_plain),
             switches: self.spots.iter().any(|spot| spot.switched_from.is_some()),
@@ -236,7 +236,7 @@ impl Draft {
 
     /// Whether the usual, cheap program will do: enforced takes, each from all the bands that are
     /// asked for under its keys.
-    fn is_plain(&self, requests: &[&Request]) -> bool {
+    fn is_plain(&self, requests: &[&SlotAsks]) -> bool {
         if self.is_open || !self.quotas.iter().all(plain::is_plain) {
             return false;
         }
@@ -246,7 +246,7 @@ impl Draft {
             let asks = request.asks.len();
             let (of_it, later) = spots.split_at_checked(asks).unwrap_or_default();
             let (keys, later_keys) = spot_keys.split_at_checked(asks).unwrap_or_default();
-            let bands_under = |key: &u16| self.classes.get(usize::from(*key)).map(Class::len);
+            let bands_under = |key: &u16| self.classes.get(usize::from(*key)).map(QuotaSet::len);
             let is_whole = |key: &u16| {
                 let asked = keys.iter().filter(|other| *other == key).count();
                 bands_under(key) == Some(asked) && asked < 256
@@ -263,18 +263,18 @@ impl Draft {
     }
 
     /// All places, those of a key side by side, and the first of each key.
-    fn places(&self) -> (Vec<Place>, Vec<u16>) {
+    fn places(&self) -> (Vec<BandRef>, Vec<u16>) {
         let mut places = Vec::with_capacity(self.spots.len());
         let mut bases = Vec::with_capacity(self.keys.len());
         for (key, class) in (0..).zip(&self.classes) {
             bases.push(u16::try_from(places.len()).unwrap_or(u16::MAX));
-            places.extend(class.iter().map(|quota| Place { key, quota: *quota }));
+            places.extend(class.iter().map(|quota| BandRef { key, quota: *quota }));
         }
         (places, bases)
     }
 
     fn program(&self, shapes: &Shapes, is_plain: bool) -> Vec<u8> {
-        let mut classes: SmallVec<[&Class; 4]> = SmallVec::new();
+        let mut classes: SmallVec<[&QuotaSet; 4]> = SmallVec::new();
         let mut of_keys = Vec::with_capacity(self.keys.len());
         for class in &self.classes {
             let known = classes.iter().rposition(|known| *known == class);
@@ -308,7 +308,7 @@ impl Draft {
         program
     }
 
-    fn push_general(&self, program: &mut Vec<u8>, classes: &[&Class]) {
+    fn push_general(&self, program: &mut Vec<u8>, classes: &[&QuotaSet]) {
         for quota in &self.quotas {
             push_quota(program, quota);
         }

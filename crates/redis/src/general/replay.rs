@@ -4,17 +4,17 @@
 //! same requests are decided once more by the engine on the same states at the same instant: what
 //! remains, how long to wait and when a bucket is fresh is the engine's answer.
 
-use super::program::Call;
+use super::program::ScriptCall;
 use super::row::exact;
 use crate::error::CallError;
 use crate::layout::{self, Form, Rounding};
 use crate::record::{self, Corrupt};
-use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
 use redis::Value;
 use smallvec::SmallVec;
 use tidegate_core::algorithm::FixedWindow;
 use tidegate_core::{
-    Ask, Bucket, Inspection, Meter, Op, Outcome, Outcomes, Quota, Reply, StoreError,
+    Ask, Bucket, BucketState, Inspection, Op, Outcome, Outcomes, Quota, Reply, StoreError,
     StoreErrorKind, Timestamp, step,
 };
 
@@ -23,7 +23,7 @@ const BLANK: Bucket = Bucket::Fixed(FixedWindow { start: 0, used: 0 });
 
 /// What became of one request.
 #[derive(Clone, Debug)]
-pub(crate) struct Decided {
+pub(crate) struct ReplayedRequest {
     /// The answer. That of a [`RequestOp::Drop`] reads what was there before.
     pub(crate) reply: Reply,
     /// The answer of each bucket as it was before the request, where that was wanted: its reading, and
@@ -34,7 +34,7 @@ pub(crate) struct Decided {
 /// Decides the requests of a call once more, in order.
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
-    call: &'a Call,
+    call: &'a ScriptCall,
     at: Timestamp,
     /// What the script said of each request, in order: `1`, `0`, or `x` where a key is not ours.
     marks: std::slice::Iter<'a, u8>,
@@ -60,11 +60,11 @@ pub(crate) struct Replay<'a> {
 /// be told what the buckets read before.
 #[cfg(test)]
 pub(crate) fn answer(
-    requests: &[&Request],
-    call: &Call,
+    requests: &[&SlotAsks],
+    call: &ScriptCall,
     reply: &Value,
     mut wants_before: impl FnMut(usize) -> bool,
-) -> Result<Vec<Result<Decided, StoreError>>, CallError> {
+) -> Result<Vec<Result<ReplayedRequest, StoreError>>, CallError> {
     let mut again = Replay::new(call, reply)?;
     let answers = requests.iter().enumerate();
     Ok(answers
@@ -73,7 +73,10 @@ pub(crate) fn answer(
 }
 
 /// What was kept of the one bucket that the one request of a call means, before the call.
-pub(crate) fn inspection(call: &Call, reply: &Value) -> Result<Option<Inspection>, StoreError> {
+pub(crate) fn inspection(
+    call: &ScriptCall,
+    reply: &Value,
+) -> Result<Option<Inspection>, StoreError> {
     let (at, _, values) = parse(call, reply)?;
     let (Some(value), Some(quota)) = (values.first(), call.quotas.first()) else {
         return Ok(None);
@@ -84,9 +87,9 @@ pub(crate) fn inspection(call: &Call, reply: &Value) -> Result<Option<Inspection
     }
 }
 
-type Parts<'a> = (Timestamp, &'a [u8], &'a [Value]);
+type ReplyParts<'a> = (Timestamp, &'a [u8], &'a [Value]);
 
-fn parse<'a>(call: &Call, reply: &'a Value) -> Result<Parts<'a>, CallError> {
+fn parse<'a>(call: &ScriptCall, reply: &'a Value) -> Result<ReplyParts<'a>, CallError> {
     if let Value::Array(parts) = reply
         && let [Value::Int(at), Value::BulkString(marks), values @ ..] = parts.as_slice()
         && let Ok(at) = u64::try_from(*at)
@@ -106,7 +109,7 @@ fn corrupt() -> StoreError {
 
 impl<'a> Replay<'a> {
     /// Begins with what the script replied.
-    pub(crate) fn new(call: &'a Call, reply: &'a Value) -> Result<Self, CallError> {
+    pub(crate) fn new(call: &'a ScriptCall, reply: &'a Value) -> Result<Self, CallError> {
         let (at, marks, values) = parse(call, reply)?;
         let mut begun = Self {
             call,
@@ -172,9 +175,9 @@ impl<'a> Replay<'a> {
     /// as well.
     pub(crate) fn next(
         &mut self,
-        request: &Request,
+        request: &SlotAsks,
         wants_before: bool,
-    ) -> Result<Decided, StoreError> {
+    ) -> Result<ReplayedRequest, StoreError> {
         let places = self.next_places(request);
         let mark = self.marks.next().copied().unwrap_or_default();
         let is_corrupt = |place: &usize| {
@@ -192,11 +195,11 @@ impl<'a> Replay<'a> {
         if mark != if reply.passed { b'1' } else { b'0' } || self.disagrees {
             return Err(self.disagree());
         }
-        Ok(Decided { reply, before })
+        Ok(ReplayedRequest { reply, before })
     }
 
     /// The bucket that the `nth` ask of the last decided request means, as it is now.
-    pub(crate) fn bucket(&self, request: &Request, nth: usize) -> Option<&Bucket> {
+    pub(crate) fn bucket(&self, request: &SlotAsks, nth: usize) -> Option<&Bucket> {
         let done = self.call.asks.len().checked_sub(self.asks.len())?;
         let first = done.checked_sub(request.asks.len())?;
         let (place, _) = self.call.asks.get(first.checked_add(nth)?)?;
@@ -209,7 +212,7 @@ impl<'a> Replay<'a> {
         StoreError::permanent("the script and the engine disagree")
     }
 
-    fn next_places(&mut self, request: &Request) -> SmallVec<[usize; 4]> {
+    fn next_places(&mut self, request: &SlotAsks) -> SmallVec<[usize; 4]> {
         let mut places = SmallVec::new();
         for _ in &request.asks {
             let (place, quota) = self.asks.next().copied().unwrap_or((u16::MAX, 0));
@@ -278,7 +281,7 @@ impl<'a> Replay<'a> {
         place.map_or(Form::Packed, |place| self.call.form(place.key))
     }
 
-    fn readings(&self, request: &Request, places: &[usize]) -> Outcomes {
+    fn readings(&self, request: &SlotAsks, places: &[usize]) -> Outcomes {
         let asks: SmallVec<[Ask<'_>; 4]> = request
             .asks
             .iter()
@@ -297,7 +300,7 @@ impl<'a> Replay<'a> {
             .collect()
     }
 
-    fn decide(&mut self, request: &Request, places: &[usize]) -> Reply {
+    fn decide(&mut self, request: &SlotAsks, places: &[usize]) -> Reply {
         let mut asks: SmallVec<[Ask<'_>; 4]> = SmallVec::new();
         let mut gives_back = false;
         for (ask, place) in request.asks.iter().zip(places) {
@@ -359,7 +362,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn forget(&mut self, request: &Request, places: &[usize]) -> Reply {
+    fn forget(&mut self, request: &SlotAsks, places: &[usize]) -> Reply {
         let outcomes = self.readings(request, places);
         for (ask, place) in request.asks.iter().zip(places) {
             if let Some(bucket) = self.buckets.get_mut(*place) {

@@ -5,10 +5,10 @@
 //! for all requests of a shape: above all, what other asks of the same request take from the same
 //! bucket first.
 
-use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::request::{OwnedAsk, RequestOp, SlotAsks};
 use crate::script::record_id;
 use tidegate_core::quota::{EXACT_MAX, LOG_COST_MAX, WINDOW_PARTS};
-use tidegate_core::{Algorithm, Align, Mode, Op, Quota, Receipt, Timestamp};
+use tidegate_core::{Algorithm, Align, LimitMode, Op, Quota, Receipt, Timestamp};
 
 /// Kinds of quotas, as in `program.lua`.
 const TOKENS: u8 = 1;
@@ -65,7 +65,7 @@ pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
 
 /// An ask's place in the script.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct AskSlot {
     /// Which of the key's places, from 0.
     pub(super) offset: u16,
     /// Which of the call's quotas, from 0.
@@ -75,7 +75,7 @@ pub(super) struct Spot {
 }
 
 /// Appends the shape of a request: how many keys it has, whether it is simple, and its asks.
-pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot]) {
+pub(super) fn push_shape(shape: &mut Vec<u8>, request: &SlotAsks, spots: &[AskSlot]) {
     let switches = spots.iter().filter(|spot| spot.switched_from.is_some());
     let rows = request.asks.len().saturating_add(switches.count());
     push_count(shape, request.keys.len());
@@ -84,13 +84,18 @@ pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot])
     for (ask, spot) in request.asks.iter().zip(spots) {
         if let Some(old) = spot.switched_from {
             let old = u64::from(old).saturating_add(1);
-            push_row(shape, ask, *spot, &Row::of(SWITCH).at(old));
+            push_row(shape, ask, *spot, &AskRow::of(SWITCH).at(old));
         }
     }
     // In the order in which they are carried out.
-    for turn in [Turn::GiveBack, Turn::Enforced, Turn::Shadow, Turn::Return] {
+    for turn in [
+        AskPhase::GiveBack,
+        AskPhase::Enforced,
+        AskPhase::Shadow,
+        AskPhase::Return,
+    ] {
         for (i, (ask, spot)) in request.asks.iter().zip(spots).enumerate() {
-            if Turn::of(ask) == turn {
+            if AskPhase::of(ask) == turn {
                 push_row(shape, ask, *spot, &row(request, i, ask));
             }
         }
@@ -100,28 +105,29 @@ pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot])
 /// When an ask is carried out: what is given back first, shadows after what is enforced, and last
 /// what comes back only if all of that went well.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum AskPhase {
     GiveBack,
     Enforced,
     Shadow,
     Return,
 }
 
-impl Turn {
+impl AskPhase {
     fn of(ask: &OwnedAsk) -> Self {
         match (ask.op, ask.mode) {
             (RequestOp::Engine(Op::GiveBack(_)), _) => Self::GiveBack,
             (RequestOp::Engine(Op::Return { .. }), _) => Self::Return,
-            (_, Mode::Enforce) => Self::Enforced,
-            (_, Mode::Shadow) => Self::Shadow,
+            (_, LimitMode::Enforce) => Self::Enforced,
+            (_, LimitMode::Shadow) => Self::Shadow,
         }
     }
 }
 
 /// Enforced takes of something from buckets that are all different.
-pub(super) fn is_simple(request: &Request, spots: &[Spot]) -> bool {
+pub(super) fn is_simple(request: &SlotAsks, spots: &[AskSlot]) -> bool {
     let is_take = |ask: &OwnedAsk| {
-        ask.mode == Mode::Enforce && matches!(ask.op, RequestOp::Engine(Op::Take(cost)) if cost > 0)
+        ask.mode == LimitMode::Enforce
+            && matches!(ask.op, RequestOp::Engine(Op::Take(cost)) if cost > 0)
     };
     let unlike = |(i, ask): (usize, &OwnedAsk)| {
         let mut others = request.asks.iter().take(i);
@@ -137,7 +143,7 @@ pub(super) fn is_same_bucket(one: &OwnedAsk, other: &OwnedAsk) -> bool {
 }
 
 /// What the script is told of an ask beside where it is.
-struct Row {
+struct AskRow {
     op: u8,
     /// The room that there must be.
     need: u64,
@@ -152,7 +158,7 @@ struct Row {
     by: Option<u64>,
 }
 
-impl Row {
+impl AskRow {
     fn of(op: u8) -> Self {
         Self {
             op,
@@ -178,11 +184,11 @@ impl Row {
     }
 }
 
-fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
+fn row(request: &SlotAsks, i: usize, ask: &OwnedAsk) -> AskRow {
     let op = match ask.op {
         RequestOp::Engine(op) => op,
-        RequestOp::Drop => return Row::of(DROP),
-        RequestOp::Inspect => return Row::of(INSPECT),
+        RequestOp::Drop => return AskRow::of(DROP),
+        RequestOp::Inspect => return AskRow::of(INSPECT),
     };
     let quota = &ask.quota;
     let price = quota.drain_and_price().1;
@@ -202,56 +208,56 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
         if too_large { EXACT_MAX } else { need(together) }
     };
     match exact(op, quota) {
-        Op::Take(cost) if cost > 0 => Row {
+        Op::Take(cost) if cost > 0 => AskRow {
             need: need_at_once(cost),
             units: units(cost),
             at: blocked(request, ask),
-            ..Row::of(TAKE)
+            ..AskRow::of(TAKE)
         },
         // A look that may refuse.
-        Op::Test(cost) => Row {
+        Op::Test(cost) => AskRow {
             need: need_at_once(cost.max(1)),
-            ..Row::of(LOOK)
+            ..AskRow::of(LOOK)
         },
-        Op::Force(cost) if cost > 0 => Row {
+        Op::Force(cost) if cost > 0 => AskRow {
             need: need(cost_beside(request, i).saturating_add(1)),
             units: units(cost),
             at: blocked(request, ask),
-            ..Row::of(FORCE)
+            ..AskRow::of(FORCE)
         },
         // Charged as what is forced is, but refuses where it does not fit.
-        Op::Debit(cost) => Row {
+        Op::Debit(cost) => AskRow {
             need: need_at_once(cost.max(1)),
             units: units(cost),
             // A debit of nothing blocks nobody.
             at: if cost > 0 { blocked(request, ask) } else { 0 },
-            ..Row::of(FORCE)
+            ..AskRow::of(FORCE)
         },
         Op::Block => match blocked(request, ask) {
-            0 => Row {
+            0 => AskRow {
                 need: need_at_once(1),
-                ..Row::of(LOOK)
+                ..AskRow::of(LOOK)
             },
-            at => Row {
+            at => AskRow {
                 need: need_at_once(1),
                 units: units(1),
                 at,
-                ..Row::of(BLOCK)
+                ..AskRow::of(BLOCK)
             },
         },
-        Op::GiveBack(receipt) => Row::giving(GIVE_BACK, units(receipt.cost), receipt),
-        Op::Return { receipt, by } => Row {
+        Op::GiveBack(receipt) => AskRow::giving(GIVE_BACK, units(receipt.cost), receipt),
+        Op::Return { receipt, by } => AskRow {
             by: Some(by.as_micros()),
-            ..Row::giving(RETURN, units(receipt.cost), receipt)
+            ..AskRow::giving(RETURN, units(receipt.cost), receipt)
         },
-        Op::Look | Op::Take(_) | Op::Force(_) => Row::of(LOOK),
+        Op::Look | Op::Take(_) | Op::Force(_) => AskRow::of(LOOK),
     }
 }
 
 /// What tells the script that a refusal of `ask` charges a block, or that it is that block: the number
 /// of their limit and one more. 0 where no refusal does: there is no block, or what is asked of the
 /// limit can never pass.
-fn blocked(request: &Request, ask: &OwnedAsk) -> u64 {
+fn blocked(request: &SlotAsks, ask: &OwnedAsk) -> u64 {
     let of_limit =
         |(_, other): &(usize, &OwnedAsk)| other.limit == ask.limit && other.mode == ask.mode;
     let is_block = |ask: &OwnedAsk| ask.op == RequestOp::Engine(Op::Block);
@@ -269,7 +275,7 @@ fn blocked(request: &Request, ask: &OwnedAsk) -> u64 {
 }
 
 /// Whether no wait helps what is taken; see core's `step`.
-fn never_passes(request: &Request, i: usize, ask: &OwnedAsk) -> bool {
+fn never_passes(request: &SlotAsks, i: usize, ask: &OwnedAsk) -> bool {
     let quota = &ask.quota;
     let together = |cost: u64| cost.saturating_add(cost_beside(request, i));
     let RequestOp::Engine(op) = ask.op else {
@@ -319,13 +325,13 @@ pub(super) fn exact(op: Op, quota: &Quota) -> Op {
 
 /// Returns the cost that other asks of the request take from the i-th ask's bucket before its turn; see
 /// core's `step`.
-pub(crate) fn cost_beside(request: &Request, i: usize) -> u64 {
+pub(crate) fn cost_beside(request: &SlotAsks, i: usize) -> u64 {
     let Some(ask) = request.asks.get(i) else {
         return 0;
     };
     let comes_first = |j: usize, other: &OwnedAsk| match (other.mode, ask.mode) {
-        (Mode::Enforce, Mode::Shadow) => true,
-        (Mode::Shadow, Mode::Enforce) => false,
+        (LimitMode::Enforce, LimitMode::Shadow) => true,
+        (LimitMode::Shadow, LimitMode::Enforce) => false,
         _ => j < i,
     };
     request
@@ -336,10 +342,10 @@ pub(crate) fn cost_beside(request: &Request, i: usize) -> u64 {
         .fold(0, |sum, (_, other)| other.op.cost().saturating_add(sum))
 }
 
-fn push_row(shape: &mut Vec<u8>, ask: &OwnedAsk, spot: Spot, row: &Row) {
+fn push_row(shape: &mut Vec<u8>, ask: &OwnedAsk, spot: AskSlot, row: &AskRow) {
     let shadow = match ask.mode {
-        Mode::Enforce => 0,
-        Mode::Shadow => u32::from(ask.limit).saturating_add(1),
+        LimitMode::Enforce => 0,
+        LimitMode::Shadow => u32::from(ask.limit).saturating_add(1),
     };
     shape.push(ask.key);
     shape.push(row.op);

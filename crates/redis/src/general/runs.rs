@@ -12,12 +12,12 @@ pub(super) struct Shapes {
     pub(super) runs: Vec<u8>,
     pub(super) run_count: usize,
     /// The run at hand.
-    open: Option<Run>,
+    open: Option<ShapeRun>,
     scratch: Vec<u8>,
 }
 
 /// Requests of one shape in a row.
-struct Run {
+struct ShapeRun {
     shape: usize,
     /// Where it begins.
     at: usize,
@@ -68,7 +68,7 @@ impl Shapes {
     }
 
     fn begin(&mut self, shape: usize, keys: &[u16]) {
-        let run = Run {
+        let run = ShapeRun {
             shape,
             at: self.runs.len(),
             repeated: false,
@@ -83,7 +83,7 @@ impl Shapes {
     }
 }
 
-impl Run {
+impl ShapeRun {
     /// Writes its head to where it belongs.
     fn write(&self, runs: &mut [u8]) {
         let number = u16::try_from(self.shape).unwrap_or(u16::MAX);

@@ -17,10 +17,10 @@ use crate::connection::{Connection, WeakConnection};
 use crate::error::CallError;
 use crate::script::Script;
 use arc_swap::ArcSwapOption;
-use asking::{Asking, Saying};
+use asking::{BeatListener, BeatSpeaker};
 use parking_lot::Mutex;
 use peak::Peak;
-use roll::{Answer, Called, PROGRAM_MAX, VERSION_MAX, is_word, says};
+use roll::{BeatReply, DatedRoll, PROGRAM_MAX, VERSION_MAX, is_word, says};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -45,7 +45,7 @@ const INSTANCES_MAX: usize = 1_000;
 pub struct Heartbeat {
     connection: Connection,
     beat: Arc<Beat>,
-    asking: Asking,
+    asking: BeatListener,
     task: Option<AbortHandle>,
 }
 
@@ -100,7 +100,7 @@ impl Heartbeat {
         let mut told = self.beat.told.lock();
         if told.as_ref().is_none_or(|it| it.what != what) {
             let at = Instant::now();
-            *told = Some(Told { what, at });
+            *told = Some(AnnouncedConfig { what, at });
             self.beat.news.notify_one();
         }
     }
@@ -141,7 +141,7 @@ impl Heartbeat {
         self.stop();
         self.beat.is_closed.store(true, Ordering::Relaxed);
         self.beat
-            .send(&self.connection, Word::Leave)
+            .send(&self.connection, BeatReason::Leave)
             .await
             .map(drop)
     }
@@ -161,14 +161,14 @@ impl Drop for Heartbeat {
 
 /// What we serve, and since when.
 #[derive(Debug)]
-struct Told {
+struct AnnouncedConfig {
     what: String,
     at: Instant,
 }
 
 /// Which beat it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum BeatReason {
     /// One of those that come every so often: what they count is remembered.
     Regular,
     /// One between them.
@@ -185,12 +185,12 @@ struct Beat {
     id: String,
     live: Arc<AtomicU32>,
     peak: Mutex<Peak>,
-    told: Mutex<Option<Told>>,
+    told: Mutex<Option<AnnouncedConfig>>,
     /// What we are in the list as, by the last answer; nothing before the first.
     said: Mutex<Vec<u8>>,
     /// Something else is served, or somebody asks.
     news: Notify,
-    heard: ArcSwapOption<Called>,
+    heard: ArcSwapOption<DatedRoll>,
     /// One at a time, so that none says what an earlier one knew after the last one.
     turn: tokio::sync::Mutex<()>,
     is_closed: AtomicBool,
@@ -199,10 +199,14 @@ struct Beat {
 }
 
 impl Beat {
-    async fn send(&self, connection: &Connection, word: Word) -> Result<Answer, CallError> {
+    async fn send(
+        &self,
+        connection: &Connection,
+        word: BeatReason,
+    ) -> Result<BeatReply, CallError> {
         let _turn = self.turn.lock().await;
         // Whoever has left is not to come back because somebody asks.
-        let leaves = word == Word::Leave || self.is_closed.load(Ordering::Relaxed);
+        let leaves = word == BeatReason::Leave || self.is_closed.load(Ordering::Relaxed);
         let stay = if leaves { "leave" } else { "stay" };
         let (what, seconds) = match &*self.told.lock() {
             Some(told) => (told.what.clone(), told.at.elapsed().as_secs()),
@@ -222,10 +226,10 @@ impl Beat {
         let sent = connection.evalsha(&self.script, &[&self.key], &args).await;
         let answer = sent
             .inspect_err(|error| self.complain(error))
-            .and_then(|reply| Answer::read(reply, &self.id))?;
+            .and_then(|reply| BeatReply::read(reply, &self.id))?;
         self.said.lock().clone_from(&answer.said);
         let at = Instant::now();
-        let called = answer.roll.clone().map(|roll| Called { roll, at });
+        let called = answer.roll.clone().map(|roll| DatedRoll { roll, at });
         if called.is_none() && !self.has_warned_unread.swap(true, Ordering::Relaxed) {
             let key = &self.key;
             warn!(
@@ -251,8 +255,8 @@ impl Beat {
         is_so.then_some(roll)
     }
 
-    fn count(&self, word: Word, count: u32) {
-        if word == Word::Regular {
+    fn count(&self, word: BeatReason, count: u32) {
+        if word == BeatReason::Regular {
             let most = self.peak.lock().add(count);
             self.live.store(most, Ordering::Relaxed);
         } else {
@@ -270,8 +274,8 @@ impl Beat {
     }
 }
 
-async fn forever(weak: WeakConnection, beat: Arc<Beat>, saying: Saying) {
-    let send = async |connection: &Connection, word: Word| {
+async fn forever(weak: WeakConnection, beat: Arc<Beat>, saying: BeatSpeaker) {
+    let send = async |connection: &Connection, word: BeatReason| {
         let nth = saying.begins();
         let answered = beat.send(connection, word).await;
         saying.ends(nth, answered.map(|answer| answer.roll));
@@ -279,7 +283,7 @@ async fn forever(weak: WeakConnection, beat: Arc<Beat>, saying: Saying) {
     // Held only while it is needed, or it would never end.
     while let Some(connection) = weak.upgrade() {
         // If Redis is away, which others tell, what was seen before still counts.
-        send(&connection, Word::Regular).await;
+        send(&connection, BeatReason::Regular).await;
         drop(connection);
         let next = Instant::now() + jittered(EVERY);
         while news_before(next, &beat.news).await {
@@ -287,7 +291,7 @@ async fn forever(weak: WeakConnection, beat: Arc<Beat>, saying: Saying) {
                 return;
             };
             // Where it fails, the next one says it.
-            send(&connection, Word::Extra).await;
+            send(&connection, BeatReason::Extra).await;
         }
     }
 }

@@ -36,7 +36,7 @@ fn later(roll: &Roll, passed: Duration) -> Roll {
 
 /// What a beat was answered.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct BeatReply {
     /// How many there are.
     pub(super) count: u32,
     /// What this one is there as.
@@ -47,12 +47,12 @@ pub(super) struct Answer {
 
 /// A roll, and when it was called.
 #[derive(Debug)]
-pub(super) struct Called {
+pub(super) struct DatedRoll {
     pub(super) roll: Roll,
     pub(super) at: Instant,
 }
 
-impl Called {
+impl DatedRoll {
     /// How it is now; nothing once everybody on it may have gone since.
     pub(super) fn now(&self) -> Option<Roll> {
         let passed = self.at.elapsed();
@@ -62,12 +62,12 @@ impl Called {
 
 /// The server's seconds, the count, what we said, and all members there were with their scores, where we
 /// may read them.
-type Reply = (u64, u32, Vec<u8>, Option<Vec<Vec<u8>>>);
+type RollReply = (u64, u32, Vec<u8>, Option<Vec<Vec<u8>>>);
 
-impl Answer {
+impl BeatReply {
     /// Reads what the script answered to the instance `this`.
     pub(super) fn read(reply: Value, this: &str) -> Result<Self, CallError> {
-        let read = redis::from_redis_value::<Reply>(reply);
+        let read = redis::from_redis_value::<RollReply>(reply);
         let (now, count, said, there) =
             read.map_err(|error| CallError::malformed(error.to_string()))?;
         // Who sees nobody is not alone for that, and agrees with nobody.
@@ -148,7 +148,7 @@ mod tests {
             text(said),
             Value::Array(there.collect()),
         ];
-        let answer = Answer::read(Value::Array(reply), "me").unwrap();
+        let answer = BeatReply::read(Value::Array(reply), "me").unwrap();
         assert_eq!(answer.count, 3);
         answer.roll.unwrap()
     }

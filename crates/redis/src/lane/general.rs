@@ -1,41 +1,41 @@
 //! From what the general script replied to everybody's answer.
 
 use super::batch::Askers;
-use super::waiter::Answer;
-use crate::deny::Refused;
+use super::waiter::RequestReply;
+use crate::deny::RefusedBucket;
 use crate::error::CallError;
-use crate::general::{Call, Decided, Replay};
+use crate::general::{Replay, ReplayedRequest, ScriptCall};
 use crate::refuse::{disturb, wanted};
-use crate::request::Request;
-use crate::shared::Shared;
+use crate::request::SlotAsks;
+use crate::shared::RedisInner;
 use redis::Value;
 use tidegate_core::Timestamp;
 use tokio::time::Instant;
 
-/// Finds the answers of everybody in `requests`, who stand at `places`; sent at `sent`.
+/// Finds the answers of all `requests`, which were sent at `sent`.
 pub(super) fn decide(
-    shared: &Shared,
-    (places, requests): (&[usize], &[&Request]),
-    (call, value): (&Call, Result<Value, CallError>),
+    shared: &RedisInner,
+    requests: &[&SlotAsks],
+    (call, value): (&ScriptCall, Result<Value, CallError>),
     (askers, sent): (&mut Askers, Instant),
 ) {
     let told = value.and_then(|value| {
         let mut replay = Replay::new(call, &value)?;
-        for (request, place) in requests.iter().zip(places) {
-            let decided = replay.next(request, askers.wants_before(*place));
+        for (place, request) in requests.iter().enumerate() {
+            let decided = replay.next(request, askers.wants_before(place));
             if let Ok(decided) = &decided {
                 disturb(&shared.deny, request, sent);
                 if !decided.reply.passed {
                     remember(shared, request, (&replay, decided), sent);
                 }
             }
-            askers.tell(*place, decided.map(Answer::from));
+            askers.tell(place, decided.map(RequestReply::from));
         }
         Ok(())
     });
     if let Err(error) = told {
-        for place in places {
-            askers.tell(*place, Err(error.clone().into()));
+        for place in 0..requests.len() {
+            askers.tell(place, Err(error.clone().into()));
         }
     }
 }
@@ -43,9 +43,9 @@ pub(super) fn decide(
 /// Remembers the buckets of a refused request, those that had room too, so that the same request
 /// can be answered whole.
 pub(crate) fn remember(
-    shared: &Shared,
-    request: &Request,
-    (replay, decided): (&Replay<'_>, &Decided),
+    shared: &RedisInner,
+    request: &SlotAsks,
+    (replay, decided): (&Replay<'_>, &ReplayedRequest),
     sent: Instant,
 ) {
     let at: Timestamp = replay.at();
@@ -54,7 +54,7 @@ pub(crate) fn remember(
         let cost = wanted(request, nth).unwrap_or(0);
         let key = request.keys.get(usize::from(ask.key));
         if let (Some(key), Some(bucket)) = (key, replay.bucket(request, nth)) {
-            let refused = Refused {
+            let refused = RefusedBucket {
                 key,
                 quota: &ask.quota,
                 cost,
@@ -66,8 +66,8 @@ pub(crate) fn remember(
     }
 }
 
-impl From<Decided> for Answer {
-    fn from(decided: Decided) -> Self {
+impl From<ReplayedRequest> for RequestReply {
+    fn from(decided: ReplayedRequest) -> Self {
         Self {
             reply: decided.reply,
             before: decided.before,

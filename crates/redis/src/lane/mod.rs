@@ -7,17 +7,17 @@
 
 mod batch;
 mod general;
+mod queue;
 mod waiter;
 
-pub(crate) use batch::Askers;
-use batch::{Answers, Batch};
+use batch::{LaneBatch, UndeliveredReplies};
 pub(crate) use general::remember;
-pub(crate) use waiter::{Answer, Asker, Waiter};
+pub(crate) use waiter::{LaneRequest, ReplyWaiter, RequestReply};
 
 use crate::refuse::refuse;
-use crate::shared::Shared;
+use crate::shared::RedisInner;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use queue::Queue;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 /// does nothing else.
 const CALL_WEIGHT_MAX: u32 = 1_000;
 
-/// What the same request weighs once more: it is counted, and no key is read or written for it.
+/// The weight of an ask whose key is in the call already: no key is read or written for it.
 const REPEAT_WEIGHT: u32 = 3;
 
 /// A call that has been under way for longer than this is not waited for, where Redis is far away or
@@ -37,162 +37,119 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// The most requests in one call, however light, so that handing out answers stays short too.
 const CALL_REQUESTS_MAX: usize = 4_096;
 
-/// The most keys of one general call, however light.
+/// The most keys of one call, however light.
 const CALL_KEYS_MAX: usize = 256;
 
 /// The most calls of one lane under way at a time. One is too few: Redis would be idle while an
 /// answer travels. More only make each smaller.
-const CARRIERS_MAX: u8 = 8;
+const CARRIERS_MAX: u32 = u8::BITS;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     queue: Mutex<Queue>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Waiter>,
-    /// Of all that wait, but for those who ask for the same as whoever came before them.
-    weight: u32,
-    /// Calls under way.
-    carriers: u8,
-    /// When the last of them was sent, or a carrier for it.
-    sent: Option<Instant>,
-    /// Who came last, be it still here or under way.
-    last: Option<u64>,
-}
-
 /// What is to be done after a request was put into a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum CarrierTask {
     /// A carrier will come by.
     Wait,
-    /// A carrier has to be sent.
-    Carry,
+    /// A carrier of this number has to be sent.
+    Carry(u8),
 }
 
 impl Lane {
     /// Puts a request into the lane.
-    pub(crate) fn put(&self, mut waiter: Waiter, now: Instant) -> Next {
-        let mut queue = self.queue.lock();
-        let is_repeat = queue.last == Some(waiter.identity);
-        queue.last = Some(waiter.identity);
-        waiter.is_repeat = is_repeat;
-        if is_repeat {
-            waiter.weight = REPEAT_WEIGHT;
-        } else {
-            queue.weight = queue.weight.saturating_add(waiter.weight);
-        }
-        queue.waiting.push_back(waiter);
-        if !queue.wants_carrier(is_repeat, now) {
-            return Next::Wait;
-        }
-        queue.carriers = queue.carriers.saturating_add(1);
-        queue.sent = Some(now);
-        Next::Carry
+    pub(crate) fn put(&self, waiter: LaneRequest, now: Instant) -> CarrierTask {
+        let number = self.queue.lock().put(waiter, now);
+        number.map_or(CarrierTask::Wait, CarrierTask::Carry)
     }
 
-    /// Moves what fits into one call into `batch`, oldest first, but for those who have stopped
-    /// waiting, whose time is up or who can be refused here by now. Where nothing waits and the carrier that asks has nothing else to do either, it
-    /// is done.
-    fn take(&self, batch: &mut Batch, shared: &Shared, is_last: bool) -> Taken {
+    /// Returns the buckets of the carrier's last call, then moves what fits into one call into a batch,
+    /// oldest first. Leaves out requests that nobody waits for, whose time is up, or that can be
+    /// refused here by now.
+    fn take(&self, carrier: &mut Carrier<'_>, shared: &RedisInner) -> LaneBatch {
         let now = Instant::now();
+        let mut batch = LaneBatch::default();
         let mut queue = self.queue.lock();
-        while let Some(waiter) = queue.waiting.pop_front_if(|waiter| batch.has_room(waiter)) {
-            if !waiter.is_repeat {
-                queue.weight = queue.weight.saturating_sub(waiter.weight);
-            }
+        queue.release(&std::mem::take(&mut carrier.buckets), true);
+        while let Some((waiter, known)) = queue.next(carrier.number, &batch) {
             if waiter.asker.is_gone() {
+                queue.release(&waiter.buckets, false);
                 continue;
             }
             if waiter.asker.deadline <= now {
+                queue.release(&waiter.buckets, false);
                 waiter.asker.tell(Err(shared.too_late()));
                 continue;
             }
-            let known = refuse(&shared.deny, &waiter.request, now);
-            // Whoever stands behind somebody else at the same bucket is answered after them.
-            match known.filter(|_| !batch.shares_bucket(&waiter.request)) {
+            let refused = refuse(&shared.deny, &waiter.request, now);
+            // A request behind another at the same bucket is answered after it.
+            match refused.filter(|_| known == 0) {
                 Some(reply) => {
+                    queue.release(&waiter.buckets, false);
                     shared.stats.refused_here.add(1);
-                    waiter.asker.tell(Ok(Answer {
+                    waiter.asker.tell(Ok(RequestReply {
                         reply,
                         before: None,
                     }));
                 }
-                None => batch.add(waiter),
+                None => {
+                    queue.board(&waiter.buckets);
+                    batch.add(waiter, known);
+                }
             }
         }
         if !batch.is_empty() {
             queue.sent = Some(now);
-            return Taken::Batch;
+        } else if carrier.is_idle {
+            queue.end(carrier.number);
+            carrier.is_done = true;
         }
-        if is_last {
-            queue.carriers = queue.carriers.saturating_sub(1);
-        }
-        Taken::Nothing
+        carrier.buckets = batch.take_buckets();
+        batch
     }
-}
-
-impl Queue {
-    /// Whether a further carrier is to be sent: where none is under way, where more waits than fits
-    /// into the calls of those who are, and where the last was sent too long ago. However many ask
-    /// for the same, one call at a time is enough: what it brings back may answer them all.
-    fn wants_carrier(&self, is_repeat: bool, now: Instant) -> bool {
-        let full_calls = self.weight / CALL_WEIGHT_MAX;
-        let is_late = || {
-            let sent = self.sent.unwrap_or(now);
-            now.saturating_duration_since(sent) > PATIENCE
-        };
-        match self.carriers {
-            0 => true,
-            CARRIERS_MAX.. => false,
-            carriers => u32::from(carriers) <= full_calls || (!is_repeat && is_late()),
-        }
-    }
-}
-
-/// What a carrier found.
-enum Taken {
-    /// Something to send.
-    Batch,
-    Nothing,
 }
 
 /// Carries what waits in the lane of `slot` until nothing does.
-pub(crate) async fn carry(shared: Arc<Shared>, slot: u16) {
+pub(crate) async fn carry(shared: Arc<RedisInner>, slot: u16, number: u8) {
     let Some(lane) = shared.lane(slot) else {
         return;
     };
     let mut carrier = Carrier {
         lane,
+        number,
+        buckets: Vec::new(),
+        is_idle: true,
         is_done: false,
     };
-    let mut answers = Answers::default();
-    loop {
-        let mut batch = Batch::new(shared.scripts.is_open);
-        let is_last = answers.is_empty();
-        match lane.take(&mut batch, &shared, is_last) {
-            Taken::Batch => answers = batch.run(&shared, slot, answers).await,
-            Taken::Nothing if is_last => {
-                carrier.is_done = true;
-                return;
-            }
-            Taken::Nothing => std::mem::take(&mut answers).hand_out(),
+    let mut answers = UndeliveredReplies::default();
+    while !carrier.is_done {
+        carrier.is_idle = answers.is_empty();
+        let batch = lane.take(&mut carrier, &shared);
+        if batch.is_empty() {
+            std::mem::take(&mut answers).hand_out();
+        } else {
+            answers = batch.run(&shared, slot, answers).await;
         }
     }
 }
 
-/// A carrier that ends in any other way than it should must not be waited for by its lane.
 struct Carrier<'a> {
     lane: &'a Lane,
+    number: u8,
+    /// The buckets of its call.
+    buckets: Vec<u64>,
+    /// Whether it has no answers to hand out, so that it ends where nothing waits.
+    is_idle: bool,
     is_done: bool,
 }
 
+/// A carrier that ends in any other way than it should must not be waited for by its lane.
 impl Drop for Carrier<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            let mut queue = self.lane.queue.lock();
-            queue.carriers = queue.carriers.saturating_sub(1);
+            self.lane.queue.lock().abandon(self.number);
         }
     }
 }

@@ -1,29 +1,37 @@
 use super::batch::repeat;
-use super::{Asker, Batch, CARRIERS_MAX, Lane, Next, PATIENCE, Waiter};
+use super::queue::Queue;
+use super::{CARRIERS_MAX, CarrierTask, Lane, LaneBatch, LaneRequest, PATIENCE, ReplyWaiter};
 use crate::connection::Repeat;
-use crate::request::{Key, OwnedAsk, Request, RequestOp};
+use crate::request::{OwnedAsk, RedisKey, RequestOp, SlotAsks};
 use std::hash::BuildHasher;
 use std::time::Duration;
-use tidegate_core::{Mode, Op, Quota, Receipt};
+use tidegate_core::{LimitMode, Op, Quota, Receipt};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-fn take(key: &str, cost: u64) -> Waiter {
-    let mut request = Request::default();
-    request.keys.push(Key::from_slice(key.as_bytes()));
-    request.asks.push(OwnedAsk {
-        key: 0,
-        quota: Quota::new(1_000, 1_000_000).build().unwrap(),
-        op: RequestOp::Engine(Op::Take(cost)),
-        limit: 0,
-        mode: Mode::Enforce,
-    });
-    Waiter {
-        identity: foldhash::fast::FixedState::default().hash_one(&request.keys),
+fn take(key: &str, cost: u64) -> LaneRequest {
+    take_all(&[key], cost)
+}
+
+fn take_all(keys: &[&str], cost: u64) -> LaneRequest {
+    let mut request = SlotAsks::default();
+    for (nth, key) in (0..).zip(keys) {
+        request.keys.push(RedisKey::from_slice(key.as_bytes()));
+        request.asks.push(OwnedAsk {
+            key: nth,
+            quota: Quota::new(1_000, 1_000_000).build().unwrap(),
+            op: RequestOp::Engine(Op::Take(cost)),
+            limit: 0,
+            mode: LimitMode::Enforce,
+        });
+    }
+    let hash = |key: &RedisKey| foldhash::fast::FixedState::default().hash_one(key.as_slice());
+    LaneRequest {
+        buckets: request.keys.iter().map(hash).collect(),
+        weight: crate::general::weight(&request),
         request,
-        weight: crate::simple::KEY_WEIGHT,
         is_repeat: false,
-        asker: Asker {
+        asker: ReplyWaiter {
             deadline: Instant::now() + Duration::from_mins(1),
             wants_before: false,
             answer: oneshot::channel().0,
@@ -31,23 +39,81 @@ fn take(key: &str, cost: u64) -> Waiter {
     }
 }
 
-/// How many of `waiters` fit into one call.
-fn fit(waiters: impl Iterator<Item = Waiter>) -> usize {
-    let mut batch = Batch::new(false);
-    let mut count = 0;
-    for waiter in waiters {
-        if !batch.has_room(&waiter) {
-            return count;
-        }
-        batch.add(waiter);
-        count += 1;
+/// Fills a call of `carrier`, and returns the keys of each of its requests.
+fn call(queue: &mut Queue, carrier: u8) -> (Vec<String>, Vec<u64>) {
+    let (mut batch, mut keys) = (LaneBatch::default(), Vec::new());
+    while let Some((waiter, known)) = queue.next(carrier, &batch) {
+        let names = waiter.request.keys.iter().map(|key| key.to_vec()).collect();
+        let names: Vec<Vec<u8>> = names;
+        keys.push(String::from_utf8(names.concat()).unwrap());
+        queue.board(&waiter.buckets);
+        batch.add(waiter, known);
     }
-    count
+    (keys, batch.take_buckets())
+}
+
+/// How many of `waiters` fit into one call.
+fn fit(waiters: impl Iterator<Item = LaneRequest>) -> usize {
+    let (mut queue, now) = (Queue::default(), Instant::now());
+    for waiter in waiters {
+        queue.put(waiter, now);
+    }
+    call(&mut queue, 0).0.len()
+}
+
+/// A call that was longer than a millisecond under way was overtaken by the next one, on another
+/// connection, with requests for the same buckets.
+#[test]
+fn a_request_overtook_the_call_before_it_that_had_the_same_bucket() {
+    let (mut queue, now) = (Queue::default(), Instant::now());
+    let later = |n| now + PATIENCE * n * 2;
+    assert_eq!(queue.put(take("a", 1), now), Some(0));
+    let (keys, first) = call(&mut queue, 0);
+    assert_eq!(keys, ["a"]);
+    assert_eq!(queue.put(take_all(&["a", "b"], 1), later(1)), Some(1));
+    for key in ["b", "c", "a"] {
+        assert_eq!(queue.put(take(key, 1), later(1)), None);
+    }
+    let (keys, second) = call(&mut queue, 1);
+    assert_eq!(keys, ["c"], "a is in flight, and b behind it");
+    assert_eq!(queue.put(take("c", 2), later(1)), None);
+    assert!(call(&mut queue, 2).0.is_empty());
+
+    // Two carriers have a bucket each of the first of these: it waits for both, and `d` behind it.
+    queue.put(take_all(&["b", "c"], 1), later(1));
+    queue.put(take("d", 1), later(1));
+    assert!(call(&mut queue, 2).0.is_empty());
+    queue.release(&first, true);
+    let (keys, first) = call(&mut queue, 0);
+    assert_eq!(keys, ["ab", "b", "a"]);
+    queue.release(&second, true);
+    let (keys, second) = call(&mut queue, 1);
+    assert_eq!(keys, ["c"]);
+    queue.release(&first, true);
+    assert_eq!(call(&mut queue, 0).0, ["d"]);
+    queue.release(&second, true);
+    assert_eq!(call(&mut queue, 1).0, ["bc"]);
+}
+
+/// The requests behind a carrier that was stopped half way are carried by the next one, in order.
+#[test]
+fn a_carrier_that_was_given_up_leaves_its_requests() {
+    let (mut queue, now) = (Queue::default(), Instant::now());
+    queue.put(take("a", 1), now);
+    assert_eq!(call(&mut queue, 0).0, ["a"]);
+    let later = now + PATIENCE * 2;
+    assert_eq!(queue.put(take_all(&["a", "b"], 1), later), Some(1));
+    queue.put(take("a", 2), later);
+    assert!(call(&mut queue, 1).0.is_empty());
+    queue.end(1);
+    queue.abandon(0);
+    assert_eq!(queue.put(take("b", 1), later), Some(0));
+    assert_eq!(call(&mut queue, 0).0, ["ab", "a", "b"]);
 }
 
 #[test]
 fn a_call_is_bounded_by_what_redis_has_to_do() {
-    assert_eq!(fit((0..100).map(|nth| take(&format!("{nth}"), 1))), 26);
+    assert_eq!(fit((0..100).map(|nth| take(&format!("{nth}"), 1))), 29);
     assert_eq!(fit((0..9_000).map(|_| take("hot", 1))), 4_096);
     // It was: a run of its own for each, and none weighed anything.
     let costs = fit((0..9_000).map(|nth| take("hot", 1 + nth % 2)));
@@ -57,25 +123,25 @@ fn a_call_is_bounded_by_what_redis_has_to_do() {
 #[test]
 fn the_first_is_sent_at_once_and_the_others_go_with_the_next() {
     let (lane, now) = (Lane::default(), Instant::now());
-    assert_eq!(lane.put(take("a", 1), now), Next::Carry);
+    assert_eq!(lane.put(take("a", 1), now), CarrierTask::Carry(0));
     for nth in 0..20 {
-        assert_eq!(lane.put(take(&format!("{nth}"), 1), now), Next::Wait);
+        assert_eq!(lane.put(take(&format!("{nth}"), 1), now), CarrierTask::Wait);
     }
     let further = (0..1_000).filter(|nth| {
         let next = lane.put(take(&format!("more {nth}"), 1), now);
-        next == Next::Carry
+        next != CarrierTask::Wait
     });
-    assert_eq!(further.count(), usize::from(CARRIERS_MAX) - 1);
+    assert_eq!(further.count(), CARRIERS_MAX as usize - 1);
 }
 
 #[test]
 fn however_many_ask_the_same_that_is_one_call() {
     let (lane, now) = (Lane::default(), Instant::now());
     let later = now + PATIENCE * 2;
-    assert_eq!(lane.put(take("hot", 1), now), Next::Carry);
+    assert_eq!(lane.put(take("hot", 1), now), CarrierTask::Carry(0));
     for nth in 0..3_000 {
         let waiter = take("hot", 1 + nth % 2);
-        assert_eq!(lane.put(waiter, later), Next::Wait);
+        assert_eq!(lane.put(waiter, later), CarrierTask::Wait);
     }
 }
 
@@ -83,11 +149,11 @@ fn however_many_ask_the_same_that_is_one_call() {
 fn a_call_that_is_long_under_way_is_not_waited_for() {
     let (lane, now) = (Lane::default(), Instant::now());
     let later = |n| now + PATIENCE * n + Duration::from_micros(n.into());
-    assert_eq!(lane.put(take("a", 1), now), Next::Carry);
-    assert_eq!(lane.put(take("b", 1), now + PATIENCE), Next::Wait);
-    assert_eq!(lane.put(take("c", 1), later(1)), Next::Carry);
-    assert_eq!(lane.put(take("d", 1), later(1)), Next::Wait);
-    assert_eq!(lane.put(take("e", 1), later(3)), Next::Carry);
+    assert_eq!(lane.put(take("a", 1), now), CarrierTask::Carry(0));
+    assert_eq!(lane.put(take("b", 1), now + PATIENCE), CarrierTask::Wait);
+    assert_eq!(lane.put(take("c", 1), later(1)), CarrierTask::Carry(1));
+    assert_eq!(lane.put(take("d", 1), later(1)), CarrierTask::Wait);
+    assert_eq!(lane.put(take("e", 1), later(3)), CarrierTask::Carry(2));
 }
 
 /// Whoever gives back may do so twice by being sent twice, but for a return beside a take that only
@@ -97,7 +163,7 @@ fn a_return_is_sent_again_if_it_can_happen_but_once() {
     let mark = Quota::new(1, 1_000_000).build().unwrap();
     let receipt = Receipt::latest(1);
     let by = receipt.at;
-    let beside = |request: &mut Request, quota: Quota, op, mode| {
+    let beside = |request: &mut SlotAsks, quota: Quota, op, mode| {
         request.asks.push(OwnedAsk {
             quota,
             op: RequestOp::Engine(op),
@@ -105,7 +171,7 @@ fn a_return_is_sent_again_if_it_can_happen_but_once() {
             ..request.asks[0]
         });
     };
-    let returned = |marks: &[(u64, Quota, Mode)]| {
+    let returned = |marks: &[(u64, Quota, LimitMode)]| {
         let mut request = take("a", 1).request;
         request.asks[0].op = RequestOp::Engine(Op::Return { receipt, by });
         for (cost, quota, mode) in marks {
@@ -114,16 +180,21 @@ fn a_return_is_sent_again_if_it_can_happen_but_once() {
         request
     };
     let many = Quota::new(2, 1_000_000).build().unwrap();
-    let consume = returned(&[(1, mark, Mode::Enforce)]);
+    let consume = returned(&[(1, mark, LimitMode::Enforce)]);
     assert_eq!(repeat(&[&consume]), Repeat::Consume);
-    let all_of_it = returned(&[(2, many, Mode::Enforce)]);
+    let all_of_it = returned(&[(2, many, LimitMode::Enforce)]);
     assert_eq!(repeat(&[&consume, &all_of_it]), Repeat::Consume);
     let mut given_back = consume.clone();
-    beside(&mut given_back, mark, Op::GiveBack(receipt), Mode::Enforce);
+    beside(
+        &mut given_back,
+        mark,
+        Op::GiveBack(receipt),
+        LimitMode::Enforce,
+    );
     for refund in [
         returned(&[]),
-        returned(&[(1, mark, Mode::Shadow)]),
-        returned(&[(1, many, Mode::Enforce)]),
+        returned(&[(1, mark, LimitMode::Shadow)]),
+        returned(&[(1, many, LimitMode::Enforce)]),
         given_back,
     ] {
         assert_eq!(repeat(&[&consume, &refund]), Repeat::Refund, "{refund:?}");

@@ -1,14 +1,14 @@
 //! What the open script is told beside the program, and what that weighs.
 
 use super::key::{Form, OpenKey};
-use crate::request::{Key, Request, RequestOp};
+use crate::request::{RedisKey, RequestOp, SlotAsks};
 use tidegate_core::{Algorithm, Op, Quota};
 
 /// The price of a unit under each quota and what an empty bucket owes (`I7` each; a queue may owe
 /// more than that, which the documents know nothing of), and whether it is a block, whose windows begin
 /// when they do and not with a second (`B`); then for each key its form (`B`) and, if it is a
 /// field, the field (`I2` and so many bytes).
-pub(crate) fn push_forms(quotas: &[Quota], keys: &[Key]) -> Vec<u8> {
+pub(crate) fn push_forms(quotas: &[Quota], keys: &[RedisKey]) -> Vec<u8> {
     let mut forms = Vec::with_capacity(16);
     for quota in quotas {
         let price = quota.drain_and_price().1;
@@ -43,7 +43,7 @@ const MEMBER_WEIGHT: u64 = 10;
 const SHORT: u64 = 16;
 
 /// About how much of Redis' time a request takes, in tenths of a microsecond.
-pub(crate) fn weight(request: &Request) -> u32 {
+pub(crate) fn weight(request: &SlotAsks) -> u32 {
     let keys = u32::try_from(request.keys.len()).unwrap_or(u32::MAX);
     let asks = request.asks.iter().fold(0_u32, |sum, ask| {
         let extra = match ask.quota.algorithm() {

@@ -1,6 +1,6 @@
 //! A key of the open layout on its way to the script.
 
-use crate::request::Key;
+use crate::request::RedisKey;
 
 /// In what form a bucket is kept. The numbers are those of `open.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Form {
     Window = 4,
 }
 
-/// What a [`Key`] says in the open layout: one byte for the form, two for the length of the name, the
+/// What a [`RedisKey`] says in the open layout: one byte for the form, two for the length of the name, the
 /// name, the field. Two buckets are the same if their keys are, and all else treats a key as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenKey<'a> {
@@ -37,8 +37,8 @@ impl<'a> OpenKey<'a> {
         }
     }
 
-    pub(crate) fn write(&self) -> Key {
-        let mut key = Key::new();
+    pub(crate) fn write(&self) -> RedisKey {
+        let mut key = RedisKey::new();
         key.push(self.form as u8);
         let length = u16::try_from(self.name.len()).unwrap_or(u16::MAX);
         key.extend_from_slice(&length.to_le_bytes());
@@ -47,7 +47,7 @@ impl<'a> OpenKey<'a> {
         key
     }
 
-    pub(crate) fn read(key: &'a Key) -> Self {
+    pub(crate) fn read(key: &'a RedisKey) -> Self {
         let read = || {
             let (form, rest) = key.split_first()?;
             let (length, rest) = rest.split_first_chunk::<2>()?;

@@ -1,15 +1,15 @@
 //! Values as clients send them: where they may stand in a name, and where a hash does.
 
-use super::template::Whose;
+use super::template::BucketParts;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-type Hash = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
+type ValueHash = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
 
 /// Hashes values in names that no template makes.
 #[derive(Clone)]
-pub(super) struct Hashing(Arc<Hash>);
+pub(super) struct Hashing(Arc<ValueHash>);
 
 impl Hashing {
     pub(super) fn new(hash: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static) -> Self {
@@ -18,7 +18,7 @@ impl Hashing {
 
     /// Returns the name of a bucket with hashes in place of values that have one.
     pub(super) fn apply<'b>(&self, bucket: &'b [u8]) -> Cow<'b, [u8]> {
-        let limit = Whose::of(bucket).policy_and_limit().len();
+        let limit = BucketParts::of(bucket).policy_and_limit().len();
         let (Some(subject), true) = (bucket.get(limit.saturating_add(1)..), limit > 0) else {
             return Cow::Borrowed(bucket);
         };

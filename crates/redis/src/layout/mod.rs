@@ -32,16 +32,16 @@ mod tests;
 
 pub(crate) use call::{push_forms, weight};
 pub(crate) use key::{Form, OpenKey};
-pub use template::Piece;
+pub use template::KeyPiece;
 pub(crate) use value::{find_in, switched};
 pub(crate) use window::{Rounding, receipt};
 
-use crate::request::Key;
+use crate::request::RedisKey;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use literal::Hashing;
 use std::borrow::Cow;
-use template::{Subject, Whose};
+use template::{BucketParts, KeySubject};
 use tidegate_core::{Algorithm, BandId, Quota};
 
 /// In what form buckets are kept.
@@ -99,11 +99,11 @@ pub struct OpenLayout {
 /// How the keys of one limit are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenLimit {
-    /// The name, piece by piece. With [`Piece::Band`] in it, token buckets are kept in the fields
+    /// The name, piece by piece. With [`KeyPiece::Band`] in it, token buckets are kept in the fields
     /// of [`TokenFields::Nanos`], else in those of [`TokenFields::Millis`]. For a fixed window it
     /// is the name of the hash of which each subject is a field.
-    pub template: Vec<Piece>,
-    /// What [`Piece::Band`] stands for, by [`Quota::family`]; a band that is not in here stands as a
+    pub template: Vec<KeyPiece>,
+    /// What [`KeyPiece::Band`] stands for, by [`Quota::family`]; a band that is not in here stands as a
     /// number. Where other numbers begin with new buckets, the name ends with `~` and
     /// [`Quota::reset_number`] in eight hexadecimal digits.
     pub bands: Vec<(BandId, String)>,
@@ -168,7 +168,8 @@ impl OpenLayout {
     /// The name of a bucket's key and, if the key is a hash for many, its field there. `None` where
     /// the limit is not known, or buckets of this quota have no open form and are packed.
     pub fn name(&self, bucket: &[u8], quota: &Quota) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-        self.limits.get(Whose::of(bucket).policy_and_limit())?;
+        self.limits
+            .get(BucketParts::of(bucket).policy_and_limit())?;
         let key = self.key(&[], bucket, quota)?;
         let key = OpenKey::read(&key);
         let field = (key.form == Form::Window).then(|| key.field.to_vec());
@@ -177,7 +178,7 @@ impl OpenLayout {
 
     /// The key of a bucket on its way to the script, unless the bucket is packed. `prefix` is for
     /// buckets of limits that are not known.
-    pub(crate) fn key(&self, prefix: &[u8], bucket: &[u8], quota: &Quota) -> Option<Key> {
+    pub(crate) fn key(&self, prefix: &[u8], bucket: &[u8], quota: &Quota) -> Option<RedisKey> {
         // No document knows blocks, and under a name without the band it would be taken for the
         // limit's own.
         if quota.is_block() {
@@ -187,7 +188,7 @@ impl OpenLayout {
         if quota.scales() {
             return None;
         }
-        let limit = self.limits.get(Whose::of(bucket).policy_and_limit());
+        let limit = self.limits.get(BucketParts::of(bucket).policy_and_limit());
         let form = match quota.algorithm() {
             Algorithm::TokenBucket => match self.fields(limit) {
                 TokenFields::Millis => Form::Millis,
@@ -203,9 +204,9 @@ impl OpenLayout {
             Some(_) => Cow::Borrowed(bucket),
             None => self.hashed(bucket),
         };
-        let whose = Whose::of(&bucket);
+        let whose = BucketParts::of(&bucket);
         let literal = limit.map_or("", |limit| &limit.literal);
-        let subject = Subject::of(&whose, literal);
+        let subject = KeySubject::of(&whose, literal);
         let band = band(limit, quota);
         let mut name = Vec::with_capacity(64);
         let mut field = Vec::new();
@@ -238,7 +239,7 @@ impl OpenLayout {
 
     fn fields(&self, limit: Option<&OpenLimit>) -> TokenFields {
         match limit {
-            Some(limit) if limit.template.contains(&Piece::Band) => TokenFields::Nanos,
+            Some(limit) if limit.template.contains(&KeyPiece::Band) => TokenFields::Nanos,
             Some(_) => TokenFields::Millis,
             None => self.unknown,
         }
@@ -259,7 +260,7 @@ fn band(limit: Option<&OpenLimit>, quota: &Quota) -> String {
 fn name_unknown(
     form: Form,
     (name, field): (&mut Vec<u8>, &mut Vec<u8>),
-    whose: &Whose<'_>,
+    whose: &BucketParts<'_>,
     band: &str,
 ) {
     let start: &[u8] = match form {

@@ -8,7 +8,7 @@ const NAME_BYTES_MAX: usize = 512;
 
 /// A piece of a key's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum KeyPiece {
     /// Text as it is.
     Text(String),
     /// The name of the policy.
@@ -25,12 +25,12 @@ pub enum Piece {
     Part(String),
 }
 
-impl Piece {
+impl KeyPiece {
     pub(super) fn push(
         &self,
         name: &mut Vec<u8>,
-        whose: &Whose<'_>,
-        subject: &Subject<'_>,
+        whose: &BucketParts<'_>,
+        subject: &KeySubject<'_>,
         band: &str,
     ) {
         match self {
@@ -46,14 +46,14 @@ impl Piece {
 }
 
 /// Whose bucket: its name in parts. A name of another form is all subject.
-pub(super) struct Whose<'a> {
+pub(super) struct BucketParts<'a> {
     bucket: &'a [u8],
     policy: &'a [u8],
     limit: &'a [u8],
     subject: &'a [u8],
 }
 
-impl<'a> Whose<'a> {
+impl<'a> BucketParts<'a> {
     pub(super) fn of(bucket: &'a [u8]) -> Self {
         let mut parts = bucket.splitn(3, |byte| *byte == b'/');
         match (parts.next(), parts.next(), parts.next()) {
@@ -93,14 +93,14 @@ impl<'a> Whose<'a> {
 }
 
 /// The subject; one that nobody's policy makes stands as a hash.
-pub(super) enum Subject<'a> {
+pub(super) enum KeySubject<'a> {
     /// Its text, and the characters that stand for themselves in its values.
     Parts(&'a [u8], &'a str),
     Hash(&'a [u8]),
 }
 
-impl<'a> Subject<'a> {
-    pub(super) fn of(whose: &Whose<'a>, literal: &'a str) -> Self {
+impl<'a> KeySubject<'a> {
+    pub(super) fn of(whose: &BucketParts<'a>, literal: &'a str) -> Self {
         if is_plain(whose.subject) {
             Self::Parts(whose.subject, literal)
         } else {

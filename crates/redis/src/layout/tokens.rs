@@ -9,7 +9,7 @@
 use super::text::{self, signed, whole, whole_of};
 use redis::Value;
 use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
-use tidegate_core::algorithm::token_bucket::Credits;
+use tidegate_core::algorithm::token_bucket::CreditCount;
 use tidegate_core::quota::{EXACT_MAX, TICKS_US};
 use tidegate_core::{Bucket, Quota, Timestamp};
 
@@ -79,7 +79,7 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
     }
     let credits = match texts.next() {
         None => None,
-        Some(since) => Some(Credits {
+        Some(since) => Some(CreditCount {
             since: later(at_us, since)?,
             ticks: whole(texts.next()?)?,
         }),

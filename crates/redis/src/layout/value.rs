@@ -4,17 +4,17 @@ use super::key::{Form, OpenKey};
 use super::window::Rounding;
 use super::{text, tokens, window};
 use crate::record::{self, Corrupt};
-use crate::request::Key;
+use crate::request::RedisKey;
 use redis::Value;
 use tidegate_core::algorithm::lent::Lows;
-use tidegate_core::algorithm::log::Run;
+use tidegate_core::algorithm::log::LogRun;
 use tidegate_core::algorithm::{Log, TokenBucket};
-use tidegate_core::{Bucket, Meter, Quota, Timestamp};
+use tidegate_core::{Bucket, BucketState, Quota, Timestamp};
 
 /// The state of `quota` under `key` if it still matters at `now`. `value` is what was there before
 /// the call: nothing, 0 for what is not of the key's form, or what its form says.
 pub(crate) fn find_in(
-    key: &Key,
+    key: &RedisKey,
     value: &Value,
     quota: &Quota,
     now: Timestamp,
@@ -46,7 +46,7 @@ fn log(members: &[Value]) -> Option<Log> {
     match members {
         [Value::Int(rest), Value::BulkString(newest), oldest @ ..] => {
             let mut runs = runs(oldest)?;
-            runs.push(Run {
+            runs.push(LogRun {
                 stamp: text::whole_nanos(newest)?,
                 units: u64::try_from(*rest).ok()?,
             });
@@ -56,8 +56,8 @@ fn log(members: &[Value]) -> Option<Log> {
     }
 }
 
-fn runs(members: &[Value]) -> Option<Vec<Run>> {
-    let mut runs: Vec<Run> = Vec::with_capacity(members.len());
+fn runs(members: &[Value]) -> Option<Vec<LogRun>> {
+    let mut runs: Vec<LogRun> = Vec::with_capacity(members.len());
     for member in members {
         let Value::BulkString(member) = member else {
             return None;
@@ -67,7 +67,7 @@ fn runs(members: &[Value]) -> Option<Vec<Run>> {
             Some(last) if last.stamp == stamp => last.units = last.units.saturating_add(1),
             // The score says another thing than the member.
             Some(last) if last.stamp > stamp => return None,
-            _ => runs.push(Run { stamp, units: 1 }),
+            _ => runs.push(LogRun { stamp, units: 1 }),
         }
     }
     Some(runs)

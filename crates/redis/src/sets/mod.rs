@@ -11,10 +11,10 @@ mod home;
 mod walk;
 
 pub use error::LoadError;
-pub(crate) use walk::{Step, Verb, Walk};
+pub(crate) use walk::{ScanStep, ScanVerb, SetScan};
 
-use crate::connection::{Connection, Route};
-use crate::error::{CallError, Class, Kind};
+use crate::connection::{Connection, NodeChoice};
+use crate::error::{CallEffect, CallError, CallErrorKind};
 use crate::typed;
 use redis::Value;
 use std::time::Duration;
@@ -81,7 +81,7 @@ pub(crate) async fn within<T>(
 ) -> Result<T, LoadError> {
     timeout(time, load).await.unwrap_or_else(|_| {
         let detail = format!("it was not read to the end within {time:?}");
-        Err(CallError::new(Class::NotExecuted, Kind::Timeout, detail).into())
+        Err(CallError::new(CallEffect::NotExecuted, CallErrorKind::Timeout, detail).into())
     })
 }
 
@@ -93,18 +93,18 @@ async fn collect(
     // Asked first: a set that is far too large is not read again and again for nothing.
     let mut size = redis::cmd("SCARD");
     size.arg(key);
-    let size = connection.command(Route::Key(key), &size).await;
+    let size = connection.command(NodeChoice::Key(key), &size).await;
     let size = count(&size.map_err(|error| typed::named(error, key, "set"))?)?;
     if usize::try_from(size).is_ok_and(|size| size > max) {
         return Err(LoadError::too_many(key, max));
     }
     let mut members = Vec::new();
-    let mut walk = Walk::new(connection, Verb::Set, key);
+    let mut walk = SetScan::new(connection, ScanVerb::Set, key);
     loop {
         match walk.next().await? {
-            Step::Found(found) => members.extend(found),
-            Step::Again => members.clear(),
-            Step::End => return Ok(members),
+            ScanStep::Found(found) => members.extend(found),
+            ScanStep::Again => members.clear(),
+            ScanStep::End => return Ok(members),
         }
         if members.len() > max {
             members.sort_unstable();
@@ -129,7 +129,7 @@ async fn change<M: AsRef<[u8]>>(
         for member in some {
             command.arg(member.as_ref());
         }
-        let reply = connection.command(Route::Key(key), &command).await;
+        let reply = connection.command(NodeChoice::Key(key), &command).await;
         let reply = reply.map_err(|error| typed::named(error, key, "set"))?;
         changed = changed.saturating_add(count(&reply)?);
     }

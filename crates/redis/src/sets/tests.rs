@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::key::slot;
-use crate::settings::{Address, Mode, Settings};
+use crate::settings::{Address, ConnectionSettings, RedisTopology};
 use tidegate_testkit::redis::Cluster;
 
 const AGES: Duration = Duration::from_secs(30);
@@ -12,7 +12,7 @@ const KEY: &[u8] = b"set";
 async fn open(cluster: &Cluster) -> Connection {
     let nodes = cluster.nodes().iter();
     let addresses = nodes.map(|node| Address::new("127.0.0.1", node.port()));
-    let settings = Settings::new(Mode::Cluster, addresses.collect())
+    let settings = ConnectionSettings::new(RedisTopology::Cluster, addresses.collect())
         .connect_timeout(AGES)
         .timeout(AGES);
     let connection = Connection::open(settings, Vec::new()).await;
@@ -29,16 +29,16 @@ async fn filled(cluster: &Cluster) -> (Connection, Vec<Vec<u8>>) {
 }
 
 /// The rest of a walk: what was found, and how often it began anew.
-async fn rest(walk: &mut Walk<'_>) -> (Vec<Vec<u8>>, u32) {
+async fn rest(walk: &mut SetScan<'_>) -> (Vec<Vec<u8>>, u32) {
     let (mut all, mut again) = (Vec::new(), 0);
     loop {
         match walk.next().await.unwrap() {
-            Step::Found(found) => all.extend(found),
-            Step::Again => {
+            ScanStep::Found(found) => all.extend(found),
+            ScanStep::Again => {
                 again += 1;
                 all.clear();
             }
-            Step::End => break,
+            ScanStep::End => break,
         }
     }
     all.sort_unstable();
@@ -46,10 +46,10 @@ async fn rest(walk: &mut Walk<'_>) -> (Vec<Vec<u8>>, u32) {
     (all, again)
 }
 
-async fn some(walk: &mut Walk<'_>) {
+async fn some(walk: &mut SetScan<'_>) {
     for _ in 0..5 {
         let step = walk.next().await.unwrap();
-        assert!(matches!(step, Step::Found(found) if !found.is_empty()));
+        assert!(matches!(step, ScanStep::Found(found) if !found.is_empty()));
     }
 }
 
@@ -57,7 +57,7 @@ async fn some(walk: &mut Walk<'_>) {
 async fn a_set_that_moves_while_it_is_read_is_read_anew() {
     let cluster = Cluster::start(3, 0);
     let (connection, members) = filled(&cluster).await;
-    let mut walk = Walk::new(&connection, Verb::Set, KEY);
+    let mut walk = SetScan::new(&connection, ScanVerb::Set, KEY);
     some(&mut walk).await;
     cluster.migrate_slot(slot(KEY), cluster.stranger_to(slot(KEY)));
     let (all, again) = rest(&mut walk).await;
@@ -69,7 +69,7 @@ async fn a_set_that_moves_while_it_is_read_is_read_anew() {
 async fn a_set_that_stays_half_way_is_read_where_it_is() {
     let cluster = Cluster::start(3, 0);
     let (connection, members) = filled(&cluster).await;
-    let mut walk = Walk::new(&connection, Verb::Set, KEY);
+    let mut walk = SetScan::new(&connection, ScanVerb::Set, KEY);
     some(&mut walk).await;
     let migration = cluster.begin_migration(slot(KEY), cluster.stranger_to(slot(KEY)));
     assert_eq!(migration.move_keys(10), 1);

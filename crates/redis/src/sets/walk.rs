@@ -1,8 +1,8 @@
 //! A set, hash or sorted set from beginning to end, piece by piece, while others change it.
 
-use super::home::Home;
-use crate::connection::{Connection, Route};
-use crate::error::{CallError, Class, Kind};
+use super::home::KeyOwner;
+use crate::connection::{Connection, NodeChoice};
+use crate::error::{CallEffect, CallError, CallErrorKind};
 use crate::typed;
 use redis::Value;
 use tokio::sync::watch;
@@ -15,7 +15,7 @@ const RESTARTS_MAX: u32 = 10;
 
 /// What is walked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum ScanVerb {
     /// Members.
     Set,
     /// Fields and values in turn.
@@ -24,7 +24,7 @@ pub(crate) enum Verb {
     Sorted,
 }
 
-impl Verb {
+impl ScanVerb {
     fn command(self) -> &'static str {
         match self {
             Self::Set => "SSCAN",
@@ -44,7 +44,7 @@ impl Verb {
 
 /// What came next.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum ScanStep {
     /// These, perhaps none.
     Found(Vec<Vec<u8>>),
     /// What was found so far may lack something: forget it, it comes again.
@@ -55,9 +55,9 @@ pub(crate) enum Step {
 
 /// What is there from beginning to end is found, perhaps twice.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct SetScan<'a> {
     connection: &'a Connection,
-    verb: Verb,
+    verb: ScanVerb,
     key: &'a [u8],
     /// `None` at the end.
     cursor: Option<Vec<u8>>,
@@ -65,12 +65,12 @@ pub(crate) struct Walk<'a> {
     /// restart, would pass over entries without a word.
     changes: watch::Receiver<u64>,
     /// Where the key was at the beginning.
-    home: Option<Home>,
+    home: Option<KeyOwner>,
     restarts: u32,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(connection: &'a Connection, verb: Verb, key: &'a [u8]) -> Self {
+impl<'a> SetScan<'a> {
+    pub(crate) fn new(connection: &'a Connection, verb: ScanVerb, key: &'a [u8]) -> Self {
         let mut changes = connection.changes();
         changes.mark_unchanged();
         Self {
@@ -84,17 +84,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(crate) async fn next(&mut self) -> Result<Step, CallError> {
+    pub(crate) async fn next(&mut self) -> Result<ScanStep, CallError> {
         let Some(cursor) = self.cursor.clone() else {
-            return Ok(Step::End);
+            return Ok(ScanStep::End);
         };
         if self.home.is_none() {
-            self.home = Some(Home::of(self.connection, self.key).await?);
+            self.home = Some(KeyOwner::of(self.connection, self.key).await?);
         }
         let mut command = redis::cmd(self.verb.command());
         command.arg(self.key).arg(cursor.as_slice());
         command.arg("COUNT").arg(COUNT);
-        let reply = self.connection.command(Route::Key(self.key), &command);
+        let reply = self.connection.command(NodeChoice::Key(self.key), &command);
         let kind = self.verb.kind();
         let reply = reply
             .await
@@ -108,16 +108,16 @@ impl<'a> Walk<'a> {
             return self.begin_anew();
         }
         self.cursor = next;
-        Ok(Step::Found(found))
+        Ok(ScanStep::Found(found))
     }
 
     /// Whether the key has left on the way, which no change tells while its slot is half way.
     async fn has_moved(&self) -> Result<bool, CallError> {
-        let home = Home::of(self.connection, self.key).await?;
+        let home = KeyOwner::of(self.connection, self.key).await?;
         Ok(self.home.as_ref() != Some(&home))
     }
 
-    fn begin_anew(&mut self) -> Result<Step, CallError> {
+    fn begin_anew(&mut self) -> Result<ScanStep, CallError> {
         self.changes.mark_unchanged();
         self.home = None;
         self.restarts += 1;
@@ -125,13 +125,13 @@ impl<'a> Walk<'a> {
             let key = typed::shown(self.key);
             let detail = format!("the servers changed again and again while {key} was read");
             return Err(CallError::new(
-                Class::NotExecuted,
-                Kind::Disconnected,
+                CallEffect::NotExecuted,
+                CallErrorKind::Disconnected,
                 detail,
             ));
         }
         self.cursor = Some(b"0".to_vec());
-        Ok(Step::Again)
+        Ok(ScanStep::Again)
     }
 }
 

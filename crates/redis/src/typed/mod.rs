@@ -1,7 +1,7 @@
 //! Keys that other systems share with us and may have filled with something else: scripts that look
 //! before they write, and errors that name the key.
 
-use crate::error::{CallError, Class, Kind};
+use crate::error::{CallEffect, CallError, CallErrorKind};
 use crate::script::Script;
 use redis::Value;
 use std::time::Duration;
@@ -26,7 +26,11 @@ pub(crate) fn named(error: CallError, key: &[u8], kind: &str) -> CallError {
         return error;
     }
     let detail = format!("the key {} does not hold a {kind}", shown(key));
-    CallError::new(Class::Executed, Kind::Server(WRONG_TYPE.to_owned()), detail)
+    CallError::new(
+        CallEffect::Executed,
+        CallErrorKind::Server(WRONG_TYPE.to_owned()),
+        detail,
+    )
 }
 
 /// A key for people.
@@ -70,13 +74,17 @@ mod tests {
 
     #[test]
     fn only_a_wrong_type_is_told_with_the_key() {
-        let wrong = CallError::new(Class::Executed, Kind::Server("WRONGTYPE".to_owned()), "");
+        let wrong = CallError::new(
+            CallEffect::Executed,
+            CallErrorKind::Server("WRONGTYPE".to_owned()),
+            "",
+        );
         let named_so = named(wrong, b"a\nb", "set").to_string();
         assert_eq!(
             named_so,
             "Redis answered WRONGTYPE: the key a\\nb does not hold a set"
         );
-        let other = CallError::new(Class::Ambiguous, Kind::Timeout, "");
+        let other = CallError::new(CallEffect::Ambiguous, CallErrorKind::Timeout, "");
         assert_eq!(named(other.clone(), b"a", "set"), other);
     }
 }

@@ -1,13 +1,13 @@
 //! Blocks in a store that remembers refusals, batches requests and spreads them over slots.
 
 use crate::world::{self, own_prefix, runtime};
-use tidegate_core::{Ask, Mode, Op, Outcome, Quota, Reply, Store};
-use tidegate_redis::{Layout, OpenLayout, Options, RedisStore, Settings, Tag};
+use tidegate_core::{Ask, LimitMode, Op, Outcome, Quota, Reply, Store};
+use tidegate_redis::{ConnectionSettings, HashTag, Layout, OpenLayout, RedisOptions, RedisStore};
 
 const HOUR_US: u64 = 3_600_000_000;
 
 /// By the server's clock, and with all that a store remembers.
-fn store(settings: Settings, options: Options) -> RedisStore {
+fn store(settings: ConnectionSettings, options: RedisOptions) -> RedisStore {
     let options = options.prefix(own_prefix());
     runtime()
         .block_on(RedisStore::connect(settings, options))
@@ -44,7 +44,7 @@ fn is_blocked(reply: &Reply) -> bool {
 fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
     let store = store(
         world::standalone(world::shared_server()),
-        Options::default(),
+        RedisOptions::default(),
     );
     let (quota, block) = (quota(), block());
     runtime().block_on(async {
@@ -78,7 +78,7 @@ fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
 #[test]
 fn of_many_at_once_two_pass_and_one_block_is_charged() {
     let settings = || world::standalone(world::shared_server());
-    let options = || Options::default().prefix("tgmany:");
+    let options = || RedisOptions::default().prefix("tgmany:");
     let stores: Vec<RedisStore> = (0..2)
         .map(|_| {
             let connect = RedisStore::connect(settings(), options());
@@ -109,13 +109,13 @@ fn of_many_at_once_two_pass_and_one_block_is_charged() {
 /// On a Cluster each limit's block lies with it, whatever else of the request lies elsewhere.
 #[test]
 fn on_a_cluster_each_limit_that_refuses_blocks_by_itself() {
-    for tag in [Tag::Subject, Tag::Policy] {
-        each_limit_blocks(Options::default().tag(tag));
+    for tag in [HashTag::Subject, HashTag::Policy] {
+        each_limit_blocks(RedisOptions::default().tag(tag));
     }
-    each_limit_blocks(Options::default().layout(Layout::Open(OpenLayout::new())));
+    each_limit_blocks(RedisOptions::default().layout(Layout::Open(OpenLayout::new())));
 }
 
-fn each_limit_blocks(options: Options) {
+fn each_limit_blocks(options: RedisOptions) {
     let store = store(world::cluster(world::shared_cluster()), options);
     let (block, roomy) = (block(), Quota::new(1_000, HOUR_US).refundable(true));
     let roomy = roomy.build().expect("it can be");
@@ -169,7 +169,7 @@ fn on_a_cluster_what_would_be_a_block_is_kept_where_the_request_passes() {
     let block = Quota::shadow_block(HOUR_US).expect("it can be");
     for (nth, layout) in (0..).zip([Layout::Packed, Layout::Open(OpenLayout::new())]) {
         let cluster = world::cluster(world::shared_cluster());
-        let store = store(cluster, Options::default().layout(layout));
+        let store = store(cluster, RedisOptions::default().layout(layout));
         for enforced in [2, 3] {
             let passes = Quota::new(enforced, HOUR_US).refundable(true).build();
             let (passes, watched) = (passes.expect("it can be"), quota());
@@ -180,7 +180,7 @@ fn on_a_cluster_what_would_be_a_block_is_kept_where_the_request_passes() {
             for (limit, name) in (1..).zip(&names) {
                 let shadow = asks(name.as_bytes(), (&watched, &block), 1);
                 all.extend(shadow.map(|ask| Ask {
-                    mode: Mode::Shadow,
+                    mode: LimitMode::Shadow,
                     limit,
                     ..ask
                 }));

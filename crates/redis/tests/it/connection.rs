@@ -9,23 +9,27 @@
 
 use std::time::Duration;
 use tidegate_redis::{
-    Address, ConnectErrorKind, Connection, Heartbeat, Mode, Route, Script, Settings, TlsSettings,
-    Ttl,
+    Address, ConnectErrorKind, Connection, ConnectionSettings, Heartbeat, NodeChoice,
+    RedisTopology, Script, TlsSettings, Ttl,
 };
-use tidegate_testkit::redis::{Acl, Certificates, Flavour, Login, Server};
+use tidegate_testkit::redis::{Acl, Certificates, Server, ServerProgram, TestLogin};
 
 const AGES: Duration = Duration::from_secs(30);
 
-fn settings(server: &Server) -> Settings {
+fn settings(server: &Server) -> ConnectionSettings {
     settings_at(server.port())
 }
 
-fn settings_at(port: u16) -> Settings {
-    Settings::new(Mode::Standalone, vec![Address::new("127.0.0.1", port)]).connect_timeout(AGES)
+fn settings_at(port: u16) -> ConnectionSettings {
+    ConnectionSettings::new(
+        RedisTopology::Standalone,
+        vec![Address::new("127.0.0.1", port)],
+    )
+    .connect_timeout(AGES)
 }
 
-fn as_limiter(settings: Settings) -> Settings {
-    let login = Login::limiter();
+fn as_limiter(settings: ConnectionSettings) -> ConnectionSettings {
+    let login = TestLogin::limiter();
     settings.user(login.user).password(login.password)
 }
 
@@ -64,7 +68,10 @@ async fn everything_works(connection: &Connection) {
     assert_eq!(connection.ttl(key).await.unwrap(), Ttl::Never);
     let mut expire = redis::cmd("PEXPIRE");
     expire.arg(key).arg(60_000);
-    connection.command(Route::Key(key), &expire).await.unwrap();
+    connection
+        .command(NodeChoice::Key(key), &expire)
+        .await
+        .unwrap();
     let Ttl::In(left) = connection.ttl(key).await.unwrap() else {
         panic!("it expires");
     };
@@ -96,7 +103,11 @@ async fn everything_works(connection: &Connection) {
 
 #[tokio::test]
 async fn every_flavour_is_served() {
-    for flavour in [Flavour::Redis7, Flavour::Redis8, Flavour::Valkey9] {
+    for flavour in [
+        ServerProgram::Redis7,
+        ServerProgram::Redis8,
+        ServerProgram::Valkey9,
+    ] {
         if !flavour.available() {
             continue;
         }
@@ -248,9 +259,10 @@ async fn nobody_there_is_told_with_the_address() {
 async fn settings_that_can_never_work_are_refused_at_once() {
     let at = vec![Address::new("127.0.0.1", 1)];
     let bad = [
-        Settings::new(Mode::Standalone, vec![]),
-        Settings::new(Mode::Cluster, at.clone()).database(1),
-        Settings::new(Mode::Standalone, at).tls(TlsSettings::new().ca("no certificate")),
+        ConnectionSettings::new(RedisTopology::Standalone, vec![]),
+        ConnectionSettings::new(RedisTopology::Cluster, at.clone()).database(1),
+        ConnectionSettings::new(RedisTopology::Standalone, at)
+            .tls(TlsSettings::new().ca("no certificate")),
     ];
     for settings in bad {
         let error = Connection::start(settings.clone(), vec![]).unwrap_err();
@@ -262,8 +274,8 @@ async fn settings_that_can_never_work_are_refused_at_once() {
 #[tokio::test]
 async fn a_server_that_is_no_cluster_is_told_from_one() {
     let server = Server::start();
-    let settings = Settings::new(
-        Mode::Cluster,
+    let settings = ConnectionSettings::new(
+        RedisTopology::Cluster,
         vec![Address::new("127.0.0.1", server.port())],
     );
     let error = Connection::open(settings, vec![]).await.unwrap_err();
@@ -277,7 +289,7 @@ async fn a_server_that_is_no_cluster_is_told_from_one() {
 async fn of_several_standalone_addresses_the_first_is_used() {
     let (first, second) = (Server::start(), Server::start());
     let addresses = [&first, &second].map(|s| Address::new("127.0.0.1", s.port()));
-    let settings = Settings::new(Mode::Standalone, addresses.to_vec());
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, addresses.to_vec());
     let connection = Connection::open(settings, vec![]).await.unwrap();
     connection.hset(b"a", &[("a", "1")]).await.unwrap();
     assert_eq!(first.command(&["EXISTS", "a"]).int(), 1);

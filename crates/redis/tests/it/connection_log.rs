@@ -8,8 +8,8 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tidegate_redis::{Address, Connection, Mode, Settings};
-use tidegate_testkit::redis::{Acl, Login, Server};
+use tidegate_redis::{Address, Connection, ConnectionSettings, RedisTopology};
+use tidegate_testkit::redis::{Acl, Server, TestLogin};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// What all tests of this program log: a subscriber for one thread misses what another thread was
@@ -87,10 +87,13 @@ async fn one_line_when_it_joins_first_and_no_secret_ever() {
     server.kill9();
     let port = server.port();
     let count = |level| log.count(port, level);
-    let login = Login::limiter();
-    let settings = Settings::new(Mode::Standalone, vec![Address::new("127.0.0.1", port)])
-        .user(login.user)
-        .password(login.password.clone());
+    let login = TestLogin::limiter();
+    let settings = ConnectionSettings::new(
+        RedisTopology::Standalone,
+        vec![Address::new("127.0.0.1", port)],
+    )
+    .user(login.user)
+    .password(login.password.clone());
     let connection = Connection::start(settings, vec![]).unwrap();
     assert!(!connection.is_connected());
     eventually("several attempts", || count("DEBUG") >= 3).await;
@@ -123,7 +126,11 @@ async fn one_line_when_it_joins_first_and_no_secret_ever() {
 async fn several_standalone_addresses_are_warned_about() {
     let log = Log::start();
     let at = vec![Address::new("127.0.0.1", 1), Address::new("127.0.0.1", 2)];
-    let _connection = Connection::start(Settings::new(Mode::Standalone, at), vec![]).unwrap();
+    let _connection = Connection::start(
+        ConnectionSettings::new(RedisTopology::Standalone, at),
+        vec![],
+    )
+    .unwrap();
     let said = log.about(1);
     assert!(said.contains("using the first"), "{said}");
 }

@@ -1,18 +1,18 @@
 //! A hash with documents, changed as instances do.
 
-use tidegate_redis::{Address, Changed, Connection, Mode, Settings};
+use tidegate_redis::{Address, Connection, ConnectionSettings, RedisTopology, WriteOutcome};
 use tidegate_testkit::redis::Server;
 
 const KEY: &[u8] = b"policies";
 const CHANNEL: &[u8] = b"policies:changed";
 const CHANGES: [(&str, Option<&str>); 1] = [("policy/api", Some("{}"))];
 
-fn settings(server: &Server) -> Settings {
+fn settings(server: &Server) -> ConnectionSettings {
     let address = Address::new("127.0.0.1", server.port());
-    Settings::new(Mode::Standalone, vec![address])
+    ConnectionSettings::new(RedisTopology::Standalone, vec![address])
 }
 
-async fn open(settings: Settings) -> Connection {
+async fn open(settings: ConnectionSettings) -> Connection {
     let opened = Connection::open(settings, Vec::new()).await;
     opened.expect("a server that was just started")
 }
@@ -20,8 +20,8 @@ async fn open(settings: Settings) -> Connection {
 async fn change(connection: &Connection, expected: &str) -> String {
     let changed = connection.change_documents(KEY, expected, CHANNEL, &CHANGES);
     let changed = changed.await.expect("a change that is made");
-    assert!(matches!(changed, Changed::To(_)), "{changed:?}");
-    let (Changed::To(version) | Changed::Conflict(version)) = changed;
+    assert!(matches!(changed, WriteOutcome::To(_)), "{changed:?}");
+    let (WriteOutcome::To(version) | WriteOutcome::Conflict(version)) = changed;
     version
 }
 
@@ -89,7 +89,7 @@ async fn many_documents_are_read_piece_by_piece_and_all_of_one_version() {
     let changes: Vec<(&str, Option<&str>)> =
         names.iter().map(|it| (it.as_str(), Some("0"))).collect();
     let made = reader.change_documents(KEY, "0", CHANNEL, &changes).await;
-    assert!(matches!(made, Ok(Changed::To(_))), "{made:?}");
+    assert!(matches!(made, Ok(WriteOutcome::To(_))), "{made:?}");
     // The first and the last are changed together, so that whoever reads sees both or neither.
     let writing = async {
         for nth in 1..=40 {
@@ -97,7 +97,7 @@ async fn many_documents_are_read_piece_by_piece_and_all_of_one_version() {
             let both = ["subject/0", "subject/11999"].map(|it| (it, Some(text.as_str())));
             let version = writer.documents_version(KEY).await.unwrap();
             let written = writer.change_documents(KEY, &version, CHANNEL, &both).await;
-            assert!(matches!(written, Ok(Changed::To(_))), "{written:?}");
+            assert!(matches!(written, Ok(WriteOutcome::To(_))), "{written:?}");
             tokio::task::yield_now().await;
         }
     };

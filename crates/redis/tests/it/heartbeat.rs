@@ -3,8 +3,10 @@
 use crate::world::{self, address};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_redis::{CallError, Connection, Heartbeat, Kind, Mode, Roll, Settings};
-use tidegate_testkit::redis::{Acl, Login, Server, until};
+use tidegate_redis::{
+    CallError, CallErrorKind, Connection, ConnectionSettings, Heartbeat, RedisTopology, Roll,
+};
+use tidegate_testkit::redis::{Acl, Server, TestLogin, until};
 use tokio::task::JoinSet;
 
 const KEY: &str = "tg:instances";
@@ -18,11 +20,14 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - gone)
 redis.call('PEXPIRE', KEYS[1], 2000 * gone)
 return redis.call('ZCARD', KEYS[1])";
 
-fn settings(server: &Server) -> Settings {
-    world::patient(Settings::new(Mode::Standalone, vec![address(server)]))
+fn settings(server: &Server) -> ConnectionSettings {
+    world::patient(ConnectionSettings::new(
+        RedisTopology::Standalone,
+        vec![address(server)],
+    ))
 }
 
-fn connect(settings: Settings) -> Connection {
+fn connect(settings: ConnectionSettings) -> Connection {
     let opened = world::runtime().block_on(Connection::open(settings, Vec::new()));
     opened.expect("it is there")
 }
@@ -144,7 +149,7 @@ fn whoever_leaves_is_gone_at_once_and_does_not_come_back() {
     let called = world::runtime().block_on(two.call());
     assert_eq!(
         called.map_err(|error| error.kind().clone()),
-        Err(Kind::Closed)
+        Err(CallErrorKind::Closed)
     );
     assert_eq!(members(&server), 1);
     assert_eq!(told(&call(&one)), [(one.id(), None)]);
@@ -155,7 +160,7 @@ fn who_may_not_read_the_list_is_counted_and_saw_itself_alone_and_in_agreement() 
     let rules = "~tg:* resetchannels -@all +@connection +evalsha +script|load +time +info +role \
                  +zadd +zremrangebyscore +zcard +pexpire";
     let server = Server::builder().acl(Acl::limiter(rules)).start();
-    let login = Login::limiter();
+    let login = TestLogin::limiter();
     let settings = settings(&server).user(login.user).password(login.password);
     let connection = connect(settings);
     let (one, two) = (start(&connection), start(&connection));

@@ -2,8 +2,8 @@
 
 use crate::world::{self, World};
 use tidegate_core::{Algorithm, Align, Ask, Quota};
-use tidegate_redis::{Layout, OpenLayout, Options, TokenFields};
-use tidegate_testkit::laws::Subject;
+use tidegate_redis::{Layout, OpenLayout, RedisOptions, TokenFields};
+use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::Server;
 
 const SECOND_US: u64 = 1_000_000;
@@ -29,7 +29,7 @@ fn a_look_under_other_numbers_refilled_the_bucket() {
         (open(TokenFields::Millis), "open, millis"),
         (open(TokenFields::Nanos), "open, nanos"),
     ] {
-        let options = Options::default().layout(layout);
+        let options = RedisOptions::default().layout(layout);
         let world = World::new(world::standalone(&server), options);
         for algorithm in [
             Algorithm::TokenBucket,

@@ -4,7 +4,7 @@ use crate::open_kit::{Open, add, built, by_the_clock, layout};
 use crate::world;
 use tidegate_core::{Algorithm, Align, Ask, Quota, Store, StoreErrorKind};
 use tidegate_redis::OpenLayout;
-use tidegate_testkit::laws::Subject;
+use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::Server;
 
 const SECOND: u64 = 1_000_000;

@@ -2,11 +2,12 @@
 
 use crate::world::{self, World};
 use tidegate_core::{
-    Ask, Bucket, Meter, Op, Outcome, Quota, QuotaSpec, Reply, Store, StoreError, Timestamp, step,
+    Ask, Bucket, BucketState, Op, Outcome, Quota, QuotaSpec, Reply, Store, StoreError, Timestamp,
+    step,
 };
-use tidegate_redis::{Layout, OpenLayout, OpenLimit, Options, Piece, RedisStore};
-use tidegate_testkit::laws::Subject;
-use tidegate_testkit::redis::{Reply as Value, Server, audit};
+use tidegate_redis::{KeyPiece, Layout, OpenLayout, OpenLimit, RedisOptions, RedisStore};
+use tidegate_testkit::laws::StoreUnderTest;
+use tidegate_testkit::redis::{RespReply as Value, Server, audit};
 
 /// Keys as the documents have them are the same in every test, so each has its own server.
 pub(crate) struct Open {
@@ -18,7 +19,7 @@ impl Open {
     /// Virtual time, from 1,700,000,000 s on.
     pub(crate) fn new(layout: OpenLayout) -> Self {
         let server = Server::start();
-        let options = Options::default().layout(Layout::Open(layout));
+        let options = RedisOptions::default().layout(Layout::Open(layout));
         let world = World::new(world::standalone(&server), options);
         Self { server, world }
     }
@@ -61,7 +62,7 @@ impl Open {
 
 /// A store that goes by the server's clock.
 pub(crate) fn by_the_clock(server: &Server, layout: OpenLayout) -> RedisStore {
-    let options = Options::default()
+    let options = RedisOptions::default()
         .layout(Layout::Open(layout))
         .deny_cache(0);
     let connect = RedisStore::connect(world::standalone(server), options);
@@ -93,19 +94,19 @@ pub(crate) fn add(
     layout.limit(name, limit)
 }
 
-fn pieces(template: &str) -> Vec<Piece> {
+fn pieces(template: &str) -> Vec<KeyPiece> {
     let pieces = template.split_inclusive('}').flat_map(|part| {
         let (text, placeholder) = part.split_once('{').unwrap_or((part, ""));
         let placeholder = match placeholder.trim_end_matches('}') {
             "" => None,
-            "policy" => Some(Piece::Policy),
-            "limit" => Some(Piece::Limit),
-            "key" => Some(Piece::Key),
-            "subject" => Some(Piece::Subject),
-            "band" => Some(Piece::Band),
-            label => Some(Piece::Part(label.to_owned())),
+            "policy" => Some(KeyPiece::Policy),
+            "limit" => Some(KeyPiece::Limit),
+            "key" => Some(KeyPiece::Key),
+            "subject" => Some(KeyPiece::Subject),
+            "band" => Some(KeyPiece::Band),
+            label => Some(KeyPiece::Part(label.to_owned())),
         };
-        let text = (!text.is_empty()).then(|| Piece::Text(text.to_owned()));
+        let text = (!text.is_empty()).then(|| KeyPiece::Text(text.to_owned()));
         [text, placeholder]
     });
     pieces.flatten().collect()

@@ -5,13 +5,16 @@
 
 use crate::world::{self, World};
 use tidegate_core::{Algorithm, Ask, Op, Quota, Store};
-use tidegate_redis::{Layout, OpenLayout, Options, Settings, TokenFields};
-use tidegate_testkit::laws::{self, Subject};
+use tidegate_redis::{ConnectionSettings, Layout, OpenLayout, RedisOptions, TokenFields};
+use tidegate_testkit::laws::{self, StoreUnderTest};
 use tidegate_testkit::store_laws;
 
-fn world(settings: Settings, fields: TokenFields) -> World {
+fn world(settings: ConnectionSettings, fields: TokenFields) -> World {
     let layout = OpenLayout::new().unknown_tokens(fields);
-    World::new(settings, Options::default().layout(Layout::Open(layout)))
+    World::new(
+        settings,
+        RedisOptions::default().layout(Layout::Open(layout)),
+    )
 }
 
 /// Whether a window of this quota begins with a whole second.

@@ -6,8 +6,8 @@ use crate::world::{self, World};
 use tidegate_core::{
     Algorithm, Align, Ask, Bucket, Clock, Op, Quota, Receipt, Reply, Store, Timestamp,
 };
-use tidegate_redis::{Layout, OpenLayout, Options, TokenFields};
-use tidegate_testkit::laws::Subject;
+use tidegate_redis::{Layout, OpenLayout, RedisOptions, TokenFields};
+use tidegate_testkit::laws::StoreUnderTest;
 
 const SECOND: u64 = 1_000_000;
 
@@ -107,7 +107,7 @@ fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>, now: Timestamp) -> Op {
 
 fn trace(fields: TokenFields, seed: u64) {
     let layout = OpenLayout::new().unknown_tokens(fields);
-    let options = Options::default().layout(Layout::Open(layout));
+    let options = RedisOptions::default().layout(Layout::Open(layout));
     let world = World::new(world::standalone(world::shared_server()), options);
     let mut dice = Dice(seed);
     for (name, quota) in quotas() {

@@ -5,7 +5,7 @@ use crate::open_kit::{Dice, Engine, Open, add, built, layout};
 use crate::open_traces::quotas;
 use crate::world;
 use tidegate_core::{Algorithm, Align, Bucket, Clock, Op, Quota, Store, StoreErrorKind};
-use tidegate_testkit::redis::Client;
+use tidegate_testkit::redis::BlockingClient;
 
 const SECOND: u64 = 1_000_000;
 
@@ -55,7 +55,12 @@ fn text(dice: &mut Dice, usual: &str) -> String {
 }
 
 /// A hash with fields of any kind.
-fn write_tokens(client: &mut Client, key: &str, dice: &mut Dice, (name, usual): (&str, &str)) {
+fn write_tokens(
+    client: &mut BlockingClient,
+    key: &str,
+    dice: &mut Dice,
+    (name, usual): (&str, &str),
+) {
     let (tokens, last) = (text(dice, "2.5"), text(dice, usual));
     let exact = text(dice, "1 1500000 0 0 5 -");
     let exact = format!("{tokens} {last} {exact}");

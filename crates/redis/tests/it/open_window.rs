@@ -2,7 +2,7 @@
 
 use crate::open_kit::{Open, built, layout};
 use tidegate_core::{Algorithm, Align, Ask, Op, Quota};
-use tidegate_testkit::laws::Subject;
+use tidegate_testkit::laws::StoreUnderTest;
 
 const SECOND: u64 = 1_000_000;
 

@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 use tidegate_core::{Ask, Op, Quota, Receipt, Reply, Store, StoreError};
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::{RedisOptions, RedisStore};
 
 fn hourly(amount: u64) -> Quota {
     let spec = Quota::new(amount, 3_600_000_000);
@@ -16,7 +16,10 @@ fn hourly(amount: u64) -> Quota {
 
 fn store() -> RedisStore {
     let settings = world::standalone(world::shared_server());
-    connect(settings, Options::default().prefix(world::own_prefix()))
+    connect(
+        settings,
+        RedisOptions::default().prefix(world::own_prefix()),
+    )
 }
 
 type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, StoreError>> + Send + 'a>>;
@@ -57,7 +60,7 @@ fn left(store: &RedisStore, bucket: &str, ops: &[Op]) -> Vec<u64> {
     replies.iter().filter_map(remaining).collect()
 }
 
-/// Takes go by one script and everything else by another, each by a connection of its own.
+/// Takes went by one script and everything else by another, each by a connection of its own.
 #[test]
 fn a_look_or_a_return_was_carried_out_after_the_take_behind_it() {
     let store = store();

@@ -3,7 +3,7 @@
 use crate::fault::load::connect;
 use crate::world;
 use tidegate_core::{Algorithm, Ask, Op, Quota, Reply, Store};
-use tidegate_redis::{Options, RedisStore};
+use tidegate_redis::{RedisOptions, RedisStore};
 
 fn hourly(amount: u64) -> Quota {
     let spec = Quota::new(amount, 3_600_000_000);
@@ -17,7 +17,10 @@ fn log(amount: u64) -> Quota {
 
 fn store() -> RedisStore {
     let settings = world::standalone(world::shared_server());
-    connect(settings, Options::default().prefix(world::own_prefix()))
+    connect(
+        settings,
+        RedisOptions::default().prefix(world::own_prefix()),
+    )
 }
 
 fn decide(store: &RedisStore, asks: &[Ask<'_>]) -> Reply {

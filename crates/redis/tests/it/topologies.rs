@@ -4,10 +4,10 @@ use crate::world::{self, World};
 use std::thread;
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Reply, Store, StoreError};
-use tidegate_redis::{Options, RedisStore, Settings, Tag};
+use tidegate_redis::{ConnectionSettings, HashTag, RedisOptions, RedisStore};
 use tidegate_testkit::redis::{
-    Acl, Certificates, Cluster, Flavour, Options as Servers, SentinelGroup, Server, audit,
-    until_some,
+    Acl, Certificates, Cluster, SentinelGroup, Server, ServerOptions as Servers, ServerProgram,
+    audit, until_some,
 };
 use tokio::task::JoinSet;
 
@@ -69,7 +69,7 @@ fn a_reshard_under_load_admits_exactly_what_there_is() {
     let cluster = Cluster::start(3, 0);
     // Keys that are apart (TRYAGAIN) are together again in a few milliseconds.
     let settings = world::cluster(&cluster).retries(10);
-    let world = World::new(settings, Options::default());
+    let world = World::new(settings, RedisOptions::default());
     let buckets = ["p/one/subject", "p/two/subject"];
     let slot = slot_of(&cluster, &world.store, buckets[0]);
     assert_eq!(slot, slot_of(&cluster, &world.store, buckets[1]));
@@ -92,7 +92,7 @@ fn a_reshard_under_load_admits_exactly_what_there_is() {
 fn a_slot_that_stays_half_way_is_served_key_by_key() {
     let cluster = Cluster::start(3, 0);
     let settings = world::cluster(&cluster).timeout(DEADLINE);
-    let world = World::new(settings, Options::default());
+    let world = World::new(settings, RedisOptions::default());
     let (quota, buckets) = (quota(), ["p/one/subject", "p/two/subject"]);
     let both = buckets.map(|bucket| Ask::take(bucket.as_bytes(), &quota, 1));
     assert!(decide(&world.store, &both).expect("all is well").passed);
@@ -118,9 +118,9 @@ fn a_slot_that_stays_half_way_is_served_key_by_key() {
 #[test]
 fn after_a_failover_of_a_cluster_decisions_go_on() {
     let cluster = Cluster::start(3, 3);
-    for tag in [Tag::Subject, Tag::Policy] {
+    for tag in [HashTag::Subject, HashTag::Policy] {
         let settings = world::cluster(&cluster).timeout(DEADLINE);
-        let world = World::new(settings, Options::default().tag(tag));
+        let world = World::new(settings, RedisOptions::default().tag(tag));
         let bucket = "p/one/subject";
         decide_in_the_end(&world.store, bucket);
         let slot = slot_of(&cluster, &world.store, bucket);
@@ -140,7 +140,7 @@ fn after_a_failover_of_a_cluster_decisions_go_on() {
 fn after_a_failover_of_sentinels_decisions_go_on() {
     let group = SentinelGroup::start();
     let settings = world::sentinel(&group).timeout(DEADLINE);
-    let world = World::new(settings, Options::default());
+    let world = World::new(settings, RedisOptions::default());
     let bucket = "p/one/subject";
     decide_in_the_end(&world.store, bucket);
     let dead = group.kill_master();
@@ -154,7 +154,7 @@ fn after_a_failover_of_sentinels_decisions_go_on() {
 }
 
 /// Starts each topology with these servers, and decides once on each.
-fn every_topology(servers: &Servers, prepare: impl Fn(Settings) -> Settings) {
+fn every_topology(servers: &Servers, prepare: impl Fn(ConnectionSettings) -> ConnectionSettings) {
     let server = servers.clone().start();
     let group = servers.clone().start_sentinels("limits");
     let cluster = servers.clone().start_cluster(3, 0);
@@ -163,7 +163,7 @@ fn every_topology(servers: &Servers, prepare: impl Fn(Settings) -> Settings) {
         world::sentinel(&group),
         world::cluster(&cluster),
     ] {
-        let world = World::new(prepare(settings), Options::default());
+        let world = World::new(prepare(settings), RedisOptions::default());
         assert!(decide_in_the_end(&world.store, "p/one/subject").passed);
     }
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
@@ -188,18 +188,20 @@ fn every_topology_with_tls_and_users() {
 
 #[test]
 fn every_topology_of_redis_8() {
-    if Flavour::Redis8.available() {
-        every_topology(&Server::builder().flavour(Flavour::Redis8), |settings| {
-            settings
-        });
+    if ServerProgram::Redis8.available() {
+        every_topology(
+            &Server::builder().flavour(ServerProgram::Redis8),
+            |settings| settings,
+        );
     }
 }
 
 #[test]
 fn every_topology_of_valkey_9() {
-    if Flavour::Valkey9.available() {
-        every_topology(&Server::builder().flavour(Flavour::Valkey9), |settings| {
-            settings
-        });
+    if ServerProgram::Valkey9.available() {
+        every_topology(
+            &Server::builder().flavour(ServerProgram::Valkey9),
+            |settings| settings,
+        );
     }
 }

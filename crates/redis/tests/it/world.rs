@@ -5,10 +5,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_core::{Ask, ManualClock, Reply, Store, Timestamp};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings, TlsSettings};
-use tidegate_testkit::laws::Subject;
+use tidegate_redis::{
+    Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology, TlsSettings,
+};
+use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::{
-    Acl, Certificates, Cluster, Flavour, Login, SentinelGroup, Server, until,
+    Acl, Certificates, Cluster, SentinelGroup, Server, ServerProgram, TestLogin, until,
 };
 use tokio::runtime::Runtime;
 
@@ -69,27 +71,36 @@ pub(crate) fn address(server: &Server) -> Address {
 }
 
 /// Long enough for a busy machine: these tests are not about time.
-pub(crate) fn patient(settings: Settings) -> Settings {
+pub(crate) fn patient(settings: ConnectionSettings) -> ConnectionSettings {
     let patience = Duration::from_secs(10);
     settings.timeout(patience).connect_timeout(patience)
 }
 
-pub(crate) fn standalone(server: &Server) -> Settings {
-    patient(Settings::new(Mode::Standalone, vec![address(server)]))
+pub(crate) fn standalone(server: &Server) -> ConnectionSettings {
+    patient(ConnectionSettings::new(
+        RedisTopology::Standalone,
+        vec![address(server)],
+    ))
 }
 
-pub(crate) fn sentinel(group: &SentinelGroup) -> Settings {
+pub(crate) fn sentinel(group: &SentinelGroup) -> ConnectionSettings {
     let master = group.name().to_owned();
     let addresses = group.sentinels().iter().map(address).collect();
-    patient(Settings::new(Mode::Sentinel { master }, addresses))
+    patient(ConnectionSettings::new(
+        RedisTopology::Sentinel { master },
+        addresses,
+    ))
 }
 
-pub(crate) fn cluster(cluster: &Cluster) -> Settings {
+pub(crate) fn cluster(cluster: &Cluster) -> ConnectionSettings {
     let addresses = cluster.nodes().iter().map(address).collect();
-    patient(Settings::new(Mode::Cluster, addresses))
+    patient(ConnectionSettings::new(RedisTopology::Cluster, addresses))
 }
 
-pub(crate) fn with_tls(settings: Settings, certificates: &Certificates) -> Settings {
+pub(crate) fn with_tls(
+    settings: ConnectionSettings,
+    certificates: &Certificates,
+) -> ConnectionSettings {
     let read = |path| std::fs::read(path).expect("the kit has made it");
     let tls = TlsSettings::new()
         .ca(read(certificates.authority()))
@@ -100,8 +111,8 @@ pub(crate) fn with_tls(settings: Settings, certificates: &Certificates) -> Setti
     settings.tls(tls)
 }
 
-pub(crate) fn with_login(settings: Settings) -> Settings {
-    let Login { user, password } = Login::limiter();
+pub(crate) fn with_login(settings: ConnectionSettings) -> ConnectionSettings {
+    let TestLogin { user, password } = TestLogin::limiter();
     settings.user(user).password(password)
 }
 
@@ -111,11 +122,11 @@ pub(crate) fn shared_server() -> &'static Server {
     SERVER.get_or_init(Server::start)
 }
 
-pub(crate) fn shared_flavour(flavour: Flavour) -> Option<&'static Server> {
+pub(crate) fn shared_flavour(flavour: ServerProgram) -> Option<&'static Server> {
     static REDIS_8: OnceLock<Option<Server>> = OnceLock::new();
     static VALKEY_9: OnceLock<Option<Server>> = OnceLock::new();
     let cell = match flavour {
-        Flavour::Redis8 => &REDIS_8,
+        ServerProgram::Redis8 => &REDIS_8,
         _ => &VALKEY_9,
     };
     let start = || {
@@ -152,7 +163,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(settings: Settings, options: Options) -> Self {
+    pub(crate) fn new(settings: ConnectionSettings, options: RedisOptions) -> Self {
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
         let options = options
             .prefix(own_prefix())
@@ -166,7 +177,7 @@ impl World {
     }
 }
 
-impl Subject for World {
+impl StoreUnderTest for World {
     type Store = RedisStore;
 
     fn store(&self) -> &RedisStore {

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use tidegate::Mode;
+use tidegate::LimitMode;
 use tidegate_policy::Config;
 use tidegate_policy::config::ListenAddress;
 
@@ -70,7 +70,7 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let config = Config::parse(&text, "command line", &environment).map_err(Failure::input)?;
     serve::report_start(&config, "command line", &environment);
     let tries = tries(&config);
-    let is_shadow = config.mode == Mode::Shadow;
+    let is_shadow = config.mode == LimitMode::Shadow;
     serve::start(
         config,
         serve::StopTimes::of(args.notice, args.drain),

@@ -5,7 +5,7 @@ use std::future::Future;
 use tidegate::redis::settings as settings_of;
 use tidegate_policy::Config;
 use tidegate_policy::config::RedisSettings;
-use tidegate_redis::{Options, RedisStore, Settings};
+use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
 
 /// What the configuration says of Redis; a failure where buckets live elsewhere.
 pub(super) fn redis(config: &Config) -> Result<&RedisSettings, Failure> {
@@ -19,7 +19,7 @@ pub(super) fn redis(config: &Config) -> Result<&RedisSettings, Failure> {
 }
 
 /// How to reach it, and how buckets are kept there.
-pub(super) fn settings(config: &Config) -> Result<(Settings, Options), Failure> {
+pub(super) fn settings(config: &Config) -> Result<(ConnectionSettings, RedisOptions), Failure> {
     let (settings, options) = settings_of(&config.store, &config.policies, &config.key_rules())
         .map_err(Failure::input)?;
     // Whoever looks once has no use for a remembered "no".
@@ -28,7 +28,7 @@ pub(super) fn settings(config: &Config) -> Result<(Settings, Options), Failure> 
 
 /// Connects to it, as `name` in `CLIENT LIST`.
 pub(super) async fn connect(
-    (settings, options): (Settings, Options),
+    (settings, options): (ConnectionSettings, RedisOptions),
     name: &str,
 ) -> Result<RedisStore, Failure> {
     let store = RedisStore::connect(settings.client_name(name), options).await;

@@ -24,7 +24,7 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{
-    AnyStore, BuildError, CheckError, Config, Limiter, Mode, PlansError, Request, Rules, Store,
+    AnyStore, BuildError, CheckError, Config, LimitMode, Limiter, PlansError, Request, Rules, Store,
 };
 use tidegate_policy::Policy;
 use tidegate_policy::statsd::Statsd;
@@ -80,7 +80,7 @@ impl Decider {
     /// there yet.
     pub async fn start(config: Config) -> Result<Self, BuildError> {
         let counters = NamedCounters::new(&config.policies);
-        if config.mode == Mode::Shadow {
+        if config.mode == LimitMode::Shadow {
             tell(config.mode);
         }
         // Put aside, both: they are large, and each of them happens once.
@@ -119,10 +119,10 @@ impl Decider {
 }
 
 /// Logs whether anything is refused from now on.
-fn tell(mode: Mode) {
+fn tell(mode: LimitMode) {
     match mode {
-        Mode::Shadow => warn!("shadow mode: every request passes, refusals are only counted"),
-        Mode::Enforce => info!("enforcing: shadow mode has ended"),
+        LimitMode::Shadow => warn!("shadow mode: every request passes, refusals are only counted"),
+        LimitMode::Enforce => info!("enforcing: shadow mode has ended"),
     }
 }
 
@@ -166,7 +166,7 @@ impl<S: Store> Decider<S> {
         let reloaded = self.limiter.reload(config);
         match &reloaded {
             Err(_) => self.metrics.put_back(before),
-            Ok(()) if was_shadow != (mode == Mode::Shadow) => tell(mode),
+            Ok(()) if was_shadow != (mode == LimitMode::Shadow) => tell(mode),
             Ok(()) => {}
         }
         reloaded

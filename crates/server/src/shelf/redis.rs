@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tidegate::redis::{CallError, Connection, KeyRules};
 use tidegate_policy::config::StoreSettings;
-use tidegate_redis::{Changed, Class};
+use tidegate_redis::{CallEffect, WriteOutcome};
 
 /// A hash of Redis.
 #[derive(Debug)]
@@ -70,9 +70,9 @@ impl RedisShelf {
             .connection
             .change_documents(key, expected.counted(), channel, &changes);
         match made.await {
-            Ok(Changed::To(version)) => Ok(Revision(version)),
-            Ok(Changed::Conflict(_)) => Err(WriteError::Conflict),
-            Err(error) if error.class() == Class::NotExecuted => {
+            Ok(WriteOutcome::To(version)) => Ok(Revision(version)),
+            Ok(WriteOutcome::Conflict(_)) => Err(WriteError::Conflict),
+            Err(error) if error.class() == CallEffect::NotExecuted => {
                 Err(WriteError::Away(error.to_string()))
             }
             Err(error) => Err(WriteError::Doubtful(error.to_string())),

@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt::{self, Debug};
 use std::time::Duration;
-use tidegate::redis::{Connection, Stats as RedisStats};
+use tidegate::redis::{Connection, RedisStats};
 use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Overflowed, Store, StoreHealth};
 
 /// A store that can be served: it may have figures of its own.

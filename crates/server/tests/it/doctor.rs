@@ -5,7 +5,7 @@ use crate::kit::redis::{Operated, config, every_algorithm, parsed, take};
 use serde_json::Value;
 use tidegate::Request;
 use tidegate_testkit::redis::{
-    Acl, Certificates, Cluster, Options, Reply, SentinelGroup, Server, until,
+    Acl, Certificates, Cluster, RespReply, SentinelGroup, Server, ServerOptions, until,
 };
 
 fn on(store: &str) -> Operated {
@@ -33,7 +33,7 @@ fn text(report: &Value, check: &str) -> String {
 }
 
 /// A server of which nothing is to be said.
-fn sound() -> Options {
+fn sound() -> ServerOptions {
     Server::builder()
         .setting("maxmemory", "64mb")
         .setting("appendonly", "yes")
@@ -205,7 +205,7 @@ async fn the_printed_lines_grant_enough() {
             assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
         }
         let log = server.command(&["ACL", "LOG"]);
-        let mut denied = log.list().iter().map(Reply::texts);
+        let mut denied = log.list().iter().map(RespReply::texts);
         let operators = denied.find(|entry| entry.contains(&"tidegate-operator".to_owned()));
         assert_eq!(operators, None, "the operator was refused something");
     }

@@ -2,9 +2,9 @@
 
 use crate::kit::redis::{Operated, every_algorithm, take};
 use std::time::Duration;
-use tidegate::redis::{Address, Mode, Settings};
+use tidegate::redis::{Address, ConnectionSettings, RedisTopology};
 use tidegate::{Request, Store, Throttle};
-use tidegate_redis::{Bans, Batch, Census, CensusLimits, CensusNames, Closing, Connection};
+use tidegate_redis::{Bans, Census, CensusLimits, CensusNames, Closing, Connection, CountBatch};
 use tidegate_testkit::redis::{Server, until};
 
 const PAGE: &str = include_str!("../../../../docs/redis-keys.md");
@@ -91,7 +91,8 @@ addresses: { ban: { guard: blacklist, for: 1h } }
 /// An instance that has banned somebody and dies while it closes a period.
 async fn close_half_way(server: &Server) {
     let address = Address::new("127.0.0.1", server.port());
-    let settings = Settings::new(Mode::Standalone, vec![address]).timeout(PATIENCE);
+    let settings =
+        ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(PATIENCE);
     let connection = Connection::open(settings, Vec::new()).await.unwrap();
     let names = CensusNames {
         period: "CurrentPeriodMap".to_owned(),
@@ -103,7 +104,7 @@ async fn close_half_way(server: &Server) {
         total_lasts: None,
     };
     let mut census = Census::new(connection.clone(), &names, limits);
-    let mut batch = Batch::new(vec![(b"192.0.2.1".to_vec(), 1)]);
+    let mut batch = CountBatch::new(vec![(b"192.0.2.1".to_vec(), 1)]);
     census.add(&mut batch).await.unwrap();
     let moment = Duration::from_millis(1);
     let mut closing = census.close(moment, PATIENCE).await.unwrap();

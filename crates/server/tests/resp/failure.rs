@@ -2,7 +2,7 @@
 
 use crate::kit::{CONFIG, Client, Server};
 use std::time::Duration;
-use tidegate_testkit::redis::{self, FaultProxy, Faults};
+use tidegate_testkit::redis::{self, FaultProxy, ProxyFaults};
 use tokio::time::timeout;
 
 /// A server whose store can be cut off, and does then as `on_failure` says.
@@ -64,7 +64,7 @@ async fn a_bucket_goes_on_as_the_store_was_told() {
                 .starts_with("*5\r\n:0\r\n:10\r\n:9\r\n"),
             "{on_failure}"
         );
-        proxy.set(Faults::refuse());
+        proxy.set(ProxyFaults::refuse());
         proxy.reset();
         let said = client.ask(&ask).await;
         assert!(said.starts_with(expected), "{on_failure}: {said}");
@@ -89,7 +89,7 @@ async fn a_question_says_who_decided_it() {
     let (server, proxy) = cuttable(&redis, "local").await;
     let mut client = Client::connect(server.resp).await;
     assert!(client.ask("tg.check other").await.ends_with("store\r\n"));
-    proxy.set(Faults::refuse());
+    proxy.set(ProxyFaults::refuse());
     proxy.reset();
     assert!(client.ask("tg.check other").await.ends_with("local\r\n"));
 }
@@ -100,7 +100,7 @@ async fn commands_about_keys_do_not_guess() {
     let (server, proxy) = cuttable(&redis, "local").await;
     let mut client = Client::connect(server.resp).await;
     client.ask("cl.throttle a 9 1 60").await;
-    proxy.set(Faults::refuse());
+    proxy.set(ProxyFaults::refuse());
     proxy.reset();
     for words in ["del a", "ttl a", "exists a"] {
         let said = client.ask(words).await;
@@ -126,7 +126,7 @@ async fn commands_about_keys_waited_for_a_second_whatever_the_timeout_of_the_sto
         let (server, proxy) = patient(&redis, "error", "100ms").await;
         let mut client = Client::connect(server.resp).await;
         client.ask("cl.throttle a 9 1 60").await;
-        proxy.set(Faults::drop_replies());
+        proxy.set(ProxyFaults::drop_replies());
         let said = timeout(Duration::from_millis(900), client.ask(words)).await;
         let expected = "-TRYAGAIN the store did not answer in time\r\n";
         assert_eq!(said.as_deref(), Ok(expected), "{words}");

@@ -6,7 +6,7 @@
 )]
 
 use crate::kit::{Client, Gate, Samples, eventually, page};
-use tidegate_testkit::redis::{Cluster, FaultProxy, Faults, Server};
+use tidegate_testkit::redis::{Cluster, FaultProxy, ProxyFaults, Server};
 
 const POLICIES: &str = "policies: [{ name: api, limits: [{ name: all, key: ip, rate: 100/day, on_failure: local }] }]\n";
 
@@ -66,14 +66,14 @@ async fn a_node_tells_how_it_is_and_how_calls_to_it_go() {
     let decided = "tidegate_decision_duration_seconds_count{policy=\"api\"}";
     assert_eq!(page_told[decided], 10.0, "each of them is timed");
 
-    wire.set(Faults::blackhole());
+    wire.set(ProxyFaults::blackhole());
     client.post(r#"{"ip": "192.0.2.1"}"#).await;
     eventually("a call whose time was up is counted", async || {
         let page = page(gate.admin).await;
         (page[&calls("given_up")] >= 1.0).then_some(())
     })
     .await;
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     wire.reset();
     eventually("it is away", async || {
         let page = page(gate.admin).await;

@@ -4,7 +4,7 @@ use crate::kit::{Client, Gate, Reply, Upstream, eventually, get};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use tidegate_testkit::redis::{Cluster, FaultProxy, Faults, SentinelGroup, Server};
+use tidegate_testkit::redis::{Cluster, FaultProxy, ProxyFaults, SentinelGroup, Server};
 
 fn redis(url: &str, on_failure: &str) -> String {
     format!(
@@ -92,7 +92,7 @@ async fn what_is_away_is_named_and_nothing_secret_is() {
     assert_eq!(sound["upstreams"][0]["status"], "UP");
     assert!(!sound.to_string().contains("hunter2"));
 
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     wire.reset();
     ask(&gate).await;
     let away = eventually("it is noticed", async || {
@@ -108,7 +108,7 @@ async fn what_is_away_is_named_and_nothing_secret_is() {
     assert!(reasons.contains(&"store".into()), "{away}");
     assert!(!away["store"]["errors"].as_object().unwrap().is_empty());
 
-    wire.set(Faults::none());
+    wire.set(ProxyFaults::none());
     eventually("it is well again", async || {
         let (_, status) = status(gate.admin).await;
         (status["status"] == "UP").then_some(())
@@ -159,7 +159,7 @@ async fn a_server_that_cannot_answer_without_its_store_is_down() {
     let wire = FaultProxy::start(redis_server.port());
     let url = redis_server.url_at(wire.port());
     let gate = Gate::start(&redis(&url, "error")).await;
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     wire.reset();
     ask(&gate).await;
     eventually("it is down", async || {

@@ -1,5 +1,5 @@
 use super::*;
-use tidegate_core::{Bucket, Meter, Timestamp};
+use tidegate_core::{Bucket, BucketState, Timestamp};
 
 const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
 

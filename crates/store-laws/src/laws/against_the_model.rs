@@ -1,18 +1,18 @@
 use tidegate_core::{Algorithm, Align, Ask, Outcome, Quota};
 
-use super::Subject;
+use super::StoreUnderTest;
 use crate::history::model_algorithm;
 use crate::model::{ModelAnswer, ModelBucket, ModelQuota, decide_all};
 
 /// Requests at random over a few keys, each under several quotas at once: every field of every
 /// outcome is the model's.
-pub fn law_4_nothing_lost(subject: &impl Subject) {
+pub fn law_4_nothing_lost(subject: &impl StoreUnderTest) {
     law_4_nothing_lost_but_for(subject, |_| false);
 }
 
 /// [`law_4_nothing_lost`] without the quotas that `but_for` names: those that a store says it counts
 /// in coarser time.
-pub fn law_4_nothing_lost_but_for(subject: &impl Subject, but_for: impl Fn(&Quota) -> bool) {
+pub fn law_4_nothing_lost_but_for(subject: &impl StoreUnderTest, but_for: impl Fn(&Quota) -> bool) {
     let mut dice = Dice(7);
     for round in 0..40 {
         let quotas: Vec<(Quota, ModelQuota)> = (0..=dice.roll(4))

@@ -2,10 +2,10 @@
 //!
 //! A block lies under the name of its limit's bucket.
 
-use tidegate_core::{Algorithm, Align, Ask, Mode, Op, Quota, Receipt, Reply};
+use tidegate_core::{Algorithm, Align, Ask, LimitMode, Op, Quota, Receipt, Reply};
 
 use super::against_the_model::{Dice, answer, quota};
-use super::{Subject, every_kind};
+use super::{StoreUnderTest, every_kind};
 use crate::history::model_of;
 use crate::model::{ModelAnswer, ModelBucket, ModelLimit, ModelQuota, decide_limits};
 
@@ -26,7 +26,7 @@ struct Blocked<'a, S> {
     block: Quota,
 }
 
-impl<'a, S: Subject> Blocked<'a, S> {
+impl<'a, S: StoreUnderTest> Blocked<'a, S> {
     fn new(subject: &'a S, name: &str, quota: Quota) -> Self {
         Self {
             subject,
@@ -72,7 +72,7 @@ fn block_wait_us(reply: &Reply) -> Option<u64> {
 
 /// For its whole length, from the first refusal on, however often it is asked; and no bucket is
 /// charged meanwhile.
-pub fn law_16_the_first_refusal_blocks(subject: &impl Subject) {
+pub fn law_16_the_first_refusal_blocks(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         // Whatever begins with whole seconds somewhere, a block does not.
         subject.advance_micros(123_457);
@@ -107,7 +107,7 @@ pub fn law_16_the_first_refusal_blocks(subject: &impl Subject) {
 }
 
 /// A forced charge that is refused is charged, and blocks; while it is blocked, it is not charged.
-pub fn law_16_a_refused_force_blocks(subject: &impl Subject) {
+pub fn law_16_a_refused_force_blocks(subject: &impl StoreUnderTest) {
     let quota = Quota::new(3, 60 * SECOND_US).overdraft(5).label("forced");
     let quota = quota.algorithm(Algorithm::FixedWindow(Align::FirstRequest));
     let quota = quota.build().expect("it can be represented");
@@ -125,7 +125,7 @@ pub fn law_16_a_refused_force_blocks(subject: &impl Subject) {
 
 /// A limit in shadow mode blocks itself alone: while its block lasts, it would refuse, and is not
 /// charged, and every request passes. No enforced limit reads that block.
-pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl Subject) {
+pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let it = Blocked {
             block: Quota::shadow_block(LENGTH_US).expect("it can be represented"),
@@ -133,7 +133,7 @@ pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl Subject) {
         };
         let watch = |op| {
             let shadow = it.asks(op).map(|ask| Ask {
-                mode: Mode::Shadow,
+                mode: LimitMode::Shadow,
                 ..ask
             });
             let reply = subject.decide(&shadow);
@@ -161,7 +161,7 @@ pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl Subject) {
 
 /// Not who looks, tests, gives back, or asks for more than there can ever be; and nobody is blocked by
 /// a limit that is not theirs.
-pub fn law_16_nothing_else_blocks(subject: &impl Subject) {
+pub fn law_16_nothing_else_blocks(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let it = Blocked::new(subject, &format!("free {name}"), quota);
         it.use_up();
@@ -181,7 +181,7 @@ pub fn law_16_nothing_else_blocks(subject: &impl Subject) {
         for block in [
             Ask { limit: 7, ..block },
             Ask {
-                mode: Mode::Shadow,
+                mode: LimitMode::Shadow,
                 ..block
             },
         ] {
@@ -203,7 +203,7 @@ pub fn law_16_nothing_else_blocks(subject: &impl Subject) {
 }
 
 /// Making the block as good as new is all that it takes to lift it.
-pub fn law_16_a_reset_lifts_the_block(subject: &impl Subject) {
+pub fn law_16_a_reset_lifts_the_block(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let it = Blocked::new(subject, &format!("lift {name}"), quota);
         it.use_up();
@@ -218,13 +218,13 @@ pub fn law_16_a_reset_lifts_the_block(subject: &impl Subject) {
 
 /// Requests at random over limits of several bands, most of which block: every outcome is the
 /// model's.
-pub fn law_16_blocks_as_the_model_does(subject: &impl Subject) {
+pub fn law_16_blocks_as_the_model_does(subject: &impl StoreUnderTest) {
     law_16_blocks_as_the_model_does_but_for(subject, |_| false);
 }
 
 /// The same without the quotas that `but_for` names.
 pub fn law_16_blocks_as_the_model_does_but_for(
-    subject: &impl Subject,
+    subject: &impl StoreUnderTest,
     but_for: impl Fn(&Quota) -> bool,
 ) {
     let mut dice = Dice(11);

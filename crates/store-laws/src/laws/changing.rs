@@ -1,6 +1,6 @@
 //! Numbers that change under buckets that stay, in every store alike.
 
-use super::Subject;
+use super::StoreUnderTest;
 use tidegate_core::{Algorithm, Align, Ask, OnChange, Quota, QuotaSpec};
 
 const MINUTE_US: u64 = 60_000_000;
@@ -59,7 +59,7 @@ impl ChangedQuota {
 }
 
 /// Takes so many units, one after another where the algorithm takes but so many at once.
-fn take(subject: &impl Subject, bucket: &[u8], quota: &Quota, units: u64) {
+fn take(subject: &impl StoreUnderTest, bucket: &[u8], quota: &Quota, units: u64) {
     let mut left = units;
     while left > 0 {
         let cost = left.min(quota.cost_max()).min(50);
@@ -69,13 +69,13 @@ fn take(subject: &impl Subject, bucket: &[u8], quota: &Quota, units: u64) {
     }
 }
 
-fn left(subject: &impl Subject, bucket: &[u8], quota: &Quota) -> u64 {
+fn left(subject: &impl StoreUnderTest, bucket: &[u8], quota: &Quota) -> u64 {
     subject.decide_one(Ask::look(bucket, quota)).remaining
 }
 
 /// A token bucket owes the same time, a window has counted the same units; and from a smaller quota
 /// nobody waits for longer than an empty bucket takes.
-pub fn law_17_what_was_used_stays_used(subject: &impl Subject) {
+pub fn law_17_what_was_used_stays_used(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Keep) {
         let quota = |amount| kind.quota(amount);
         let (bucket, is_tokens) = (
@@ -97,7 +97,7 @@ pub fn law_17_what_was_used_stays_used(subject: &impl Subject) {
 }
 
 /// A burst that is cut leaves an empty bucket, and no more than that.
-pub fn law_17_a_cut_costs_a_full_drain_at_most(subject: &impl Subject) {
+pub fn law_17_a_cut_costs_a_full_drain_at_most(subject: &impl StoreUnderTest) {
     for refundable in [false, true] {
         let quota = |burst| {
             let spec = Quota::new(60, MINUTE_US).burst(burst).label("burst");
@@ -114,7 +114,7 @@ pub fn law_17_a_cut_costs_a_full_drain_at_most(subject: &impl Subject) {
 }
 
 /// Half used is half used, of more and of less, for those that scale.
-pub fn law_17_what_was_used_stays_its_share(subject: &impl Subject) {
+pub fn law_17_what_was_used_stays_its_share(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
         let quota = |amount| kind.quota(amount);
         let (bucket, name) = (kind.label.as_bytes(), kind.label);
@@ -132,7 +132,7 @@ pub fn law_17_what_was_used_stays_its_share(subject: &impl Subject) {
 
 /// To begin or to cease to scale is no change of numbers. (Where a store has another form for those
 /// that scale, it cannot be so.)
-pub fn law_17_to_scale_is_no_number(subject: &impl Subject) {
+pub fn law_17_to_scale_is_no_number(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
         let kept = ChangedQuota {
             on_change: OnChange::Keep,
@@ -147,7 +147,7 @@ pub fn law_17_to_scale_is_no_number(subject: &impl Subject) {
 }
 
 /// Other numbers begin with a new bucket, and the old ones find what they left.
-pub fn law_17_other_numbers_begin_anew_where_they_are_to(subject: &impl Subject) {
+pub fn law_17_other_numbers_begin_anew_where_they_are_to(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Reset) {
         let quota = |amount| kind.quota(amount);
         let (bucket, name) = (kind.label.as_bytes(), kind.label);
@@ -160,7 +160,7 @@ pub fn law_17_other_numbers_begin_anew_where_they_are_to(subject: &impl Subject)
 }
 
 /// Ticks and lengths of windows are how a state is written down, and no reason to begin anew.
-pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl Subject) {
+pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl StoreUnderTest) {
     let day_us = 1_440 * MINUTE_US;
     for refundable in [false, true] {
         let quota = |amount| {
@@ -200,7 +200,7 @@ pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl Subjec
 
 /// While two versions of a policy are asked in turns, as in a rolling deployment, nobody gets more than
 /// the larger of them allows.
-pub fn law_17_two_versions_are_never_over(subject: &impl Subject) {
+pub fn law_17_two_versions_are_never_over(subject: &impl StoreUnderTest) {
     const MINUTES: u64 = 2;
     for on_change in [OnChange::Keep, OnChange::Scale] {
         for kind in ChangedQuota::all(on_change) {

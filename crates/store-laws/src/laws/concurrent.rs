@@ -5,12 +5,12 @@ use std::thread;
 
 use tidegate_core::Ask;
 
-use super::{Subject, every_kind};
+use super::{StoreUnderTest, every_kind};
 
 const CALLERS: usize = 4;
 
 /// The clock stands still, and many callers take from one bucket: exactly its capacity passes.
-pub fn law_2_never_over(subject: &impl Subject) {
+pub fn law_2_never_over(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         for round in 0..10 {
             let bucket = format!("over {name} {round}");
@@ -34,7 +34,7 @@ pub fn law_2_never_over(subject: &impl Subject) {
 /// Callers ask for pairs of buckets of every kind, in either order. Whatever passes is charged to
 /// both and whatever is refused to neither, so that in the end the counts agree; and nobody waits
 /// for ever.
-pub fn law_1_all_or_nothing_under_contention(subject: &impl Subject) {
+pub fn law_1_all_or_nothing_under_contention(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for round in 0..10 {
         let names: Vec<Vec<u8>> = (0..kinds.len())

@@ -1,6 +1,6 @@
 //! The laws of [`Store`](tidegate_core::Store) as tests that every store must pass.
 //!
-//! A store brings a [`Subject`], itself and a hand on its clock, and
+//! A store brings a [`StoreUnderTest`], itself and a hand on its clock, and
 //! [`store_laws!`](crate::store_laws) turns each law into a test. The twelfth, that a store which
 //! cannot tell says so, needs a store that fails: tests of such stores call
 //! [`law_12_unknown_is_an_error`] themselves.
@@ -66,7 +66,7 @@ pub use single::{
     law_2_burst_1_refuses, law_3_one_clock, law_5_as_long_as_it_matters, law_6_honest_refusals,
     law_7_free_refusals, law_10_giving_back_is_safe, reset_makes_as_good_as_new,
 };
-pub use subject::{Manual, Subject, block_on};
+pub use subject::{Manual, StoreUnderTest, block_on};
 pub use unknown::law_12_unknown_is_an_error;
 
 /// The names of all laws that [`store_laws!`](crate::store_laws) tests.
@@ -74,7 +74,7 @@ pub const LAWS: &[&str] = crate::store_laws!(@all names);
 
 /// Turns each law into a test of a store.
 ///
-/// `$subject` is a function without arguments. It makes a new [`Subject`] for each test.
+/// `$subject` is a function without arguments. It makes a new [`StoreUnderTest`] for each test.
 ///
 /// ```text
 /// tidegate_store_laws::store_laws!(|| {

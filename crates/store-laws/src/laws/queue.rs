@@ -1,10 +1,10 @@
 //! Places in the debt of a token bucket, in every store alike.
 
-use super::Subject;
+use super::StoreUnderTest;
 use tidegate_core::{Ask, Op, Quota, Receipt};
 
 /// Places are taken in order, and whoever leaves makes room for one more: a law 10 of queues.
-pub fn law_10_places_can_be_left(subject: &impl Subject) {
+pub fn law_10_places_can_be_left(subject: &impl StoreUnderTest) {
     let quota = Quota::new(1, 1_000_000).queue(3).label("queue").build();
     let quota = quota.expect("it can be represented");
     let queueing = quota.queueing();

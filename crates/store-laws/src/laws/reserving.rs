@@ -3,9 +3,11 @@
 //!
 //! Buckets of one request are named as a limit's are, so that on a Cluster they lie together.
 
-use tidegate_core::{Algorithm, Align, Ask, Bucket, Mode, Op, Outcome, Quota, Receipt, Timestamp};
+use tidegate_core::{
+    Algorithm, Align, Ask, Bucket, LimitMode, Op, Outcome, Quota, Receipt, Timestamp,
+};
 
-use super::{Subject, every_kind};
+use super::{StoreUnderTest, every_kind};
 
 const MINUTE_US: u64 = 60_000_000;
 
@@ -27,7 +29,7 @@ struct ReservedBucket<'a, S> {
     receipt: Receipt,
 }
 
-impl<'a, S: Subject> ReservedBucket<'a, S> {
+impl<'a, S: StoreUnderTest> ReservedBucket<'a, S> {
     fn new(subject: &'a S, name: &str, quota: Quota, cost: u64) -> Self {
         let bucket = format!("law/{name}/x").into_bytes();
         let reply = subject.decide(&[Ask::take(&bucket, &quota, cost)]);
@@ -65,7 +67,7 @@ fn long_after(at: Timestamp) -> Timestamp {
 }
 
 /// However often it is sent, what comes back beside a mark comes back once.
-pub fn law_13_a_mark_is_taken_once(subject: &impl Subject) {
+pub fn law_13_a_mark_is_taken_once(subject: &impl StoreUnderTest) {
     let mark = mark();
     for (name, quota) in every_kind() {
         let reserved = ReservedBucket::new(subject, &format!("once {name}"), quota, 3);
@@ -94,7 +96,7 @@ pub fn law_13_a_mark_is_taken_once(subject: &impl Subject) {
 }
 
 /// A return happens if nothing refuses but what is forced, and not after its time.
-pub fn law_14_returning_waits_for_its_turn(subject: &impl Subject) {
+pub fn law_14_returning_waits_for_its_turn(subject: &impl StoreUnderTest) {
     let none = Quota::new(0, MINUTE_US).label("none").build();
     let none = none.expect("it can be represented");
     for (name, quota) in every_kind() {
@@ -107,17 +109,20 @@ pub fn law_14_returning_waits_for_its_turn(subject: &impl Subject) {
             ..Ask::look(&reserved.mark, &none)
         };
         for refusing in [Op::Take(1), Op::Test(1)] {
-            let asks = [reserved.returned(1, by), beside(refusing, Mode::Enforce)];
+            let asks = [
+                reserved.returned(1, by),
+                beside(refusing, LimitMode::Enforce),
+            ];
             assert!(!subject.decide(&asks).passed, "{name} {refusing:?}");
             assert_eq!(reserved.kept(), kept, "{name} {refusing:?}");
         }
         // Neither a shadow nor a forced charge keeps it from coming back.
         for (op, mode, left) in [
-            (Op::Take(1), Mode::Shadow, 1),
-            (Op::Force(1), Mode::Enforce, 2),
+            (Op::Take(1), LimitMode::Shadow, 1),
+            (Op::Force(1), LimitMode::Enforce, 2),
         ] {
             let reply = subject.decide(&[reserved.returned(1, by), beside(op, mode)]);
-            assert_eq!(reply.passed, mode == Mode::Shadow, "{name} {op:?}");
+            assert_eq!(reply.passed, mode == LimitMode::Shadow, "{name} {op:?}");
             assert_eq!(reserved.remaining(), left, "{name} {op:?}");
         }
         // At `by` it was in time; then it is not.
@@ -132,7 +137,7 @@ pub fn law_14_returning_waits_for_its_turn(subject: &impl Subject) {
 }
 
 /// A test answers as a take would, and takes nothing.
-pub fn law_15_a_test_takes_nothing(subject: &impl Subject) {
+pub fn law_15_a_test_takes_nothing(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("law/test {name}/x").into_bytes();
         let test = |cost| Ask {
@@ -171,7 +176,7 @@ pub fn law_15_a_test_takes_nothing(subject: &impl Subject) {
             "{name}: 0 asks for one"
         );
         let shadow = Ask {
-            mode: Mode::Shadow,
+            mode: LimitMode::Shadow,
             ..test(1)
         };
         let silent = subject.decide(&[shadow]);
@@ -182,7 +187,7 @@ pub fn law_15_a_test_takes_nothing(subject: &impl Subject) {
 
 /// An estimate of which a fifth was needed comes back seconds later, where others have kept the
 /// bucket in debt meanwhile; and nothing of it where they have not.
-pub fn law_10_loans_come_back(subject: &impl Subject) {
+pub fn law_10_loans_come_back(subject: &impl StoreUnderTest) {
     let quota = Quota::new(100, 1_000_000).label("loans").build();
     let quota = quota.expect("it can be represented").with_lending(true);
     for (name, others, expected) in [("busy", 10, 40), ("idle", 1, 0)] {
@@ -204,7 +209,7 @@ pub fn law_10_loans_come_back(subject: &impl Subject) {
 }
 
 /// Who knows how much and not when gets back what was taken last, up to all that is owed.
-pub fn law_10_what_was_taken_last_comes_back(subject: &impl Subject) {
+pub fn law_10_what_was_taken_last_comes_back(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("last {name}").into_bytes();
         let ask = |op| Ask {

@@ -1,15 +1,15 @@
 //! Laws of requests over several buckets.
 
-use tidegate_core::{Algorithm, Align, Ask, Mode, Op, Outcome, Quota, Receipt, Wait};
+use tidegate_core::{Algorithm, Align, Ask, LimitMode, Op, Outcome, Quota, Receipt, Wait};
 
-use super::{Subject, every_kind};
+use super::{StoreUnderTest, every_kind};
 
-fn remaining(subject: &impl Subject, bucket: &[u8], quota: &Quota) -> u64 {
+fn remaining(subject: &impl StoreUnderTest, bucket: &[u8], quota: &Quota) -> u64 {
     subject.decide_one(Ask::look(bucket, quota)).remaining
 }
 
 /// Every kind of bucket in one request, and every kind the one that refuses.
-pub fn law_1_all_or_nothing(subject: &impl Subject) {
+pub fn law_1_all_or_nothing(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for (refusing, (name, quota)) in kinds.iter().enumerate() {
         let names: Vec<Vec<u8>> = (0..kinds.len())
@@ -50,12 +50,12 @@ pub fn law_1_all_or_nothing(subject: &impl Subject) {
 }
 
 /// A shadow never refuses, and is charged only with its whole limit.
-pub fn law_8_shadows_are_silent(subject: &impl Subject) {
+pub fn law_8_shadows_are_silent(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = |which: &str| format!("shadow {name} {which}").into_bytes();
         let [plain, one, two] = ["plain", "one", "two"].map(bucket);
         let shadow = |bucket, limit, cost| Ask {
-            mode: Mode::Shadow,
+            mode: LimitMode::Shadow,
             limit,
             ..Ask::take(bucket, &quota, cost)
         };
@@ -104,7 +104,7 @@ pub fn law_8_shadows_are_silent(subject: &impl Subject) {
 }
 
 /// A forced charge is taken, down to the overdraft, unless a take beside it refuses.
-pub fn law_9_force_charges(subject: &impl Subject) {
+pub fn law_9_force_charges(subject: &impl StoreUnderTest) {
     let quota = Quota::new(1, 1_000_000)
         .burst(3)
         .overdraft(2)
@@ -144,7 +144,7 @@ pub fn law_9_force_charges(subject: &impl Subject) {
 
 /// A debit that does not fit is refused and charged, down to the overdraft, whatever else the request
 /// debits; a take or test beside it that refuses keeps it from being charged.
-pub fn law_9_debits_are_charged_though_refused(subject: &impl Subject) {
+pub fn law_9_debits_are_charged_though_refused(subject: &impl StoreUnderTest) {
     let hour = 3_600_000_000;
     let quota = Quota::new(1_000, hour)
         .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
@@ -213,7 +213,7 @@ pub fn law_9_debits_are_charged_though_refused(subject: &impl Subject) {
 }
 
 /// One outcome for each ask, in order, however many.
-pub fn law_11_in_order(subject: &impl Subject) {
+pub fn law_11_in_order(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for len in [1, 2, 4, 5, 9, 33] {
         let names: Vec<Vec<u8>> = (0..len)
@@ -237,7 +237,7 @@ pub fn law_11_in_order(subject: &impl Subject) {
 }
 
 /// The reply has a receipt for each ask that was charged, with the units taken, and for no other.
-pub fn law_11_the_reply_lists_what_was_charged(subject: &impl Subject) {
+pub fn law_11_the_reply_lists_what_was_charged(subject: &impl StoreUnderTest) {
     let charged = |asks: &[Ask<'_>]| -> Vec<u64> {
         let reply = subject.decide(asks);
         let units = |(nth, ask): (usize, &Ask<'_>)| {
@@ -253,7 +253,7 @@ pub fn law_11_the_reply_lists_what_was_charged(subject: &impl Subject) {
             ..Ask::look(bucket, &quota)
         };
         let shadow = |bucket, cost| Ask {
-            mode: Mode::Shadow,
+            mode: LimitMode::Shadow,
             limit: 1,
             ..Ask::take(bucket, &quota, cost)
         };
@@ -279,7 +279,7 @@ pub fn law_11_the_reply_lists_what_was_charged(subject: &impl Subject) {
 }
 
 /// A bucket asked for twice is charged twice, or not at all.
-pub fn law_11_twice_is_twice(subject: &impl Subject) {
+pub fn law_11_twice_is_twice(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("twice {name}");
         let take = |cost| Ask::take(bucket.as_bytes(), &quota, cost);

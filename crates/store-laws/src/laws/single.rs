@@ -1,11 +1,11 @@
 //! Laws that one bucket at a time shows.
 
-use tidegate_core::{Ask, Meter, Op, Quota, Receipt, Wait};
+use tidegate_core::{Ask, BucketState, Op, Quota, Receipt, Wait};
 
-use super::{Subject, every_kind};
+use super::{StoreUnderTest, every_kind};
 
 /// A burst of 1 lets one through, and not the next: the least that a limiter must do.
-pub fn law_2_burst_1_refuses(subject: &impl Subject) {
+pub fn law_2_burst_1_refuses(subject: &impl StoreUnderTest) {
     let quota = Quota::new(10, 1_000_000).burst(1).build().expect("it fits");
     let take = || subject.decide_one(Ask::take(b"burst-1", &quota, 1));
     for _ in 0..3 {
@@ -20,7 +20,7 @@ pub fn law_2_burst_1_refuses(subject: &impl Subject) {
 }
 
 /// Instants never run backwards, and pass as the clock says.
-pub fn law_3_one_clock(subject: &impl Subject) {
+pub fn law_3_one_clock(subject: &impl StoreUnderTest) {
     let quota = Quota::new(10, 1_000_000).build().expect("it fits");
     let mut last = subject.decide(&[Ask::look(b"clock", &quota)]).at;
     for micros in [0, 1, 1_000, 60_000_000] {
@@ -33,7 +33,7 @@ pub fn law_3_one_clock(subject: &impl Subject) {
 
 /// A bucket is there from its first charge until the instant at which it is as good as new, and
 /// after that no more.
-pub fn law_5_as_long_as_it_matters(subject: &impl Subject) {
+pub fn law_5_as_long_as_it_matters(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("expiry {name}");
         let bucket = bucket.as_bytes();
@@ -76,7 +76,7 @@ pub fn law_5_as_long_as_it_matters(subject: &impl Subject) {
 }
 
 /// The wait is exact, and a cost that can never pass says so.
-pub fn law_6_honest_refusals(subject: &impl Subject) {
+pub fn law_6_honest_refusals(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("honest {name}");
         let take = |cost| subject.decide_one(Ask::take(bucket.as_bytes(), &quota, cost));
@@ -97,7 +97,7 @@ pub fn law_6_honest_refusals(subject: &impl Subject) {
 }
 
 /// Being refused costs nothing, however often.
-pub fn law_7_free_refusals(subject: &impl Subject) {
+pub fn law_7_free_refusals(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("free {name}");
         let ask = |cost| Ask::take(bucket.as_bytes(), &quota, cost);
@@ -114,7 +114,7 @@ pub fn law_7_free_refusals(subject: &impl Subject) {
 }
 
 /// What is given back may be taken again, once; what was not taken is not.
-pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
+pub fn law_10_giving_back_is_safe(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind()
         .into_iter()
         .filter(|(name, _)| *name != "large drain")
@@ -155,7 +155,7 @@ pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
 }
 
 /// Reset forgets one bucket under one quota, and tells whether there was anything to forget.
-pub fn reset_makes_as_good_as_new(subject: &impl Subject) {
+pub fn reset_makes_as_good_as_new(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for (_, quota) in &kinds {
         subject.decide_one(Ask::take(b"reset", quota, 3));

@@ -7,7 +7,7 @@ use std::thread::{self, Thread};
 use tidegate_core::{Ask, Inspection, ManualClock, Outcome, Quota, Reply, Store};
 
 /// A store under test, and a hand on its clock.
-pub trait Subject: Sync {
+pub trait StoreUnderTest: Sync {
     /// The store's type.
     type Store: Store;
 
@@ -64,7 +64,7 @@ impl<S> Manual<S> {
     }
 }
 
-impl<S: Store> Subject for Manual<S> {
+impl<S: Store> StoreUnderTest for Manual<S> {
     type Store = S;
 
     fn store(&self) -> &S {

@@ -2,13 +2,13 @@
 
 use tidegate_core::{Ask, Quota, Store};
 
-use super::Subject;
+use super::StoreUnderTest;
 
 /// A store that cannot tell says so, whatever it is asked: never a guess, neither way.
 ///
 /// `break_it` makes the store unable to answer. It is not in [`store_laws!`](crate::store_laws), for
 /// only a store's own tests know how to break it.
-pub fn law_12_unknown_is_an_error(subject: &impl Subject, break_it: impl FnOnce()) {
+pub fn law_12_unknown_is_an_error(subject: &impl StoreUnderTest, break_it: impl FnOnce()) {
     let quota = Quota::new(3, 60_000_000).build().expect("it fits");
     let store = subject.store();
     // One bucket that is known and has room, and one that was never heard of.

@@ -14,15 +14,15 @@ use super::undertaker::{UNDERTAKER, remove};
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     tls: Option<Certificates>,
-    login: Option<Login>,
+    login: Option<TestLogin>,
 }
 
 impl Access {
-    pub(super) fn new(tls: Option<Certificates>, login: Option<Login>) -> Self {
+    pub(super) fn new(tls: Option<Certificates>, login: Option<TestLogin>) -> Self {
         Self { tls, login }
     }
 
-    pub(super) fn login(&self) -> Option<&Login> {
+    pub(super) fn login(&self) -> Option<&TestLogin> {
         self.login.as_ref()
     }
 
@@ -35,21 +35,21 @@ impl Access {
         let scheme = if self.tls.is_some() { tls } else { plain };
         match &self.login {
             None => format!("{scheme}://"),
-            Some(Login { user, password }) => format!("{scheme}://{user}:{password}@"),
+            Some(TestLogin { user, password }) => format!("{scheme}://{user}:{password}@"),
         }
     }
 }
 
 /// A user and its password.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Login {
+pub struct TestLogin {
     /// The user's name.
     pub user: String,
     /// In the clear: it is for tests.
     pub password: String,
 }
 
-impl Login {
+impl TestLogin {
     /// The user of the tests themselves, who may do anything.
     pub fn admin() -> Self {
         Self::new("admin", "admin-secret")
@@ -86,7 +86,7 @@ impl Acl {
 
     /// The lines of a server's configuration.
     pub(super) fn lines(&self) -> Vec<String> {
-        let Login { user, password } = Login::admin();
+        let TestLogin { user, password } = TestLogin::admin();
         let mut lines = Self::users(&self.limiter);
         lines.push(format!("masteruser {user}"));
         lines.push(format!("masterauth {password}"));
@@ -95,7 +95,7 @@ impl Acl {
 
     /// The lines of the configuration of a sentinel, which has no keys to guard.
     pub(super) fn sentinel_lines(master: &str) -> Vec<String> {
-        let Login { user, password } = Login::admin();
+        let TestLogin { user, password } = TestLogin::admin();
         let mut lines = Self::users(
             "resetchannels &* -@all +@connection +subscribe +psubscribe +role +info +hello \
              +sentinel|get-master-addr-by-name +sentinel|master +sentinel|masters \
@@ -109,7 +109,7 @@ impl Acl {
     }
 
     fn users(rules: &str) -> Vec<String> {
-        let (admin, limiter) = (Login::admin(), Login::limiter());
+        let (admin, limiter) = (TestLogin::admin(), TestLogin::limiter());
         vec![
             "user default off".to_owned(),
             format!("user {} on >{} ~* &* +@all", admin.user, admin.password),

@@ -1,7 +1,7 @@
 //! Nothing stays in the store forever.
 
-use super::client::Client;
-use super::reply::Reply;
+use super::client::BlockingClient;
+use super::reply::RespReply;
 
 /// The keys without expiry, but for those that an exception names: a whole key, or the beginning of
 /// one before a `*` at its end.
@@ -11,7 +11,7 @@ use super::reply::Reply;
 /// # let server = Server::start();
 /// assert_eq!(audit(&mut server.client(), &["tidegate:list:*"]), Vec::<String>::new());
 /// ```
-pub fn audit(client: &mut Client, exceptions: &[&str]) -> Vec<String> {
+pub fn audit(client: &mut BlockingClient, exceptions: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut cursor = "0".to_owned();
     loop {
@@ -36,7 +36,7 @@ pub fn audit(client: &mut Client, exceptions: &[&str]) -> Vec<String> {
     found
 }
 
-fn is_forever(client: &mut Client, key: &Reply) -> bool {
+fn is_forever(client: &mut BlockingClient, key: &RespReply) -> bool {
     // -1: no expiry. -2: gone in the meantime.
     client.command(&[&b"PTTL"[..], key.bytes()]).int() == -1
 }

@@ -8,16 +8,16 @@ use std::time::Duration;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 
 use super::access::Access;
-use super::reply::Reply;
+use super::reply::RespReply;
 
 /// A server that does not answer for so long has been stopped or cut off.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// A connection to one server. It blocks, and knows nothing of clusters.
 #[derive(Debug)]
-pub struct Client(BufReader<ClientStream>);
+pub struct BlockingClient(BufReader<ClientStream>);
 
-impl Client {
+impl BlockingClient {
     /// Connects to a port on loopback, with TLS and a login if `access` has them.
     ///
     /// Waits at most five seconds for each answer, unless [`patience`](Self::patience) says
@@ -57,7 +57,7 @@ impl Client {
     /// assert_eq!(client.command(&["INCR", "a"]).int(), 1);
     /// assert!(client.command(&["HGETALL", "a"]).error().unwrap().starts_with("WRONGTYPE"));
     /// ```
-    pub fn command<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Reply {
+    pub fn command<W: AsRef<[u8]>>(&mut self, words: &[W]) -> RespReply {
         self.try_command(words).unwrap_or_else(|error| {
             let name = words
                 .first()
@@ -67,7 +67,7 @@ impl Client {
     }
 
     /// Asks for something, or says why the server cannot be talked to.
-    pub fn try_command<W: AsRef<[u8]>>(&mut self, words: &[W]) -> io::Result<Reply> {
+    pub fn try_command<W: AsRef<[u8]>>(&mut self, words: &[W]) -> io::Result<RespReply> {
         let mut request = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             let word = word.as_ref();
@@ -78,7 +78,7 @@ impl Client {
         let stream = self.0.get_mut();
         stream.write_all(&request)?;
         stream.flush()?;
-        Reply::read(&mut self.0)
+        RespReply::read(&mut self.0)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// A server program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Flavour {
+pub enum ServerProgram {
     /// Redis 7.0 as Debian has it, the only one here with TLS.
     #[default]
     Redis7,
@@ -16,7 +16,7 @@ pub enum Flavour {
     Valkey9,
 }
 
-impl Flavour {
+impl ServerProgram {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Redis7, Self::Redis8, Self::Valkey9];
 

@@ -1,13 +1,13 @@
 //! How servers are to be: the same words for one server, a cluster and a Sentinel group.
 
-use super::access::{Access, Acl, Certificates, Login};
-use super::flavour::Flavour;
+use super::access::{Access, Acl, Certificates, TestLogin};
+use super::flavour::ServerProgram;
 use super::server::Server;
 
 /// How servers are to be. Without a word: Redis 7.0, plain TCP, no users, nothing on disk.
 #[derive(Debug, Clone)]
-pub struct Options {
-    pub(super) flavour: Flavour,
+pub struct ServerOptions {
+    pub(super) flavour: ServerProgram,
     tls: Option<Certificates>,
     ask_clients: bool,
     acl: Option<Acl>,
@@ -15,10 +15,10 @@ pub struct Options {
     pub(super) failover_ms: u32,
 }
 
-impl Default for Options {
+impl Default for ServerOptions {
     fn default() -> Self {
         Self {
-            flavour: Flavour::Redis7,
+            flavour: ServerProgram::Redis7,
             tls: None,
             ask_clients: false,
             acl: None,
@@ -28,10 +28,10 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ServerOptions {
     /// The program.
     #[must_use]
-    pub fn flavour(mut self, flavour: Flavour) -> Self {
+    pub fn flavour(mut self, flavour: ServerProgram) -> Self {
         self.flavour = flavour;
         self
     }
@@ -43,7 +43,7 @@ impl Options {
         self
     }
 
-    /// TLS and nothing else, also among the servers. Only [`Flavour::Redis7`] has it.
+    /// TLS and nothing else, also among the servers. Only [`ServerProgram::Redis7`] has it.
     #[must_use]
     pub fn tls(mut self, certificates: &Certificates) -> Self {
         self.tls = Some(certificates.clone());
@@ -79,15 +79,15 @@ impl Options {
 
     /// How the tests come in: as `admin`, if there are users.
     pub(super) fn admin(&self) -> Access {
-        self.access(Login::admin())
+        self.access(TestLogin::admin())
     }
 
     /// How the limiter comes in: as `limiter`, if there are users.
     pub(super) fn limiter(&self) -> Access {
-        self.access(Login::limiter())
+        self.access(TestLogin::limiter())
     }
 
-    fn access(&self, login: Login) -> Access {
+    fn access(&self, login: TestLogin) -> Access {
         let login = self.acl.is_some().then_some(login);
         Access::new(self.tls.clone(), login)
     }

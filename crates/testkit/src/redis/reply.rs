@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 /// An answer of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum RespReply {
     /// Nothing there.
     Nil,
     /// A number.
@@ -14,12 +14,12 @@ pub enum Reply {
     /// A string of bytes.
     Bulk(Vec<u8>),
     /// A list.
-    Array(Vec<Reply>),
+    Array(Vec<RespReply>),
     /// A refusal, with its class in front: `WRONGTYPE …`.
     Error(String),
 }
 
-impl Reply {
+impl RespReply {
     /// The answer as text. Panics if it is an error, a list or nothing.
     pub fn text(&self) -> String {
         match self {

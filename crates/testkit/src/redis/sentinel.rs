@@ -1,7 +1,7 @@
 //! A master, its replicas, and the sentinels that watch over them.
 
-use super::options::Options;
-use super::reply::Reply;
+use super::options::ServerOptions;
+use super::reply::RespReply;
 use super::server::Server;
 use super::wait::{until, until_some};
 
@@ -11,13 +11,13 @@ const SENTINELS: usize = 3;
 /// A master, two replicas and three sentinels. Everything ends when this is dropped.
 #[derive(Debug)]
 pub struct SentinelGroup {
-    options: Options,
+    options: ServerOptions,
     name: String,
     servers: Vec<Server>,
     sentinels: Vec<Server>,
 }
 
-impl Options {
+impl ServerOptions {
     /// Starts a Sentinel group whose master has this name.
     pub fn start_sentinels(self, name: &str) -> SentinelGroup {
         let master = Server::launch(&self, &[]);
@@ -51,12 +51,12 @@ impl SentinelGroup {
     /// heir.command(&["SET", "a", "1"]).done();
     /// ```
     pub fn start() -> Self {
-        Options::default().start_sentinels("mymaster")
+        ServerOptions::default().start_sentinels("mymaster")
     }
 
-    /// Says how the servers are to be; ends with [`Options::start_sentinels`].
-    pub fn builder() -> Options {
-        Options::default()
+    /// Says how the servers are to be; ends with [`ServerOptions::start_sentinels`].
+    pub fn builder() -> ServerOptions {
+        ServerOptions::default()
     }
 
     /// The name that the sentinels know the master by.
@@ -169,7 +169,7 @@ impl SentinelGroup {
             .filter(|sentinel| sentinel.is_running())
             .map(|sentinel| {
                 let ask = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.name];
-                sentinel.ask(&ask)?.list().last().map(Reply::text)
+                sentinel.ask(&ask)?.list().last().map(RespReply::text)
             });
         let port = ports.next()??;
         if !ports.all(|other| other.as_ref() == Some(&port)) {

@@ -8,11 +8,11 @@ use std::process::Command;
 use parking_lot::Mutex;
 
 use super::access::Access;
-use super::client::Client;
-use super::options::Options;
+use super::client::BlockingClient;
+use super::options::ServerOptions;
 use super::port::Port;
 use super::process::Process;
-use super::reply::Reply;
+use super::reply::RespReply;
 use super::undertaker::{UNDERTAKER, remove};
 use super::wait::{PATIENCE, within};
 
@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 5;
 /// A server of its own, on a port of its own, with nothing on disk. It is killed when dropped.
 #[derive(Debug)]
 pub struct Server {
-    options: Options,
+    options: ServerOptions,
     sentinel: bool,
     port: Port,
     folder: PathBuf,
@@ -48,23 +48,23 @@ impl Server {
     ///     .start();
     /// assert!(server.url().starts_with("rediss://limiter:"));
     /// ```
-    pub fn builder() -> Options {
-        Options::default()
+    pub fn builder() -> ServerOptions {
+        ServerOptions::default()
     }
 
     /// A server that holds data, with these lines in its configuration too.
-    pub(super) fn launch(options: &Options, lines: &[String]) -> Self {
+    pub(super) fn launch(options: &ServerOptions, lines: &[String]) -> Self {
         let mut all = options.data_lines();
         all.extend_from_slice(lines);
         Self::try_ports(options, false, &all)
     }
 
     /// A sentinel with these lines in its configuration.
-    pub(super) fn launch_sentinel(options: &Options, lines: &[String]) -> Self {
+    pub(super) fn launch_sentinel(options: &ServerOptions, lines: &[String]) -> Self {
         Self::try_ports(options, true, lines)
     }
 
-    fn try_ports(options: &Options, sentinel: bool, lines: &[String]) -> Self {
+    fn try_ports(options: &ServerOptions, sentinel: bool, lines: &[String]) -> Self {
         for _ in 0..ATTEMPTS {
             let server = Self {
                 options: options.clone(),
@@ -167,23 +167,23 @@ impl Server {
     }
 
     /// A connection that may do anything. Panics if there is none to be had.
-    pub fn client(&self) -> Client {
+    pub fn client(&self) -> BlockingClient {
         self.try_client()
             .unwrap_or_else(|error| panic!("no connection to {}: {error}", self.address()))
     }
 
     /// A connection that may do anything, or why there is none.
-    pub fn try_client(&self) -> io::Result<Client> {
-        Client::connect(self.port(), &self.options.admin())
+    pub fn try_client(&self) -> io::Result<BlockingClient> {
+        BlockingClient::connect(self.port(), &self.options.admin())
     }
 
     /// Runs one command on a connection of its own, as one who may do anything.
-    pub fn command<W: AsRef<[u8]>>(&self, words: &[W]) -> Reply {
+    pub fn command<W: AsRef<[u8]>>(&self, words: &[W]) -> RespReply {
         self.client().command(words)
     }
 
     /// What `command` answers, if it does so without an error.
-    pub(super) fn ask<W: AsRef<[u8]>>(&self, words: &[W]) -> Option<Reply> {
+    pub(super) fn ask<W: AsRef<[u8]>>(&self, words: &[W]) -> Option<RespReply> {
         let reply = self.try_client().ok()?.try_command(words).ok()?;
         reply.error().is_none().then_some(reply)
     }

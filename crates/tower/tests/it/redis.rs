@@ -1,16 +1,16 @@
 use crate::world::{Hello, TWO, call, get, header, statuses};
 use std::time::Duration;
 use tidegate::{AnyStore, Limiter, OnFailure};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
+use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tidegate_testkit::redis::Server;
 use tidegate_tower::RateLimitLayer;
 use tower::Layer as _;
 
 async fn limiter(server: &Server, on_failure: OnFailure) -> Limiter<RedisStore> {
     let address = Address::new("127.0.0.1", server.port());
-    let settings = Settings::new(Mode::Standalone, vec![address]);
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]);
     let settings = settings.timeout(Duration::from_secs(2));
-    let store = RedisStore::connect(settings, Options::default()).await;
+    let store = RedisStore::connect(settings, RedisOptions::default()).await;
     let builder = Limiter::builder().yaml(TWO).expect("it is right");
     let builder = builder.on_failure(on_failure).max_keys(1_000);
     builder

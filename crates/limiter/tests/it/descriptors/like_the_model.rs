@@ -6,7 +6,9 @@ use proptest::test_runner::TestRunner;
 use std::time::Duration;
 use tidegate::{Decision, Descriptor, DescriptorHits, Limiter, ManualClock, Request, Store};
 use tidegate::{Timestamp, ToldLimit};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings, Tag};
+use tidegate_redis::{
+    Address, ConnectionSettings, HashTag, RedisOptions, RedisStore, RedisTopology,
+};
 use tidegate_testkit::laws::block_on;
 use tidegate_testkit::redis::{Cluster, Server, until};
 
@@ -134,7 +136,7 @@ fn some_calls(count: usize) -> Vec<Vec<Call>> {
 }
 
 /// Puts random calls to Redis as `settings` reach it.
-fn compare_over(settings: &Settings, options: &Options, count: usize) {
+fn compare_over(settings: &ConnectionSettings, options: &RedisOptions, count: usize) {
     let patience = Duration::from_secs(10);
     let settings = settings.clone().timeout(patience).connect_timeout(patience);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -169,8 +171,8 @@ fn compare_over(settings: &Settings, options: &Options, count: usize) {
 fn redis_decides_as_the_model_does() {
     let server = Server::start();
     let address = Address::new("127.0.0.1", server.port());
-    let settings = Settings::new(Mode::Standalone, vec![address]);
-    compare_over(&settings, &Options::default(), 24);
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]);
+    compare_over(&settings, &RedisOptions::default(), 24);
 }
 
 #[test]
@@ -178,11 +180,11 @@ fn a_cluster_decides_as_the_model_does_though_descriptors_lie_on_several_slots()
     let cluster = Cluster::start(3, 0);
     let nodes = cluster.nodes().iter();
     let nodes = nodes.map(|node| Address::new("127.0.0.1", node.port()));
-    let settings = Settings::new(Mode::Cluster, nodes.collect());
-    for tag in [Tag::Subject, Tag::Policy] {
+    let settings = ConnectionSettings::new(RedisTopology::Cluster, nodes.collect());
+    for tag in [HashTag::Subject, HashTag::Policy] {
         for node in cluster.nodes() {
             node.command(&["FLUSHALL"]).done();
         }
-        compare_over(&settings, &Options::default().tag(tag), 6);
+        compare_over(&settings, &RedisOptions::default().tag(tag), 6);
     }
 }

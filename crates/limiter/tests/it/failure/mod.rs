@@ -23,7 +23,7 @@ use tidegate::{
 use tidegate_core::{
     Ask, Atomicity, ChargedOutcome, Inspection, Op, Outcome, PartialAnswer, Quota, Reply, Wait,
 };
-use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
+use tidegate_testkit::laws::{Manual, StoreUnderTest, block_on, law_12_unknown_is_an_error};
 
 /// A store of memory behind a wire that can be cut, wholly or for buckets of one limit. Shared by
 /// as many instances as there are clones, each with a wire of its own.

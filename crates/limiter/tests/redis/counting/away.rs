@@ -2,7 +2,7 @@
 
 use super::kit::{Instance, Place, THRESHOLD};
 use std::time::Duration;
-use tidegate_testkit::redis::{FaultProxy, Faults, until};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, until};
 use tokio::time::Instant;
 
 /// A place whose wire can be cut, and an instance behind it that gives up soon.
@@ -25,7 +25,7 @@ fn while_redis_is_away_counts_are_gathered_and_nobody_waits_and_then_they_are_se
     let instance = Instance::kept(&config);
     instance.ask_often("192.0.2.1", 100);
     until("it works", || place.sum("AllIPsMap") == 100);
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     wire.reset();
     instance.ask("192.0.2.1");
     until("it is noticed", || instance.status().failures > 0);
@@ -36,7 +36,7 @@ fn while_redis_is_away_counts_are_gathered_and_nobody_waits_and_then_they_are_se
     let took = asked.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}");
     assert_eq!(place.sum("AllIPsMap"), 100);
-    wire.set(Faults::none());
+    wire.set(ProxyFaults::none());
     until("all of it has come", || place.sum("AllIPsMap") >= 1_101);
     let expected = [("192.0.2.1", 601), ("192.0.2.2", 500)];
     let expected = expected.map(|(name, count)| (name.to_owned(), count));
@@ -57,12 +57,12 @@ fn what_redis_has_counted_without_telling_is_not_counted_again() {
     for round in 1..=3 {
         let failures = instance.status().failures;
         instance.ask_often("192.0.2.1", 10);
-        wire.set(Faults::drop_replies());
+        wire.set(ProxyFaults::drop_replies());
         instance.send();
         assert!(instance.status().failures > failures, "it was answered");
         // Redis has it, and nobody knows.
         assert_eq!(place.sum("AllIPsMap"), 10 + 10 * round);
-        wire.set(Faults::none());
+        wire.set(ProxyFaults::none());
         wire.reset();
         until("it is known", || {
             instance.send();
@@ -76,11 +76,11 @@ fn what_redis_has_counted_without_telling_is_not_counted_again() {
 #[test]
 fn a_redis_that_was_away_at_the_start_gets_everything() {
     let (place, wire, config) = behind_a_wire();
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     let instance = Instance::kept(&config);
     instance.ask_often("192.0.2.1", 100);
     until("it is noticed", || instance.status().failures > 0);
-    wire.set(Faults::none());
+    wire.set(ProxyFaults::none());
     until("all of it has come", || place.sum("AllIPsMap") == 100);
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use tidegate::{
     AnswerReason, AnyStore, Banned, Config, CountingStatus, Decision, Limiter, Request,
 };
-use tidegate_testkit::redis::{Cluster, Reply, Server};
+use tidegate_testkit::redis::{Cluster, RespReply, Server};
 use tokio::task::JoinHandle;
 
 /// The threshold of [`Place::config`].
@@ -68,17 +68,17 @@ impl Place {
     }
 
     /// Somebody types a command about the key of this name.
-    pub(super) fn type_in(&self, verb: &str, name: &str, rest: &[&str]) -> Reply {
+    pub(super) fn type_in(&self, verb: &str, name: &str, rest: &[&str]) -> RespReply {
         self.command(verb, &self.name(name), rest)
     }
 
     /// The same about what lies beside that key.
-    pub(super) fn beside(&self, verb: &str, name: &str, suffix: &str, rest: &[&str]) -> Reply {
+    pub(super) fn beside(&self, verb: &str, name: &str, suffix: &str, rest: &[&str]) -> RespReply {
         let key = format!("{{{}}}:{suffix}", self.name(name));
         self.command(verb, &key, rest)
     }
 
-    fn command(&self, verb: &str, key: &str, rest: &[&str]) -> Reply {
+    fn command(&self, verb: &str, key: &str, rest: &[&str]) -> RespReply {
         let words = [&[verb, key], rest].concat();
         match &self.servers {
             Servers::One(server) => server.command(&words),

@@ -4,7 +4,7 @@ use super::everywhere;
 use super::kit::{Instance, Place};
 use crate::runtime;
 use tidegate::{AskPurpose, Attempt, Request};
-use tidegate_testkit::redis::{FaultProxy, Faults, until};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, until};
 
 everywhere! {
     a_reload_sends_what_was_counted_under_the_old_names_there
@@ -79,13 +79,13 @@ fn a_reload_while_redis_is_away_loses_nothing() {
     let instance = Instance::kept(&through(place.config("threshold: 1000000")));
     instance.ask("192.0.2.1");
     until("it works", || place.sum("AllIPsMap") == 1);
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     wire.reset();
     instance.ask_often("192.0.2.1", 20);
     until("it is noticed", || instance.status().failures > 0);
     instance.reload(&through(elsewhere(&place)));
     instance.ask_often("192.0.2.1", 30);
-    wire.set(Faults::none());
+    wire.set(ProxyFaults::none());
     until("the old counts have come", || place.sum("AllIPsMap") == 21);
     until("the new counts have come", || place.sum("OtherMap") == 30);
 }

@@ -25,7 +25,7 @@ use crate::sync::MutexGuard;
 use crate::table::SlotIndex;
 use crate::word;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Quota, Reply, Timestamp, step};
+use tidegate_core::{Ask, Bucket, BucketState, Clock, Op, Quota, Reply, Timestamp, step};
 
 /// Requests over this many buckets need no allocation.
 const INLINE: usize = 4;

@@ -4,7 +4,7 @@ use super::node::node;
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
-/// The address that stands for `for`, if there is one and it is said once.
+/// Returns the address of the parameter `for`, if it occurs exactly once and holds an address.
 pub(super) fn node_of(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
     let mut rest = element;
@@ -19,7 +19,7 @@ pub(super) fn node_of(element: &[u8]) -> Option<IpAddr> {
         }
         match after.trim_ascii_start() {
             [] => break,
-            // A semicolon at the end is no parameter more.
+            // A trailing semicolon starts no further parameter.
             [b';', after @ ..] if after.trim_ascii().is_empty() => break,
             [b';', after @ ..] => rest = after,
             _ => return None,
@@ -28,10 +28,10 @@ pub(super) fn node_of(element: &[u8]) -> Option<IpAddr> {
     node(&found?)
 }
 
-/// What is worth keeping of a value: the longest address with its port fits.
+/// An unquoted value. The longest address with a port fits inline.
 type ForwardedValue = SmallVec<[u8; 64]>;
 
-/// A value, with its quotes taken away, and what follows it.
+/// Returns a value without its quotes, and the text after it.
 fn value(text: &[u8]) -> Option<(ForwardedValue, &[u8])> {
     if let Some(quoted) = text.strip_prefix(b"\"") {
         return unquoted(quoted);
@@ -43,7 +43,7 @@ fn value(text: &[u8]) -> Option<(ForwardedValue, &[u8])> {
     is_sound.then(|| (ForwardedValue::from_slice(value), after))
 }
 
-/// What stands before the closing quote, and what follows it.
+/// Returns the text before the closing quote, and the text after it.
 fn unquoted(text: &[u8]) -> Option<(ForwardedValue, &[u8])> {
     let mut value = ForwardedValue::new();
     let mut bytes = text.iter();
@@ -56,7 +56,7 @@ fn unquoted(text: &[u8]) -> Option<(ForwardedValue, &[u8])> {
     }
 }
 
-/// What stands before the first `byte`, and what stands after it.
+/// Returns the text before the first `byte`, and the text after it.
 fn split_at(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|found| *found == byte)?;
     Some((text.get(..at)?, text.get(at + 1..)?))

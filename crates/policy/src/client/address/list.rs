@@ -1,15 +1,16 @@
 //! The elements of a list in a header, from the last to the first.
 
-/// The elements between commas, from the last. Empty ones are not passed over, though RFC 9110, 5.6.1
-/// asks for it: where the nearest proxy had nothing to say, what stands before is the client's.
+/// Returns the elements between commas, from the last. Empty elements are not skipped, although RFC 9110,
+/// 5.6.1 requires it: if the nearest proxy wrote an empty element, everything before it comes from the
+/// client.
 pub(super) fn elements(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// The same, where commas within quotes do not count.
+/// Like [`elements`], but ignores commas within quotes.
 ///
-/// What the nearest proxy wrote stands at the end and is sound. Reading from there, a quote that
-/// somebody before it left open cannot swallow it.
+/// The text of the nearest proxy is at the end and is well-formed. Reading from there, a quote that an
+/// earlier sender left open cannot swallow it.
 pub(super) fn quoted_elements(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -28,7 +29,7 @@ pub(super) fn quoted_elements(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Where the last comma stands that is not within quotes.
+/// Returns the position of the last comma outside of quotes.
 fn last_comma(line: &[u8]) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in line.iter().enumerate().rev() {
@@ -42,7 +43,7 @@ fn last_comma(line: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether an odd number of backslashes stands before `at`.
+/// Returns true if an odd number of backslashes precedes `at`.
 fn is_escaped(line: &[u8], at: usize) -> bool {
     let before = line.get(..at).unwrap_or_default();
     let slashes = before.iter().rev().take_while(|byte| **byte == b'\\');

@@ -1,8 +1,8 @@
-//! The client behind proxies.
+//! The address of a client behind proxies.
 //!
-//! A list of addresses is read from its end, where the nearest proxy wrote, and as far as trusted
-//! proxies reach: whatever stands before the first address that is not one of theirs may have been
-//! made up by whoever is at that address.
+//! A list of addresses is read from its end, where the nearest proxy wrote, through all trusted proxies.
+//! Everything before the first address that is not a trusted proxy may have been forged by the client at that
+//! address.
 
 mod forwarded;
 mod list;
@@ -15,13 +15,13 @@ use node::node;
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
-/// How many addresses are looked at, from the last.
+/// The maximum number of addresses that are read, from the last.
 const HOPS_MAX: usize = 32;
 
-/// A header by which proxies tell whom they speak for.
+/// A header in which proxies report the client's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressHeader {
-    /// A list of addresses, one by each proxy.
+    /// A list of addresses, one from each proxy.
     XForwardedFor,
     /// RFC 7239.
     Forwarded,
@@ -32,7 +32,7 @@ pub(crate) enum AddressHeader {
 impl AddressHeader {
     pub(crate) const ALL: [Self; 3] = [Self::XForwardedFor, Self::Forwarded, Self::XRealIp];
 
-    /// Its name, in lower case.
+    /// Returns the name of the header, in lower case.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",
@@ -42,15 +42,15 @@ impl AddressHeader {
     }
 }
 
-/// The client for which `peer`, a trusted proxy, speaks: as the first of the chosen headers says that
-/// the request carries; else the proxy itself.
+/// Returns the address of the client behind `peer`, a trusted proxy. The first of the configured headers that
+/// the request carries determines it; without any, it is the address of the proxy.
 pub(super) fn behind<'a>(client: &Client, peer: IpAddr, headers: impl Headers<'a>) -> IpAddr {
     let chosen = client.address.iter();
     let mut told = chosen.filter_map(|header| walk_header(client, peer, *header, headers));
     told.next().unwrap_or_else(|| peer.to_canonical())
 }
 
-/// As one header tells it; `None` where the request does not carry it.
+/// Returns the client's address according to one header, or `None` if the request does not carry the header.
 pub(super) fn walk_header<'a>(
     client: &Client,
     peer: IpAddr,
@@ -61,7 +61,7 @@ pub(super) fn walk_header<'a>(
     if lines.is_empty() {
         return None;
     }
-    // Several lines are one list, in order.
+    // Several lines form one list, in order.
     let lines = lines.iter().rev();
     Some(match header {
         AddressHeader::XForwardedFor => {
@@ -72,14 +72,14 @@ pub(super) fn walk_header<'a>(
             let hops = lines.flat_map(|line| quoted_elements(line)).map(node_of);
             walk(client, peer, hops)
         }
-        // Of two, who is to say which one the proxy wrote?
+        // With two values, the one that the proxy wrote is unknown.
         AddressHeader::XRealIp if lines.len() > 1 => peer.to_canonical(),
         AddressHeader::XRealIp => walk(client, peer, lines.map(|line| node(line.trim_ascii()))),
     })
 }
 
-/// Going back from the proxy that was seen, the first address that is not a trusted proxy's. Where
-/// one of them names something that is no address, it is itself as far as anybody can tell.
+/// Walks back from the connected peer and returns the first address that is not a trusted proxy. Where a
+/// proxy reports something other than an address, returns the address of that proxy.
 fn walk(client: &Client, peer: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
     let mut found = peer.to_canonical();
     for hop in hops.take(HOPS_MAX) {

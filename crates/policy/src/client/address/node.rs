@@ -1,18 +1,18 @@
-//! An address as proxies write it, with or without a port.
+//! Addresses in the formats that proxies write, with or without a port.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address in `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or
+/// Returns the address in `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or
 /// `[2001:db8::1]:4711`; `None` for anything else, such as `unknown` and `_hidden`.
 pub(super) fn node(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
-    // Nearly always there is nothing to take off.
+    // Nearly always there is nothing to strip.
     let address = text.parse().ok().or_else(|| dressed(&without_zone(text)));
     address.map(|address: IpAddr| address.to_canonical())
 }
 
-/// An address with brackets, a port, or both.
+/// Parses an address with brackets, a port, or both.
 fn dressed(text: &str) -> Option<IpAddr> {
     if let Some(text) = text.strip_prefix('[') {
         let (address, port) = text.split_once(']')?;
@@ -25,13 +25,13 @@ fn dressed(text: &str) -> Option<IpAddr> {
             let address = address.parse::<Ipv4Addr>().ok()?;
             is_port(port).then_some(IpAddr::V4(address))
         }
-        // Without a port: what had a zone.
+        // No port: the address had a zone.
         _ => text.parse().ok(),
     }
 }
 
-/// The text without the zone of a link-local address, `%eth0`, which some proxies write: it names an
-/// interface of theirs.
+/// Returns the text without the zone of a link-local address, `%eth0`, which some proxies write. It refers to
+/// an interface of the proxy.
 fn without_zone(text: &str) -> Cow<'_, str> {
     let Some((address, zone)) = text.split_once('%') else {
         return Cow::Borrowed(text);
@@ -42,7 +42,7 @@ fn without_zone(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether this is nothing, or a colon and a port, which may be hidden as RFC 7239, 6.3 has it.
+/// Returns true if the text is empty, or a colon and a port. The port may be obfuscated as in RFC 7239, 6.3.
 fn is_port(text: &str) -> bool {
     let Some(port) = text.strip_prefix(':') else {
         return text.is_empty();

@@ -1,8 +1,8 @@
-//! How tokens are signed.
+//! Signature algorithms of tokens.
 
 use std::fmt;
 
-/// How a token is signed (RFC 7518, 3.1 and RFC 8037). There is no `none`.
+/// A signature algorithm (RFC 7518, 3.1 and RFC 8037). There is no `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureAlgorithm {
     Hs256,
@@ -35,7 +35,7 @@ impl SignatureAlgorithm {
         Self::EdDsa,
     ];
 
-    /// As tokens call it.
+    /// Returns the name that tokens use.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Hs256 => "HS256",
@@ -53,7 +53,7 @@ impl SignatureAlgorithm {
         }
     }
 
-    /// The one of this name. `Ed25519` is what RFC 9864 calls the only curve of `EdDSA` here.
+    /// Returns the algorithm with this name. RFC 9864 calls the only curve of `EdDSA` here `Ed25519`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         if name == "Ed25519" {
             return Some(Self::EdDsa);

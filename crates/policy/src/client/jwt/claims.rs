@@ -1,10 +1,10 @@
-//! What a token says.
+//! The claims of a token.
 
 use super::token::object;
 use crate::client::text::is_identity;
 use serde_json::{Map, Value};
 
-/// What a token says.
+/// The claims of a token.
 pub(in crate::client) struct Claims(Map<String, Value>);
 
 impl Claims {
@@ -16,8 +16,7 @@ impl Claims {
         self.0.get(name)
     }
 
-    /// The claim `name` as text: a string, a whole number, true or false; absent where it is
-    /// anything else.
+    /// Returns the claim `name` as text if it is a string, a whole number or a boolean; otherwise `None`.
     pub(in crate::client) fn text(&self, name: &str) -> Option<String> {
         match self.find(name)? {
             Value::String(text) => {
@@ -30,7 +29,7 @@ impl Claims {
         }
     }
 
-    /// The claim of exactly this name; else dots lead into it, as in `realm.role`.
+    /// Returns the claim with exactly this name. Otherwise dots select nested members, as in `realm.role`.
     fn find(&self, name: &str) -> Option<&Value> {
         if let Some(value) = self.get(name) {
             return Some(value);

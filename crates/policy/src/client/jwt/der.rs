@@ -1,4 +1,4 @@
-//! As much of DER as public keys are written in.
+//! The part of DER that public keys need.
 
 /// INTEGER.
 pub(super) const INTEGER: u8 = 0x02;
@@ -9,7 +9,7 @@ pub(super) const OBJECT: u8 = 0x06;
 /// SEQUENCE.
 pub(super) const SEQUENCE: u8 = 0x30;
 
-/// Takes the next element off `input`, if it is a `tag`, and answers with what it holds.
+/// Takes the next element off `input` if its tag is `tag`, and returns its content.
 pub(super) fn take<'a>(input: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let (found, rest) = input.split_first()?;
     if *found != tag {
@@ -21,18 +21,18 @@ pub(super) fn take<'a>(input: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     Some(content)
 }
 
-/// Takes the next element and requires that nothing follows.
+/// Takes the only element and returns its content. Returns `None` if anything follows it.
 pub(super) fn take_only(mut input: &[u8], tag: u8) -> Option<&[u8]> {
     let content = take(&mut input, tag)?;
     input.is_empty().then_some(content)
 }
 
-/// The whole bytes of a bit string.
+/// Returns the bytes of a bit string without unused bits.
 pub(super) fn bits(content: &[u8]) -> Option<&[u8]> {
     content.strip_prefix(&[0])
 }
 
-/// A length, and what follows it.
+/// Parses a length and returns it with the remaining input.
 fn length(input: &[u8]) -> Option<(usize, &[u8])> {
     let (first, rest) = input.split_first()?;
     match first {
@@ -44,7 +44,7 @@ fn length(input: &[u8]) -> Option<(usize, &[u8])> {
                 .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
             Some((long, rest))
         }
-        // Nothing here is longer than 64 KiB.
+        // No key is longer than 64 KiB.
         _ => None,
     }
 }

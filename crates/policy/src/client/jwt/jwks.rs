@@ -6,11 +6,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-/// Sets are small: their keys change a few times a year.
+/// The maximum number of keys. Sets are small, because keys change a few times a year.
 const KEYS_MAX: usize = 64;
 
-/// The keys of a set that are for verifying. What is of another kind is passed over, as RFC 7517, 5
-/// asks; a set in which nothing is left is an error.
+/// Returns the keys of a set that can verify signatures. Keys of other kinds are skipped, as RFC 7517, 5
+/// requires. Fails if no key is left.
 pub(super) fn read(text: &str) -> Result<Vec<VerificationKey>, String> {
     let set: Value =
         serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
@@ -93,7 +93,7 @@ fn coordinate(jwk: &Value, name: &str, length: usize) -> Result<Vec<u8>, String>
     }
 }
 
-/// A point, uncompressed.
+/// Returns an uncompressed point.
 fn point(jwk: &Value, length: usize) -> Result<Vec<u8>, String> {
     let mut point = vec![4];
     point.extend(coordinate(jwk, "x", length)?);

@@ -1,4 +1,4 @@
-//! What signatures are verified with.
+//! Keys that verify signatures.
 
 use super::algorithm::SignatureAlgorithm;
 use super::{jwks, pem};
@@ -12,19 +12,19 @@ use ring::signature::{
 use ring::{error, hmac};
 use std::fmt;
 
-/// A key, of one kind: what it is decides which algorithms it serves, never the token.
+/// A key of one kind. Its kind decides which algorithms it verifies; the token does not.
 #[derive(Clone, Debug)]
 pub(crate) struct VerificationKey {
-    /// Its name, `kid`, if it has one.
+    /// The key's `kid`, if it has one.
     pub(super) id: Option<String>,
-    /// The only algorithm that it serves, if it says so itself.
+    /// The only algorithm of the key, if it specifies one.
     pub(super) only: Option<SignatureAlgorithm>,
     pub(super) material: Material,
 }
 
 #[derive(Clone)]
 pub(super) enum Material {
-    /// A secret that is shared with whoever makes tokens.
+    /// A secret that is shared with the issuer of tokens.
     Hmac(Secret),
     /// Modulus and exponent, without leading zeros.
     Rsa {
@@ -38,17 +38,17 @@ pub(super) enum Material {
 }
 
 impl VerificationKey {
-    /// A key that is a shared secret.
+    /// Creates a key from a shared secret.
     pub(crate) fn secret(secret: Secret) -> Self {
         Self::of(Material::Hmac(secret))
     }
 
-    /// A public key in PEM, or why it is none.
+    /// Reads a public key in PEM. The error is the reason why the text holds none.
     pub(crate) fn from_pem(text: &str) -> Result<Self, String> {
         pem::read(text).map(Self::of)
     }
 
-    /// The public keys of a JWK set, or why there are none.
+    /// Reads the public keys of a JWK set. The error is the reason why the text holds none.
     pub(crate) fn set_from_json(text: &str) -> Result<Vec<Self>, String> {
         jwks::read(text)
     }
@@ -61,13 +61,13 @@ impl VerificationKey {
         }
     }
 
-    /// Whether it can verify tokens that are signed so.
+    /// Returns true if the key can verify signatures of this algorithm.
     pub(crate) fn fits(&self, algorithm: SignatureAlgorithm) -> bool {
         self.only.is_none_or(|only| only == algorithm)
             && self.material.algorithms().contains(&algorithm)
     }
 
-    /// What it is, in words.
+    /// Returns the kind of the key as text for messages.
     pub(crate) fn kind(&self) -> &'static str {
         self.material.kind()
     }
@@ -104,7 +104,7 @@ impl fmt::Debug for Material {
     }
 }
 
-/// Whether `key` made `signature` over `message`, by `algorithm`.
+/// Returns true if `signature` over `message` is valid under `key` and `algorithm`.
 pub(super) fn signature_holds(
     key: &VerificationKey,
     algorithm: SignatureAlgorithm,
@@ -173,7 +173,7 @@ fn rsa_parameters(algorithm: SignatureAlgorithm) -> Option<&'static RsaParameter
     })
 }
 
-/// An RSA key, if it is neither too weak nor too large to be worth verifying with.
+/// Builds an RSA key. Fails if the key is too weak, too large or malformed.
 pub(super) fn rsa(modulus: &[u8], exponent: &[u8]) -> Result<Material, String> {
     let (modulus, exponent) = (without_zeros(modulus), without_zeros(exponent));
     let unused_bits = modulus.first().map_or(0, |first| first.leading_zeros());

@@ -1,13 +1,13 @@
-//! Tokens: a JWT that a request carries, and whether its claims are believed.
+//! Tokens: the JWT of a request, and the verification of its claims.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `algorithm` | how tokens are signed |
-//! | `key` | what signatures are verified with |
-//! | `pem`, `der`, `jwks` | keys as files hold them |
-//! | `token` | a token in its parts |
-//! | `claims` | what a token says |
-//! | `validity` | whether it holds now, and here |
+//! | `algorithm` | signature algorithms |
+//! | `key` | keys that verify signatures |
+//! | `pem`, `der`, `jwks` | file formats of keys |
+//! | `token` | a token split into its parts |
+//! | `claims` | the claims of a token |
+//! | `validity` | checks of time, issuer and audience |
 
 mod algorithm;
 mod claims;
@@ -31,13 +31,13 @@ use super::{Headers, cookie};
 use key::signature_holds;
 use token::SplitToken;
 
-/// Longer tokens are not looked at.
+/// The maximum length of a token. Longer tokens are rejected unread.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// Of so many that a request carries at once, each is looked at.
+/// The maximum number of tokens of one request that are verified.
 const TOKENS_MAX: usize = 4;
 
-/// Where tokens are, and when they are believed.
+/// The place of the token in a request, and the conditions for accepting it.
 #[derive(Clone, Debug)]
 pub(crate) struct Jwt {
     pub(crate) place: TokenPlace,
@@ -45,7 +45,7 @@ pub(crate) struct Jwt {
     pub(crate) validity: Validity,
 }
 
-/// Where a request carries its token.
+/// The place where a request carries its token.
 #[derive(Clone, Debug)]
 pub(crate) enum TokenPlace {
     /// In a header, by lower-case name.
@@ -54,7 +54,7 @@ pub(crate) enum TokenPlace {
     Cookie(String),
 }
 
-/// Why a token is believed.
+/// The proof that a token is genuine.
 #[derive(Clone, Debug)]
 pub(crate) enum Proof {
     /// One of these keys signed it, by one of these algorithms.
@@ -66,7 +66,7 @@ pub(crate) enum Proof {
     Proxy,
 }
 
-/// Why a token is not believed.
+/// The reason why a token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenError {
     TooLong,
@@ -78,12 +78,12 @@ pub(crate) enum TokenError {
     NotYetValid,
     Issuer,
     Audience,
-    /// A proxy should have verified it, and none has sent it.
+    /// A proxy should have verified the token, but the request did not come from a trusted proxy.
     NotFromProxy,
 }
 
 impl TokenError {
-    /// In one word, for a metric.
+    /// Returns the reason as a metric label.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::TooLong => "too-long",
@@ -101,7 +101,7 @@ impl TokenError {
 }
 
 impl Jwt {
-    /// The request's token, if it carries one.
+    /// Returns the request's token, if it carries exactly one.
     pub(super) fn find<'a>(&self, headers: impl Headers<'a>) -> Option<&'a [u8]> {
         match &self.place {
             TokenPlace::Header(name) => bearer(only(headers.values(name))?, name),
@@ -113,8 +113,8 @@ impl Jwt {
         .filter(|token| !token.is_empty())
     }
 
-    /// The request's tokens, where it carries several: the first few and the last, for those are what
-    /// anybody would take, and each is work that anybody can ask for.
+    /// Returns the request's tokens if it carries several: the first few and the last, because an application
+    /// would use one of these. The number is bounded because any client can cause this work.
     pub(super) fn find_several<'a>(&self, headers: impl Headers<'a>) -> Vec<&'a [u8]> {
         let mut said: Vec<&'a [u8]> = match &self.place {
             TokenPlace::Header(name) => headers.values(name).collect(),
@@ -138,7 +138,7 @@ impl Jwt {
         said
     }
 
-    /// What a token says, if it is to be believed. `trusted`: a proxy sent it.
+    /// Verifies a token and returns its claims. `trusted` is true if a trusted proxy sent the request.
     pub(super) fn claims(
         &self,
         token: &[u8],
@@ -162,8 +162,8 @@ impl Jwt {
     }
 }
 
-/// Whether one of the keys signed it, by an algorithm that is allowed and that fits the key: what
-/// the token says of its algorithm only ever narrows the choice.
+/// Checks that one of the keys signed the token, with an algorithm that is allowed and fits the key. The
+/// algorithm that the token names can only narrow the choice.
 fn verify(
     token: &SplitToken<'_>,
     keys: &[VerificationKey],
@@ -184,7 +184,7 @@ fn verify(
         Some(_) => fitting()
             .find(named)
             .or_else(|| only(fitting().filter(unnamed))),
-        // Trying them all would be work that anybody can ask for.
+        // Do not try all keys: any client could cause that work.
         None => only(fitting()),
     };
     let key = key.ok_or(TokenError::UnknownKey)?;

@@ -16,7 +16,7 @@ const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
 /// 1.3.101.112
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
-/// The key, or why there is none.
+/// Reads the key. The error is the reason why the text holds none.
 pub(super) fn read(text: &str) -> Result<Material, String> {
     let (label, body) = section(text).ok_or(
         "it is not PEM; expected a public key that begins with -----BEGIN PUBLIC KEY-----",
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Result<Material, String> {
     }
 }
 
-/// Label and body of the first section.
+/// Returns the label and the body of the first section.
 fn section(text: &str) -> Option<(&str, &str)> {
     let (_, after) = text.split_once("-----BEGIN ")?;
     let (label, after) = after.split_once("-----")?;
@@ -53,7 +53,7 @@ fn decode(body: &str) -> Result<Vec<u8>, String> {
     decoded.map_err(|error| format!("its base64 is broken: {error}"))
 }
 
-/// `SubjectPublicKeyInfo` (RFC 5280, 4.1).
+/// Reads a `SubjectPublicKeyInfo` (RFC 5280, 4.1).
 fn spki(der: &[u8]) -> Result<Material, String> {
     let parse = || {
         let mut info = take_only(der, SEQUENCE)?;
@@ -73,7 +73,7 @@ fn spki(der: &[u8]) -> Result<Material, String> {
     }
 }
 
-/// `RSAPublicKey` (RFC 8017, A.1.1).
+/// Reads an `RSAPublicKey` (RFC 8017, A.1.1).
 fn pkcs1(der: &[u8]) -> Result<Material, String> {
     let parse = || {
         let mut key = take_only(der, SEQUENCE)?;
@@ -85,7 +85,7 @@ fn pkcs1(der: &[u8]) -> Result<Material, String> {
     rsa(modulus, exponent)
 }
 
-/// An uncompressed point (SEC 1, 2.3.3) of coordinates this long.
+/// Checks an uncompressed point (SEC 1, 2.3.3) with coordinates of this length.
 fn point(bytes: &[u8], coordinate: usize) -> Result<Vec<u8>, String> {
     if bytes.len() == 1 + 2 * coordinate && bytes.first() == Some(&4) {
         Ok(bytes.to_vec())

@@ -1,11 +1,11 @@
-//! The examples of the standards.
+//! The examples of the RFCs.
 
 use super::key::signature_holds;
 use super::{SignatureAlgorithm, VerificationKey};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// What the examples of RFC 7515 say.
+/// The payload in the examples of RFC 7515.
 const JOE: &str = "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
 
 fn holds(jwk: &str, algorithm: SignatureAlgorithm, message: &str, signature: &str) -> bool {

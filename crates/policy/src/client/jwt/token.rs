@@ -5,18 +5,18 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 
-/// A token, split.
+/// A token, split into its parts.
 pub(super) struct SplitToken<'a> {
-    /// What the signature is over.
+    /// The part that the signature covers.
     pub(super) signed: &'a [u8],
     header: &'a [u8],
     pub(super) payload: &'a [u8],
     signature: &'a [u8],
 }
 
-/// What the header of a token says.
+/// The fields of a token's header.
 pub(super) struct TokenHeader {
-    /// Absent where it is none that is known here, such as `none`.
+    /// Absent where the algorithm is unknown, such as `none`.
     pub(super) algorithm: Option<SignatureAlgorithm>,
     pub(super) key_id: Option<String>,
 }
@@ -40,8 +40,8 @@ impl<'a> SplitToken<'a> {
         })
     }
 
-    /// What the header says; `None` where it is malformed, or asks for something that nobody here
-    /// understands and that it says must be understood.
+    /// Returns the header's fields. Returns `None` if the header is malformed, or has `crit`: no critical
+    /// extension is supported.
     pub(super) fn head(&self) -> Option<TokenHeader> {
         let head = object(self.header)?;
         if head.contains_key("crit") {
@@ -63,14 +63,14 @@ impl<'a> SplitToken<'a> {
     }
 }
 
-/// A JSON object in base64url.
+/// Decodes a JSON object in base64url.
 pub(super) fn object(part: &[u8]) -> Option<Map<String, Value>> {
     let json = URL_SAFE_NO_PAD.decode(part).ok()?;
     serde_json::from_slice(&json).ok()
 }
 
-/// The token in the value of a header: after `Bearer`, in any case. Only `Authorization` has to have
-/// that, for other schemes are something else.
+/// Returns the token in the value of a header, after `Bearer` in any case. Only `Authorization` requires that
+/// word, because it may hold other schemes.
 pub(in crate::client) fn bearer<'a>(value: &'a [u8], header: &str) -> Option<&'a [u8]> {
     let value = value.trim_ascii();
     let (scheme, rest) = value.split_at_checked(7).unwrap_or((value, &[]));

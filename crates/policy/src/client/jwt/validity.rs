@@ -1,17 +1,17 @@
-//! Whether a token holds now, and here.
+//! Checks of a token's time, issuer and audience.
 
 use super::TokenError;
 use super::claims::Claims;
 use serde_json::Value;
 
-/// What a token has to say for itself beside its signature.
+/// The requirements on a token in addition to its signature.
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
-    /// Any of these issued it; whoever did, where there are none.
+    /// The accepted issuers; any issuer if empty.
     pub(crate) issuers: Vec<String>,
-    /// It is meant for any of these; for whomever, where there are none.
+    /// The accepted audiences; any audience if empty.
     pub(crate) audiences: Vec<String>,
-    /// By how many seconds clocks may differ.
+    /// The tolerated clock difference in seconds.
     pub(crate) leeway: u64,
 }
 
@@ -58,8 +58,8 @@ impl Validity {
     }
 }
 
-/// A time in whole seconds since the epoch (RFC 7519, 2), a fraction dropped. Before the epoch is at
-/// the epoch.
+/// Returns a time in whole seconds since the epoch (RFC 7519, 2), without its fraction. Times before the
+/// epoch become the epoch.
 fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
     let Some(value) = claims.get(name) else {
         return Ok(None);
@@ -72,7 +72,7 @@ fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
         return Ok(Some(0));
     }
     let whole = number.split('.').next().unwrap_or_default();
-    // What is written with an exponent is no time that anybody could mean.
+    // Reject exponents: no sensible time is written with one.
     let is_plain = !number.contains(['e', 'E']);
     let parsed = whole.parse().ok().filter(|_| is_plain);
     parsed.map(Some).ok_or(TokenError::Malformed)

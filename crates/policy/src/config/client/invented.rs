@@ -7,7 +7,7 @@ use crate::config::reader::{ConfigReader, ConfigValue};
 use crate::group::part_as_written;
 use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::plan::Unknown;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// Warns about limits that give a default rate to unknown subjects of a plan, if clients can invent
 /// such subjects and no limit counts them by address. Each invented subject gets a full bucket.
@@ -54,7 +54,7 @@ fn is_by_address(limit: &Limit) -> bool {
 }
 
 fn is_enforced(limit: &Limit) -> bool {
-    limit.enabled && limit.mode == Mode::Enforce
+    limit.enabled && limit.mode == LimitMode::Enforce
 }
 
 fn warn(reader: &mut ConfigReader<'_>, limit: &ConfigValue<'_>, part: &KeyPart, is_first: bool) {

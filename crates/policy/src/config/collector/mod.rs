@@ -88,7 +88,7 @@ pub(super) fn apply(reader: &mut ConfigReader<'_>, root: &mut YamlNode) {
         for (whose, path) in variable.says {
             match find(root, *whose, variable.name, environment) {
                 SettingOwner::One(node) => {
-                    put(node, path, &said, TextSpan::Variable(variable.name))
+                    put(node, path, &said, TextSpan::Variable(variable.name));
                 }
                 SettingOwner::Named => {}
                 SettingOwner::None => continue,

@@ -3,23 +3,23 @@
 use super::subject::noun;
 use super::words::time;
 use crate::guard::{Guard, GuardEffect, ListOrigin};
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// Describes a guard.
 pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
     let subject = noun(&guard.subject, ipv6_prefix);
     let does = match (guard.effect, guard.mode) {
-        (GuardEffect::Refuse, Mode::Enforce) => format!(
+        (GuardEffect::Refuse, LimitMode::Enforce) => format!(
             "refuses every request whose {subject} is listed, before any limit is asked, as `{}`",
             guard.reason.as_str()
         ),
-        (GuardEffect::Refuse, Mode::Shadow) => {
+        (GuardEffect::Refuse, LimitMode::Shadow) => {
             format!("counts requests whose {subject} is listed, and refuses none")
         }
-        (GuardEffect::Exempt, Mode::Enforce) => {
+        (GuardEffect::Exempt, LimitMode::Enforce) => {
             format!("lets every request pass whose {subject} is listed; nothing else is asked")
         }
-        (GuardEffect::Exempt, Mode::Shadow) => {
+        (GuardEffect::Exempt, LimitMode::Shadow) => {
             format!("counts requests whose {subject} is listed, and exempts none")
         }
     };

@@ -3,7 +3,7 @@
 use super::{band, client, plan, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
 use crate::limit::{ChargeTime, Limit, OnFailure, Policy};
-use tidegate_core::{Algorithm, Mode, OnChange};
+use tidegate_core::{Algorithm, LimitMode, OnChange};
 
 /// Describes a limit.
 pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String {
@@ -42,11 +42,11 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
 fn heading(policy: &Policy, limit: &Limit) -> String {
     let state = match (limit.enabled, limit.mode) {
         (false, _) => " (disabled: matches nothing)",
-        (true, Mode::Shadow) => " (shadow: decided and counted, never refuses)",
-        (true, Mode::Enforce) if limit.quota_mode => {
+        (true, LimitMode::Shadow) => " (shadow: decided and counted, never refuses)",
+        (true, LimitMode::Enforce) if limit.quota_mode => {
             " (quota: of those that a request meets, one that allows is enough)"
         }
-        (true, Mode::Enforce) => "",
+        (true, LimitMode::Enforce) => "",
     };
     format!("Limit `{}` of policy `{}`{state}:", limit.name, policy.name)
 }
@@ -113,7 +113,7 @@ fn block(limit: &Limit) -> Option<String> {
         Some(_) => ", or as long as their plan says",
         None => "",
     };
-    if limit.mode == Mode::Shadow {
+    if limit.mode == LimitMode::Shadow {
         return Some(format!(
             "If enforced, a refusal would block the client for {length}{or_planned}."
         ));
@@ -147,7 +147,7 @@ fn failure(config: &Config, limit: &Limit) -> String {
             }
         },
         OnFailure::Allow => "the request passes uncounted".to_owned(),
-        OnFailure::Deny | OnFailure::Error if limit.mode == Mode::Shadow => {
+        OnFailure::Deny | OnFailure::Error if limit.mode == LimitMode::Shadow => {
             "the request passes, and counts as one that it would refuse".to_owned()
         }
         OnFailure::Deny => "the request is refused".to_owned(),

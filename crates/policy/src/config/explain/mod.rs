@@ -18,7 +18,7 @@ use super::{Config, Listener};
 use crate::limit::{Evaluate, Policy};
 use crate::route::Paths;
 pub use redis::costs;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 use words::list;
 
 /// Describes a configuration in plain words, with one paragraph for each limit and each route.
@@ -60,7 +60,7 @@ pub fn explain(config: &Config) -> String {
 /// Describes the shadow mode of the whole configuration; `None` if it is enforced.
 pub fn shadow(config: &Config) -> Option<String> {
     let words = "Shadow mode: limits, guards, blocks and bans are decided and counted, and every request passes; none waits.";
-    (config.mode == Mode::Shadow).then(|| words.to_owned())
+    (config.mode == LimitMode::Shadow).then(|| words.to_owned())
 }
 
 fn doors(config: &Config) -> String {

@@ -6,7 +6,7 @@ use crate::group::{SlotGroup, SlotTag, subject_of};
 use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::template::{KeyOf, band_name, push_key};
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode};
+use tidegate_core::{Algorithm, LimitMode};
 
 /// Describes the round trips and groups that a request costs, and how to save one: a sentence or two
 /// for each policy. Empty if the store is in memory.
@@ -203,7 +203,7 @@ pub(super) fn keys(
         return format!("Key in Redis: {packed}.");
     };
     let block = match limit.block {
-        Some(_) if limit.mode == Mode::Enforce => format!(" Its block: {packed}."),
+        Some(_) if limit.mode == LimitMode::Enforce => format!(" Its block: {packed}."),
         _ => String::new(),
     };
     let names = limit.shapes().iter().map(|band| {

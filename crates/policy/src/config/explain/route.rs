@@ -59,7 +59,7 @@ fn upstream(upstream: &Upstream) -> String {
         (UpstreamScheme::Http, _) => {}
         (UpstreamScheme::H2c, _) => notes.push("HTTP/2 without TLS".to_owned()),
         (UpstreamScheme::Https, Http2Use::Auto) => {
-            notes.push("HTTP/2 or HTTP/1.1, as it chooses".to_owned())
+            notes.push("HTTP/2 or HTTP/1.1, as it chooses".to_owned());
         }
         (UpstreamScheme::Https, Http2Use::Always) => notes.push("HTTP/2".to_owned()),
         (UpstreamScheme::Https, Http2Use::Never) => notes.push("HTTP/1.1".to_owned()),

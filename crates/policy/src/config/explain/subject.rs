@@ -5,7 +5,7 @@ use crate::limit::{Condition, KeyPart, Limit, Missing};
 use crate::matching::{
     DescriptorPattern, EntryPattern, HostPattern, PathPattern, ValuePattern, is_secret_name,
 };
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 /// Returns "Applies to …".
 pub(super) fn applies_to(limit: &Limit) -> String {
@@ -145,7 +145,7 @@ pub(super) fn absent(limit: &Limit) -> Option<String> {
         Missing::Address if address_alone => "requests share one bucket",
         Missing::Address => "the client address stands in, apart from those who have it",
         Missing::Skip => "the limit does not apply",
-        Missing::Refuse if limit.mode == Mode::Shadow => "the request would be refused",
+        Missing::Refuse if limit.mode == LimitMode::Shadow => "the request would be refused",
         Missing::Refuse => "the request is refused",
     };
     Some(format!("Where {what}, {then}."))

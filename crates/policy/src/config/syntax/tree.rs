@@ -295,7 +295,7 @@ fn merge(merged: &mut Vec<MapEntry>, node: YamlNode) -> Option<ConfigFault> {
             _ => {
                 fault = Some(ConfigFault::new(format!(
                     "`<<` merges maps, and this is {found}"
-                )))
+                )));
             }
         }
     }

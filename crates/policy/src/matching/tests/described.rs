@@ -1,5 +1,5 @@
-//! What a request with descriptors meets: beside the limits of the whole, one after the other, with
-//! limits of their own, and without what is replaced.
+//! Matching of requests with descriptors: after the limits of the whole request, one descriptor after the
+//! other, with limits that they carry, and without replaced limits.
 
 use super::descriptor::{described, exactly, on};
 use super::fixtures::{all, first, limit, limit_if, on_header, on_path};
@@ -9,9 +9,9 @@ use crate::{
     Scratch, ToldLimit,
 };
 use proptest::prelude::*;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
-/// `limit@descriptor` for all that is met; `!limit` or `!limit@descriptor` where one refuses.
+/// Returns `limit@descriptor` for all applicable limits, and `!limit` or `!limit@descriptor` for a refusal.
 fn met(policy: &Policy, request: &Request<'_>) -> String {
     let mut scratch = Scratch::default();
     let meeting = policy.meet(request, &KeyRules::default(), &mut scratch);
@@ -33,7 +33,7 @@ fn met(policy: &Policy, request: &Request<'_>) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// The buckets of all that is met.
+/// Returns the buckets of all applicable limits.
 fn buckets(policy: &Policy, descriptors: &[Descriptor<'_>]) -> Vec<String> {
     let mut scratch = Scratch::default();
     let request = Request::new().descriptors(descriptors);
@@ -75,7 +75,7 @@ fn keyed(key: &[KeyPart], limit: Limit) -> Limit {
 
 fn shadow(limit: Limit) -> Limit {
     Limit {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..limit
     }
 }
@@ -257,7 +257,7 @@ fn a_refusal_for_what_is_missing_names_the_descriptor_that_brought_it_about() {
         ask(&[other, other, held]),
         expected("!held@2", "held@2 any")
     );
-    // Of several the first is told: the request as a whole is looked at before its descriptors.
+    // Of several refusals the first is reported: the request as a whole comes before its descriptors.
     assert_eq!(
         ask(&[exact, held]),
         expected("!held@1", "held@1 any exact@0")
@@ -416,7 +416,7 @@ fn costs_and_numbers_beyond_what_can_be_numbered_do_no_harm() {
     assert_eq!(meeting.met.len(), usize::from(u16::MAX) + 1);
 }
 
-/// Entries made of what keys themselves are made of.
+/// Entries made of the characters that keys use.
 fn entries() -> impl Strategy<Value = Vec<(String, String)>> {
     let text = || {
         let pieces = ["a", "&", "=", ",", ":", "%26", "#", "~", "/", "é"];

@@ -1,12 +1,12 @@
-//! Where descriptors find their limits: the rules of Envoy's own rate limit service, one by one and
-//! against an oracle that follows them to the letter.
+//! The search for a descriptor's limits: the rules of Envoy's own rate limit service, one by one and against
+//! an oracle that follows them literally.
 
 use super::fixtures::{all, limit};
 use crate::matching::{DescriptorPattern, EntryPattern, KeyRules, Wildcard};
 use crate::{Condition, Descriptor, DescriptorHits, Limit, Policy, Request, Scratch};
 use proptest::prelude::*;
 
-/// Entries as a list in `match` has them.
+/// Returns a condition with these entries as a list in `match`.
 pub(super) fn exactly(entries: &[(&str, &str)]) -> Condition {
     let entries = entries.iter().map(|(k, v)| EntryPattern::new(*k, v));
     Condition {
@@ -31,7 +31,7 @@ pub(super) fn described<'a>(entries: &'a [(&'a str, &'a str)]) -> Descriptor<'a>
     }
 }
 
-/// The names of the limits that one descriptor meets.
+/// Returns the names of the limits that one descriptor matches.
 fn found(policy: &Policy, entries: &[(&str, &str)]) -> String {
     let descriptors = [described(entries)];
     let request = Request::new().descriptors(&descriptors);
@@ -65,7 +65,7 @@ fn of_several_patterns_the_first_as_written_is_taken_not_the_longest() {
         on("long", &[("f", "abc*")]),
     ]);
     assert_eq!(found(&policy, &[("f", "abcd")]), "short");
-    // Who sends the text of a pattern has named it.
+    // A client that sends the text of a pattern matches it exactly.
     assert_eq!(found(&policy, &[("f", "abc*")]), "long");
 }
 
@@ -76,7 +76,7 @@ fn what_was_taken_is_never_reconsidered() {
         on("any", &[("a", "")]),
         on("any-c", &[("a", ""), ("c", "")]),
     ]);
-    // The value `x` leads on to `b` alone, whatever else the key would lead to.
+    // The value `x` leads only to `b`, regardless of the children of the key.
     assert_eq!(found(&policy, &[("a", "x")]), "");
     assert_eq!(found(&policy, &[("a", "x"), ("c", "1")]), "");
     assert_eq!(found(&policy, &[("a", "x"), ("b", "1")]), "deep");
@@ -218,7 +218,7 @@ impl Place {
     }
 }
 
-/// Whether a text looks like a pattern, by trying everything.
+/// Returns true if a text matches a pattern, by trying everything.
 fn looks_like(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([], []) => true,

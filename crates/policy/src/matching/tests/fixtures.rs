@@ -1,8 +1,8 @@
-//! Limits, policies and the one way in which tests meet them.
+//! Limits, policies and the helpers with which tests match requests.
 
 use crate::matching::{HostPattern, KeyRules, PathPattern};
 use crate::{ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
-use tidegate_core::{Algorithm, Mode};
+use tidegate_core::{Algorithm, LimitMode};
 
 /// An enabled, enforced limit for every request, in one bucket.
 pub(super) fn limit(name: &str) -> Limit {
@@ -14,7 +14,7 @@ pub(super) fn limit(name: &str) -> Limit {
         missing: Missing::Address,
         bands: Vec::new(),
         algorithm: Algorithm::TokenBucket,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
         shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
@@ -79,7 +79,7 @@ pub(super) fn first(limits: Vec<Limit>) -> Policy {
     Policy::new("p".to_owned(), Evaluate::First, limits)
 }
 
-/// The names of the limits met; `!name` where one refuses.
+/// Returns the names of the applicable limits, or `!name` if one refuses.
 pub(super) fn met(policy: &Policy, request: &Request<'_>) -> String {
     let mut scratch = Scratch::default();
     let meeting = policy.meet(request, &KeyRules::default(), &mut scratch);
@@ -94,7 +94,7 @@ pub(super) fn met(policy: &Policy, request: &Request<'_>) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// The key of a limit by `parts`, as people see it; empty where the limit is not met.
+/// Returns the key of a limit by `parts` as shown to operators; empty if the limit does not apply.
 pub(super) fn subject(parts: &[KeyPart], request: &Request<'_>) -> String {
     let policy = all(vec![Limit {
         key: parts.to_vec(),

@@ -128,7 +128,7 @@ fn an_identity_sent_twice_counts_as_absent() {
     );
 }
 
-/// The digits of a part that stands as a hash.
+/// Returns the digits of a part that is written as a hash.
 fn hash(part: KeyPart, request: &Request<'_>) -> String {
     let subject = subject(&[part], request);
     let (_, hash) = subject.split_once(":#").unwrap();
@@ -185,7 +185,7 @@ fn the_secret_keys_the_hash() {
     assert_eq!(bucket(Some([1; 32])), bucket(Some([1; 32])));
 }
 
-/// These names are in people's stores: a change to them loses every count.
+/// Users' stores contain these names: a change to them loses every count.
 #[test]
 fn hashes_do_not_change_from_release_to_release() {
     assert_eq!(

@@ -1,11 +1,11 @@
-//! Two identities never share a bucket, and no identity leaves its place in a name.
+//! Properties: two identities never share a bucket, and no identity leaves its position in a name.
 
 use super::fixtures::subject;
 use crate::{KeyPart, Request};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
-/// Who a request comes from. Equal if and only if its bucket is to be the same.
+/// The identity of a request's client. Equal if and only if the buckets must be the same.
 #[derive(Clone, Debug, PartialEq)]
 struct Identity {
     ip: Option<IpAddr>,
@@ -39,7 +39,7 @@ fn key_of(identity: &Identity) -> String {
     subject(&key(), &request)
 }
 
-/// Text made of what keys themselves are made of.
+/// Text made of the characters that keys use.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "",

@@ -2,11 +2,11 @@ use super::fixtures::{all, first, limit, limit_for, limit_if, met, on_header, on
 use crate::matching::KeyRules;
 use crate::{Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
 use std::net::IpAddr;
-use tidegate_core::Mode;
+use tidegate_core::LimitMode;
 
 fn shadow(limit: Limit) -> Limit {
     Limit {
-        mode: Mode::Shadow,
+        mode: LimitMode::Shadow,
         ..limit
     }
 }
@@ -141,7 +141,7 @@ fn all_of_a_condition_must_hold() {
         .attributes(&attributes);
     let ip = |text: &str| text.parse::<IpAddr>().unwrap();
     assert_eq!(met(&policy, &whole), "it");
-    // Some servers take a method in any case, so no spelling may slip past.
+    // Some servers accept a method in any case, so no notation may evade the limit.
     assert_eq!(met(&policy, &whole.method("post")), "it");
     assert_eq!(met(&policy, &whole.ip(ip("::ffff:203.0.113.9"))), "it");
     assert_eq!(met(&policy, &whole.ip(ip("2001:db8:1::1"))), "it");

@@ -1,4 +1,4 @@
-//! What matching promises, file by file.
+//! Tests of matching, file by file.
 
 mod address;
 mod described;

@@ -93,7 +93,7 @@ fn what_is_normal_is_not_copied() {
     assert_eq!(buffer.capacity(), 0);
 }
 
-/// Whole paths of pieces that are likely to trip.
+/// Paths made of pieces that are likely to cause mistakes.
 fn target() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "/", "/", "/", ".", "..", "%", "%2", "%2e", "%2E", "%2f", "%41", "%25", "3", "4", "e", "a",

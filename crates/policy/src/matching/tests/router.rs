@@ -3,7 +3,7 @@ use crate::Condition;
 use crate::matching::{HostPattern, Router, RouterScratch, normalise};
 use proptest::prelude::*;
 
-/// The meaning of routes: each condition of each in turn, slow, and plain to see.
+/// The reference for routes: checks each condition of each in turn, slow and obvious.
 fn first(
     routes: &[Vec<Condition>],
     method: &str,

@@ -41,7 +41,7 @@ fn debug_shows_no_secret() {
     assert!(!format!("{rules:?}").contains("171"));
 }
 
-/// The bucket of a limit by API key and the subject as it is shown.
+/// Returns the bucket of a limit by API key, and the subject as shown.
 fn named(template: Option<&str>, api_key: &str) -> (String, String) {
     let policy = all(vec![Limit {
         key: vec![KeyPart::ApiKey],
@@ -67,7 +67,7 @@ fn api_keys_stand_as_they_are_only_in_names_that_another_system_knows() {
     assert!(subject.starts_with("api-key:#"), "{subject}");
     // Nothing in it can end the name or a part of it.
     assert_eq!(named(template, "a:b,c/d").0, "p/l/api-key:a%3Ab%2Cc%2Fd");
-    // Longer ones would fill the store with names.
+    // Longer values are hashed, because they would fill the store with long names.
     let longest = "k".repeat(256);
     assert_eq!(
         named(template, &longest).0,
@@ -75,7 +75,7 @@ fn api_keys_stand_as_they_are_only_in_names_that_another_system_knows() {
     );
     let (bucket, subject) = named(template, &"k".repeat(257));
     assert_eq!(bucket, format!("p/l/{subject}"));
-    // Keys of ours have hashes.
+    // Keys without a template have hashes.
     let (bucket, subject) = named(None, "k-123");
     assert_eq!(bucket, format!("p/l/{subject}"));
     assert!(!bucket.contains("k-123"));

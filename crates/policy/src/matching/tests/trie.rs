@@ -23,7 +23,7 @@ fn walk(trie: &Trie, path: Option<&str>, walk: &mut TrieWalk) -> Vec<usize> {
     found.iter().map(|candidate| candidate.limit).collect()
 }
 
-/// The meaning of a pattern, by backtracking: slow, and plain to see.
+/// The reference for patterns: backtracking, slow and obvious.
 pub(super) fn matches(pattern: &PathPattern, path: Option<&str>) -> bool {
     fn rest(pattern: &[Segment], path: &[&str], extent: PathExtent) -> bool {
         match pattern {
@@ -72,7 +72,7 @@ proptest! {
         paths in prop::collection::vec(any_path(), 1..8),
     ) {
         let trie = trie(&patterns);
-        // One for all: what a walk leaves behind must not show in the next.
+        // One walk for all: the state of a walk must not affect the next.
         let mut steps = TrieWalk::default();
         for path in &paths {
             let mut buffer = String::new();
@@ -114,7 +114,7 @@ fn many_double_stars_do_not_explode() {
     let hard = pattern(&format!("{}/b$", "/**/a".repeat(30)));
     let path = "/a".repeat(2_000);
     let mut steps = TrieWalk::default();
-    // Backtracking would take longer than the universe has.
+    // Backtracking would practically never end.
     assert!(walk(&trie(&[hard]), Some(&path), &mut steps).is_empty());
 }
 

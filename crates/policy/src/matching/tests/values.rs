@@ -3,7 +3,7 @@ use crate::matching::{DescriptorPattern, EntryPattern, HostPattern};
 use crate::{Condition, Descriptor, DescriptorHits, Limit, Request};
 use proptest::prelude::*;
 
-/// The meaning of many limits: each on its own, where nothing is looked up.
+/// The reference for many limits: each one separately, where nothing is indexed.
 fn met_one_by_one(limits: &[Limit], request: &Request<'_>) -> String {
     let met = limits.iter().map(|it| met(&all(vec![it.clone()]), request));
     let met: Vec<String> = met.filter(|name| !name.is_empty()).collect();
@@ -105,7 +105,7 @@ fn of_many_the_first_as_written_decides_however_it_was_found() {
     for (tenant, expected) in [
         ("t7", "t7"),
         ("T49", "t49"),
-        // Written after the one for everybody.
+        // Written after the limit for all tenants.
         ("t50", "everybody"),
         ("t99", "everybody"),
         ("nobody", "everybody"),

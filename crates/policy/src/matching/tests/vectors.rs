@@ -65,7 +65,7 @@ fn header_rules() {
     let two: &[(&str, &str)] = &[("X-Tier", "silver"), ("X-Tier", "GOLD")];
     let empty: &[(&str, &str)] = &[("X-Tier", "")];
     let none: &[(&str, &str)] = &[];
-    // For each path, what it meets with each set of headers, in the order above.
+    // For each path, the limits that apply with each set of headers, in the order above.
     let cases = [
         (
             "/pay",

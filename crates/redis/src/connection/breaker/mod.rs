@@ -53,7 +53,7 @@ pub(crate) struct Leave {
 
 /// How a call went, as far as the node is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CallHealth {
     /// It answered.
     Good,
     /// It failed.
@@ -76,8 +76,8 @@ impl Breaker {
     }
 
     /// Counts the result of a call. Returns true if this opened the breaker.
-    pub(crate) fn report(&mut self, leave: Leave, verdict: Verdict, now: Instant) -> bool {
-        if leave.era != self.era || verdict == Verdict::Unknown {
+    pub(crate) fn report(&mut self, leave: Leave, verdict: CallHealth, now: Instant) -> bool {
+        if leave.era != self.era || verdict == CallHealth::Unknown {
             return false;
         }
         let is_too_much = self.count(verdict, now);
@@ -100,7 +100,7 @@ impl Breaker {
     }
 
     /// Counts in the closed state. Returns true if there were too many failures.
-    fn count(&mut self, verdict: Verdict, now: Instant) -> bool {
+    fn count(&mut self, verdict: CallHealth, now: Instant) -> bool {
         let State::Closed {
             in_a_row,
             window_from,
@@ -117,7 +117,7 @@ impl Breaker {
             *failures = 0;
         }
         *calls = calls.saturating_add(1);
-        if verdict == Verdict::Good {
+        if verdict == CallHealth::Good {
             *in_a_row = 0;
             return false;
         }

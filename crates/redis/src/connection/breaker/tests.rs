@@ -21,21 +21,21 @@ impl Bench {
         self.breaker.ask()
     }
 
-    fn report(&mut self, leave: Leave, verdict: Verdict) -> bool {
+    fn report(&mut self, leave: Leave, verdict: CallHealth) -> bool {
         self.breaker.report(leave, verdict, self.now)
     }
 
     /// One call; tells whether it opened the breaker. Panics if it is not admitted.
-    fn call(&mut self, verdict: Verdict) -> bool {
+    fn call(&mut self, verdict: CallHealth) -> bool {
         let leave = self.ask().expect("admitted");
         self.report(leave, verdict)
     }
 
     fn fail_until_open(&mut self) {
         for _ in 0..4 {
-            assert!(!self.call(Verdict::Bad));
+            assert!(!self.call(CallHealth::Bad));
         }
-        assert!(self.call(Verdict::Bad));
+        assert!(self.call(CallHealth::Bad));
     }
 }
 
@@ -51,11 +51,11 @@ fn five_failures_in_a_row_open_it() {
 fn a_success_breaks_the_row() {
     let mut bench = Bench::new();
     for _ in 0..4 {
-        bench.call(Verdict::Bad);
+        bench.call(CallHealth::Bad);
     }
-    bench.call(Verdict::Good);
+    bench.call(CallHealth::Good);
     for _ in 0..4 {
-        assert!(!bench.call(Verdict::Bad));
+        assert!(!bench.call(CallHealth::Bad));
     }
     assert!(bench.breaker.is_closed());
 }
@@ -64,10 +64,10 @@ fn a_success_breaks_the_row() {
 fn rows_are_not_bound_to_a_window() {
     let mut bench = Bench::new();
     for _ in 0..4 {
-        assert!(!bench.call(Verdict::Bad));
+        assert!(!bench.call(CallHealth::Bad));
         bench.pass(10_000);
     }
-    assert!(bench.call(Verdict::Bad));
+    assert!(bench.call(CallHealth::Bad));
 }
 
 #[test]
@@ -75,24 +75,24 @@ fn over_half_of_twenty_in_a_second_opens_it() {
     let mut bench = Bench::new();
     // Eight good, eleven bad, never five bad in a row: nineteen calls.
     for _ in 0..8 {
-        bench.call(Verdict::Good);
-        bench.call(Verdict::Bad);
+        bench.call(CallHealth::Good);
+        bench.call(CallHealth::Bad);
     }
-    bench.call(Verdict::Bad);
-    bench.call(Verdict::Bad);
-    bench.call(Verdict::Bad);
+    bench.call(CallHealth::Bad);
+    bench.call(CallHealth::Bad);
+    bench.call(CallHealth::Bad);
     assert!(bench.breaker.is_closed(), "too few to tell");
-    bench.call(Verdict::Good);
+    bench.call(CallHealth::Good);
     assert!(bench.breaker.is_closed(), "a success opens nothing");
-    assert!(bench.call(Verdict::Bad), "twelve of twenty-one");
+    assert!(bench.call(CallHealth::Bad), "twelve of twenty-one");
 }
 
 #[test]
 fn exactly_half_is_not_too_much() {
     let mut bench = Bench::new();
     for _ in 0..100 {
-        bench.call(Verdict::Good);
-        assert!(!bench.call(Verdict::Bad));
+        bench.call(CallHealth::Good);
+        assert!(!bench.call(CallHealth::Bad));
     }
 }
 
@@ -100,13 +100,13 @@ fn exactly_half_is_not_too_much() {
 fn the_window_is_a_second() {
     let mut bench = Bench::new();
     for _ in 0..9 {
-        bench.call(Verdict::Good);
-        bench.call(Verdict::Bad);
+        bench.call(CallHealth::Good);
+        bench.call(CallHealth::Bad);
     }
-    bench.call(Verdict::Bad);
+    bench.call(CallHealth::Bad);
     // Ten of nineteen; the next window starts anew.
     bench.pass(1000);
-    bench.call(Verdict::Bad);
+    bench.call(CallHealth::Bad);
     assert!(bench.breaker.is_closed());
 }
 
@@ -127,7 +127,7 @@ fn a_closed_breaker_admits_all_calls_at_once() {
     bench.fail_until_open();
     bench.breaker.close();
     for _ in 0..1_000 {
-        assert!(!bench.call(Verdict::Good));
+        assert!(!bench.call(CallHealth::Good));
     }
     assert!(bench.breaker.is_closed());
 }
@@ -148,10 +148,10 @@ fn calls_from_before_have_no_say() {
     let mut bench = Bench::new();
     let old = bench.ask().unwrap();
     bench.fail_until_open();
-    assert!(!bench.report(old, Verdict::Bad));
+    assert!(!bench.report(old, CallHealth::Bad));
     bench.breaker.close();
     for _ in 0..10 {
-        assert!(!bench.report(old, Verdict::Bad));
+        assert!(!bench.report(old, CallHealth::Bad));
     }
     assert!(bench.breaker.is_closed());
 }
@@ -160,11 +160,11 @@ fn calls_from_before_have_no_say() {
 fn what_nobody_knows_counts_for_nothing() {
     let mut bench = Bench::new();
     for _ in 0..100 {
-        assert!(!bench.call(Verdict::Unknown));
+        assert!(!bench.call(CallHealth::Unknown));
     }
     for _ in 0..4 {
-        bench.call(Verdict::Bad);
-        bench.call(Verdict::Unknown);
+        bench.call(CallHealth::Bad);
+        bench.call(CallHealth::Unknown);
     }
-    assert!(bench.call(Verdict::Bad), "five in a row all the same");
+    assert!(bench.call(CallHealth::Bad), "five in a row all the same");
 }

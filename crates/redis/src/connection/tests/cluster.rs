@@ -2,9 +2,10 @@ use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tidegate_testkit::redis::{Cluster, until};
 
-fn cluster_settings(cluster: &Cluster) -> Settings {
+fn cluster_settings(cluster: &Cluster) -> ConnectionSettings {
     let seed = cluster.nodes().first().map(address);
-    Settings::new(Mode::Cluster, seed.into_iter().collect()).connect_timeout(AGES)
+    ConnectionSettings::new(RedisTopology::Cluster, seed.into_iter().collect())
+        .connect_timeout(AGES)
 }
 
 async fn open(cluster: &Cluster) -> Connection {
@@ -19,7 +20,7 @@ async fn one_seed_leads_to_all_nodes() {
     let connection = open(&cluster).await;
     let mut nodes = connection.nodes();
     // Replicas are told of once the first of their news has gone around.
-    nodes.retain(|node| node.role == Role::Master);
+    nodes.retain(|node| node.role == NodeRole::Master);
     assert_eq!(nodes.len(), 3);
     let slots = nodes.iter().flat_map(|node| &node.slots);
     assert_eq!(
@@ -92,7 +93,7 @@ async fn a_reshard_under_load_loses_and_doubles_nothing() {
         let mut get = redis::cmd("GET");
         get.arg(key);
         let reply = connection
-            .command(Route::Key(key.as_bytes()), &get)
+            .command(NodeChoice::Key(key.as_bytes()), &get)
             .await
             .unwrap();
         counted += redis::from_redis_value::<u64>(reply).unwrap();
@@ -215,7 +216,7 @@ async fn a_call_whose_keys_are_on_both_sides_is_surely_not_executed() {
     let error = call().await.unwrap_err();
     assert_eq!(
         (error.class(), error.code()),
-        (Class::NotExecuted, Some("TRYAGAIN"))
+        (CallEffect::NotExecuted, Some("TRYAGAIN"))
     );
     migration.finish();
     assert_eq!(call().await.unwrap(), Value::Int(2));
@@ -240,6 +241,6 @@ async fn a_failover_is_followed() {
     assert!(
         !nodes
             .iter()
-            .any(|node| node.address == address(old) && node.role == Role::Master)
+            .any(|node| node.address == address(old) && node.role == NodeRole::Master)
     );
 }

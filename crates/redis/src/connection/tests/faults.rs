@@ -1,5 +1,5 @@
 use super::*;
-use tidegate_testkit::redis::{FaultProxy, Faults};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults};
 
 const SOON: Duration = Duration::from_millis(50);
 
@@ -19,8 +19,8 @@ impl Proxied {
 async fn proxied() -> Proxied {
     let server = Server::start();
     let proxy = FaultProxy::start(server.port());
-    let settings = Settings::new(
-        Mode::Standalone,
+    let settings = ConnectionSettings::new(
+        RedisTopology::Standalone,
         vec![Address::new("127.0.0.1", proxy.port())],
     );
     let connection = Connection::open(settings, vec![counter()]).await.unwrap();
@@ -34,14 +34,14 @@ async fn proxied() -> Proxied {
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_ambiguous_and_in_time() {
     let it = proxied().await;
-    it.proxy.set(Faults::drop_replies());
+    it.proxy.set(ProxyFaults::drop_replies());
     let from = Instant::now();
     let error = run_within(&it.connection, "a", Repeat::Consume, SOON)
         .await
         .unwrap_err();
     assert_eq!(
         (error.class(), error.kind()),
-        (Class::Ambiguous, &Kind::Timeout)
+        (CallEffect::Ambiguous, &CallErrorKind::Timeout)
     );
     assert!(from.elapsed() >= SOON);
     assert!(from.elapsed() < SOON * 100, "{:?}", from.elapsed());
@@ -55,7 +55,7 @@ async fn a_deadline_that_has_passed_sends_nothing() {
         .unwrap_err();
     assert_eq!(
         (error.class(), error.kind()),
-        (Class::NotExecuted, &Kind::Timeout)
+        (CallEffect::NotExecuted, &CallErrorKind::Timeout)
     );
     assert!(it.server.command(&["GET", "a"]).is_nil());
 }
@@ -63,33 +63,33 @@ async fn a_deadline_that_has_passed_sends_nothing() {
 #[tokio::test]
 async fn timeouts_open_the_breaker_and_calls_then_fail_at_once() {
     let it = proxied().await;
-    it.proxy.set(Faults::blackhole());
+    it.proxy.set(ProxyFaults::blackhole());
     for _ in 0..5 {
         let error = run_within(&it.connection, "a", Repeat::Consume, SOON)
             .await
             .unwrap_err();
-        assert_eq!(error.kind(), &Kind::Timeout);
+        assert_eq!(error.kind(), &CallErrorKind::Timeout);
     }
     assert!(!it.is_trusted());
     let left_alone = async {
         loop {
             let call = run_within(&it.connection, "a", Repeat::Consume, SOON);
             let error = call.await.unwrap_err();
-            if error.kind() == &Kind::BreakerOpen {
+            if error.kind() == &CallErrorKind::BreakerOpen {
                 return error;
             }
         }
     };
     let error = timeout(AGES, left_alone).await.unwrap();
-    assert_eq!(error.class(), Class::NotExecuted);
-    it.proxy.set(Faults::none());
+    assert_eq!(error.class(), CallEffect::NotExecuted);
+    it.proxy.set(ProxyFaults::none());
     run_until_it_works(&it.connection, "a").await;
 }
 
 #[tokio::test]
 async fn calls_that_nobody_waits_for_any_more_count_against_the_node() {
     let it = proxied().await;
-    it.proxy.set(Faults::blackhole());
+    it.proxy.set(ProxyFaults::blackhole());
     for _ in 0..5 {
         let call = run_within(&it.connection, "a", Repeat::Consume, SOON);
         // On a busy machine the call's own deadline may come first, which is as good.
@@ -101,7 +101,7 @@ async fn calls_that_nobody_waits_for_any_more_count_against_the_node() {
 #[tokio::test]
 async fn callers_who_change_their_mind_do_not() {
     let it = proxied().await;
-    it.proxy.set(Faults::slow(SOON));
+    it.proxy.set(ProxyFaults::slow(SOON));
     for _ in 0..50 {
         let call = run(&it.connection, "a", Repeat::Consume);
         assert!(timeout(Duration::ZERO, call).await.is_err());
@@ -113,17 +113,17 @@ async fn callers_who_change_their_mind_do_not() {
 async fn a_refund_whose_answer_was_lost_is_not_sent_again() {
     let it = proxied().await;
     // The connection is cut as soon as the server answers.
-    it.proxy.set(Faults {
+    it.proxy.set(ProxyFaults {
         cut_replies_after: Some(0),
-        ..Faults::none()
+        ..ProxyFaults::none()
     });
     let call = run(&it.connection, "refund", Repeat::Refund);
     let error = call.await.unwrap_err();
     assert_eq!(
         (error.class(), error.kind()),
-        (Class::Ambiguous, &Kind::Disconnected)
+        (CallEffect::Ambiguous, &CallErrorKind::Disconnected)
     );
-    it.proxy.set(Faults::none());
+    it.proxy.set(ProxyFaults::none());
     run_until_it_works(&it.connection, "other").await;
     assert_eq!(it.server.command(&["GET", "refund"]).text(), "1");
 }
@@ -134,9 +134,9 @@ async fn a_consume_whose_answer_was_lost_is_charged_at_most_twice() {
     // A connection that breaks at once is not taken up again at once.
     let from = Instant::now();
     eventually("it stands", || from.elapsed() > keeper::STABLE).await;
-    it.proxy.set(Faults {
+    it.proxy.set(ProxyFaults {
         delay_replies: SOON,
-        ..Faults::none()
+        ..ProxyFaults::none()
     });
     let connection = it.connection.clone();
     let mut calls = tokio::task::JoinSet::new();
@@ -147,7 +147,7 @@ async fn a_consume_whose_answer_was_lost_is_charged_at_most_twice() {
     .await;
     // In this order: else the reply may just get through.
     it.proxy.reset();
-    it.proxy.set(Faults::none());
+    it.proxy.set(ProxyFaults::none());
     let answer = calls.join_next().await.unwrap().unwrap();
     assert_eq!(answer.unwrap(), Value::Int(2));
 }
@@ -156,7 +156,7 @@ async fn a_consume_whose_answer_was_lost_is_charged_at_most_twice() {
 async fn a_connection_that_went_dead_silently_is_replaced() {
     let it = proxied().await;
     let open = it.proxy.accepted();
-    it.proxy.set(Faults::blackhole());
+    it.proxy.set(ProxyFaults::blackhole());
     for _ in 0..5 {
         run_within(&it.connection, "a", Repeat::Consume, SOON)
             .await
@@ -164,7 +164,7 @@ async fn a_connection_that_went_dead_silently_is_replaced() {
     }
     // The old connection stays deaf for as long as it is not given up.
     eventually("it is given up", || !it.connection.is_connected()).await;
-    it.proxy.set(Faults::none());
+    it.proxy.set(ProxyFaults::none());
     run_until_it_works(&it.connection, "a").await;
     assert!(it.proxy.accepted() > open);
 }
@@ -172,9 +172,9 @@ async fn a_connection_that_went_dead_silently_is_replaced() {
 #[tokio::test]
 async fn no_more_connections_are_tried_than_the_backoff_allows() {
     let it = proxied().await;
-    it.proxy.set(Faults {
+    it.proxy.set(ProxyFaults {
         reset_new: true,
-        ..Faults::none()
+        ..ProxyFaults::none()
     });
     it.proxy.reset();
     eventually("it is lost", || !it.connection.is_connected()).await;

@@ -6,7 +6,7 @@ mod sentinel;
 mod standalone;
 
 use super::*;
-use crate::error::{Class, Kind};
+use crate::error::{CallEffect, CallErrorKind};
 use redis::{Cmd, Value};
 use std::time::Duration;
 use tidegate_testkit::redis::Server;
@@ -19,8 +19,8 @@ fn address(server: &Server) -> Address {
     Address::new("127.0.0.1", server.port())
 }
 
-fn settings(server: &Server) -> Settings {
-    Settings::new(Mode::Standalone, vec![address(server)]).connect_timeout(AGES)
+fn settings(server: &Server) -> ConnectionSettings {
+    ConnectionSettings::new(RedisTopology::Standalone, vec![address(server)]).connect_timeout(AGES)
 }
 
 fn counter() -> Script {

@@ -1,12 +1,12 @@
 use super::*;
 use tidegate_testkit::redis::SentinelGroup;
 
-fn sentinel_settings(group: &SentinelGroup) -> Settings {
+fn sentinel_settings(group: &SentinelGroup) -> ConnectionSettings {
     let sentinels = group.sentinels().iter().map(address).collect();
-    let mode = Mode::Sentinel {
+    let mode = RedisTopology::Sentinel {
         master: group.name().to_owned(),
     };
-    Settings::new(mode, sentinels).connect_timeout(AGES)
+    ConnectionSettings::new(mode, sentinels).connect_timeout(AGES)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,10 +88,10 @@ async fn sentinels_that_want_no_password_are_asked_all_the_same() {
 async fn an_unknown_master_is_named() {
     let server = SentinelGroup::start();
     let sentinels = server.sentinels().iter().map(address).collect();
-    let mode = Mode::Sentinel {
+    let mode = RedisTopology::Sentinel {
         master: "nobody".to_owned(),
     };
-    let error = Connection::open(Settings::new(mode, sentinels), vec![])
+    let error = Connection::open(ConnectionSettings::new(mode, sentinels), vec![])
         .await
         .unwrap_err();
     let text = error.to_string();

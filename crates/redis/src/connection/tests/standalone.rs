@@ -91,7 +91,7 @@ async fn a_server_that_is_restarted_is_joined_again() {
     server.kill9();
     eventually("the loss is noticed", || !connection.is_connected()).await;
     let error = run(&connection, "a", Repeat::Refund).await.unwrap_err();
-    assert_eq!(error.class(), Class::NotExecuted);
+    assert_eq!(error.class(), CallEffect::NotExecuted);
     server.restart();
     assert_eq!(run_until_it_works(&connection, "a").await, 1);
     assert!(*changes.borrow() > before);
@@ -121,13 +121,13 @@ async fn error_replies_have_their_classes() {
         .unwrap();
     server.command(&["LPUSH", "list", "1"]).int();
     let wrong = run(&connection, "list", Repeat::Consume).await.unwrap_err();
-    assert_eq!(wrong.class(), Class::Executed);
+    assert_eq!(wrong.class(), CallEffect::Executed);
     assert_eq!(wrong.code(), Some("WRONGTYPE"));
     server.command(&["CONFIG", "SET", "maxmemory", "1"]).done();
     let full = run(&connection, "a", Repeat::Consume).await.unwrap_err();
     assert_eq!(
         (full.class(), full.code()),
-        (Class::NotExecuted, Some("OOM"))
+        (CallEffect::NotExecuted, Some("OOM"))
     );
     assert!(full.is_transient());
     server.command(&["CONFIG", "SET", "maxmemory", "0"]).done();
@@ -154,7 +154,7 @@ async fn a_script_that_ends_half_way_is_not_taken_for_one_without_effect() {
     let error = call.await.unwrap_err();
     assert_eq!(
         (error.class(), error.code()),
-        (Class::Executed, Some("NOPERM"))
+        (CallEffect::Executed, Some("NOPERM"))
     );
     assert_eq!(server.command(&["GET", "a"]).text(), "1");
 }
@@ -170,7 +170,7 @@ async fn a_server_that_is_a_replica_for_a_while_is_used_again_afterwards() {
     let error = run(&connection, "a", Repeat::Consume).await.unwrap_err();
     assert_eq!(
         (error.class(), error.code()),
-        (Class::NotExecuted, Some("READONLY"))
+        (CallEffect::NotExecuted, Some("READONLY"))
     );
     server.command(&["REPLICAOF", "NO", "ONE"]).done();
     assert_eq!(run_until_it_works(&connection, "a").await, 1);
@@ -189,7 +189,7 @@ async fn closing_ends_all_tasks_and_says_so() {
     let error = run(&connection, "a", Repeat::Consume).await.unwrap_err();
     assert_eq!(
         (error.class(), error.kind()),
-        (Class::NotExecuted, &Kind::Closed)
+        (CallEffect::NotExecuted, &CallErrorKind::Closed)
     );
     assert!(!connection.is_connected());
     connection.close().await;
@@ -220,8 +220,8 @@ async fn a_node_that_was_connected_before_it_was_installed_was_waited_for() {
     let connection = opened.unwrap();
     let shared = connection.shared();
     // As where both connections stand before the node is in the topology.
-    shared.status.send_replace(Status::Starting);
-    shared.install(shared::View {
+    shared.status.send_replace(LinkStatus::Starting);
+    shared.install(shared::TopologyView {
         masters: vec![(address(&server), Vec::new())],
         replicas: Vec::new(),
     });

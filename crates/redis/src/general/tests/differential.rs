@@ -7,19 +7,21 @@ use super::world::{band, block, blocking_trace, lending_band, lending_trace};
 use super::world::{start_us, trace, usual_trace};
 use crate::general::{answer, encode};
 use crate::record;
-use crate::request::{Key, OwnedAsk, Request, RequestOp};
+use crate::request::{OwnedAsk, RedisKey, RequestOp, SlotAsks};
 use crate::reserve::is_forced;
 use crate::script::ScriptClock;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use redis::Value;
 use std::cell::RefCell;
-use tidegate_core::{Algorithm, Meter, Mode, Op, Outcome, Quota, Receipt, Reply, Timestamp};
+use tidegate_core::{
+    Algorithm, BucketState, LimitMode, Op, Outcome, Quota, Receipt, Reply, Timestamp,
+};
 
 /// A trace that is written while it is walked: later requests depend on earlier answers.
 struct Walk {
     bands: Vec<[Quota; 2]>,
-    keys: Vec<Key>,
+    keys: Vec<RedisKey>,
     now_us: u64,
     last: Option<(Quota, Outcome)>,
     taken: Vec<Receipt>,
@@ -31,7 +33,7 @@ struct Walk {
 /// One call: when, what, and what it has to come to.
 struct Expected {
     now_us: u64,
-    requests: Vec<Request>,
+    requests: Vec<SlotAsks>,
     replies: Vec<Reply>,
     values: Vec<Option<Vec<u8>>>,
 }
@@ -69,7 +71,7 @@ impl Walk {
         self.now_us = (self.now_us + ahead).saturating_sub(back).min(END_US);
     }
 
-    fn cost(&self, cost: Cost, key: &Key, quota: &Quota) -> u64 {
+    fn cost(&self, cost: Cost, key: &RedisKey, quota: &Quota) -> u64 {
         match cost {
             Cost::Exactly(units) => units,
             Cost::Remaining(more) => {
@@ -119,8 +121,8 @@ impl Walk {
         })
     }
 
-    fn request(&mut self, spec: &RequestSpec) -> Request {
-        let mut request = Request::default();
+    fn request(&mut self, spec: &RequestSpec) -> SlotAsks {
+        let mut request = SlotAsks::default();
         for ask in &spec.asks {
             let quota = self.bands[ask.band % self.bands.len()][spec.version];
             let op = self.op(ask, &quota);
@@ -143,9 +145,9 @@ impl Walk {
                 op,
                 limit: ask.limit,
                 mode: if ask.shadow {
-                    Mode::Shadow
+                    LimitMode::Shadow
                 } else {
-                    Mode::Enforce
+                    LimitMode::Enforce
                 },
             });
             if op == RequestOp::Drop {
@@ -180,7 +182,7 @@ impl Walk {
         expected
     }
 
-    fn remember(&mut self, request: &Request, reply: &Reply) {
+    fn remember(&mut self, request: &SlotAsks, reply: &Reply) {
         for (ask, outcome) in request.asks.iter().zip(reply.outcomes.iter()) {
             self.last = Some((ask.quota, *outcome));
             if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op
@@ -202,7 +204,7 @@ fn check(bench: &mut Bench, walk: &mut Walk, trace: &[CallSpec]) -> Result<(), T
     let mut pipeline = redis::pipe();
     let mut calls = Vec::new();
     for it in &expected {
-        let requests: Vec<&Request> = it.requests.iter().collect();
+        let requests: Vec<&SlotAsks> = it.requests.iter().collect();
         let call = encode(&requests);
         walk.plain += usize::from(call.program.starts_with(&[0, 0]));
         pipeline.add_command(bench.command(&call, it.now_us));

@@ -1,12 +1,12 @@
 //! A server, a script, a call.
 
-use crate::general::{Call, Decided, answer, encode};
-use crate::request::{Key, OwnedAsk, Request, RequestOp};
+use crate::general::{ReplayedRequest, ScriptCall, answer, encode};
+use crate::request::{OwnedAsk, RedisKey, RequestOp, SlotAsks};
 use crate::script::{self, Script, ScriptClock};
 use redis::{Cmd, Connection, Pipeline, Value};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tidegate_core::{Mode, Op, Quota, StoreError};
+use tidegate_core::{LimitMode, Op, Quota, StoreError};
 use tidegate_testkit::redis::Server;
 
 /// One for all tests of this binary that do not change how it is set.
@@ -18,7 +18,7 @@ pub(super) struct Bench {
     script: Script,
 }
 
-pub(super) type Answers = Vec<Result<Decided, StoreError>>;
+pub(super) type Answers = Vec<Result<ReplayedRequest, StoreError>>;
 
 impl Bench {
     pub(super) fn new(clock: ScriptClock) -> Self {
@@ -38,7 +38,7 @@ impl Bench {
         Self { connection, script }
     }
 
-    pub(super) fn command(&self, call: &Call, now_us: u64) -> Cmd {
+    pub(super) fn command(&self, call: &ScriptCall, now_us: u64) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.script.sha()).arg(call.keys.len());
         for key in &call.keys {
@@ -50,7 +50,7 @@ impl Bench {
 
     pub(super) fn try_ask(
         &mut self,
-        requests: &[&Request],
+        requests: &[&SlotAsks],
         now_us: u64,
     ) -> redis::RedisResult<Answers> {
         let call = encode(requests);
@@ -58,7 +58,7 @@ impl Bench {
         Ok(answer(requests, &call, &reply, |_| false).expect("a reply of our form"))
     }
 
-    pub(super) fn ask(&mut self, requests: &[&Request], now_us: u64) -> Answers {
+    pub(super) fn ask(&mut self, requests: &[&SlotAsks], now_us: u64) -> Answers {
         self.try_ask(requests, now_us).expect("an answer")
     }
 
@@ -83,9 +83,9 @@ impl Bench {
 }
 
 /// A name that nobody else has.
-pub(super) fn new_key() -> Key {
+pub(super) fn new_key() -> RedisKey {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    Key::from_slice(format!("key:{}", NEXT.fetch_add(1, Relaxed)).as_bytes())
+    RedisKey::from_slice(format!("key:{}", NEXT.fetch_add(1, Relaxed)).as_bytes())
 }
 
 pub(super) fn ask_of(quota: &Quota, op: Op) -> OwnedAsk {
@@ -94,21 +94,21 @@ pub(super) fn ask_of(quota: &Quota, op: Op) -> OwnedAsk {
         quota: *quota,
         op: RequestOp::Engine(op),
         limit: 0,
-        mode: Mode::Enforce,
+        mode: LimitMode::Enforce,
     }
 }
 
 /// One ask of one key.
-pub(super) fn request(key: &Key, quota: &Quota, op: Op) -> Request {
-    let mut request = Request::default();
+pub(super) fn request(key: &RedisKey, quota: &Quota, op: Op) -> SlotAsks {
+    let mut request = SlotAsks::default();
     request.keys.push(key.clone());
     request.asks.push(ask_of(quota, op));
     request
 }
 
 /// A take of one unit from each band.
-pub(super) fn take_each(key: &Key, quotas: &[Quota]) -> Request {
-    let mut request = Request::default();
+pub(super) fn take_each(key: &RedisKey, quotas: &[Quota]) -> SlotAsks {
+    let mut request = SlotAsks::default();
     request.keys.push(key.clone());
     for quota in quotas {
         request.asks.push(ask_of(quota, Op::Take(1)));

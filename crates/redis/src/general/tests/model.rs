@@ -2,7 +2,7 @@
 
 use super::kit::{Bench, new_key, request};
 use crate::general::{answer, encode};
-use crate::request::Request;
+use crate::request::SlotAsks;
 use crate::script::ScriptClock;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -60,7 +60,7 @@ fn the_script_answers_as_the_model_does() {
         let key = new_key();
         let mut now_us = 1_750_000_000_000_000;
         let mut pipeline = redis::pipe();
-        let mut asked: Vec<(Request, ModelAnswer)> = Vec::new();
+        let mut asked: Vec<(SlotAsks, ModelAnswer)> = Vec::new();
         for (pause, op) in steps {
             now_us += pause;
             let expected = match op {

@@ -3,11 +3,12 @@
 use super::kit::{Bench, ask_of, new_key, request, take_each};
 use crate::general::{encode, inspection};
 use crate::record;
-use crate::request::{Key, OwnedAsk, Request, RequestOp};
+use crate::request::{OwnedAsk, RedisKey, RequestOp, SlotAsks};
 use crate::script::ScriptClock;
 use redis::Value;
 use tidegate_core::{
-    Algorithm, Align, Bucket, Meter, Mode, Op, Quota, Receipt, StoreErrorKind, Timestamp, step,
+    Algorithm, Align, Bucket, BucketState, LimitMode, Op, Quota, Receipt, StoreErrorKind,
+    Timestamp, step,
 };
 use tidegate_testkit::redis::Server;
 
@@ -39,7 +40,7 @@ fn every_kind() -> Vec<Quota> {
 }
 
 /// A look at a bucket and a take from it go different ways through the script.
-fn both_ways(key: &Key, quota: &Quota) -> [Request; 2] {
+fn both_ways(key: &RedisKey, quota: &Quota) -> [SlotAsks; 2] {
     let mut look = request(key, quota, Op::Take(1));
     look.asks.push(ask_of(quota, Op::Look));
     [request(key, quota, Op::Take(1)), look]
@@ -161,7 +162,7 @@ fn a_server_out_of_memory_writes_nothing_at_all() {
     };
     limit(&mut bench, 1);
     // It would empty one bucket, whose key is then deleted, which is allowed, and fill another.
-    let forget = Request {
+    let forget = SlotAsks {
         asks: [OwnedAsk {
             op: RequestOp::Drop,
             ..ask_of(&quota, Op::Look)
@@ -254,7 +255,7 @@ fn a_reset_forgets_one_band_and_tells_whether_there_was_one() {
     let (a, b) = (per_second("a"), per_second("b"));
     let key = new_key();
     bench.ask(&[&take_each(&key, &[a, b])], NOW);
-    let forget = Request {
+    let forget = SlotAsks {
         asks: [OwnedAsk {
             op: RequestOp::Drop,
             ..ask_of(&a, Op::Look)
@@ -361,7 +362,8 @@ fn many_requests_on_one_key_are_one_run() {
         let call = encode(&many);
         assert!(call.program.len() < 200, "{}", call.program.len());
         let answers = bench.ask(&many, NOW);
-        let passed = |it: &Result<crate::general::Decided, _>| it.as_ref().unwrap().reply.passed;
+        let passed =
+            |it: &Result<crate::general::ReplayedRequest, _>| it.as_ref().unwrap().reply.passed;
         let count = answers.iter().take_while(|it| passed(it)).count();
         assert_eq!(count, 3, "{quota:?}");
         assert!(answers.iter().skip(3).all(|it| !passed(it)));
@@ -430,7 +432,7 @@ fn shadows_are_charged_with_their_limit_or_not_at_all() {
     let key = new_key();
     let mut shadowed = take_each(&key, &[a, b, c]);
     for ask in shadowed.asks.iter_mut().skip(1) {
-        ask.mode = Mode::Shadow;
+        ask.mode = LimitMode::Shadow;
         ask.limit = 7;
     }
     bench.ask(&[&request(&key, &c, Op::Take(10))], NOW);

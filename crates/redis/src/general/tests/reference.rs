@@ -2,15 +2,15 @@
 
 use crate::general::row::exact;
 use crate::record::{self, Record};
-use crate::request::{Key, Request, RequestOp};
+use crate::request::{RedisKey, RequestOp, SlotAsks};
 use crate::script::record_id;
 use std::collections::BTreeMap;
-use tidegate_core::{Ask, Bucket, Meter, Outcome, Quota, Reply, Timestamp, step};
+use tidegate_core::{Ask, Bucket, BucketState, Outcome, Quota, Reply, Timestamp, step};
 
 /// What Redis should hold.
 #[derive(Default)]
 pub(super) struct Reference {
-    values: BTreeMap<Key, Vec<u8>>,
+    values: BTreeMap<RedisKey, Vec<u8>>,
 }
 
 /// A bucket while a request is decided.
@@ -21,11 +21,11 @@ struct Held {
 }
 
 impl Reference {
-    pub(super) fn value(&self, key: &Key) -> Option<&Vec<u8>> {
+    pub(super) fn value(&self, key: &RedisKey) -> Option<&Vec<u8>> {
         self.values.get(key)
     }
 
-    pub(super) fn bucket(&self, key: &Key, quota: &Quota, now: Timestamp) -> Bucket {
+    pub(super) fn bucket(&self, key: &RedisKey, quota: &Quota, now: Timestamp) -> Bucket {
         let found = self.value(key).map(|value| record::find(value, quota, now));
         let mut bucket = found
             .and_then(|found| found.expect("never corrupt"))
@@ -34,7 +34,7 @@ impl Reference {
         bucket
     }
 
-    pub(super) fn decide(&mut self, request: &Request, now: Timestamp) -> Reply {
+    pub(super) fn decide(&mut self, request: &SlotAsks, now: Timestamp) -> Reply {
         let mut held: Vec<Held> = Vec::new();
         let mut buckets = Vec::new();
         let mut places = Vec::new();

@@ -1,4 +1,5 @@
 -- Short names: a global is looked up by name at every use, a local is not.
+local spread = unpack
 local call, try = redis.call, redis.pcall
 local unpack, pack = struct.unpack, struct.pack
 local byte, sub, rep, find = string.byte, string.sub, string.rep, string.find

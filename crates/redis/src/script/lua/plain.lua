@@ -14,7 +14,7 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
   local _, class_count, shape_count, run_count, pos = unpack('<I2I2I2I2', program)
 
   -- A band: 1 id, 2 full, 3 drain or period, 4 ahead_max or aligned, 5 whether it is a window.
-  local classes = {}
+  local classes, lone = {}, true
   for c = 1, class_count do
     local class, n = {}
     n, pos = unpack('<B', program, pos)
@@ -22,11 +22,98 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
       local kind, id, full, pace, more
       kind, id, full, pace, more, pos = unpack('<BI6I7I7I7', program, pos)
       class[i] = {id, full, pace, more, kind == 3}
+      lone = lone and kind == 1
     end
+    lone = lone and n == 1
     classes[c] = class
   end
   local key_count, class_pos = #KEYS, pos
   if class_count > 1 then pos = pos + key_count * 2 end
+
+  -- One call for all keys. It takes a key of another type for none, so these are read once more.
+  local values = call('MGET', spread(KEYS))
+
+  -- 0. Requests that each take from one token bucket, the most common shape. A value that is not one
+  -- record of that bucket, or is out of bounds, leaves all of them to the rest: nothing is written yet.
+  local needs, start = {}, pos
+  for s = 1, lone and shape_count or 0 do
+    local keys
+    keys, _, needs[s], pos = unpack('<BBI7', program, pos)
+    if keys > 1 then lone = false break end
+  end
+  if lone then
+    local reply, room, bands = {now, ''}, {}, {}
+    local band = classes[1][1]
+    local id, full, drain, ahead = band[1], band[2], band[3], band[4]
+    for k = 1, key_count do
+      if class_count > 1 then
+        band = classes[unpack('<I2', program, class_pos + k * 2 - 2) + 1][1]
+        id, full, drain, ahead, bands[k] = band[1], band[2], band[3], band[4], band
+      end
+      local value = values[k]
+      if value then
+        if #value ~= 31 then lone = false break end
+        local version, fresh, record, length, a, b = unpack('<BI7I6I3I7I7', value)
+        if record ~= id or length ~= 14 or version ~= 1 or b >= drain or a - now > ahead then
+          lone = false
+          break
+        end
+        if fresh <= now or a < now then room[k] = full
+        else room[k] = full - (a - now) * drain - b end
+      else
+        -- There may be a key of another type.
+        value = try('GET', KEYS[k])
+        if value then lone = false break end
+        room[k] = full
+      end
+      reply[k + 2] = value
+    end
+    if lone then
+      local taken, marks, mark = {}, {}, 0
+      for _ = 1, run_count do
+        local s, repeated, count
+        s, repeated, count, pos = unpack('<I2BI2', program, pos)
+        local need = needs[s]
+        local times = 1
+        if repeated == 1 then count, times = 1, count end
+        for _ = 1, count do
+          local low, high = byte(program, pos, pos + 1)
+          local k, fits = low + high * 256 + 1, 0
+          pos = pos + 2
+          local left = room[k]
+          if need <= left then
+            fits = times
+            if times > 1 then
+              local most = (left - left % need) / need
+              if most < fits then fits = most end
+            end
+            room[k], taken[k] = left - fits * need, true
+          end
+          mark = mark + 1
+          if times == 1 then marks[mark] = fits == 1 and '1' or '0'
+          else marks[mark] = rep('1', fits) .. rep('0', times - fits) end
+        end
+      end
+      reply[2] = concat(marks)
+      for k = 1, key_count do
+        if taken[k] then
+          if class_count > 1 then
+            band = bands[k]
+            id, full, drain = band[1], band[2], band[3]
+          end
+          local used = full - room[k]
+          local b = used % drain
+          local a = now + (used - b) / drain
+          local fresh = a
+          if b > 0 then fresh = a + 1 end
+          if fresh > END then fresh = END end
+          call('SET', KEYS[k], pack('<BI7I6I3I7I7', 1, fresh, id, 14, a, b), @EXPIRE:fresh@)
+        end
+      end
+      return reply
+    end
+  end
+  pos = start
 
   -- 1. Read every key. `bases` is false where a value is not ours.
   local reply, bases, room, starts, place = {now, ''}, {}, {}, {}, 0
@@ -38,7 +125,7 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
     if class_count > 1 then
       class = classes[unpack('<I2', program, class_pos + k * 2 - 2) + 1]
     end
-    local n, value = #class, try('GET', KEYS[k])
+    local n, value = #class, values[k] or try('GET', KEYS[k])
     reply[k + 2], bases[k] = value, place
     local from, at, i = value, 2, 1
     local fits = not value or #value == 1 + 30 * n and byte(value) == 1

@@ -16,8 +16,8 @@ use crate::fault::load::{alone, connect};
 use crate::world;
 use process::{Instance, Orders};
 use std::time::Duration;
-use tidegate_core::{Algorithm, Align, Ask, Bucket, Meter, Quota, Store, Timestamp};
-use tidegate_redis::{Options, Tag};
+use tidegate_core::{Algorithm, Align, Ask, Bucket, BucketState, Quota, Store, Timestamp};
+use tidegate_redis::{HashTag, RedisOptions};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{Server, audit};
 
@@ -193,7 +193,7 @@ fn four_processes_that_remember_nothing_admit_what_the_policy_allows() {
 fn four_processes_on_a_cluster_by_policy_admit_what_the_policy_allows() {
     let _alone = alone();
     let cluster = world::shared_cluster();
-    let orders = Orders::cluster(cluster, &world::own_prefix(), Tag::Policy);
+    let orders = Orders::cluster(cluster, &world::own_prefix(), HashTag::Policy);
     let sum = hammer(&cluster.nodes()[0], &orders);
     check("cluster by policy", &sum, false);
     assert_eq!(cluster.audit(&[]), Vec::<String>::new());
@@ -204,7 +204,9 @@ fn four_processes_on_a_cluster_by_policy_admit_what_the_policy_allows() {
 fn four_processes_on_a_cluster_by_subject_admit_what_the_policy_allows() {
     let _alone = alone();
     let (cluster, prefix) = (world::shared_cluster(), world::own_prefix());
-    let options = Options::default().prefix(prefix.clone()).tag(Tag::Subject);
+    let options = RedisOptions::default()
+        .prefix(prefix.clone())
+        .tag(HashTag::Subject);
     let store = connect(world::cluster(cluster), options);
     let decide = |asks: &[Ask<'_>]| {
         let reply = world::runtime().block_on(store.decide(asks));
@@ -216,7 +218,7 @@ fn four_processes_on_a_cluster_by_subject_admit_what_the_policy_allows() {
     let first = decide(&asks(&limits));
     assert!(first.passed);
 
-    let orders = Orders::cluster(cluster, &prefix, Tag::Subject);
+    let orders = Orders::cluster(cluster, &prefix, HashTag::Subject);
     let mut sum = hammer(&cluster.nodes()[0], &orders);
     check("cluster by subject", &sum, true);
     sum.history.admit(first.at.as_micros(), 1);
@@ -279,7 +281,7 @@ fn a_refused_hot_key_costs_one_call_for_each_life_of_a_refusal() {
     const INSTANCES: u64 = 4;
     let _alone = alone();
     let server = Server::start();
-    let options = Options::default().prefix(world::own_prefix());
+    let options = RedisOptions::default().prefix(world::own_prefix());
     let quota = Quota::new(10, 3_600 * SECOND_US).build().expect("it fits");
     let until_us = server_time_us(&server) + 5 * SECOND_US / 2;
     let calls = || {

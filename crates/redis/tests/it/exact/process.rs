@@ -7,7 +7,9 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tidegate_core::Store;
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings, Tag};
+use tidegate_redis::{
+    Address, ConnectionSettings, HashTag, RedisOptions, RedisStore, RedisTopology,
+};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{Cluster, Server};
 use tokio::task::JoinSet;
@@ -25,7 +27,7 @@ pub(super) struct Orders {
     ports: Vec<u16>,
     prefix: String,
     /// None: no Cluster.
-    tag: Option<Tag>,
+    tag: Option<HashTag>,
     is_forgetful: bool,
     until_us: u64,
 }
@@ -41,7 +43,7 @@ impl Orders {
         }
     }
 
-    pub(super) fn cluster(cluster: &Cluster, prefix: &str, tag: Tag) -> Self {
+    pub(super) fn cluster(cluster: &Cluster, prefix: &str, tag: HashTag) -> Self {
         Self {
             ports: cluster.nodes().iter().map(Server::port).collect(),
             tag: Some(tag),
@@ -65,8 +67,8 @@ impl Orders {
         let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
         let tag = match self.tag {
             None => "none",
-            Some(Tag::Policy) => "policy",
-            Some(Tag::Subject) => "subject",
+            Some(HashTag::Policy) => "policy",
+            Some(HashTag::Subject) => "subject",
         };
         let (prefix, until_us) = (&self.prefix, self.until_us);
         format!(
@@ -88,8 +90,8 @@ impl Orders {
                 .collect(),
             prefix: prefix.to_owned(),
             tag: match tag {
-                "policy" => Some(Tag::Policy),
-                "subject" => Some(Tag::Subject),
+                "policy" => Some(HashTag::Policy),
+                "subject" => Some(HashTag::Subject),
                 _ => None,
             },
             is_forgetful: is_forgetful == "true",
@@ -97,20 +99,20 @@ impl Orders {
         }
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> ConnectionSettings {
         let mode = match self.tag {
-            None => Mode::Standalone,
-            Some(_) => Mode::Cluster,
+            None => RedisTopology::Standalone,
+            Some(_) => RedisTopology::Cluster,
         };
         let addresses = self
             .ports
             .iter()
             .map(|port| Address::new("127.0.0.1", *port));
-        world::patient(Settings::new(mode, addresses.collect()))
+        world::patient(ConnectionSettings::new(mode, addresses.collect()))
     }
 
-    fn options(&self) -> Options {
-        let options = Options::default().prefix(self.prefix.clone());
+    fn options(&self) -> RedisOptions {
+        let options = RedisOptions::default().prefix(self.prefix.clone());
         let options = options.tag(self.tag.unwrap_or_default());
         if self.is_forgetful {
             options.deny_cache(0)
@@ -121,7 +123,7 @@ impl Orders {
 
     /// Limits in several slots are of token buckets only: there, instants are not exact.
     fn only_tokens(&self) -> bool {
-        self.tag == Some(Tag::Subject)
+        self.tag == Some(HashTag::Subject)
     }
 }
 

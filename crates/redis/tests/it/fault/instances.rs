@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use tidegate_core::{Ask, Clock, Quota, Reply, Store, Timestamp};
-use tidegate_redis::{Heartbeat, Options, RedisStore, Script, Tag};
+use tidegate_redis::{HashTag, Heartbeat, RedisOptions, RedisStore, Script};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{Server, audit, until};
 use tokio::task::JoinSet;
@@ -71,7 +71,7 @@ fn row_10_what_a_caller_who_vanishes_had_reserved_is_given_back() {
     let cluster = world::shared_cluster();
     let world = World::new(
         world::cluster(cluster),
-        Options::default().tag(Tag::Subject),
+        RedisOptions::default().tag(HashTag::Subject),
     );
     let (plenty, one) = (monthly(1_000), monthly(1));
     let first = refused_by_the_second(&world, (&plenty, &one), Duration::from_secs(10));
@@ -103,7 +103,7 @@ fn row_10_what_a_caller_who_vanishes_had_reserved_is_given_back() {
 fn row_24_a_flood_refused_by_one_limit_does_not_drain_another() {
     let _alone = alone();
     let cluster = world::shared_cluster();
-    let options = Options::default().prefix(world::own_prefix());
+    let options = RedisOptions::default().prefix(world::own_prefix());
     let store = connect(world::cluster(cluster), options);
     let (everyone, attacker) = (monthly(2_000), monthly(1));
     let polite = world::runtime().block_on(async {
@@ -157,7 +157,7 @@ async fn flood(store: RedisStore, quotas: (Quota, Quota), nth: usize) {
 #[test]
 fn row_19_more_subjects_than_are_remembered_are_decided_alike() {
     let server = Server::start();
-    let options = Options::default()
+    let options = RedisOptions::default()
         .prefix(world::own_prefix())
         .deny_cache(64);
     let store = connect(world::standalone(&server), options);
@@ -188,7 +188,7 @@ fn row_19_more_subjects_than_are_remembered_are_decided_alike() {
 #[test]
 fn the_list_of_live_instances_expires() {
     let server = Server::start();
-    let options = Options::default().prefix(world::own_prefix());
+    let options = RedisOptions::default().prefix(world::own_prefix());
     let stores = [(); 2].map(|()| connect(world::standalone(&server), options.clone()));
     let _context = world::runtime().enter();
     let beats = stores.map(|store| Heartbeat::start(store.connection(), "tg:"));
@@ -215,7 +215,9 @@ impl Clock for Loose {
 fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
     const SECOND_US: u64 = 1_000_000;
     let clock = Loose::default();
-    let options = Options::default().prefix(world::own_prefix()).deny_cache(0);
+    let options = RedisOptions::default()
+        .prefix(world::own_prefix())
+        .deny_cache(0);
     let server = world::shared_server();
     let store = connect(world::standalone(server), options.clock(clock.clone()));
     let start = 1_700_000_000 * SECOND_US;
@@ -249,12 +251,9 @@ fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
     }
 }
 
-/// The scripts of a version that knew neither debits nor shadow blocks nor buckets whose numbers change:
+/// The script of a version that knew neither debits nor shadow blocks nor buckets whose numbers change:
 /// it reads, writes and decides by code of its own. The server's clock is filled in.
-const BEFORE: [&str; 2] = [
-    include_str!("before/simple.lua"),
-    include_str!("before/general.lua"),
-];
+const BEFORE: &str = include_str!("before/general.lua");
 
 /// How often a script was called that the server did not have.
 fn missing_scripts(server: &Server) -> u64 {
@@ -272,7 +271,6 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
     let _alone = alone();
     let server = Server::start();
     let settings = world::standalone(&server);
-    let [simple, general] = BEFORE;
     let flushes = 20;
     for (nth, quotas) in (1_u64..).zip([
         vec![tokens(20, 40)],
@@ -285,8 +283,10 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
             subjects: 3,
             tasks: 2,
         };
-        let now = Options::default().prefix(world::own_prefix()).deny_cache(0);
-        let before = now.clone().scripts(simple, general);
+        let now = RedisOptions::default()
+            .prefix(world::own_prefix())
+            .deny_cache(0);
+        let before = now.clone().script(BEFORE);
         let options = [before.clone(), now.clone(), before, now];
         let stores = options.map(|options| connect(settings.clone(), options));
         let (recorded, calls) = load.run(&stores, |progress| {
@@ -315,11 +315,9 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
         let missed = missing_scripts(&server);
         assert!(missed >= nth * flushes, "{missed} of {}", nth * flushes);
     }
-    for text in BEFORE {
-        let script = Script::new("before", text.to_owned());
-        let exists = server.command(&["SCRIPT", "EXISTS", script.sha()]);
-        assert_eq!(exists.list()[0].int(), 1);
-    }
+    let script = Script::new("before", BEFORE.to_owned());
+    let exists = server.command(&["SCRIPT", "EXISTS", script.sha()]);
+    assert_eq!(exists.list()[0].int(), 1);
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
@@ -330,7 +328,9 @@ fn instances_whose_clocks_are_hours_apart_ask_the_same() {
     let server = Server::builder()
         .setting("slowlog-log-slower-than", "0")
         .start();
-    let options = Options::default().prefix(world::own_prefix()).deny_cache(0);
+    let options = RedisOptions::default()
+        .prefix(world::own_prefix())
+        .deny_cache(0);
     let quotas = [tokens(10, 50), monthly(50)];
     let mut history = History::default();
     let mut seen = Vec::new();

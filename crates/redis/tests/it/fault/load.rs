@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{Options, RedisStore, Settings};
+use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::until;
 use tokio::task::JoinSet;
@@ -25,18 +25,18 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Instances that share buckets: as a limiter in production has them.
-pub(crate) fn instances(settings: &Settings, count: usize) -> Vec<RedisStore> {
-    instances_with(settings, Options::default(), count)
+pub(crate) fn instances(settings: &ConnectionSettings, count: usize) -> Vec<RedisStore> {
+    instances_with(settings, RedisOptions::default(), count)
 }
 
 /// Instances without a memory for refusals: every request goes to Redis.
-pub(crate) fn forgetful(settings: &Settings, count: usize) -> Vec<RedisStore> {
-    instances_with(settings, Options::default().deny_cache(0), count)
+pub(crate) fn forgetful(settings: &ConnectionSettings, count: usize) -> Vec<RedisStore> {
+    instances_with(settings, RedisOptions::default().deny_cache(0), count)
 }
 
 pub(crate) fn instances_with(
-    settings: &Settings,
-    options: Options,
+    settings: &ConnectionSettings,
+    options: RedisOptions,
     count: usize,
 ) -> Vec<RedisStore> {
     let options = options.prefix(world::own_prefix());
@@ -45,7 +45,7 @@ pub(crate) fn instances_with(
         .collect()
 }
 
-pub(crate) fn connect(settings: Settings, options: Options) -> RedisStore {
+pub(crate) fn connect(settings: ConnectionSettings, options: RedisOptions) -> RedisStore {
     world::runtime()
         .block_on(RedisStore::connect(settings, options))
         .expect("the server is there")

@@ -5,15 +5,15 @@ use crate::world;
 use std::pin::pin;
 use std::time::Duration;
 use tidegate_core::{Ask, Op, Quota, Receipt, Reply, Store, StoreError, StoreErrorKind, Timestamp};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
+use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tidegate_testkit::history::History;
-use tidegate_testkit::redis::{FaultProxy, Faults, Server, audit, until, until_some};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, audit, until, until_some};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-fn through(proxy: &FaultProxy) -> Settings {
+fn through(proxy: &FaultProxy) -> ConnectionSettings {
     let address = Address::new("127.0.0.1", proxy.port());
-    Settings::new(Mode::Standalone, vec![address]).timeout(DEADLINE)
+    ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(DEADLINE)
 }
 
 /// Nothing comes back while a test runs.
@@ -58,9 +58,9 @@ fn row_1_a_slow_store_is_answered_for_at_the_deadline() {
     let stores = forgetful(&through(&proxy), 2);
     let (recorded, ()) = load.run(&stores, |progress| {
         progress.await_answers(200);
-        proxy.set(Faults::slow(Duration::from_millis(50)));
+        proxy.set(ProxyFaults::slow(Duration::from_millis(50)));
         progress.await_failures(400);
-        proxy.set(Faults::none());
+        proxy.set(ProxyFaults::none());
         progress.await_answers(200);
     });
     recorded.report("50 ms away", &load);
@@ -89,7 +89,7 @@ impl Ledger {
     fn new(deadline: Duration) -> Self {
         let server = Server::start();
         let proxy = FaultProxy::start(server.port());
-        let options = Options::default().prefix(world::own_prefix());
+        let options = RedisOptions::default().prefix(world::own_prefix());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -122,9 +122,9 @@ impl Ledger {
     fn decide_and_lose(&self, op: Op) -> Result<Reply, StoreError> {
         self.await_lasting();
         let calls = evalsha_calls(&self.server);
-        self.proxy.set(Faults {
+        self.proxy.set(ProxyFaults {
             delay_replies: Duration::from_mins(1),
-            ..Faults::none()
+            ..ProxyFaults::none()
         });
         self.runtime.block_on(async {
             let asks = [self.ask(op)];
@@ -136,7 +136,7 @@ impl Ledger {
             }
             // In this order: else the reply may just get through.
             self.proxy.reset();
-            self.proxy.set(Faults::none());
+            self.proxy.set(ProxyFaults::none());
             decided.await
         })
     }
@@ -177,11 +177,11 @@ fn row_2_what_was_charged_and_not_answered_stays_charged() {
             Op::GiveBack(receipt)
         };
         let calls = evalsha_calls(&ledger.server);
-        ledger.proxy.set(Faults::drop_replies());
+        ledger.proxy.set(ProxyFaults::drop_replies());
         let error = ledger.decide(op).expect_err("nobody can tell");
         assert_eq!(error.kind(), StoreErrorKind::Timeout, "{error}");
         assert_eq!(evalsha_calls(&ledger.server), calls + 1, "sent once");
-        ledger.proxy.set(Faults::none());
+        ledger.proxy.set(ProxyFaults::none());
         // A connection that has lost something in the middle is of no use to anybody.
         ledger.proxy.reset();
         let found = ledger.remaining();
@@ -234,15 +234,15 @@ fn row_5_no_herd_runs_after_a_store_that_is_gone() {
     let (recorded, (away, connects, back)) = load.run(&stores, |progress| {
         progress.await_answers(300);
         let (began, before) = (Instant::now(), proxy.accepted());
-        proxy.set(Faults {
+        proxy.set(ProxyFaults {
             reset_new: true,
-            ..Faults::none()
+            ..ProxyFaults::none()
         });
         proxy.reset();
         progress.await_failures(10_000);
         let away = began.elapsed();
         let connects = proxy.accepted() - before;
-        proxy.set(Faults::none());
+        proxy.set(ProxyFaults::none());
         let back = progress.await_answers(10_000);
         until("all is well again", || {
             let before = progress.failures();
@@ -281,10 +281,10 @@ fn row_3_a_refused_connection_is_an_error_at_once() {
     let proxy = FaultProxy::start(server.port());
     let store = connect(
         through(&proxy),
-        Options::default().prefix(world::own_prefix()),
+        RedisOptions::default().prefix(world::own_prefix()),
     );
     let quota = monthly(10);
-    proxy.set(Faults::refuse());
+    proxy.set(ProxyFaults::refuse());
     proxy.reset();
     let kind = until_some("it is known to be gone", || {
         let asks = [Ask::take(b"p/limit/a", &quota, 1)];
@@ -303,7 +303,7 @@ fn row_3_a_refused_connection_is_an_error_at_once() {
 }
 
 fn remaining_after(proxy: &FaultProxy, store: &RedisStore, quota: &Quota) -> u64 {
-    proxy.set(Faults::none());
+    proxy.set(ProxyFaults::none());
     remaining(store, "p/limit/a", quota)
 }
 
@@ -311,7 +311,7 @@ fn remaining_after(proxy: &FaultProxy, store: &RedisStore, quota: &Quota) -> u64
 #[test]
 fn row_11_a_receipt_from_before_the_bucket_gives_nothing_back() {
     let server = world::shared_server();
-    let options = Options::default().prefix(world::own_prefix());
+    let options = RedisOptions::default().prefix(world::own_prefix());
     let store = connect(world::standalone(server), options);
     let quota = monthly(10);
     let decide = |op| {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
-use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
+use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -31,14 +31,16 @@ struct Fleet {
 }
 
 impl Fleet {
-    fn new(settings: &Settings) -> Self {
+    fn new(settings: &ConnectionSettings) -> Self {
         let mut fleet = Self {
             stores: Vec::new(),
             results: Vec::new(),
             stop: Arc::default(),
             tasks: JoinSet::new(),
         };
-        let options = Options::default().prefix(world::own_prefix()).deny_cache(0);
+        let options = RedisOptions::default()
+            .prefix(world::own_prefix())
+            .deny_cache(0);
         let quota = tokens(1_000_000, 1_000_000);
         for _ in 0..INSTANCES {
             let store = connect(settings.clone().timeout(DEADLINE), options.clone());
@@ -134,9 +136,9 @@ async fn decide(
     }
 }
 
-fn through(proxy: &FaultProxy) -> Settings {
+fn through(proxy: &FaultProxy) -> ConnectionSettings {
     let address = Address::new("127.0.0.1", proxy.port());
-    Settings::new(Mode::Standalone, vec![address])
+    ConnectionSettings::new(RedisTopology::Standalone, vec![address])
 }
 
 /// Calls of a command that were executed, or rejected before.
@@ -165,21 +167,21 @@ fn row_5_after_the_first_answer_every_decision_goes_to_the_store() {
     server.stop();
     fleet.recover("stopped and continued", || server.cont());
     for (name, faults) in [
-        ("deaf network", Faults::blackhole()),
-        ("lost replies", Faults::drop_replies()),
-        ("slow network", Faults::slow(DEADLINE * 3)),
+        ("deaf network", ProxyFaults::blackhole()),
+        ("lost replies", ProxyFaults::drop_replies()),
+        ("slow network", ProxyFaults::slow(DEADLINE * 3)),
     ] {
         proxy.set(faults);
-        fleet.recover(name, || proxy.set(Faults::none()));
+        fleet.recover(name, || proxy.set(ProxyFaults::none()));
     }
     for (name, reset_new) in [("refused", false), ("reset", true)] {
-        proxy.set(Faults {
+        proxy.set(ProxyFaults {
             reset_new,
             refuse_new: !reset_new,
-            ..Faults::none()
+            ..ProxyFaults::none()
         });
         proxy.reset();
-        fleet.recover(name, || proxy.set(Faults::none()));
+        fleet.recover(name, || proxy.set(ProxyFaults::none()));
     }
     server.command(&["REPLICAOF", "127.0.0.1", "1"]).done();
     fleet.recover("READONLY", || {
@@ -224,11 +226,11 @@ fn row_5_a_flapping_store_is_used_while_it_is_up() {
     let mut fleet = Fleet::new(&through(&proxy));
     let (mut all, mut answered) = (0, 0);
     for _ in 0..4 {
-        proxy.set(Faults::refuse());
+        proxy.set(ProxyFaults::refuse());
         proxy.reset();
         fleet.await_results(PHASE, false);
         fleet.forget();
-        proxy.set(Faults::none());
+        proxy.set(ProxyFaults::none());
         for results in &fleet.results {
             for _ in 0..PHASE {
                 let (_, is_answer) = results.recv().expect("the task runs");

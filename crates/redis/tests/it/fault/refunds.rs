@@ -5,8 +5,8 @@ use crate::world;
 use std::sync::Arc;
 use std::task::{Context, Wake};
 use std::time::Duration;
-use tidegate_core::{Ask, Bucket, Meter, Op, Quota, Store, Timestamp};
-use tidegate_redis::{Options, RedisStore};
+use tidegate_core::{Ask, Bucket, BucketState, Op, Quota, Store, Timestamp};
+use tidegate_redis::{RedisOptions, RedisStore};
 use tidegate_testkit::history::model_of;
 use tidegate_testkit::model::ModelBucket;
 use tidegate_testkit::redis::{Cluster, Server, until};
@@ -46,7 +46,7 @@ fn charged_at(bucket: &Bucket, quota: &Quota, cost: u64) -> Timestamp {
 fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
     let _alone = alone();
     let cluster = Cluster::start(3, 0);
-    let options = Options::default().deny_cache(0);
+    let options = RedisOptions::default().deny_cache(0);
     let store = world::runtime()
         .block_on(RedisStore::connect(world::cluster(&cluster), options))
         .expect("it is there");
@@ -112,7 +112,7 @@ fn a_caller_that_goes_as_a_partial_answer_comes_leaves_no_charge() {
     let _alone = alone();
     let cluster = Cluster::start(3, 0);
     let settings = world::cluster(&cluster).timeout(DEADLINE);
-    let options = Options::default().deny_cache(0);
+    let options = RedisOptions::default().deny_cache(0);
     let store = world::runtime()
         .block_on(RedisStore::connect(settings, options))
         .expect("it is there");
@@ -143,7 +143,7 @@ fn a_node_that_stands_still_with_refunds_under_way_holds_nobody_up() {
     let _alone = alone();
     let cluster = Cluster::start(3, 0);
     let settings = world::cluster(&cluster).timeout(DEADLINE);
-    let options = Options::default().deny_cache(0);
+    let options = RedisOptions::default().deny_cache(0);
     let store = world::runtime()
         .block_on(RedisStore::connect(settings, options))
         .expect("it is there");

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Reply, Store, StoreError, StoreErrorKind};
-use tidegate_redis::{Options, RedisStore, Settings};
-use tidegate_testkit::redis::{Acl, Flavour, Server, audit, until, until_some};
+use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
+use tidegate_testkit::redis::{Acl, Server, ServerProgram, audit, until, until_some};
 use tokio::task::JoinHandle;
 
 type Decision = JoinHandle<Result<Reply, StoreError>>;
@@ -29,7 +29,7 @@ fn left(store: &RedisStore, bucket: &str) -> u64 {
     reply.outcomes[0].remaining
 }
 
-fn soon(server: &Server) -> Settings {
+fn soon(server: &Server) -> ConnectionSettings {
     world::standalone(server).timeout(Duration::from_millis(200))
 }
 
@@ -82,7 +82,7 @@ fn refuses_and_recovers(setting: &str, bad: &str, good: &str) {
     let server = Server::start();
     let store = connect(
         soon(&server),
-        Options::default().prefix(world::own_prefix()),
+        RedisOptions::default().prefix(world::own_prefix()),
     );
     assert_eq!(left(&store, "p/limit/a"), 999);
     let set = |value: &str| server.command(&["CONFIG", "SET", setting, value]).done();
@@ -115,7 +115,7 @@ fn row_17_a_busy_server_is_an_error_and_no_charge() {
         .start();
     let store = connect(
         soon(&server),
-        Options::default().prefix(world::own_prefix()),
+        RedisOptions::default().prefix(world::own_prefix()),
     );
     assert_eq!(left(&store, "p/limit/a"), 999);
     thread::scope(|scope| {
@@ -142,17 +142,20 @@ fn row_17_a_busy_server_is_an_error_and_no_charge() {
 /// broken value.
 #[test]
 fn a_right_that_was_taken_away_is_denied_and_no_charge() {
-    for flavour in Flavour::ALL.into_iter().filter(|it| it.available()) {
+    for flavour in ServerProgram::ALL.into_iter().filter(|it| it.available()) {
         let builder = Server::builder().flavour(flavour);
         let server = builder.acl(Acl::limiter(world::RULES)).start();
         let settings = world::with_login(soon(&server));
-        let store = connect(settings, Options::default().prefix(world::own_prefix()));
+        let store = connect(
+            settings,
+            RedisOptions::default().prefix(world::own_prefix()),
+        );
         assert_eq!(left(&store, "p/limit/a"), 999);
         let set_user = |rule: &str| server.command(&["ACL", "SETUSER", "limiter", rule]).done();
         let mut expected = 998;
         for right in ["evalsha", "set", "time", "get", "mget"] {
             set_user(&format!("-{right}"));
-            // The simple script and the general one, which may read in other ways.
+            // The plain program and the other one, which read in other ways.
             let mut denied = 0;
             for quota in [quota(), quota().with_refundable(true)] {
                 let asks = [Ask::take(b"p/limit/a", &quota, 1)];
@@ -187,7 +190,10 @@ fn a_loading_server_is_an_error_and_then_answers() {
         .setting("enable-debug-command", "yes")
         .start();
     let settings = world::standalone(&slow).retries(0);
-    let store = connect(settings, Options::default().prefix(world::own_prefix()));
+    let store = connect(
+        settings,
+        RedisOptions::default().prefix(world::own_prefix()),
+    );
     assert_eq!(left(&store, "p/limit/a"), 999);
     let mut client = slow.client();
     let populate = ["DEBUG", "POPULATE", "1000", "filler", "100"];

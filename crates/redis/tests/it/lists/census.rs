@@ -2,7 +2,7 @@
 
 use super::kit::{Ground, HOUR, ROOMY, add, batch, run, top};
 use std::time::Duration;
-use tidegate_redis::{Batch, Census, CensusLimits, CensusMap, Class, Landed};
+use tidegate_redis::{CallEffect, Census, CensusLimits, CensusMap, CountBatch, MapPlacement};
 
 everywhere! {
     the_counts_of_some_are_told_in_their_order
@@ -19,10 +19,10 @@ everywhere! {
     the_largest_counts_are_found_among_many
 }
 
-fn own(sum: u64) -> Landed {
-    Landed {
+fn own(sum: u64) -> MapPlacement {
+    MapPlacement {
         own: sum,
-        ..Landed::default()
+        ..MapPlacement::default()
     }
 }
 
@@ -61,7 +61,7 @@ fn a_batch_sent_twice_counts_once(ground: &Ground) {
 fn a_large_batch_goes_in_pieces(ground: &Ground) {
     let mut census = ground.census(ROOMY);
     let counts = (0..2_500_u64).map(|i| (format!("name-{i}").into_bytes(), i + 1));
-    let mut batch = Batch::new(counts.collect());
+    let mut batch = CountBatch::new(counts.collect());
     let sum = 2_500 * 2_501 / 2;
     assert_eq!(batch.sum(), sum);
     let added = run(census.add(&mut batch)).unwrap();
@@ -168,7 +168,7 @@ fn a_map_of_another_type_is_an_error_that_names_it_and_passes_when_mended(ground
         let said = error.to_string();
         assert!(said.contains(&names.period), "{said}");
         assert!(said.contains("should hold one of type hash"), "{said}");
-        assert_eq!(error.class(), Class::Executed);
+        assert_eq!(error.class(), CallEffect::Executed);
     }
     assert_eq!(ground.sum(&names.total), 3, "the other map is added to");
     let top = run(census.top(CensusMap::Period, 3)).unwrap_err();
@@ -212,7 +212,7 @@ fn the_largest_counts_are_found_among_many(ground: &Ground) {
         .collect();
     expected.sort_unstable_by_key(|(_, count)| std::cmp::Reverse(*count));
     expected.truncate(25);
-    run(census.add(&mut Batch::new(counts.collect()))).unwrap();
+    run(census.add(&mut CountBatch::new(counts.collect()))).unwrap();
     let names = ground.names();
     ground.by_hand(&["HSET", &names.total, "other", "99999999", "odd", "many"]);
     assert_eq!(top(&census, CensusMap::Total, 25), expected);

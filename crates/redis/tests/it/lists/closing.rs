@@ -2,7 +2,7 @@
 
 use super::kit::{AGES, Ground, HOUR, ROOMY, add, run};
 use std::time::Duration;
-use tidegate_redis::{CallError, Census, Closing, ClosingToken, Figures};
+use tidegate_redis::{CallError, Census, CensusFigures, Closing, ClosingToken};
 use tidegate_testkit::redis::until_some;
 
 everywhere! {
@@ -52,7 +52,7 @@ fn figures(census: &Census) -> (u64, u64) {
 
 fn a_period_is_closed_when_it_is_over(ground: &Ground) {
     let mut census = ground.census(ROOMY);
-    assert_eq!(run(census.figures()).unwrap(), Figures::default());
+    assert_eq!(run(census.figures()).unwrap(), CensusFigures::default());
     add(&mut census, &[("a", 3), ("b", 4)]);
     let Closing::NotDue { wait } = close(&mut census, HOUR, AGES) else {
         panic!("the first period begins");

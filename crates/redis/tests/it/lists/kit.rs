@@ -4,10 +4,10 @@ use crate::world;
 use std::future::Future;
 use std::time::Duration;
 use tidegate_redis::{
-    Added, Batch, Census, CensusLimits, CensusMap, CensusNames, Connection, Options, RedisStore,
-    Route, Settings,
+    BatchPlacement, Census, CensusLimits, CensusMap, CensusNames, Connection, ConnectionSettings,
+    CountBatch, NodeChoice, RedisOptions, RedisStore,
 };
-use tidegate_testkit::redis::Flavour;
+use tidegate_testkit::redis::ServerProgram;
 
 /// Long enough for anything on a busy machine.
 pub(crate) const AGES: Duration = Duration::from_secs(30);
@@ -17,7 +17,7 @@ pub(crate) const HOUR: Duration = Duration::from_hours(1);
 
 /// Servers, a connection to them, and names that no other test has.
 pub(crate) struct Ground {
-    settings: Settings,
+    settings: ConnectionSettings,
     pub(crate) connection: Connection,
     prefix: String,
 }
@@ -32,16 +32,16 @@ impl Ground {
     }
 
     pub(crate) fn redis_8() -> Option<Self> {
-        let server = world::shared_flavour(Flavour::Redis8)?;
+        let server = world::shared_flavour(ServerProgram::Redis8)?;
         Some(Self::new(world::standalone(server)))
     }
 
     pub(crate) fn valkey_9() -> Option<Self> {
-        let server = world::shared_flavour(Flavour::Valkey9)?;
+        let server = world::shared_flavour(ServerProgram::Valkey9)?;
         Some(Self::new(world::standalone(server)))
     }
 
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: ConnectionSettings) -> Self {
         Self {
             connection: open(&settings),
             settings,
@@ -56,7 +56,7 @@ impl Ground {
 
     /// A store of its own.
     pub(crate) fn store(&self) -> RedisStore {
-        let options = Options::default().prefix(self.prefix.clone());
+        let options = RedisOptions::default().prefix(self.prefix.clone());
         run(RedisStore::connect(self.settings.clone(), options)).expect("the servers are there")
     }
 
@@ -70,7 +70,7 @@ impl Ground {
         for word in &words[1..] {
             command.arg(word);
         }
-        let route = Route::Key(words[1].as_bytes());
+        let route = NodeChoice::Key(words[1].as_bytes());
         run(self.connection.command(route, &command)).expect("it is well-formed")
     }
 
@@ -108,7 +108,7 @@ impl Ground {
     }
 }
 
-fn open(settings: &Settings) -> Connection {
+fn open(settings: &ConnectionSettings) -> Connection {
     run(Connection::open(settings.clone(), Vec::new())).expect("the servers are there")
 }
 
@@ -132,9 +132,9 @@ pub(crate) const ROOMY: CensusLimits = CensusLimits {
     total_lasts: None,
 };
 
-pub(crate) fn batch(counts: &[(&str, u64)]) -> Batch {
+pub(crate) fn batch(counts: &[(&str, u64)]) -> CountBatch {
     let counts = counts.iter();
-    Batch::new(
+    CountBatch::new(
         counts
             .map(|(name, count)| (name.as_bytes().to_vec(), *count))
             .collect(),
@@ -142,7 +142,7 @@ pub(crate) fn batch(counts: &[(&str, u64)]) -> Batch {
 }
 
 /// Adds a batch, which works.
-pub(crate) fn add(census: &mut Census, counts: &[(&str, u64)]) -> Added {
+pub(crate) fn add(census: &mut Census, counts: &[(&str, u64)]) -> BatchPlacement {
     run(census.add(&mut batch(counts))).expect("it is added")
 }
 

@@ -4,10 +4,10 @@ use super::kit::{AGES, Ground, HOUR, ROOMY, add, batch, run};
 use crate::world;
 use std::time::Duration;
 use tidegate_redis::{
-    Address, Bans, Batch, CallError, Census, Class, Closing, Kind, Landed, LoadError, Mode,
-    Settings,
+    Address, Bans, CallEffect, CallError, CallErrorKind, Census, Closing, ConnectionSettings,
+    CountBatch, LoadError, MapPlacement, RedisTopology,
 };
-use tidegate_testkit::redis::{FaultProxy, Faults, until_some};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, until_some};
 
 /// A census whose replies can be lost.
 struct Deaf {
@@ -23,7 +23,8 @@ fn deaf() -> Deaf {
     let proxy = FaultProxy::start(server.port());
     let ground = Ground::new(world::standalone(server));
     let address = Address::new("127.0.0.1", proxy.port());
-    let settings = Settings::new(Mode::Standalone, vec![address]).connect_timeout(AGES);
+    let settings =
+        ConnectionSettings::new(RedisTopology::Standalone, vec![address]).connect_timeout(AGES);
     let through = Ground::new(settings);
     let census = Census::new(through.connection.clone(), &ground.names(), ROOMY);
     let bans = Bans::new(through.connection, ground.name("Blacklist"));
@@ -38,12 +39,12 @@ fn deaf() -> Deaf {
 impl Deaf {
     /// What `act` comes to when the server acts and its reply is lost.
     fn unheard<T>(&mut self, act: impl FnOnce(&mut Census, &Bans) -> Result<T, CallError>) {
-        self.proxy.set(Faults::drop_replies());
+        self.proxy.set(ProxyFaults::drop_replies());
         let Err(error) = act(&mut self.census, &self.bans) else {
             panic!("nobody can have heard");
         };
-        assert_eq!(error.class(), Class::Ambiguous, "{error}");
-        self.proxy.set(Faults::none());
+        assert_eq!(error.class(), CallEffect::Ambiguous, "{error}");
+        self.proxy.set(ProxyFaults::none());
         self.proxy.reset();
     }
 
@@ -86,13 +87,13 @@ fn a_batch_in_doubt_that_a_later_one_overtook_is_told_to_be_so() {
     let mut deaf = deaf();
     let names = deaf.ground.names();
     add(&mut deaf.census, &[("a", 1)]);
-    let mut overtaken: Batch = batch(&[("a", 2)]);
+    let mut overtaken: CountBatch = batch(&[("a", 2)]);
     deaf.unheard(|census, _| run(census.add(&mut overtaken)));
     deaf.in_the_end(|census| run(census.add(&mut batch(&[("a", 4)]))));
     let added = deaf.in_the_end(|census| run(census.add(&mut overtaken)));
-    let doubtful = Landed {
+    let doubtful = MapPlacement {
         doubtful: 2,
-        ..Landed::default()
+        ..MapPlacement::default()
     };
     assert_eq!((added.period, added.total), (doubtful, doubtful));
     assert_eq!(deaf.ground.sum(&names.period), 7, "never twice");
@@ -129,13 +130,13 @@ fn a_ban_whose_reply_was_lost_stands_and_may_be_said_again() {
 #[test]
 fn a_load_that_is_not_answered_ends_with_its_time() {
     let deaf = deaf();
-    deaf.proxy.set(Faults::drop_replies());
+    deaf.proxy.set(ProxyFaults::drop_replies());
     // Less than a single command may take.
     let error = run(deaf.bans.ends(10, Duration::from_millis(50))).unwrap_err();
     let LoadError::Call(error) = error else {
         panic!("{error}");
     };
-    assert_eq!(error.kind(), &Kind::Timeout);
+    assert_eq!(error.kind(), &CallErrorKind::Timeout);
     assert!(error.is_transient());
     assert!(error.to_string().contains("within 50ms"), "{error}");
 }

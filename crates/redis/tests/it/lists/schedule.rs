@@ -6,7 +6,7 @@ use crate::world;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
-use tidegate_redis::{Batch, Census, CensusLimits, Closing, ClosingToken};
+use tidegate_redis::{Census, CensusLimits, Closing, ClosingToken, CountBatch};
 
 const INSTANCES: usize = 3;
 
@@ -73,7 +73,7 @@ impl<'a> Schedule<'a> {
         match act {
             Act::Add(n, names, twice) => {
                 let counts = (0..*names).map(|i| (format!("name-{i}").into_bytes(), *n));
-                let mut batch = Batch::new(counts.collect());
+                let mut batch = CountBatch::new(counts.collect());
                 run(instance.census.add(&mut batch)).unwrap();
                 if *twice {
                     run(instance.census.add(&mut batch)).unwrap();
@@ -159,7 +159,7 @@ fn all_at_once_instances_that_count_close_and_die_lose_nothing(ground: &Ground) 
             let mut census = Census::new(connection.clone(), &names, ROOMY);
             for round in 0..60_u64 {
                 let counts = (0..20).map(|i| (format!("{}", i * who).into_bytes(), round + 1));
-                let mut batch = Batch::new(counts.collect());
+                let mut batch = CountBatch::new(counts.collect());
                 census.add(&mut batch).await.unwrap();
                 acknowledged += batch.sum();
                 let closing = census.close(Duration::ZERO, lease).await.unwrap();

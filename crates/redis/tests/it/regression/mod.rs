@@ -16,9 +16,9 @@ use crate::world::{self, World};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tidegate_core::{Algorithm, Ask, Clock, Quota, QuotaSpec, Reply, Store, Timestamp, Wait};
-use tidegate_redis::Options;
+use tidegate_redis::RedisOptions;
 use tidegate_testkit::history::{History, model_of};
-use tidegate_testkit::laws::Subject;
+use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::model::ModelBucket;
 use tidegate_testkit::redis::{Server, audit};
 
@@ -34,7 +34,7 @@ fn built(spec: QuotaSpec<'_>) -> Quota {
 fn virtual_time() -> World {
     World::new(
         world::standalone(world::shared_server()),
-        Options::default(),
+        RedisOptions::default(),
     )
 }
 
@@ -113,9 +113,11 @@ fn system_001_a_slow_bucket_is_not_restored_by_idling() {
 #[test]
 fn system_001_a_refusal_writes_nothing() {
     let server = Server::start();
-    let options = Options::default().prefix(world::own_prefix()).deny_cache(0);
+    let options = RedisOptions::default()
+        .prefix(world::own_prefix())
+        .deny_cache(0);
     let store = connect(world::standalone(&server), options);
-    // The simple script, and the general one.
+    // The plain program, and the other one.
     let quotas = [
         built(Quota::new(3, HOUR_US)),
         built(Quota::new(3, HOUR_US).algorithm(Algorithm::SlidingLog)),
@@ -252,7 +254,9 @@ fn system_004_a_quota_of_thirty_days_lasts_thirty_days() {
 #[test]
 fn system_004_a_clock_that_goes_back_and_forth_gives_no_credit_twice() {
     let clock = Loose::new();
-    let options = Options::default().prefix(world::own_prefix()).deny_cache(0);
+    let options = RedisOptions::default()
+        .prefix(world::own_prefix())
+        .deny_cache(0);
     let settings = world::standalone(world::shared_server());
     let store = connect(settings, options.clock(clock.clone()));
     let start_us = 1_700_000_000 * SECOND_US;

@@ -2,8 +2,8 @@ use super::{HOUR_US, MINUTE_US, SECOND_US, built, drain, take, virtual_time};
 use crate::fault::load::{connect, instances, tokens};
 use crate::world::{self, World};
 use tidegate_core::{Ask, Outcome, Quota, Reply, Store};
-use tidegate_redis::{Options, Tag};
-use tidegate_testkit::laws::Subject;
+use tidegate_redis::{HashTag, RedisOptions};
+use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::{Server, audit};
 
 /// System 001, AC1: the first request passes and finds a full burst.
@@ -45,7 +45,7 @@ fn system_001_ac3_tokens_come_back_with_time() {
 /// The same by the server's clock: a refusal says when to come back, and then it passes.
 #[test]
 fn system_001_ac3_by_the_servers_clock() {
-    let options = Options::default().prefix(world::own_prefix());
+    let options = RedisOptions::default().prefix(world::own_prefix());
     let store = connect(world::standalone(world::shared_server()), options);
     let quota = tokens(10, 3);
     world::runtime().block_on(async {
@@ -153,8 +153,8 @@ fn system_004_three_rules_stand_or_fall_together() {
 
 #[test]
 fn system_004_three_rules_stand_or_fall_together_on_a_cluster() {
-    for tag in [Tag::Policy, Tag::Subject] {
+    for tag in [HashTag::Policy, HashTag::Subject] {
         let cluster = world::cluster(world::shared_cluster());
-        three_rules(&World::new(cluster, Options::default().tag(tag)));
+        three_rules(&World::new(cluster, RedisOptions::default().tag(tag)));
     }
 }

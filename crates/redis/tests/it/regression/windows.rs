@@ -2,7 +2,7 @@ use super::{HOUR_US, MINUTE_US, SECOND_US, built, drain, take, virtual_time};
 use crate::fault::load::instances;
 use crate::world;
 use tidegate_core::{Algorithm, Align, Ask, Clock, Quota, Store};
-use tidegate_testkit::laws::Subject;
+use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::{Server, audit};
 
 fn window(amount: u64, period_us: u64, algorithm: Algorithm) -> Quota {

@@ -20,8 +20,8 @@ use tidegate_policy::Config;
 use tidegate_policy::config::RedisSettings;
 use tidegate_redis::protocol::{self, Cmd, Value};
 use tidegate_redis::{
-    Address, ConnectError, ConnectErrorKind, Connection, Mode, NodeInfo, Options, RedisStore, Role,
-    Route, Settings,
+    Address, ConnectError, ConnectErrorKind, Connection, ConnectionSettings, NodeChoice, NodeInfo,
+    NodeRole, RedisOptions, RedisStore, RedisTopology,
 };
 
 /// What `CLIENT LIST` shows.
@@ -32,7 +32,7 @@ const CLOCK_READINGS: usize = 5;
 
 /// Examines the store.
 pub(super) async fn examine(
-    (settings, options): (Settings, Options),
+    (settings, options): (ConnectionSettings, RedisOptions),
     config: &Config,
     redis: &RedisSettings,
 ) -> Report {
@@ -68,7 +68,7 @@ async fn masters(connection: &Connection, config: &Config, redis: &RedisSettings
     let known = connection.nodes();
     let mut findings = vec![topology(connection.mode(), &known)];
     let mut nodes = Vec::new();
-    for node in known.iter().filter(|node| node.role == Role::Master) {
+    for node in known.iter().filter(|node| node.role == NodeRole::Master) {
         nodes.push(look(connection, node).await);
     }
     findings.extend(nodes.iter().map(version));
@@ -81,7 +81,7 @@ async fn masters(connection: &Connection, config: &Config, redis: &RedisSettings
         of_node.extend(judge_replication::judge(node, mode));
         findings.extend(of_node.into_iter().map(|finding| finding.at(&node.address)));
     }
-    if *mode == Mode::Cluster {
+    if *mode == RedisTopology::Cluster {
         findings.extend(judge_cluster::judge(&nodes));
     }
     let mut infos = nodes.iter().filter_map(|node| node.info.as_ref());
@@ -101,23 +101,23 @@ async fn masters(connection: &Connection, config: &Config, redis: &RedisSettings
     }
 }
 
-fn topology(mode: &Mode, nodes: &[NodeInfo]) -> Finding {
+fn topology(mode: &RedisTopology, nodes: &[NodeInfo]) -> Finding {
     let count = |role| nodes.iter().filter(|node| node.role == role).count();
-    let (masters, replicas) = (count(Role::Master), count(Role::Replica));
+    let (masters, replicas) = (count(NodeRole::Master), count(NodeRole::Replica));
     let addresses: Vec<String> = nodes.iter().map(|node| node.address.to_string()).collect();
     let text = match mode {
-        Mode::Standalone => format!("standalone: {}", addresses.join(", ")),
-        Mode::Sentinel { master } => {
+        RedisTopology::Standalone => format!("standalone: {}", addresses.join(", ")),
+        RedisTopology::Sentinel { master } => {
             format!("sentinel: `{master}` is {}", addresses.join(", "))
         }
-        Mode::Cluster => format!(
+        RedisTopology::Cluster => format!(
             "cluster: {masters} masters, {replicas} replicas: {}",
             addresses.join(", ")
         ),
     };
     let lost = nodes
         .iter()
-        .filter(|node| node.role == Role::Master && !node.is_connected);
+        .filter(|node| node.role == NodeRole::Master && !node.is_connected);
     match lost.count() {
         0 => Finding::ok("topology", text),
         lost => Finding::fail(
@@ -131,7 +131,10 @@ fn topology(mode: &Mode, nodes: &[NodeInfo]) -> Finding {
 async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
     let mut command = protocol::cmd("ACL");
     command.arg("WHOAMI");
-    let told = connection.command(Route::Key(b""), &command).await.ok();
+    let told = connection
+        .command(NodeChoice::Key(b""), &command)
+        .await
+        .ok();
     let configured = redis.user.as_deref().unwrap_or("default");
     match told.as_ref().and_then(text) {
         Some(user) => Finding::ok("user", format!("`{user}`")),
@@ -179,7 +182,7 @@ struct NodeExaminer<'a> {
 
 impl NodeExaminer<'_> {
     async fn ask(&self, command: &Cmd) -> Option<Value> {
-        let route = Route::Node(self.address);
+        let route = NodeChoice::Node(self.address);
         self.connection.command(route, command).await.ok()
     }
 
@@ -256,7 +259,7 @@ fn micros(reply: &Value) -> Option<u64> {
 }
 
 /// Loads the limiter's own scripts on every master, and runs one that only looks.
-async fn scripts(settings: Settings, options: Options) -> Finding {
+async fn scripts(settings: ConnectionSettings, options: RedisOptions) -> Finding {
     let store = match RedisStore::connect(settings, options).await {
         Ok(store) => store,
         Err(error) => return Finding::fail("scripts", error.to_string()),
@@ -273,14 +276,14 @@ async fn scripts(settings: Settings, options: Options) -> Finding {
 }
 
 /// Asks each sentinel, where there are any, what it knows of the master.
-async fn sentinels(settings: &Settings) -> Vec<Sentinel> {
-    let Mode::Sentinel { master } = &settings.mode else {
+async fn sentinels(settings: &ConnectionSettings) -> Vec<Sentinel> {
+    let RedisTopology::Sentinel { master } = &settings.mode else {
         return Vec::new();
     };
     let mut sentinels = Vec::new();
     for address in &settings.addresses {
         let mut alone = settings.clone().database(0).connections(1);
-        alone.mode = Mode::Standalone;
+        alone.mode = RedisTopology::Standalone;
         alone.addresses = vec![address.clone()];
         if let Some(credentials) = alone.sentinel.take() {
             alone.user = credentials.user;
@@ -295,14 +298,14 @@ async fn sentinels(settings: &Settings) -> Vec<Sentinel> {
 }
 
 async fn ask_sentinel(
-    settings: Settings,
+    settings: ConnectionSettings,
     master: &str,
 ) -> Result<BTreeMap<String, String>, String> {
     let connection = Connection::open(settings, Vec::new()).await;
     let connection = connection.map_err(|error| error.to_string())?;
     let mut command = protocol::cmd("SENTINEL");
     command.arg("MASTER").arg(master);
-    let reply = connection.command(Route::EveryMaster, &command).await;
+    let reply = connection.command(NodeChoice::EveryMaster, &command).await;
     connection.close().await;
     let Value::Array(replies) = reply.map_err(|error| error.to_string())? else {
         return Err("an answer that makes no sense".to_owned());

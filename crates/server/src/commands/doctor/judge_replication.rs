@@ -2,15 +2,15 @@
 
 use super::finding::Finding;
 use super::node::NodeExam;
-use tidegate_redis::Mode;
+use tidegate_redis::RedisTopology;
 
 /// The longest that a master may go on without hearing of its replicas, in seconds.
 const LAG_MAX: u64 = 10;
 
 /// What is thought of a node's replication.
-pub(super) fn judge(node: &NodeExam, mode: &Mode) -> Vec<Finding> {
+pub(super) fn judge(node: &NodeExam, mode: &RedisTopology) -> Vec<Finding> {
     let replicas = node.told_number("connected_slaves");
-    if *mode == Mode::Standalone {
+    if *mode == RedisTopology::Standalone {
         // Nobody would promote a replica.
         return vec![match replicas {
             None => Finding::unseen("replicas", "could not see the replicas"),
@@ -65,7 +65,11 @@ mod tests {
     use super::*;
     use crate::commands::doctor::finding::FindingLevel;
 
-    fn marks(mode: &Mode, info: &str, settings: &[(&'static str, &str)]) -> Vec<FindingLevel> {
+    fn marks(
+        mode: &RedisTopology,
+        info: &str,
+        settings: &[(&'static str, &str)],
+    ) -> Vec<FindingLevel> {
         let judged = judge(&NodeExam::saying(info, settings), mode);
         judged.into_iter().map(|finding| finding.mark).collect()
     }
@@ -73,7 +77,7 @@ mod tests {
     #[test]
     fn what_a_failover_can_cost_is_told() {
         use FindingLevel::{Ok, Unseen, Warn};
-        let alone = Mode::Standalone;
+        let alone = RedisTopology::Standalone;
         assert_eq!(marks(&alone, "connected_slaves:0", &[]), [Ok]);
         let set = |write, lag| {
             [
@@ -81,7 +85,7 @@ mod tests {
                 ("min-replicas-max-lag", lag),
             ]
         };
-        let cluster = Mode::Cluster;
+        let cluster = RedisTopology::Cluster;
         assert_eq!(
             marks(&cluster, "connected_slaves:1", &set("1", "10")),
             [Ok, Ok]

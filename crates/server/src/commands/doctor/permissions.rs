@@ -3,7 +3,7 @@
 use super::acl::{AclCommand, CommandNeed};
 use super::finding::Finding;
 use tidegate_redis::protocol::{self, Cmd};
-use tidegate_redis::{Address, Connection, Route};
+use tidegate_redis::{Address, Connection, NodeChoice};
 
 /// A command that the user may not run.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,10 @@ pub(super) async fn judge(
         let Some(command) = command(need, key) else {
             continue;
         };
-        let Err(error) = connection.command(Route::Node(address), &command).await else {
+        let Err(error) = connection
+            .command(NodeChoice::Node(address), &command)
+            .await
+        else {
             continue;
         };
         let text = error.to_string();
@@ -50,7 +53,7 @@ pub(super) async fn judge_keys(connection: &Connection, keys: &[String]) -> Opti
         // Whatever it holds: whether it may be touched is looked at first.
         let mut command = protocol::cmd("GET");
         command.arg(key);
-        let asked = connection.command(Route::Key(key.as_bytes()), &command);
+        let asked = connection.command(NodeChoice::Key(key.as_bytes()), &command);
         if let Err(error) = asked.await
             && error.code() == Some("NOPERM")
             && error.to_string().contains("access")

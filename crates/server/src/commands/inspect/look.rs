@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidegate::{Algorithm, Align, Store, StoreError, StoreErrorKind, Timestamp};
-use tidegate_core::{Bucket, Inspection, Meter};
+use tidegate_core::{Bucket, BucketState, Inspection};
 use tidegate_policy::Band;
 use tidegate_redis::protocol;
-use tidegate_redis::{Connection, Mode, RedisStore, Route, Ttl};
+use tidegate_redis::{Connection, NodeChoice, RedisStore, RedisTopology, Ttl};
 
 /// What was seen.
 #[derive(Debug, Serialize)]
@@ -228,11 +228,11 @@ async fn key_sight(connection: &Connection, key: &[u8]) -> Result<KeySight, Fail
     let mut get = protocol::cmd("GET");
     get.arg(key);
     // A key of the open layout is no string: then its bytes are not shown.
-    let value = match connection.command(Route::Key(key), &get).await {
+    let value = match connection.command(NodeChoice::Key(key), &get).await {
         Ok(protocol::Value::BulkString(value)) => Some(hex(&value)),
         _ => None,
     };
-    let slot = (*connection.mode() == Mode::Cluster).then(|| tidegate_redis::slot(key));
+    let slot = (*connection.mode() == RedisTopology::Cluster).then(|| tidegate_redis::slot(key));
     Ok(KeySight {
         key: shown(key),
         exists: ttl != Ttl::Missing,

@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use tidegate_policy::config::{Environment, RedisSettings};
 use tidegate_policy::{Config, Limit};
 use tidegate_redis::protocol;
-use tidegate_redis::{Connection, Mode, Route};
+use tidegate_redis::{Connection, NodeChoice, RedisTopology};
 
 /// How many keys Redis looks at for each answer: it serves others in between.
 const BATCH: usize = 500;
@@ -192,12 +192,12 @@ async fn forget(connection: &Connection, keys: &[Vec<u8>]) -> Result<u64, Failur
     let Some(first) = keys.first() else {
         return Ok(0);
     };
-    if *connection.mode() == Mode::Cluster {
+    if *connection.mode() == RedisTopology::Cluster {
         return connection.del(keys).await.map_err(Failure::runtime);
     }
     let mut command = protocol::cmd("DEL");
     command.arg(keys);
-    let reply = connection.command(Route::Key(first), &command).await;
+    let reply = connection.command(NodeChoice::Key(first), &command).await;
     match reply.map_err(Failure::runtime)? {
         protocol::Value::Int(count) => Ok(u64::try_from(count).unwrap_or(0)),
         other => Err(Failure::runtime(format!("DEL answered {other:?}"))),

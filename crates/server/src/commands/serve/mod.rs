@@ -20,7 +20,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate::Mode;
+use tidegate::LimitMode;
 use tidegate_policy::Config;
 use tidegate_policy::config::{ListenAddress, Setting};
 use tokio::runtime::Runtime;
@@ -154,7 +154,7 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     report::key_names(&config);
     report::warnings(&config);
     // It shows how a request is refused.
-    let greets = is_built_in && config.mode == Mode::Enforce;
+    let greets = is_built_in && config.mode == LimitMode::Enforce;
     let greeting = |listeners: &Listeners| {
         let http = listeners.http.as_ref().filter(|_| greets)?;
         Some(greeting::text(http.tcp()?, listeners.admin.tcp()?))

@@ -12,7 +12,7 @@
 use crate::wire::rls::name_of_period;
 use std::fmt::Write;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, Quota};
+use tidegate_core::{Algorithm, LimitMode, Quota};
 use tidegate_policy::limit::{Limit, Policy};
 use tidegate_policy::statsd::Statsd;
 
@@ -24,7 +24,7 @@ pub(super) fn text<'p>(policies: impl Iterator<Item = &'p Policy>) -> String {
         for (number, limit) in limits.filter(|(_, limit)| limit.enabled) {
             let name = Statsd::full_key(policy, number);
             let name = name.replace(char::is_control, "_");
-            let is_shadow = limit.mode == Mode::Shadow;
+            let is_shadow = limit.mode == LimitMode::Shadow;
             for rate in rates(limit) {
                 // Writing to a string does not fail.
                 writeln!(

@@ -133,7 +133,7 @@ impl<'a> ClosingDirection<'a> {
                     self.is_passing = !self.frames.is_between();
                 }
                 Ok(FrameStep::Head { bytes, .. } | FrameStep::Payload { bytes }) => {
-                    self.pipe.skip(bytes)
+                    self.pipe.skip(bytes);
                 }
                 Ok(FrameStep::More) => return,
                 Err(_) => self.is_unreadable = true,

@@ -4,7 +4,7 @@ use super::distinct::Distinct;
 use super::frequent::Frequent;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
-use tidegate::Mode;
+use tidegate::LimitMode;
 use tidegate_policy::guard::GuardEffect;
 use tidegate_policy::{Guard, Limit};
 
@@ -95,7 +95,7 @@ impl LimitRow {
         Self {
             policy: policy.into(),
             limit: limit.name.as_str().into(),
-            is_shadow: limit.mode == Mode::Shadow,
+            is_shadow: limit.mode == LimitMode::Shadow,
             counts: RowCounts::default(),
             keys: Distinct::default(),
         }
@@ -109,7 +109,7 @@ impl GuardRow {
         Self {
             name: guard.name.as_str().into(),
             effect: guard.effect,
-            is_shadow: guard.mode == Mode::Shadow,
+            is_shadow: guard.mode == LimitMode::Shadow,
             count: 0,
         }
     }

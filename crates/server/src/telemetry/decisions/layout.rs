@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{AnswerReason, Decision, Mode, Request};
+use tidegate::{AnswerReason, Decision, LimitMode, Request};
 use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Limit, Policy};
 
@@ -363,7 +363,7 @@ impl LimitCounterSet {
 }
 
 fn is_shadow(limit: Option<&Limit>) -> bool {
-    limit.is_some_and(|limit| limit.mode == Mode::Shadow)
+    limit.is_some_and(|limit| limit.mode == LimitMode::Shadow)
 }
 
 /// What is counted of a limit, by outcome and reason.

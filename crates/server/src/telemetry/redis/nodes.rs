@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate::redis::Connection;
 use tidegate_redis::protocol::{Value, cmd};
-use tidegate_redis::{Address, CallTimes, NodeStats, Route};
+use tidegate_redis::{Address, CallTimes, NodeChoice, NodeStats};
 use tokio::time::{Instant, sleep};
 use tracing::debug;
 
@@ -83,7 +83,7 @@ impl Nodes {
     async fn ask(&self, address: &Address) -> Option<NodeReport> {
         let watch = Stopwatch::start();
         let info = cmd("INFO");
-        let asked = self.connection.command(Route::Node(address), &info);
+        let asked = self.connection.command(NodeChoice::Node(address), &info);
         let reply = match asked.await {
             Ok(reply) => reply,
             Err(error) => {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tidegate_server::tasks::Tasks;
-use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -121,12 +121,12 @@ async fn a_ban_is_told_once_and_a_store_that_goes_and_comes_and_no_log_shows_whe
     })
     .await;
 
-    wire.set(Faults::refuse());
+    wire.set(ProxyFaults::refuse());
     wire.reset();
     client.post(&by("192.0.2.2")).await;
     // What comes next is not the second ban.
     assert_eq!(hook.next().await, own("store", "away"));
-    wire.set(Faults::none());
+    wire.set(ProxyFaults::none());
     assert_eq!(hook.next().await, own("store", "back"));
     let sent = "tidegate_alerts_total{kind=\"store\",outcome=\"sent\"}";
     let page = samples(&get(admin, "/metrics").await.body);

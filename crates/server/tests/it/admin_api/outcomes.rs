@@ -1,7 +1,7 @@
 use super::kit::{Administered, OPERATE};
 use super::slow::{Slow, late, policy};
 use serde_json::{Value, json};
-use tidegate_testkit::redis::Faults;
+use tidegate_testkit::redis::ProxyFaults;
 
 /// What was written down last: what came of what, and how often anything was.
 fn last(slow: &Slow) -> (usize, Value) {
@@ -69,7 +69,7 @@ async fn what_is_written_and_then_refused_after_all_is_told_as_such() {
     assert!(slow.is_written("policy/api"));
     assert_eq!(server.get("/policies/api").await.status, 404);
 
-    slow.proxy.set(Faults::none());
+    slow.proxy.set(ProxyFaults::none());
     slow.has_secret(true);
     let (status, answer) = reload(&server).await;
     assert_eq!(status, 200, "{answer}");
@@ -80,7 +80,7 @@ async fn what_is_written_and_then_refused_after_all_is_told_as_such() {
 #[tokio::test]
 async fn what_was_written_and_never_answered_is_unknown_and_what_was_not_sent_is_nothing() {
     let (server, slow) = Slow::start("10", "1s").await;
-    slow.proxy.set(Faults::drop_replies());
+    slow.proxy.set(ProxyFaults::drop_replies());
     let reply = slow.begin(&server).await.reply().await;
     assert_eq!(reply.status, 503, "{}", reply.body);
     let (count, line) = last(&slow);
@@ -91,7 +91,7 @@ async fn what_was_written_and_never_answered_is_unknown_and_what_was_not_sent_is
     );
 
     // It is certain that nobody heard of this one.
-    slow.proxy.set(Faults::refuse());
+    slow.proxy.set(ProxyFaults::refuse());
     slow.proxy.reset();
     let other = json!({ "name": "other", "limits": [{ "name": "all", "rate": "1/s" }] });
     let reply = server.change("POST", "/policies", &other).await;

@@ -1,7 +1,7 @@
 use super::kit::{ADMIN, READ, Writable};
 use crate::kit::Client;
 use serde_json::json;
-use tidegate_testkit::redis::Reply;
+use tidegate_testkit::redis::RespReply;
 
 #[tokio::test]
 async fn everything_that_is_wrong_with_a_document_is_told_at_once() {
@@ -60,7 +60,7 @@ async fn what_is_sound_and_cannot_be_served_was_written_all_the_same() {
     assert_eq!(refused.status, 422, "{}", refused.body);
     assert!(refused.body.contains("route `safe`"), "{}", refused.body);
     let version = ["HGET", "tidegate:policies", "version"];
-    assert_eq!(writable.redis.command(&version), Reply::Nil);
+    assert_eq!(writable.redis.command(&version), RespReply::Nil);
     let status = server.get("/status").await.json();
     assert_eq!(status["sources"][1]["refused"], false, "{status}");
 }

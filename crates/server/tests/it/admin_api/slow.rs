@@ -5,7 +5,7 @@ use crate::kit::{Client, get};
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
-use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
+use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 
 /// What is around a server whose policies live in a Redis behind a network that a test can make as bad as
 /// it wants. The source is asked again only when somebody says so.
@@ -23,10 +23,10 @@ pub(super) fn policy() -> Value {
 }
 
 /// Replies come so much later: time enough for a test to do something meanwhile.
-pub(super) fn late() -> Faults {
-    Faults {
+pub(super) fn late() -> ProxyFaults {
+    ProxyFaults {
         delay_replies: Duration::from_secs(3),
-        ..Faults::none()
+        ..ProxyFaults::none()
     }
 }
 

@@ -1,7 +1,7 @@
 use super::slow::{Slow, late, policy};
 use crate::kit::process::Ended;
 use serde_json::Value;
-use tidegate_testkit::redis::Faults;
+use tidegate_testkit::redis::ProxyFaults;
 
 /// Where in the log a message stands.
 fn place(ended: &Ended, message: &str) -> usize {
@@ -49,7 +49,7 @@ async fn a_change_whose_caller_has_gone_is_made_and_written_down_before_the_serv
 #[tokio::test]
 async fn what_does_not_come_to_its_end_in_time_is_written_down_as_unknown() {
     let (server, slow) = Slow::start("1", "5m").await;
-    slow.proxy.set(Faults::drop_replies());
+    slow.proxy.set(ProxyFaults::drop_replies());
     let mut client = slow.begin(&server).await;
     server.process.signal("TERM").await;
     let reply = client.reply().await;

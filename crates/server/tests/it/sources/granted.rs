@@ -5,7 +5,7 @@ use super::kit::{Program, policy};
 use crate::kit::process::Ended;
 use crate::kit::redis::{Operated, parsed};
 use serde_json::{Value, json};
-use tidegate_testkit::redis::{Reply, Server as Redis, until};
+use tidegate_testkit::redis::{RespReply, Server as Redis, until};
 
 /// Everything that can lie in the Redis of the store.
 fn config(url: &str) -> String {
@@ -87,7 +87,7 @@ async fn the_printed_user_can_serve_hear_and_change_all_that_lies_in_redis() {
     let (ended, report) = examined(as_user(&redis)).await;
     assert_eq!(failed(&report), [""; 0], "{}", ended.stdout);
     let log = redis.command(&["ACL", "LOG"]);
-    let denied: Vec<Vec<String>> = log.list().iter().map(Reply::texts).collect();
+    let denied: Vec<Vec<String>> = log.list().iter().map(RespReply::texts).collect();
     let asked_by_doctor = ["config|get", "acl|whoami"];
     let others = denied.iter().filter(|entry| {
         let mut words = entry.iter();

@@ -2,7 +2,7 @@
 
 use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
 use crate::kit::folder::Folder;
-use tidegate_redis::{Address, Changed, Connection, Mode, Settings};
+use tidegate_redis::{Address, Connection, ConnectionSettings, RedisTopology, WriteOutcome};
 use tidegate_testkit::redis::Server as Redis;
 
 const KEY: &str = "tidegate:policies";
@@ -19,7 +19,7 @@ pub(super) fn config(redis: &Redis, refresh: &str) -> String {
 /// As another instance, or an operator.
 pub(super) async fn connect(redis: &Redis) -> Connection {
     let address = Address::new("127.0.0.1", redis.port());
-    let settings = Settings::new(Mode::Standalone, vec![address]);
+    let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]);
     Connection::open(settings, Vec::new()).await.unwrap()
 }
 
@@ -28,8 +28,8 @@ async fn change(connection: &Connection, changes: &[(&str, Option<&str>)]) -> St
     let version = connection.documents_version(KEY.as_bytes()).await.unwrap();
     let made = connection.change_documents(KEY.as_bytes(), &version, CHANNEL, changes);
     match made.await.unwrap() {
-        Changed::To(version) => version,
-        Changed::Conflict(now) => panic!("{now}"),
+        WriteOutcome::To(version) => version,
+        WriteOutcome::Conflict(now) => panic!("{now}"),
     }
 }
 
@@ -212,7 +212,7 @@ async fn changes_are_made_from_the_version_that_is_expected_or_not_at_all() {
     let made = connection
         .change_documents(KEY.as_bytes(), &first, CHANNEL, &changes)
         .await;
-    assert!(matches!(made, Ok(Changed::Conflict(_))), "{made:?}");
+    assert!(matches!(made, Ok(WriteOutcome::Conflict(_))), "{made:?}");
     // One that is made anew is not taken for the one before.
     connection.del(&[KEY]).await.unwrap();
     assert_ne!(set(&connection, "api", "5/s").await, first);

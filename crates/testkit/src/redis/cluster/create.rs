@@ -2,10 +2,10 @@
 
 use super::view::ClusterView;
 use super::{Cluster, SLOTS, Server};
-use crate::redis::options::Options;
+use crate::redis::options::ServerOptions;
 use crate::redis::wait::until;
 
-impl Options {
+impl ServerOptions {
     /// Starts a cluster, see [`Cluster::start`]. Panics without a master.
     pub fn start_cluster(self, masters: u16, replicas: u16) -> Cluster {
         assert!(masters > 0, "a cluster has at least one master");

@@ -1,8 +1,8 @@
 //! Moving a slot from one master to another, step by step.
 
 use super::{Cluster, Server};
-use crate::redis::access::Login;
-use crate::redis::reply::Reply;
+use crate::redis::access::TestLogin;
+use crate::redis::reply::RespReply;
 use crate::redis::wait::until;
 
 /// How long the servers may take to hand over a key.
@@ -46,14 +46,14 @@ impl<'a> Migration<'a> {
             return 0;
         }
         let port = self.to.port().to_string();
-        let Login { user, password } = Login::admin();
+        let TestLogin { user, password } = TestLogin::admin();
         let mut command: Vec<&[u8]> = vec![b"MIGRATE", b"127.0.0.1", port.as_bytes()];
         command.extend([&b""[..], b"0", HANDOVER_MS.as_bytes()]);
         if self.cluster.options.admin().login().is_some() {
             command.extend([&b"AUTH2"[..], user.as_bytes(), password.as_bytes()]);
         }
         command.push(b"KEYS");
-        command.extend(keys.iter().map(Reply::bytes));
+        command.extend(keys.iter().map(RespReply::bytes));
         // A key that expired in between answers NOKEY, which is as good.
         client.command(&command).done();
         keys.len()

@@ -6,7 +6,7 @@ mod view;
 
 pub use migration::Migration;
 
-use super::options::Options;
+use super::options::ServerOptions;
 use super::server::Server;
 use super::wait::{until, until_some};
 use view::ClusterView;
@@ -17,7 +17,7 @@ pub const SLOTS: u16 = 16_384;
 /// Masters that share all slots, and replicas of them. Everything ends when this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
-    options: Options,
+    options: ServerOptions,
     nodes: Vec<Server>,
 }
 
@@ -36,12 +36,12 @@ impl Cluster {
     /// assert_ne!(heir.port(), dead.port());
     /// ```
     pub fn start(masters: u16, replicas: u16) -> Self {
-        Options::default().start_cluster(masters, replicas)
+        ServerOptions::default().start_cluster(masters, replicas)
     }
 
-    /// Says how the servers are to be; ends with [`Options::start_cluster`].
-    pub fn builder() -> Options {
-        Options::default()
+    /// Says how the servers are to be; ends with [`ServerOptions::start_cluster`].
+    pub fn builder() -> ServerOptions {
+        ServerOptions::default()
     }
 
     /// All servers, dead ones too: first those that began as masters.

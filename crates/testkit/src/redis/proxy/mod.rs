@@ -27,7 +27,7 @@ use super::wait::until;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "faults that combine freely")]
-pub struct Faults {
+pub struct ProxyFaults {
     /// How much later requests arrive. It is a distance, not a brake: many are on the way at once.
     pub delay_requests: Duration,
     /// How much later replies arrive.
@@ -46,7 +46,7 @@ pub struct Faults {
     pub refuse_new: bool,
 }
 
-impl Faults {
+impl ProxyFaults {
     /// All is well.
     pub fn none() -> Self {
         Self::default()
@@ -90,7 +90,7 @@ impl Faults {
 /// What is to be, as the proxy's tasks watch it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Orders {
-    faults: Faults,
+    faults: ProxyFaults,
     /// How often all connections were to be reset.
     resets: u64,
     /// How often anything was ordered.
@@ -111,12 +111,12 @@ impl OrderWatch {
         Self { last, orders }
     }
 
-    fn faults(&self) -> Faults {
+    fn faults(&self) -> ProxyFaults {
         self.last.faults
     }
 
     /// Waits for other faults. None: the connection is to be reset.
-    async fn changed(&mut self) -> Option<Faults> {
+    async fn changed(&mut self) -> Option<ProxyFaults> {
         loop {
             self.orders.changed().await.ok()?;
             let orders = *self.orders.borrow_and_update();
@@ -182,7 +182,7 @@ impl FaultProxy {
             orders: Some(orders),
             thread: Some(thread),
         };
-        proxy.set(Faults::none());
+        proxy.set(ProxyFaults::none());
         proxy
     }
 
@@ -197,7 +197,7 @@ impl FaultProxy {
     }
 
     /// From now on these faults, and no others. What was on its way already still arrives.
-    pub fn set(&self, faults: Faults) {
+    pub fn set(&self, faults: ProxyFaults) {
         self.order(|orders| orders.faults = faults);
     }
 

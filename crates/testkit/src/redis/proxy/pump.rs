@@ -9,7 +9,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Faults, OrderWatch, ProxyCounters};
+use super::{OrderWatch, ProxyCounters, ProxyFaults};
 
 /// Pieces on the way at once; a sender that is further ahead waits.
 const ON_THE_WAY_MAX: usize = 4096;
@@ -19,7 +19,7 @@ const PIECE_BYTES_MAX: usize = 16 * 1024;
 pub(super) struct Direction<'a> {
     orders: OrderWatch,
     passed: &'a AtomicU64,
-    select: fn(&Faults) -> Here,
+    select: fn(&ProxyFaults) -> Here,
 }
 
 /// The faults of one direction.

@@ -1,4 +1,4 @@
-use crate::redis::{Client, Cluster, Flavour};
+use crate::redis::{BlockingClient, Cluster, ServerProgram};
 
 /// Writes at the node that owns the key.
 fn set(cluster: &Cluster, key: &str) {
@@ -23,7 +23,7 @@ fn a_replica_takes_over() {
 
 #[test]
 fn a_slot_moves_half_way_and_then_all_the_way() {
-    for flavour in Flavour::ALL {
+    for flavour in ServerProgram::ALL {
         if flavour.available() {
             let cluster = Cluster::builder().flavour(flavour).start_cluster(3, 0);
             moves_a_slot(&cluster);
@@ -58,7 +58,7 @@ fn a_guarded_cluster_moves_slots_too() {
     let slot = cluster.slot_of("rl:a");
     let to = cluster.stranger_to(slot);
     cluster.migrate_slot(slot, to);
-    let mut limiter = Client::connect(to.port(), &to.limiter()).unwrap();
+    let mut limiter = BlockingClient::connect(to.port(), &to.limiter()).unwrap();
     assert_eq!(limiter.command(&["GET", "rl:a"]).text(), "1");
     assert!(limiter.command(&["GET", "b"]).error().is_some());
 }

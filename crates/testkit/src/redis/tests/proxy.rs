@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::redis::{Access, Client, FaultProxy, Faults, Server, until};
+use crate::redis::{Access, BlockingClient, FaultProxy, ProxyFaults, Server, until};
 
 const SHORT: Duration = Duration::from_millis(50);
 
-fn behind_proxy() -> (Server, FaultProxy, Client) {
+fn behind_proxy() -> (Server, FaultProxy, BlockingClient) {
     let server = Server::start();
     let proxy = FaultProxy::start(server.port());
     let client = connect(&proxy).unwrap();
     (server, proxy, client)
 }
 
-fn connect(proxy: &FaultProxy) -> io::Result<Client> {
-    Client::connect(proxy.port(), &Access::default())
+fn connect(proxy: &FaultProxy) -> io::Result<BlockingClient> {
+    BlockingClient::connect(proxy.port(), &Access::default())
 }
 
 #[test]
@@ -36,11 +36,11 @@ fn without_faults_everything_passes_and_is_counted() {
 #[test]
 fn requests_whose_replies_are_dropped_have_been_carried_out() {
     let (server, proxy, mut client) = behind_proxy();
-    proxy.set(Faults::drop_replies());
+    proxy.set(ProxyFaults::drop_replies());
     client.patience(SHORT);
     assert!(client.try_command(&["INCR", "a"]).is_err());
     until("the server has counted", || {
-        server.command(&["GET", "a"]) != crate::redis::Reply::Nil
+        server.command(&["GET", "a"]) != crate::redis::RespReply::Nil
     });
     assert_eq!(proxy.reply_bytes(), 0);
     assert_eq!(proxy.open(), 1);
@@ -49,10 +49,10 @@ fn requests_whose_replies_are_dropped_have_been_carried_out() {
 #[test]
 fn a_black_hole_swallows_requests() {
     let (server, proxy, mut client) = behind_proxy();
-    proxy.set(Faults::blackhole());
+    proxy.set(ProxyFaults::blackhole());
     client.patience(SHORT);
     assert!(client.try_command(&["INCR", "a"]).is_err());
-    proxy.set(Faults::none());
+    proxy.set(ProxyFaults::none());
     assert!(server.command(&["GET", "a"]).is_nil());
     assert_eq!(connect(&proxy).unwrap().command(&["INCR", "a"]).int(), 1);
 }
@@ -60,7 +60,7 @@ fn a_black_hole_swallows_requests() {
 #[test]
 fn a_delay_is_a_distance() {
     let (_server, proxy, mut client) = behind_proxy();
-    proxy.set(Faults::slow(Duration::from_millis(200)));
+    proxy.set(ProxyFaults::slow(Duration::from_millis(200)));
     client.patience(SHORT);
     assert!(client.try_command(&["PING"]).is_err());
     client.patience(Duration::from_secs(5));
@@ -76,13 +76,13 @@ fn connections_are_reset_refused_and_cut() {
     let error = client.try_command(&["PING"]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 
-    proxy.set(Faults::refuse());
+    proxy.set(ProxyFaults::refuse());
     let error = connect(&proxy).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
 
-    proxy.set(Faults {
+    proxy.set(ProxyFaults {
         reset_new: true,
-        ..Faults::none()
+        ..ProxyFaults::none()
     });
     assert!(
         connect(&proxy)
@@ -91,9 +91,9 @@ fn connections_are_reset_refused_and_cut() {
     );
 
     // The first reply has seven bytes, so the second is cut short.
-    proxy.set(Faults {
+    proxy.set(ProxyFaults {
         cut_replies_after: Some(10),
-        ..Faults::none()
+        ..ProxyFaults::none()
     });
     let mut client = connect(&proxy).unwrap();
     assert_eq!(client.command(&["PING"]).text(), "PONG");

@@ -1,4 +1,4 @@
-use crate::redis::{Client, Flavour, SentinelGroup};
+use crate::redis::{BlockingClient, SentinelGroup, ServerProgram};
 
 fn takes_over(group: &SentinelGroup) {
     let master = group.master();
@@ -6,7 +6,7 @@ fn takes_over(group: &SentinelGroup) {
     master.command(&["SET", "rl:a", "1"]).done();
     let dead = group.kill_master();
     let heir = group.await_master_other_than(dead);
-    let mut limiter = Client::connect(heir.port(), &heir.limiter()).unwrap();
+    let mut limiter = BlockingClient::connect(heir.port(), &heir.limiter()).unwrap();
     limiter.command(&["SET", "rl:a", "2"]).done();
 }
 
@@ -24,7 +24,7 @@ fn a_replica_takes_over_with_tls_and_users() {
 
 #[test]
 fn every_flavour_has_sentinels() {
-    for flavour in [Flavour::Redis8, Flavour::Valkey9] {
+    for flavour in [ServerProgram::Redis8, ServerProgram::Valkey9] {
         if flavour.available() {
             let options = SentinelGroup::builder().flavour(flavour);
             takes_over(&options.start_sentinels("limits"));

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::redis::{Access, Acl, Certificates, Client, Flavour, Server, audit};
+use crate::redis::{Access, Acl, BlockingClient, Certificates, Server, ServerProgram, audit};
 
 #[test]
 fn a_server_answers_and_forgets_when_killed() {
@@ -29,7 +29,7 @@ fn a_stopped_server_says_nothing_until_it_goes_on() {
 
 #[test]
 fn every_flavour_starts() {
-    for flavour in Flavour::ALL {
+    for flavour in ServerProgram::ALL {
         if flavour.available() {
             let server = Server::builder().flavour(flavour).start();
             assert_eq!(server.command(&["PING"]).text(), "PONG", "{flavour:?}");
@@ -46,11 +46,11 @@ fn users_and_certificates_keep_others_out() {
         .acl(Acl::limiter("~rl:* -@all +get"))
         .start();
     assert!(
-        Client::connect(server.port(), &Access::default())
+        BlockingClient::connect(server.port(), &Access::default())
             .and_then(|mut plain| plain.try_command(&["PING"]))
             .is_err()
     );
-    let mut limiter = Client::connect(server.port(), &server.limiter()).unwrap();
+    let mut limiter = BlockingClient::connect(server.port(), &server.limiter()).unwrap();
     assert!(limiter.command(&["GET", "rl:a"]).is_nil());
     for refused in [&["GET", "a"][..], &["SET", "rl:a", "1"]] {
         let reply = limiter.command(refused);

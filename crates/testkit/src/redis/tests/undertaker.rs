@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use crate::redis::{Access, Client, Server, until};
+use crate::redis::{Access, BlockingClient, Server, until};
 
 const NAME: &str = "redis::tests::undertaker::no_server_outlives_a_process_that_is_killed";
 const CHILD: &str = "TIDEGATE_TEST_IS_CHILD";
@@ -25,7 +25,7 @@ fn no_server_outlives_a_process_that_is_killed() {
         .map_while(Result::ok)
         .find_map(|line| line.split_once("port=")?.1.parse().ok())
         .unwrap();
-    let is_there = || Client::connect(port, &Access::default()).is_ok();
+    let is_there = || BlockingClient::connect(port, &Access::default()).is_ok();
     assert!(is_there());
     child.kill().unwrap();
     child.wait().unwrap();

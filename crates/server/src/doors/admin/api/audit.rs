@@ -13,7 +13,7 @@ use std::path::Path;
 use tidegate::{AnyStore, Clock, SystemClock, append_file};
 use tidegate_policy::admin::Audit;
 use tidegate_policy::mask;
-use tidegate_redis::{Route, protocol};
+use tidegate_redis::{NodeChoice, protocol};
 use tokio::sync::Mutex;
 use tracing::{error, info};
 
@@ -147,7 +147,7 @@ async fn add(decider: &Decider, stream: &str, audit: &Audit, text: &str) -> Resu
     command.arg(stream).arg("MAXLEN").arg("~").arg(max);
     command.arg("*").arg("change").arg(text);
     let connection = store.connection();
-    let added = connection.command(Route::Key(stream.as_bytes()), &command);
+    let added = connection.command(NodeChoice::Key(stream.as_bytes()), &command);
     added.await.map(drop).map_err(|error| error.to_string())
 }
 

@@ -105,7 +105,7 @@ fn answer(message: &[u8]) -> Result<Bytes, Malformed> {
                 }
             }),
             ReflectionQuery::Other => {
-                error(out, GrpcCode::Unimplemented, "this is not answered here")
+                error(out, GrpcCode::Unimplemented, "this is not answered here");
             }
         }
     }))
