@@ -48,12 +48,12 @@ impl<S: Store> Limiter<S> {
     /// debug build panics.
     ///
     /// ```
-    /// use tidegate::{Attempt, Limiter, Purpose, Request};
+    /// use tidegate::{Attempt, Limiter, AskPurpose, Request};
     ///
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let limiter = Limiter::from_yaml("policies: [{ name: api, limits: [{ name: all, rate: 5/h }] }]")?;
     /// let rules = limiter.rules()?;
-    /// let decision = match limiter.attempt(&rules, &Request::new(), Purpose::Pass)? {
+    /// let decision = match limiter.attempt(&rules, &Request::new(), AskPurpose::Pass)? {
     ///     Attempt::Done(decision) => decision,
     ///     Attempt::Pending(pending) => pending.decision().await?,
     /// };

@@ -53,7 +53,7 @@ impl<S: Store> Limiter<S> {
     /// Whether a project is blocked, or an address on a blacklist:
     ///
     /// ```
-    /// use tidegate::{Limiter, Reason, Request};
+    /// use tidegate::{Limiter, AnswerReason, Request};
     ///
     /// let limiter = Limiter::from_yaml("
     /// guards:
@@ -65,7 +65,7 @@ impl<S: Store> Limiter<S> {
     /// // IsBlocked(project)
     /// let project = [("project", "65fa01")];
     /// let blocked = limiter.check_guards(&Request::new().attributes(&project))?;
-    /// assert_eq!(blocked.reason(), Reason::Blocked);
+    /// assert_eq!(blocked.reason(), AnswerReason::Blocked);
     ///
     /// // CheckBlacklist(ip)
     /// let listed = limiter.check_guards(&Request::new().ip("192.0.2.7".parse()?))?;

@@ -8,12 +8,12 @@
 //! ```no_run
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! use std::time::Duration;
-//! use tidegate::redis::{Address, Mode, Options, RedisStore, Settings};
+//! use tidegate::redis::{Address, RedisTopology, RedisOptions, RedisStore, ConnectionSettings};
 //! use tidegate::{LimitSpec, Limiter};
 //!
 //! let address = Address::new("127.0.0.1", 6379);
-//! let settings = Settings::new(Mode::Standalone, vec![address]).timeout(Duration::from_millis(5));
-//! let store = RedisStore::connect(settings, Options::default().prefix("shop:")).await?;
+//! let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(Duration::from_millis(5));
+//! let store = RedisStore::connect(settings, RedisOptions::default().prefix("shop:")).await?;
 //! let limiter = Limiter::builder()
 //!     .limit(LimitSpec::new("everyone").band("100/s"))
 //!     .build_with(store)?;

@@ -4,7 +4,7 @@
 //! use http::{HeaderMap, HeaderValue};
 //! use tidegate::{Limiter, Request};
 //! use tidegate_http::answer::{self, Correlation};
-//! use tidegate_http::grpc::{Flavour, Status};
+//! use tidegate_http::grpc::{GrpcContentType, Status};
 //!
 //! let limiter = Limiter::from_yaml("
 //! policies: [{ name: api, limits: [{ name: all, rate: 1/min }] }]
@@ -14,7 +14,7 @@
 //!
 //! let mut headers = HeaderMap::new();
 //! headers.insert("content-type", HeaderValue::from_static("application/grpc"));
-//! let flavour = Flavour::of(&headers).ok_or("not gRPC")?;
+//! let flavour = GrpcContentType::of(&headers).ok_or("not gRPC")?;
 //! let id = Correlation::of(&headers, refused.respond());
 //! let http = answer::refuse(&refused, &id);
 //! let answer = Status::refused(&refused).instead_of(http, flavour);

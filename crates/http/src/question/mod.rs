@@ -34,7 +34,7 @@ const NO_TEXT: &str = "\u{FFFD}";
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, Uri};
 /// use tidegate::Limiter;
-/// use tidegate_http::question::{Head, Question};
+/// use tidegate_http::question::{RequestHeadRef, HttpQuestion};
 ///
 /// let limiter = Limiter::from_yaml("
 /// policies: [{ name: api, limits: [{ name: per-client, key: ip, rate: 10/s }] }]
@@ -42,7 +42,7 @@ const NO_TEXT: &str = "\u{FFFD}";
 /// let rules = limiter.rules()?;
 /// let mut headers = HeaderMap::new();
 /// headers.insert("x-forwarded-for", HeaderValue::from_static("192.0.2.1"));
-/// let head = Head {
+/// let head = RequestHeadRef {
 ///     method: &Method::GET,
 ///     uri: &Uri::from_static("/orders?page=2"),
 ///     headers: &headers,
@@ -50,7 +50,7 @@ const NO_TEXT: &str = "\u{FFFD}";
 ///     peer: "127.0.0.1".parse().ok(),
 /// };
 ///
-/// let question = Question::direct(&rules, None, head);
+/// let question = HttpQuestion::direct(&rules, None, head);
 /// let pairs = question.pairs();
 /// let request = question.request(&pairs);
 /// assert_eq!(request.ip, "192.0.2.1".parse().ok());

@@ -20,14 +20,14 @@ use tidegate_policy::Policy;
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue};
-/// use tidegate_http::question::{ForwardedError, Told};
+/// use tidegate_http::question::{ForwardedError, ForwardedRequest};
 ///
 /// let mut headers = HeaderMap::new();
 /// headers.insert("x-original-uri", HeaderValue::from_static("/orders?page=2"));
-/// assert_eq!(Told::by(&headers)?.uri, Some("/orders?page=2"));
+/// assert_eq!(ForwardedRequest::by(&headers)?.uri, Some("/orders?page=2"));
 ///
 /// headers.insert("x-forwarded-uri", HeaderValue::from_static("/free"));
-/// let error = Told::by(&headers).unwrap_err();
+/// let error = ForwardedRequest::by(&headers).unwrap_err();
 /// assert_eq!(error.to_string(), "X-Forwarded-Uri and X-Original-URI contradict each other");
 /// # Ok::<(), ForwardedError>(())
 /// ```

@@ -18,7 +18,7 @@ impl Decision {
     /// the request as a whole is told of no descriptor, and the key of the band is not told.
     ///
     /// ```
-    /// use tidegate::{Descriptor, Hits, Limiter, Request};
+    /// use tidegate::{Descriptor, DescriptorHits, Limiter, Request};
     ///
     /// let limiter = Limiter::from_yaml("
     /// policies:
@@ -27,7 +27,7 @@ impl Decision {
     ///       - { name: each-user, match: { descriptor: [user] }, key: descriptor:user, rate: 2/h }
     ///       - { name: staff, match: { descriptor: [user: root] }, rate: unlimited }
     /// ")?;
-    /// let user = |entries| Descriptor { entries, hits: Hits::AsRequest, limit: None };
+    /// let user = |entries| Descriptor { entries, hits: DescriptorHits::AsRequest, limit: None };
     /// let described = [user(&[("user", "ann")]), user(&[("user", "root")]), user(&[("day", "1")])];
     /// let decision = limiter.check_now(&Request::new().descriptors(&described))?;
     ///

@@ -143,16 +143,16 @@ impl Decision {
     /// Why it is as it is, in one word.
     ///
     /// ```
-    /// use tidegate::{Limiter, Reason, Request};
+    /// use tidegate::{Limiter, AnswerReason, Request};
     ///
     /// let limiter = Limiter::from_yaml("
     /// guards: [{ name: closed, refuse: user, list: [eve] }]
     /// policies: [{ name: api, limits: [{ name: all, key: user, rate: 1/h }] }]
     /// ")?;
     /// let reason = |user| limiter.check_now(&Request::new().user(user)).map(|it| it.reason());
-    /// assert_eq!(reason("ann")?, Reason::Allowed);
-    /// assert_eq!(reason("ann")?, Reason::Limited);
-    /// assert_eq!(reason("eve")?, Reason::Blocked);
+    /// assert_eq!(reason("ann")?, AnswerReason::Allowed);
+    /// assert_eq!(reason("ann")?, AnswerReason::Limited);
+    /// assert_eq!(reason("eve")?, AnswerReason::Blocked);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reason(&self) -> AnswerReason {

@@ -7,14 +7,14 @@ impl Decision {
     /// once for every descriptor that met it. [`AppliedBand::reason`] tells why.
     ///
     /// ```
-    /// use tidegate::{LimitSpec, Limiter, Reason, Request};
+    /// use tidegate::{LimitSpec, Limiter, AnswerReason, Request};
     ///
     /// let limit = LimitSpec::new("all").band("1/h").shadow();
     /// let limiter = Limiter::builder().limit(limit).build()?;
     /// let decision = limiter.check_now(&Request::new().cost(2))?;
     /// assert!(decision.is_allowed());
-    /// let reasons: Vec<Reason> = decision.shadow_refusals().map(|it| it.reason()).collect();
-    /// assert_eq!(reasons, [Reason::Limited]);
+    /// let reasons: Vec<AnswerReason> = decision.shadow_refusals().map(|it| it.reason()).collect();
+    /// assert_eq!(reasons, [AnswerReason::Limited]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shadow_refusals(&self) -> impl Iterator<Item = AppliedBand<'_>> {

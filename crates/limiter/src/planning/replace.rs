@@ -162,7 +162,7 @@ impl<S: Store> Limiter<S> {
     /// Buckets are kept: whoever has another amount or another period goes on with what is used.
     ///
     /// ```
-    /// use tidegate::plan::Document;
+    /// use tidegate::plan::PlanDocument;
     /// use tidegate::{Limiter, Request};
     ///
     /// let limiter = Limiter::from_yaml("
@@ -174,7 +174,7 @@ impl<S: Store> Limiter<S> {
     ///         key: user
     ///         rate: { plan: shop, subject: user, default: 1/h }
     /// ")?;
-    /// limiter.replace_plans("shop", Document::read("subjects: { ann: 100/h }", false)?)?;
+    /// limiter.replace_plans("shop", PlanDocument::read("subjects: { ann: 100/h }", false)?)?;
     ///
     /// let remaining = |user| -> Result<_, tidegate::CheckError> {
     ///     let decision = limiter.check_now(&Request::new().user(user))?;

@@ -62,13 +62,13 @@ pub(crate) fn said_of<'s>(name: &str, said: &'s str) -> Option<&'s str> {
 /// same identity at all of them.
 ///
 /// ```
-/// use tidegate_policy::client::{Asking, Client};
+/// use tidegate_policy::client::{RequestFacts, Client};
 ///
 /// let client = Client::from_yaml("
 /// trusted_proxies: [10.0.0.0/8]
 /// attributes: { project: { segment: 2 } }
 /// ")?;
-/// let identity = client.identify(&Asking {
+/// let identity = client.identify(&RequestFacts {
 ///     peer: "10.0.0.1".parse().ok(),
 ///     headers: &[("x-forwarded-for", "192.0.2.9, 198.51.100.7"), ("x-api-key", "k1")][..],
 ///     path: Some("/projects/apollo?page=2"),

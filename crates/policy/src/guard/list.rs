@@ -11,11 +11,11 @@ use std::net::IpAddr;
 /// The members of a guard's list. Immutable: reading a list again replaces it as a whole.
 ///
 /// ```
-/// use tidegate_policy::guard::List;
+/// use tidegate_policy::guard::GuardMembers;
 /// use tidegate_policy::limit::{AddressRules, KeyPart};
 ///
 /// let members = ["192.0.2.7", "198.51.100.0/24", "2001:db8::1", "no address"];
-/// let list = List::new(&KeyPart::Ip, AddressRules::default(), members);
+/// let list = GuardMembers::new(&KeyPart::Ip, AddressRules::default(), members);
 /// assert_eq!((list.len(), list.skipped()), (3, 1));
 /// assert!(list.contains_address("198.51.100.9".parse()?));
 /// // An address of IPv6 counts by its first 64 bits, here as in limits.

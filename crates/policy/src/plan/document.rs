@@ -18,9 +18,9 @@ const ENTRIES_MAX: usize = 10_000_000;
 /// [`table`](Self::table) reports all errors in them together.
 ///
 /// ```
-/// use tidegate_policy::plan::{Document, Given, Unset};
+/// use tidegate_policy::plan::{PlanDocument, PlanShare, Unset};
 ///
-/// let mut document = Document::default();
+/// let mut document = PlanDocument::default();
 /// document.plan("free", &[("N", "100"), ("T", "60")]);
 /// document.group("acme", &[("plan", "free"), ("N", "500")]);
 /// document.subject("p1", &[("group", "acme")]);
@@ -28,7 +28,7 @@ const ENTRIES_MAX: usize = 10_000_000;
 ///
 /// let table = document.table(Unset::Unlimited)?;
 /// let has = |id| match table.get(id)?.given {
-///     Given::Rate(number) => Some(table.rates()[number as usize].to_string()),
+///     PlanShare::Rate(number) => Some(table.rates()[number as usize].to_string()),
 ///     _ => None,
 /// };
 /// assert_eq!(has("p1").as_deref(), Some("500/min"));

@@ -34,18 +34,18 @@ impl PlanDocument {
     /// entries.
     ///
     /// ```
-    /// use tidegate_policy::plan::{Document, Unset};
+    /// use tidegate_policy::plan::{PlanDocument, Unset};
     ///
     /// let text = "
     /// plans: { free: 100/min, pro: { N: 1000, T: 60 } }
     /// groups: { acme: { plan: pro, quota: { rate: 1M/d } } }
     /// subjects: { p1: { group: acme }, p2: { group: acme, N: 50 }, p3: { plan: free } }
     /// ";
-    /// let table = Document::read(text, false)?.table(Unset::Unlimited)?;
+    /// let table = PlanDocument::read(text, false)?.table(Unset::Unlimited)?;
     /// assert_eq!((table.subjects(), table.groups(), table.rates().len()), (3, 1, 4));
     ///
     /// let text = "{\"tokens\": {\"s3cr3t\": {\"limit\": \"many\", \"window_seconds\": 1}}}";
-    /// let wrong = Document::read(text, false)?.table(Unset::Unlimited).unwrap_err().to_string();
+    /// let wrong = PlanDocument::read(text, false)?.table(Unset::Unlimited).unwrap_err().to_string();
     /// assert!(wrong.contains("`many` is not an amount") && !wrong.contains("s3cr3t"));
     /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
     /// ```
@@ -83,17 +83,17 @@ impl PlanDocument {
     /// `{"plan": "pro", "N": 50}`, or a rate, such as `100/min`.
     ///
     /// ```
-    /// use tidegate_policy::plan::{Document, Level, Unset};
+    /// use tidegate_policy::plan::{PlanDocument, PlanLevel, Unset};
     ///
-    /// let mut document = Document::default();
-    /// document.put(Level::Plan, "pro", "100/min");
-    /// document.put(Level::Subject, "ann", r#"{"plan": "pro"}"#);
-    /// document.put(Level::Subject, "bob", r#"{"plan": "pro", "enabled": false}"#);
+    /// let mut document = PlanDocument::default();
+    /// document.put(PlanLevel::Plan, "pro", "100/min");
+    /// document.put(PlanLevel::Subject, "ann", r#"{"plan": "pro"}"#);
+    /// document.put(PlanLevel::Subject, "bob", r#"{"plan": "pro", "enabled": false}"#);
     /// let table = document.table(Unset::Unlimited)?;
     /// assert!(table.get("ann").is_some() && table.get("bob").is_none());
     ///
-    /// let mut document = Document::default();
-    /// document.put(Level::Subject, "ann", "{\"plan\": ");
+    /// let mut document = PlanDocument::default();
+    /// document.put(PlanLevel::Subject, "ann", "{\"plan\": ");
     /// assert!(document.table(Unset::Unlimited).unwrap_err().to_string().contains("subject `ann`"));
     /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
     /// ```
@@ -179,12 +179,12 @@ impl PlanDocument {
 /// Returns the plan and the group that an entry refers to, as far as its text can be parsed.
 ///
 /// ```
-/// use tidegate_policy::plan::{Level, refers};
+/// use tidegate_policy::plan::{PlanLevel, refers};
 ///
-/// let ann = refers(Level::Subject, r#"{"plan": "pro", "workspaceId": "acme", "enabled": "no"}"#);
+/// let ann = refers(PlanLevel::Subject, r#"{"plan": "pro", "workspaceId": "acme", "enabled": "no"}"#);
 /// assert_eq!((ann.plan.as_deref(), ann.group.as_deref()), (Some("pro"), Some("acme")));
 /// assert!(ann.is_off);
-/// assert_eq!(refers(Level::Plan, "100/min"), Default::default());
+/// assert_eq!(refers(PlanLevel::Plan, "100/min"), Default::default());
 /// ```
 pub fn refers(level: PlanLevel, text: &str) -> Refers {
     let mut refers = Refers::default();

@@ -6,10 +6,10 @@
 /// literal, so JSON needs no escapes.
 ///
 /// ```
-/// use tidegate_policy::respond::{Piece, Placeholder, Wording};
+/// use tidegate_policy::respond::{WordingPiece, Placeholder, Wording};
 ///
 /// let wording = Wording::parse(r#"{"error":"{title}"}"#).expect("a placeholder that exists");
-/// let [Piece::Text(before), Piece::Value(Placeholder::Title), Piece::Text(after)] = wording.pieces()
+/// let [WordingPiece::Text(before), WordingPiece::Value(Placeholder::Title), WordingPiece::Text(after)] = wording.pieces()
 /// else {
 ///     panic!("text, a value, and text")
 /// };

@@ -66,12 +66,12 @@ impl Config {
     ///
     /// ```
     /// use tidegate_policy::config::NoEnvironment;
-    /// use tidegate_policy::source::{Named, Part};
+    /// use tidegate_policy::source::{NamedText, SourcePart};
     /// use tidegate_policy::Config;
     ///
-    /// let own = Named { name: "tidegate.yaml", text: "store: { max_keys: 1000 }" };
-    /// let part = Part {
-    ///     named: Named {
+    /// let own = NamedText { name: "tidegate.yaml", text: "store: { max_keys: 1000 }" };
+    /// let part = SourcePart {
+    ///     named: NamedText {
     ///         name: "redis",
     ///         text: "policies: [{ name: api, limits: [{ name: all, rate: 5/s }] }]",
     ///     },
@@ -83,8 +83,8 @@ impl Config {
     /// assert_eq!(composed.config.policies[0].name, "api");
     /// assert_eq!(composed.documents[0].part, 1);
     ///
-    /// let more = Named { name: "more", ..part.named };
-    /// let twice = [part, Part { named: more, ..part }];
+    /// let more = NamedText { name: "more", ..part.named };
+    /// let twice = [part, SourcePart { named: more, ..part }];
     /// let errors = Config::compose(own, &twice, &NoEnvironment).unwrap_err().to_string();
     /// assert!(errors.contains("more:1:20: there are two policies with the name `api`"));
     /// assert!(errors.contains("the first is on line 1 of redis"));

@@ -26,7 +26,7 @@ use crate::limit::ChargeTime;
 /// not fit.
 ///
 /// ```
-/// use tidegate_policy::Charge;
+/// use tidegate_policy::ChargeTime;
 /// use tidegate_policy::import::{SourceFile, limitador};
 ///
 /// let file = SourceFile {
@@ -40,7 +40,7 @@ use crate::limit::ChargeTime;
 /// "
 ///     .to_owned(),
 /// };
-/// let yaml = limitador(&file, Charge::EvenIfRefused)?.to_yaml();
+/// let yaml = limitador(&file, ChargeTime::EvenIfRefused)?.to_yaml();
 /// assert!(yaml.contains("match: { descriptor: { req.method: POST, user_id: \"\" } }"));
 /// assert!(yaml.contains("key: descriptor:user_id"));
 /// assert!(yaml.contains("rate: 5/60s"));
