@@ -143,14 +143,14 @@ impl Connection {
     ///
     /// ```no_run
     /// # async fn example(connection: tidegate_redis::Connection) -> Result<(), Box<dyn std::error::Error>> {
-    /// use tidegate_redis::Changed;
+    /// use tidegate_redis::WriteOutcome;
     ///
     /// let (version, _) = connection.documents(b"policies").await?;
     /// let changes = [("policy/api", Some("{}")), ("policy/old", None)];
     /// let changed = connection
     ///     .change_documents(b"policies", &version, b"policies:changed", &changes)
     ///     .await?;
-    /// assert!(matches!(changed, Changed::To(_)));
+    /// assert!(matches!(changed, WriteOutcome::To(_)));
     /// # Ok(())
     /// # }
     /// ```

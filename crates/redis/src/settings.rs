@@ -11,9 +11,9 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tidegate_redis::{Address, Mode, Settings};
+/// use tidegate_redis::{Address, RedisTopology, ConnectionSettings};
 ///
-/// let settings = Settings::new(Mode::Standalone, vec![Address::new("127.0.0.1", 6379)])
+/// let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![Address::new("127.0.0.1", 6379)])
 ///     .user("limiter")
 ///     .password("secret")
 ///     .timeout(Duration::from_millis(10));

@@ -81,7 +81,7 @@ pub struct CensusLimits {
 /// ```no_run
 /// # async fn example(connection: tidegate_redis::Connection) -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use tidegate_redis::{Batch, Census, CensusLimits, CensusNames, Closing};
+/// use tidegate_redis::{CountBatch, Census, CensusLimits, CensusNames, Closing};
 ///
 /// let names = CensusNames {
 ///     period: "CurrentPeriodMap".to_owned(),
@@ -94,7 +94,7 @@ pub struct CensusLimits {
 /// };
 /// let mut census = Census::new(connection, &names, limits);
 ///
-/// let mut batch = Batch::new(vec![(b"192.0.2.1".to_vec(), 17)]);
+/// let mut batch = CountBatch::new(vec![(b"192.0.2.1".to_vec(), 17)]);
 /// while census.add(&mut batch).await.is_err_and(|error| error.is_transient()) {
 ///     // Later, with the same batch: it counts once.
 /// }

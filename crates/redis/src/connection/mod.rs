@@ -58,9 +58,9 @@ use tokio::time::Instant;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use tidegate_redis::{Address, Connection, Mode, Settings};
+/// use tidegate_redis::{Address, Connection, RedisTopology, ConnectionSettings};
 ///
-/// let settings = Settings::new(Mode::Standalone, vec![Address::new("127.0.0.1", 6379)]);
+/// let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![Address::new("127.0.0.1", 6379)]);
 /// let connection = Connection::open(settings, Vec::new()).await?;
 /// connection.hset(b"greeting", &[("en", "hello")]).await?;
 /// assert!(connection.exists(b"greeting").await?);

@@ -62,21 +62,21 @@ pub enum Layout {
 ///
 /// ```
 /// use tidegate_core::Quota;
-/// use tidegate_redis::{OpenLayout, OpenLimit, Piece};
+/// use tidegate_redis::{OpenLayout, OpenLimit, KeyPiece};
 ///
 /// let quota = Quota::new(10, 1_000_000).label("10-per-second").build().unwrap();
 /// let layout = OpenLayout::new().limit(
 ///     "api-limits/rule-1",
 ///     OpenLimit {
 ///         template: vec![
-///             Piece::Text("fluxgate:".to_owned()),
-///             Piece::Policy,
-///             Piece::Text(":".to_owned()),
-///             Piece::Limit,
-///             Piece::Text(":".to_owned()),
-///             Piece::Key,
-///             Piece::Text(":".to_owned()),
-///             Piece::Band,
+///             KeyPiece::Text("fluxgate:".to_owned()),
+///             KeyPiece::Policy,
+///             KeyPiece::Text(":".to_owned()),
+///             KeyPiece::Limit,
+///             KeyPiece::Text(":".to_owned()),
+///             KeyPiece::Key,
+///             KeyPiece::Text(":".to_owned()),
+///             KeyPiece::Band,
 ///         ],
 ///         bands: vec![(quota.id(), "10-per-second".to_owned())],
 ///         ..OpenLimit::default()

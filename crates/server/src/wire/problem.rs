@@ -13,9 +13,9 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 /// do about it.
 ///
 /// ```
-/// use tidegate_server::wire::problem::Problem;
+/// use tidegate_server::wire::problem::ProblemDetails;
 ///
-/// let problem = Problem::new(404, "Not Found").detail("there is no policy `apu`");
+/// let problem = ProblemDetails::new(404, "Not Found").detail("there is no policy `apu`");
 /// assert_eq!(
 ///     String::from_utf8(problem.to_json())?,
 ///     r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no policy `apu`"}"#

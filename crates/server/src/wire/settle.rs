@@ -37,17 +37,17 @@ impl<'a> ToSettle<'a> {
     /// Reads one settlement or a list of up to [`LIST_MAX`].
     ///
     /// ```
-    /// use tidegate_server::wire::settle::{Kind, ToSettle};
+    /// use tidegate_server::wire::settle::{SettleVerb, ToSettle};
     ///
     /// let text = br#"{"reservation": "r1abc", "actual": 150}"#;
-    /// let ToSettle::One(settlement) = ToSettle::read(text, Kind::Commit)? else {
+    /// let ToSettle::One(settlement) = ToSettle::read(text, SettleVerb::Commit)? else {
     ///     unreachable!("it is one");
     /// };
     /// assert_eq!((&*settlement.reservation, settlement.actual), ("r1abc", 150));
     ///
-    /// let fault = ToSettle::read(br#"{"reservation": "r1abc"}"#, Kind::Commit).unwrap_err();
+    /// let fault = ToSettle::read(br#"{"reservation": "r1abc"}"#, SettleVerb::Commit).unwrap_err();
     /// assert_eq!(fault.to_string(), "actual: expected a whole number, found none");
-    /// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
+    /// # Ok::<(), Box<tidegate_server::wire::fault::WireFault>>(())
     /// ```
     pub fn read(text: &'a [u8], kind: SettleVerb) -> JsonResult<Self> {
         let mut reader = JsonReader::new(text)?;

@@ -7,9 +7,9 @@
 //!
 //! ```
 //! use tidegate_core::{Ask, Quota};
-//! use tidegate_store_laws::laws::Subject;
+//! use tidegate_store_laws::laws::StoreUnderTest;
 //!
-//! fn one_passes(subject: &impl Subject) {
+//! fn one_passes(subject: &impl StoreUnderTest) {
 //!     let quota = Quota::new(1, 1_000_000).build().unwrap();
 //!     assert!(subject.decide(&[Ask::take(b"a", &quota, 1)]).passed);
 //!     assert!(!subject.decide(&[Ask::take(b"a", &quota, 1)]).passed);

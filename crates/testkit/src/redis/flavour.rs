@@ -24,11 +24,11 @@ impl ServerProgram {
     /// where nothing may be passed over, panics instead.
     ///
     /// ```no_run
-    /// # use tidegate_testkit::redis::{Flavour, Server};
-    /// if !Flavour::Valkey9.available() {
+    /// # use tidegate_testkit::redis::{ServerProgram, Server};
+    /// if !ServerProgram::Valkey9.available() {
     ///     return;
     /// }
-    /// let server = Server::builder().flavour(Flavour::Valkey9).start();
+    /// let server = Server::builder().flavour(ServerProgram::Valkey9).start();
     /// ```
     #[expect(clippy::print_stderr, reason = "a test that is passed over says so")]
     pub fn available(self) -> bool {

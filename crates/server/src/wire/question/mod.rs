@@ -31,16 +31,16 @@ pub const LIST_MAX: usize = 100;
 /// escapes.
 ///
 /// ```
-/// use tidegate_server::wire::question::Question;
+/// use tidegate_server::wire::question::JsonQuestion;
 ///
-/// let question = Question::read(br#"{"ip": "192.0.2.1", "cost": 2}"#)?;
+/// let question = JsonQuestion::read(br#"{"ip": "192.0.2.1", "cost": 2}"#)?;
 /// let pairs = question.pairs();
 /// let request = question.request(&pairs);
 /// assert_eq!((request.ip, request.cost), ("192.0.2.1".parse().ok(), 2));
 ///
-/// let fault = Question::read(br#"{"ip": "192.0.2"}"#).unwrap_err();
+/// let fault = JsonQuestion::read(br#"{"ip": "192.0.2"}"#).unwrap_err();
 /// assert_eq!(fault.to_string(), "ip: `192.0.2` is not an IP address");
-/// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
+/// # Ok::<(), Box<tidegate_server::wire::fault::WireFault>>(())
 /// ```
 pub struct JsonQuestion<'a> {
     /// The policy that is asked.
@@ -196,14 +196,14 @@ impl<'a> JsonQuestion<'a> {
     /// Its descriptors, for [`Request::descriptors`]; `pairs` are its own.
     ///
     /// ```
-    /// use tidegate_server::wire::question::Question;
+    /// use tidegate_server::wire::question::JsonQuestion;
     ///
-    /// let question = Question::read(br#"{"descriptors": [{"entries": [{"key": "a", "value": "1"}]}]}"#)?;
+    /// let question = JsonQuestion::read(br#"{"descriptors": [{"entries": [{"key": "a", "value": "1"}]}]}"#)?;
     /// let pairs = question.pairs();
     /// let descriptors = question.descriptors(&pairs);
     /// let request = question.request(&pairs).descriptors(&descriptors);
     /// assert_eq!(request.descriptors[0].entries, [("a", "1")]);
-    /// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
+    /// # Ok::<(), Box<tidegate_server::wire::fault::WireFault>>(())
     /// ```
     #[inline]
     pub fn descriptors<'r>(&self, pairs: &'r QuestionPairs<'_>) -> Vec<Descriptor<'r>> {

@@ -17,11 +17,11 @@ use super::wait::until;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tidegate_testkit::redis::Faults;
+/// use tidegate_testkit::redis::ProxyFaults;
 ///
-/// let slow_and_deaf = Faults {
+/// let slow_and_deaf = ProxyFaults {
 ///     delay_requests: Duration::from_millis(30),
-///     ..Faults::drop_replies()
+///     ..ProxyFaults::drop_replies()
 /// };
 /// assert!(slow_and_deaf.swallow_replies && !slow_and_deaf.swallow_requests);
 /// ```
@@ -147,14 +147,14 @@ struct ProxyCounters {
 /// holds its clock. It does not look into what passes, so that it serves TLS as well.
 ///
 /// ```no_run
-/// use tidegate_testkit::redis::{FaultProxy, Faults, Server};
+/// use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server};
 ///
 /// let server = Server::start();
 /// let proxy = FaultProxy::start(server.port());
 /// // … connect to proxy.address() …
-/// proxy.set(Faults::drop_replies());
+/// proxy.set(ProxyFaults::drop_replies());
 /// proxy.reset();
-/// proxy.set(Faults::none());
+/// proxy.set(ProxyFaults::none());
 /// ```
 #[derive(Debug)]
 pub struct FaultProxy {
