@@ -40,7 +40,7 @@ pub(crate) struct Buffers {
     reuse: Reuse,
 }
 
-/// Tells if the limits in `scratch` belong to the current request.
+/// The owner of the limits in `scratch`: the current request, or another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Reuse {
     /// They belong to another request.

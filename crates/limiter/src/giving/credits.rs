@@ -178,7 +178,7 @@ impl CreditWatch {
         turns.max()
     }
 
-    /// Returns, for each known ask, the number of microseconds by which credits make its bucket full sooner.
+    /// Returns the number of microseconds by which credits make a bucket full sooner, per known ask.
     pub(crate) fn sooner_us(&self) -> SmallVec<[(usize, u64); 2]> {
         let table = self.table.lock();
         let sooner = |spot: &WaiterRef| {

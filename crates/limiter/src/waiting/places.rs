@@ -45,7 +45,7 @@ impl WaitQuestion {
             .collect()
     }
 
-    /// Returns the time until the turn of a request that passed, in microseconds, for each ask.
+    /// Returns the time until the turn of a request that passed, in microseconds, per ask.
     pub(super) fn waits_us(
         &self,
         question: &PreparedRequest<'_>,

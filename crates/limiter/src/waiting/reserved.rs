@@ -29,8 +29,8 @@ impl<'a, S: Store> HeldTurn<'a, S> {
         }
     }
 
-    /// Waits until its turn has come, and uses it. Returns, for each ask, the number of microseconds by which
-    /// its bucket is full sooner because other requests have left meanwhile.
+    /// Waits until its turn has come, and uses it. Returns the number of microseconds by which each ask's
+    /// bucket is full sooner because other requests have left meanwhile.
     pub(super) async fn pass(mut self) -> SmallVec<[(usize, u64); 2]> {
         let Some((_, held)) = &self.place else {
             return SmallVec::new();
