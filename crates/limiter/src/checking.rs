@@ -52,6 +52,12 @@ impl<S: Store> Limiter<S> {
     /// reload are valid. With the rules of another limiter, requests would be counted in buckets of this
     /// store under the policies of the other. A debug build panics in that case.
     ///
+    /// # Errors
+    ///
+    /// If the policy is unknown, or a limit that the request carries is invalid.
+    ///
+    /// # Example
+    ///
     /// ```
     /// use tidegate::{Attempt, Limiter, Purpose, Request};
     ///
@@ -79,6 +85,10 @@ impl<S: Store> Limiter<S> {
 
     /// Like [`attempt`](Self::attempt), but passes an immediate decision to `read` in place. A decision is
     /// large; callers that only read it, or store it elsewhere, avoid a move.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`attempt`](Self::attempt).
     #[inline]
     pub fn attempt_with<T>(
         &self,
@@ -140,6 +150,10 @@ impl<S: Store> Limiter<S> {
 
     /// Decides a request that is sent repeatedly, such as each message of a connection, like
     /// [`check`](Self::check): by the rules it was created with, and in order with other requests that wait.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check), except [`CheckError::Closed`].
     pub async fn check_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let Repeated {
             rules,
@@ -164,6 +178,12 @@ impl<S: Store> Limiter<S> {
     /// is tested for the cost of the request, a cost of 0 as 1. Waits for no limit.
     ///
     /// The result holds for this moment only. To pass, use [`check`](Self::check).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check).
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Limiter, Request};
@@ -192,6 +212,10 @@ impl<S: Store> Limiter<S> {
     /// the same. Exception: while a limit blocks the client (`block`), nothing is counted, including this
     /// report; see [`blocked_for`](Decision::blocked_for). Limits in shadow mode are charged as usual, if all
     /// limits would have let the request pass.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check).
     pub async fn report(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         self.decide(request, AskPurpose::Report).await
     }
@@ -267,6 +291,10 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// which does not wait for an in-memory store either. But this method does not wait for limits,
     /// regardless of their `on_refusal`: a request that does not fit now is refused. On a token bucket it
     /// cannot overtake requests that wait; on windows it may.
+    ///
+    /// # Errors
+    ///
+    /// If the policy is unknown, a limit that the request carries is invalid, or the limiter is closed.
     #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         let mut decided = None;

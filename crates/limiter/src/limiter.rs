@@ -95,6 +95,11 @@ impl Limiter {
 
     /// Builds a limiter from a self-contained configuration in YAML or JSON. Variables and files that the
     /// configuration names are not looked up; use [`LimiterBuilder::environment`] for that.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration is invalid or names a store across the network, or there is no memory for its
+    /// buckets.
     pub fn from_yaml(text: &str) -> Result<Self, BuildError> {
         LimiterBuilder::new().yaml(text)?.build()
     }
@@ -104,6 +109,10 @@ impl Limiter {
     ///
     /// Buckets are kept in memory. A configuration that names Redis is rejected; use
     /// [`LimiterBuilder::start`] or [`LimiterBuilder::connect`] for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_yaml`](Self::from_yaml), and [`BuildError::Read`] if the file cannot be read.
     ///
     /// [`ProcessEnvironment`]: crate::ProcessEnvironment
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, BuildError> {
@@ -158,7 +167,7 @@ impl<S: Store> Limiter<S> {
     /// [`client`](LimiterBuilder::client), [`on_failure`](LimiterBuilder::on_failure),
     /// [`local_share`](LimiterBuilder::local_share), and all of [`store`](LimiterBuilder::store). Limits in
     /// code stay, as the policy `default` after the policies of `config`. If `config` has a policy of this
-    /// name, the reload is an error and the previous rules stay active.
+    /// name, the reload is an error.
     ///
     /// A guard's list stays in use if its name, subject and source are unchanged. If only its name changed,
     /// or its guard was turned off or on, it starts with the entries read last. Other lists in files are read
@@ -168,6 +177,14 @@ impl<S: Store> Limiter<S> {
     ///
     /// Of the store's settings in `config`, only `on_failure`, `local_share` and `key_secret` apply.
     /// Listeners are ignored. Keys of the open layout are named by the templates of `config`.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::TwoDefaults`] as described, [`BuildError::Plans`] if a rate of the current plans is
+    /// invalid for the new limits, [`BuildError::NoPolicy`] if there is no policy. The previous rules then
+    /// stay active.
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Config, Limiter, Request};
@@ -207,6 +224,12 @@ impl<S: Store> Limiter<S> {
 
     /// Checks if a [reload](Self::reload) with `config` would fail, and returns that error. Changes nothing.
     /// Use it before storing a configuration somewhere.
+    ///
+    /// # Errors
+    ///
+    /// The error that [`reload`](Self::reload) would return.
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Config, Limiter};

@@ -68,7 +68,7 @@ pub struct Rules {
     pub(crate) machine_clock: MachineClock,
     /// The rooms in which requests wait; empty until a limiter uses these rules.
     pub(crate) rooms: Rooms,
-    /// The sources of rates that are not in the configuration.
+    /// The plan sources, for limits whose rate comes from a plan.
     pub(crate) plans: Vec<PlanSource>,
     /// Their current plans. They change independently of the rest, and a decision keeps the version it
     /// started with.

@@ -147,6 +147,10 @@ impl<S: Store> Limiter<S> {
     /// If the store does not answer, the store's `on_failure` applies: decided in memory at a share of the
     /// quota, allowed, refused, or an error. In [shadow mode](Rules::is_shadow) no caller is refused;
     /// [`Throttled::outcome`] is the outcome of the bucket.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer and its `on_failure` is `error`.
     pub async fn throttle(
         &self,
         rules: &Rules,
@@ -184,6 +188,10 @@ impl<S: Store> Limiter<S> {
 
     /// Returns the time until the bucket of `key` is full, under any quota it was used with. Returns `None`
     /// if the store has no state for it: it is full, or was never used.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer in time.
     pub async fn throttle_reset_after(
         &self,
         rules: &Rules,
@@ -197,6 +205,10 @@ impl<S: Store> Limiter<S> {
 
     /// Resets the bucket of `key`, under any quota it was used with. Returns true if the store had state for
     /// it.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer in time.
     pub async fn reset_throttle(&self, rules: &Rules, key: &[u8]) -> Result<bool, CheckError> {
         let quota = any_quota()?;
         let name = name(rules, key);

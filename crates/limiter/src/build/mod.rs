@@ -209,6 +209,10 @@ impl<C: Clock> LimiterBuilder<C> {
 
     /// Builds the limiter with its buckets in a store of the caller. Ignores the store's location in the
     /// configuration and in [`store`](Self::store).
+    ///
+    /// # Errors
+    ///
+    /// If the settings are invalid, or there is no memory for the local buckets of a store that can fail.
     pub fn build_with<S: Store + 'static>(self, store: S) -> Result<Limiter<S>, BuildError>
     where
         C: 'static,

@@ -25,7 +25,9 @@ impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Unreachable`] if the store cannot be reached.
+    /// [`BuildError::Unreachable`] if the store cannot be reached; other errors if the settings are invalid.
+    ///
+    /// # Example
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -57,6 +59,10 @@ impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
     /// the limiter uses the store as soon as it is reachable.
     ///
     /// With `required_at_start` in the configuration, this is [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// If the settings are invalid.
     pub async fn start(self) -> Result<Limiter<AnyStore<C>>, BuildError> {
         let store = self.store_settings();
         let redis = store.and_then(|store| store.target.redis());

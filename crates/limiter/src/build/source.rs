@@ -120,6 +120,12 @@ impl<C: Clock> LimiterBuilder<C> {
     ///
     /// A store across the network needs [`start`](Self::start) or [`connect`](Self::connect).
     ///
+    /// # Errors
+    ///
+    /// [`BuildError::Config`] if `url` is invalid.
+    ///
+    /// # Example
+    ///
     /// ```no_run
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// use tidegate::{KeyPart, LimitSpec, Limiter};

@@ -23,6 +23,8 @@ impl<S: Store> Limiter<S> {
     ///
     /// [`CheckError::Store`] if the store did not answer.
     ///
+    /// # Example
+    ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// use tidegate::{LimitSpec, Limiter, Request};

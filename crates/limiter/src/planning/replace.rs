@@ -167,6 +167,8 @@ impl<S: Store> Limiter<S> {
     /// If there is no source `name`, or `document` or one of its rates is invalid. The last good plans then
     /// stay active.
     ///
+    /// # Example
+    ///
     /// ```
     /// use tidegate::plan::Document;
     /// use tidegate::{Limiter, Request};
@@ -204,12 +206,20 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Like [`replace_plans`](Self::replace_plans), with a table, for callers that inspect it first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`replace_plans`](Self::replace_plans), except [`PlansError::Document`].
     pub fn use_plans(&self, name: &str, table: Arc<PlanTable>) -> Result<(), PlansError> {
         self.use_plans_of(name, table, None)
     }
 
     /// Like [`use_plans`](Self::use_plans), with the `tag` of the table, as [`LoadPlans`](super::LoadPlans)
     /// returns it: the next load compares with it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`use_plans`](Self::use_plans).
     #[expect(
         clippy::needless_pass_by_value,
         reason = "they are theirs no more who hand them over"
@@ -245,6 +255,10 @@ impl<S: Store> Limiter<S> {
 
     /// Checks if `table` is valid for the source `name`; changes nothing. Takes as long as
     /// [`use_plans`](Self::use_plans).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`use_plans`](Self::use_plans).
     pub fn could_use_plans(&self, name: &str, table: &Arc<PlanTable>) -> Result<(), PlansError> {
         let built = self.draft_plans(name, table)?.build();
         built.map_or_else(|reason| Err(PlansError::Rate { reason }), |_| Ok(()))

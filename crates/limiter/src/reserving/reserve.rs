@@ -32,6 +32,8 @@ impl<S: Store> Limiter<S> {
     /// Those of [`check`](Self::check), and [`CheckError::CannotReserve`] if the policy accepts no
     /// reservations, `ttl` is zero, or an id cannot hold all charges.
     ///
+    /// # Example
+    ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// use std::time::Duration;
@@ -70,6 +72,10 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Like [`reserve`](Self::reserve), by `rules`, under the conditions of [`attempt`](Self::attempt).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`reserve`](Self::reserve), except [`CheckError::Closed`].
     pub async fn reserve_by(
         &self,
         rules: &Arc<Rules>,

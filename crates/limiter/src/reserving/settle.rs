@@ -70,6 +70,12 @@ impl<S: Store> Limiter<S> {
 
     /// Settles a [reservation](Self::reserve) of which nothing was used: a [`commit`](Self::commit) of 0.
     ///
+    /// # Errors
+    ///
+    /// Those of [`commit`](Self::commit).
+    ///
+    /// # Example
+    ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// use tidegate::{Limiter, Request, SettleError};

@@ -166,7 +166,7 @@ async fn ask(limiter: Limiter<RedisStore>, progress: Arc<Progress>) -> Recorded 
             _ => &progress.otherwise,
         };
         counter.fetch_add(1, SeqCst);
-        // The timer against which deadlines are measured; it also leaves CPU time for the servers.
+        // Measures how late timers are, as a reference for deadlines, and leaves CPU time for the servers.
         let due = Instant::now() + Duration::from_millis(1);
         tokio::time::sleep_until(due).await;
         recorded.timer_late = recorded.timer_late.max(due.elapsed());

@@ -34,7 +34,7 @@ async fn limits_in_code_take_reservations_once_told_to_and_still_after_a_reload(
     assert_eq!(settled.state(), SettleState::Settled);
     let left = limiter.check(&ann().cost(0)).await.unwrap();
     assert_eq!(left.binding().unwrap().remaining(), 850);
-    // The policy of the configuration does not accept any for that reason.
+    // The policy of the configuration still accepts none.
     let error = limiter.reserve(&Request::new(), None).await.unwrap_err();
     assert!(matches!(error, CheckError::CannotReserve { policy, .. } if policy == "api"));
 }

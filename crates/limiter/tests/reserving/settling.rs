@@ -257,7 +257,7 @@ async fn what_an_id_cannot_carry_is_refused_before_it_is_charged() {
     assert_eq!(here.remaining(), 100);
 }
 
-/// With the new rate, a rate cut by a thousand would make each unit worth a thousand times its time.
+/// Otherwise, a rate cut by a thousand would make each unit worth a thousand times as much time.
 #[tokio::test]
 async fn a_reload_does_not_change_what_a_reserved_unit_is_worth() {
     let here = Here::new("{ name: tokens, rate: 1000/h }");

@@ -25,8 +25,8 @@ use tidegate_core::{
 };
 use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
 
-/// An in-memory store behind a wire that can be cut, wholly or for buckets of one limit. Clones share the
-/// store; each instance has its own wire.
+/// An in-memory store behind a wire that can be cut, wholly or for buckets of one limit. Several
+/// instances share the store, each with its own wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Wired {
     memory: Arc<MemoryStore<ManualClock>>,

@@ -68,7 +68,7 @@ fn one_refusal_refuses_all_and_nothing_stays_charged() {
         .applied()
         .find(|it| it.limit() == "rule-2")
         .unwrap();
-    // The user limit has refilled one unit after the ten used: 100 a minute is one in 600 ms.
+    // Ten used, one refilled (100 a minute is one in 600 ms), and one used by this request.
     assert_eq!(user.remaining(), 90);
 }
 
