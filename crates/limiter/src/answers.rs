@@ -1,4 +1,5 @@
-//! Asking the store, in one place: its answers, or those of this process where it does not answer.
+//! Sends asks to the store, in one place. Returns the store's answers, or fallback answers if the store does
+//! not answer.
 
 use crate::decision::{DecidedBy, MatchedLimits};
 use crate::error::CheckError;
@@ -12,22 +13,23 @@ use tidegate_core::{
 };
 use tidegate_policy::OnFailure;
 
-/// The answer to each ask of a request, and what they come to together.
+/// The answer to each ask of a request, and the combined result.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    /// The instant of the decision, by the clock that decided.
+    /// The time of the decision, by the clock that decided.
     pub(crate) at: Timestamp,
     pub(crate) passed: bool,
     pub(crate) decided_by: DecidedBy,
-    /// One for each ask, in order; `None` where neither the store nor this process decided it.
+    /// One entry per ask, in order; `None` if neither the store nor local buckets decided it.
     pub(crate) list: SmallVec<[Option<Answer>; 4]>,
-    /// Limits that refuse because their buckets are unknown, by their numbers among those met; after
-    /// them those in shadow mode that would. Where they decide, the first of them is reported.
+    /// Limits that refuse because the state of their buckets is unknown, by their indexes among the matched
+    /// limits. Limits in shadow mode that would refuse come last. If these limits decide, the first is
+    /// reported.
     pub(crate) denied: SmallVec<[usize; 1]>,
-    /// Of the limits met of which one that allows is enough, the one that speaks for those that
-    /// refuse; `None` where one does allow.
+    /// Among matched limits of which one that allows is enough: the limit that is reported for those that
+    /// refuse. `None` if one allows.
     pub(crate) spokesman: Option<usize>,
-    /// The share of the quotas at which this process decided, if it did.
+    /// The share of the quotas at which local buckets decided, if they did.
     pub(crate) share: Option<Share>,
 }
 
@@ -37,12 +39,12 @@ pub(crate) struct Answer {
     pub(crate) outcome: Outcome,
     /// The receipt of the charge, if one was made.
     pub(crate) receipt: Option<Receipt>,
-    /// Where the bucket is.
+    /// The location of the bucket.
     pub(crate) home: ChargeHome,
 }
 
 impl Answer {
-    /// An answer that charged nothing.
+    /// Returns an answer that charged nothing.
     pub(crate) fn free(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -53,7 +55,7 @@ impl Answer {
 }
 
 impl Answers {
-    /// The store's own answers.
+    /// Returns the store's own answers.
     pub(crate) fn of(asks: &[Ask<'_>], reply: &Reply) -> Self {
         Self {
             list: each_of(asks, reply, ChargeHome::Store).map(Some).collect(),
@@ -61,7 +63,7 @@ impl Answers {
         }
     }
 
-    /// A refusal by answers of the store that charged nothing.
+    /// Returns a refusal with answers of the store that charged nothing.
     pub(crate) fn refused(
         at: Timestamp,
         outcomes: impl IntoIterator<Item = Option<Outcome>>,
@@ -85,21 +87,21 @@ impl Answers {
         }
     }
 
-    /// Returns true if the store did not decide all of it.
+    /// Returns true if the store did not decide every ask.
     pub(crate) fn is_fallback(&self) -> bool {
         self.share.is_some()
             || self.decided_by != DecidedBy::Store
             || self.list.iter().any(Option::is_none)
     }
 
-    /// The outcome of each ask.
+    /// Returns the outcome of each ask.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = Option<Outcome>> {
         let outcome = |answer: &Option<Answer>| Some(answer.as_ref()?.outcome);
         self.list.iter().map(outcome)
     }
 }
 
-/// The answers of a reply.
+/// Returns the answers in a reply.
 pub(crate) fn each_of<'a>(
     asks: &'a [Ask<'_>],
     reply: &'a Reply,
@@ -114,7 +116,7 @@ pub(crate) fn each_of<'a>(
     })
 }
 
-/// What asks fall back on where the store does not answer: the rules, and the limits that they belong to.
+/// The terms for asks that the store does not answer: the rules, and the limits that the asks belong to.
 #[derive(Clone, Copy)]
 pub(crate) struct FallbackTerms<'a> {
     pub(crate) rules: &'a Rules,
@@ -131,7 +133,7 @@ impl FallbackTerms<'_> {
         self.rules.on_failure(limit)
     }
 
-    /// Returns true if the limit of this number was met by a descriptor, which has its own answer.
+    /// Returns true if the matched limit `nth` was matched by a descriptor, which has its own answer.
     pub(crate) fn is_described(&self, nth: usize) -> bool {
         let met = self.scene.and_then(|scene| scene.meeting.met.get(nth));
         met.is_some_and(|met| met.descriptor.is_some())
@@ -139,7 +141,8 @@ impl FallbackTerms<'_> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Asks the store. Where it does not answer, or only in part, the `on_failure` of each limit decides.
+    /// Sends the asks to the store. If it does not answer, or only in part, the `on_failure` of each limit
+    /// decides.
     pub(crate) async fn ask_store(
         &self,
         terms: FallbackTerms<'_>,
@@ -149,10 +152,10 @@ impl<S: Store> Limiter<S> {
         self.answers(terms, asks, reply)
     }
 
-    /// Returns the answers that `reply` comes to, and notes how the store is.
+    /// Returns the answers for `reply`, and records the store's health.
     ///
-    /// What a store charged that answered only in part stays charged if the request passes, and is
-    /// refunded otherwise.
+    /// If the store answered only in part, its charges stay if the request passes, and are refunded
+    /// otherwise.
     pub(crate) fn answers(
         &self,
         terms: FallbackTerms<'_>,
@@ -176,7 +179,7 @@ impl<S: Store> Limiter<S> {
         answers.ok_or_else(|| CheckError::Store(error))
     }
 
-    /// Refunds what a store has charged that answered only in part.
+    /// Refunds the charges of a store that answered only in part.
     pub(crate) fn refund_partial(&self, asks: &[Ask<'_>], error: &StoreError) {
         let mut refunds: SmallVec<[Ask<'_>; 4]> = SmallVec::new();
         for (ask, partial) in asks.iter().zip(error.answers()) {

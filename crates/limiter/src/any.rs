@@ -1,4 +1,4 @@
-//! Whichever store a configuration names.
+//! The store that a configuration names, chosen at run time.
 
 use std::time::Duration;
 use tidegate_core::{
@@ -6,18 +6,18 @@ use tidegate_core::{
 };
 use tidegate_memory::{MemoryStore, SystemClock};
 
-/// Whichever store a configuration names, told apart while running.
+/// The store that a configuration names, chosen at run time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyStore<C = SystemClock> {
-    /// Buckets in this process.
+    /// Buckets in memory.
     Memory(MemoryStore<C>),
     /// Buckets in Redis or Valkey.
     #[cfg(feature = "redis")]
     Redis(crate::redis::RedisStore),
 }
 
-/// Evaluates an expression with the store that it is.
+/// Evaluates an expression with the store of the variant.
 macro_rules! of {
     ($any:expr, $store:ident => $result:expr) => {
         match $any {

@@ -17,9 +17,9 @@ use tidegate_policy::Request;
 /// The result of [`Limiter::attempt`]: decided at once, or prepared to be decided later.
 #[derive(Debug)]
 pub enum Attempt<S = MemoryStore, T = Decision> {
-    /// The decision, or what was made of it.
+    /// The decision, or the value that the caller's function made of it.
     Done(T),
-    /// The store is across the network, or a limit lets the request wait.
+    /// Not decided yet: the store is across the network, or a limit lets the request wait.
     Pending(PendingDecision<S>),
 }
 
@@ -28,8 +28,8 @@ pub enum Attempt<S = MemoryStore, T = Decision> {
 pub struct AttemptTerms {
     /// The purpose of the request.
     pub purpose: AskPurpose,
-    /// Set it if an earlier request of the same list is pending: this one then asks no store before it is
-    /// polled, and so does not overtake the other at limits that both meet.
+    /// True if an earlier request of the same list is pending. This request then calls no store before it is
+    /// polled, so that it does not overtake the other at limits that both match.
     pub is_behind: bool,
 }
 
@@ -43,15 +43,15 @@ impl From<AskPurpose> for AttemptTerms {
     }
 }
 
-/// A request that is prepared to be decided: guards let it pass and its limits are matched. It owns all that
-/// it needs; the [`Request`] may be gone.
+/// A request that is prepared to be decided: guards let it pass, and its limits are matched. It owns
+/// everything it needs; the [`Request`] may be dropped.
 ///
 /// Nothing is charged before [`decision`](Self::decision) is polled.
 pub struct PendingDecision<S = MemoryStore> {
     limiter: Limiter<S>,
     rules: Arc<Rules>,
     question: KeptQuestion,
-    /// Lent by the thread that prepared it.
+    /// The buffers of the thread that prepared the request.
     buffers: Option<Box<Buffers>>,
 }
 
@@ -65,14 +65,14 @@ impl<S: Store> PendingDecision<S> {
         }
     }
 
-    /// Keeps the buffers that the question was prepared in.
+    /// Keeps the buffers that the request was prepared in.
     pub(crate) fn lend(&mut self, mut buffers: Box<Buffers>) {
-        // Lists are large and are replaced meanwhile; guards have had their say.
+        // Drop the lists: they are large, may be replaced in the meantime, and guards have already decided.
         buffers.guards.lists.clear();
         self.buffers = Some(buffers);
     }
 
-    /// The rules that it is decided by.
+    /// Returns the rules that the request is decided by.
     pub fn rules(&self) -> &Arc<Rules> {
         &self.rules
     }
@@ -83,18 +83,18 @@ impl<S: Store> PendingDecision<S> {
         self.question.counted(&self.rules)
     }
 
-    /// Decides the request: asks the store, and waits for limits that let it, as [`Limiter::check`]
-    /// describes. Called again, it decides, and charges, again.
+    /// Decides the request: calls the store, and waits for limits that let it, as [`Limiter::check`]
+    /// describes. Each call decides, and charges, again.
     ///
     /// # Errors
     ///
-    /// [`CheckError::Store`] where the store did not answer and a limit wants an error for that.
-    // Boxed: it is large, and would be part of every decision that does not wait.
+    /// [`CheckError::Store`] if the store did not answer and a limit has `on_failure: error`.
+    // Boxed: the future is large, and would be part of every decision that does not wait.
     pub fn decision(&self) -> Pin<Box<impl Future<Output = Result<Decision, CheckError>> + Send>> {
         Box::pin(async { self.limiter.resolve(&self.question()).await })
     }
 
-    /// Decides the request without waiting for limits, if the store does so at once.
+    /// Decides the request without waiting for limits. Returns `None` if the store cannot decide immediately.
     pub(crate) fn decision_now(&self) -> Option<Decision> {
         self.limiter
             .answer_at_once(&self.question(), |decision| decision)
@@ -107,11 +107,11 @@ impl<S: Store> PendingDecision<S> {
     }
 }
 
-/// The buffers go to whichever thread drops it, to be used again.
+/// Leaves the buffers to the thread that drops it, for reuse.
 impl<S> Drop for PendingDecision<S> {
     fn drop(&mut self) {
         let buffers = self.buffers.take();
-        // Not where a thread ends.
+        // Fails while a thread ends; the buffers are then freed.
         BUFFERS.try_with(|free| free.set(buffers)).ok();
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::PendingDecision;
     use crate::Decision;
 
-    /// Both are moved about, a decision several times for each request.
+    /// Both are moved often, a decision several times per request.
     #[test]
     fn decisions_are_small() {
         assert!(size_of::<Decision>() <= 336, "{}", size_of::<Decision>());

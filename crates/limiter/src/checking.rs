@@ -1,4 +1,4 @@
-//! Deciding requests: at once where the store does, else across the network.
+//! Deciding requests: immediately if the store can, otherwise across the network.
 
 use crate::attempt::{Attempt, AttemptTerms, PendingDecision};
 use crate::decision::{Decision, RequestLimits};
@@ -17,35 +17,46 @@ use tidegate_memory::MemoryStore;
 use tidegate_policy::Request;
 
 thread_local! {
-    // Buffers that stay warm, so that a decision allocates nothing. Taken and put back: what is decided
-    // while they are lent would be handed out through this, and copied thrice.
+    // Buffers that stay warm, so that a decision allocates nothing. They are taken and put back rather than
+    // borrowed in a closure: the decision would be returned through the closure, and copied three times.
     pub(crate) static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
 impl<S: Store> Limiter<S> {
     /// Decides a request.
     ///
-    /// A limit with `on_refusal: wait` may hold it back until it fits, for a bounded time and in order
-    /// of arrival; see [`Decision::waited`]. That takes a runtime of `tokio` with its timers; without
-    /// one, nobody waits. Dropping the future leaves the place to those behind it, who move up, and
-    /// gives back all that was charged with it. In a store that others share, those behind it are those
-    /// of this limiter and its clones, and the last place of these lapses.
+    /// A limit with `on_refusal: wait` may queue it until it fits, for a bounded time and in order of
+    /// arrival; see [`Decision::waited`]. That needs a `tokio` runtime with timers; without one, no request
+    /// waits. Dropping the future releases its place: the requests behind it move up, and all its charges are
+    /// refunded. In a shared store, only requests of this limiter and its clones move up, and the last of
+    /// their places expires.
     ///
-    /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
-    /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
+    /// If the store does not answer, the `on_failure` of each matched limit applies, and
+    /// [`Decision::decided_by`] reports it.
+    ///
+    /// # Errors
+    ///
+    /// If the policy is unknown, a limit that the request carries is invalid, or the limiter is closed.
+    /// [`CheckError::Store`] only if the store did not answer and a matched limit has `on_failure: error`.
     pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         self.decide(request, AskPurpose::Pass).await
     }
 
-    /// Decides a request by `rules` for a purpose: at once, if neither the store nor a limit makes it wait.
-    /// Otherwise returns it prepared, so that no guard is asked and no limit is matched twice. All
-    /// frontends come this way; [`check`](Self::check), [`test`](Self::test) and [`report`](Self::report)
+    /// Decides a request by `rules` for a purpose: immediately, if neither the store nor a limit makes it
+    /// wait. Otherwise returns it prepared, so that no guard is evaluated and no limit is matched twice. All
+    /// frontends use this method; [`check`](Self::check), [`test`](Self::test) and [`report`](Self::report)
     /// are conveniences.
     ///
-    /// A frontend identifies the client by `rules`; a reload in between does not change what the request is
-    /// decided by. They must be this limiter's, from [`rules`](Self::rules); those before a reload will do.
-    /// By another's, requests would be counted in buckets of this store as the policies of that one say; a
-    /// debug build panics.
+    /// A frontend identifies the client by `rules`; a reload in between does not change the rules that the
+    /// request is decided by. They must come from [`rules`](Self::rules) of this limiter; rules from before a
+    /// reload are valid. With the rules of another limiter, requests would be counted in buckets of this
+    /// store under the policies of the other. A debug build panics in that case.
+    ///
+    /// # Errors
+    ///
+    /// If the policy is unknown, or a limit that the request carries is invalid.
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Attempt, Limiter, AskPurpose, Request};
@@ -72,8 +83,12 @@ impl<S: Store> Limiter<S> {
         self.attempt_with(rules, request, purpose, |decision| decision)
     }
 
-    /// The same, but a decision that is there at once goes to `read`, from where it is made: it is large,
-    /// and callers that only read it, or put it elsewhere, spare moving it about.
+    /// Like [`attempt`](Self::attempt), but passes an immediate decision to `read` in place. A decision is
+    /// large; callers that only read it, or store it elsewhere, avoid a move.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`attempt`](Self::attempt).
     #[inline]
     pub fn attempt_with<T>(
         &self,
@@ -117,7 +132,7 @@ impl<S: Store> Limiter<S> {
         let pending = |question: &PreparedRequest<'_>| {
             Attempt::Pending(PendingDecision::new(self, rules, question.keep(request)))
         };
-        // Looked at where it is: it is large, and moving it would be a good part of a decision.
+        // Inspect it in place: it is large, and moving it would take a good part of the time of a decision.
         if let Ok(NextStep::Ask(question)) = &mut prepared
             && !question.may_wait
             && !is_behind
@@ -133,9 +148,12 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Decides a request that is decided again and again, such as each message of a connection, as
-    /// [`check`](Self::check) does: by the rules that it was made with, and in order with others that
-    /// wait.
+    /// Decides a request that is sent repeatedly, such as each message of a connection, like
+    /// [`check`](Self::check): by the rules it was created with, and in order with other requests that wait.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check), except [`CheckError::Closed`].
     pub async fn check_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let Repeated {
             rules,
@@ -156,10 +174,16 @@ impl<S: Store> Limiter<S> {
         decided
     }
 
-    /// Whether a request would pass now, which takes nothing: every limit that it meets is asked whether
-    /// what it costs would fit, 0 as 1. It waits for no limit.
+    /// Returns the decision that the request would get now, without consuming anything. Every matched limit
+    /// is tested for the cost of the request, a cost of 0 as 1. Waits for no limit.
     ///
-    /// What comes of it holds for this moment only. Whoever wants to pass [checks](Self::check).
+    /// The result holds for this moment only. To pass, use [`check`](Self::check).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check).
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Limiter, Request};
@@ -181,12 +205,17 @@ impl<S: Store> Limiter<S> {
         self.decide(request, AskPurpose::Test).await
     }
 
-    /// Tells of a request what it has used already: all limits that it meets are charged with it,
-    /// whether it fits or not, down to what they have of `overdraft`. It waits for no limit.
+    /// Reports usage that has already happened. Charges all matched limits, even if it does not fit, down to
+    /// their `overdraft`. Waits for no limit.
     ///
-    /// The decision is refused where a limit had not one whole unit left before; it is charged all the
-    /// same. But where one is closed to whoever asks (`block`), nothing is counted meanwhile, of this
-    /// either: the decision tells so ([`blocked_for`](Decision::blocked_for)). Limits that only watch are charged as ever, if all would have let it pass.
+    /// The decision is a refusal if a limit had less than one whole unit left before; the charge is made all
+    /// the same. Exception: while a limit blocks the client (`block`), nothing is counted, including this
+    /// report; see [`blocked_for`](Decision::blocked_for). Limits in shadow mode are charged as usual, if all
+    /// limits would have let the request pass.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check).
     pub async fn report(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         self.decide(request, AskPurpose::Report).await
     }
@@ -202,15 +231,15 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Answers a question by a store that does so without waiting; `read` has the decision where it is
-    /// made.
+    /// Decides a prepared request with a store that answers without waiting, and passes the decision to
+    /// `read` in place. Returns `None` if the store cannot.
     #[inline]
     pub(crate) fn answer_at_once<T>(
         &self,
         question: &PreparedRequest<'_>,
         read: impl FnOnce(Decision) -> T,
     ) -> Option<T> {
-        // Among those who wait, charges are made in the order of their instants.
+        // Requests that wait must be charged in the order of their timestamps.
         let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
         if question.is_apart() {
             return each::decide_at_once(self, question).map(read);
@@ -219,7 +248,7 @@ impl<S: Store> Limiter<S> {
         Some(read(question.answer(reply.as_ref()?)))
     }
 
-    /// Answers a question by any store, and waits for limits that let it.
+    /// Decides a prepared request with any store, and waits for limits that let it.
     pub(crate) async fn resolve(
         &self,
         question: &PreparedRequest<'_>,
@@ -238,14 +267,18 @@ impl<S: Store> Limiter<S> {
         self.ask(question).await
     }
 
-    /// Asks the store, as somebody who does not wait for limits.
+    /// Calls the store for a request that does not wait for limits.
     pub(crate) async fn ask(&self, question: &PreparedRequest<'_>) -> Result<Decision, CheckError> {
         let answers = self.ask_store(question.terms(), &question.asks).await?;
         Ok(question.decide_refundable(&answers))
     }
 
-    /// Whether `request` can be decided as it is: the policy that it names is there, limits that it
-    /// brings can be, and the limiter is not closed. Asks no store.
+    /// Checks if `request` can be decided: the policy it names exists, the limits it carries are valid, and
+    /// the limiter is not closed. Calls no store.
+    ///
+    /// # Errors
+    ///
+    /// The error that [`check`](Self::check) would return for one of these reasons.
     pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
         let rules = self.rules()?;
         let (_, policy) = rules.find(request)?;
@@ -254,14 +287,18 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<C: Clock> Limiter<MemoryStore<C>> {
-    /// Decides a request at once, for callers that are not asynchronous. The same as
-    /// [`check`](Self::check), which with a store in this process does not wait for it either; but
-    /// this does not wait for limits, whatever their `on_refusal` says: what does not fit now is
-    /// refused. On a token bucket it cannot get before those who wait; on windows it may.
+    /// Decides a request immediately, for callers that are not asynchronous. Like [`check`](Self::check),
+    /// which does not wait for an in-memory store either. But this method does not wait for limits,
+    /// regardless of their `on_refusal`: a request that does not fit now is refused. On a token bucket it
+    /// cannot overtake requests that wait; on windows it may.
+    ///
+    /// # Errors
+    ///
+    /// If the policy is unknown, a limit that the request carries is invalid, or the limiter is closed.
     #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         let mut decided = None;
-        // Written to where it stays: moved through the attempt, it would be copied twice more.
+        // Written to its final place: a move through the attempt would copy it twice more.
         let keep = |decision| decided = Some(decision);
         let attempt = self.attempt_with(&self.rules()?, request, AskPurpose::Pass, keep)?;
         if let Attempt::Pending(pending) = attempt {

@@ -1,9 +1,8 @@
-//! Limits that are asked one by one (`evaluate: each`): each counts for itself, whatever the others
-//! say.
+//! Limits that are decided separately (`evaluate: each`): each counts regardless of the others.
 //!
-//! Everywhere else a request is one step, and what one limit refuses no other is charged with. Here
-//! every limit met is a step of its own, in the order met. The request passes if every enforced limit
-//! allows; but of those with `mode: quota` one that allows is enough.
+//! In all other modes a request is one atomic step, and if one limit refuses, no other is charged. Here every
+//! matched limit is a separate step, in the order matched. The request passes if every enforced limit allows
+//! it; but of the limits with `mode: quota`, one that allows is enough.
 
 use crate::answers::Answers;
 use crate::decision::{DecidedBy, Decision};
@@ -14,7 +13,7 @@ use futures_util::future::join_all;
 use smallvec::SmallVec;
 use tidegate_core::{Ask, LimitMode, Store, StoreError, Timestamp, Wait};
 
-/// Decides by a store that does so at once; `None`, from any other, means that nothing was done.
+/// Decides with a store that answers immediately. `None`, from any other store, means that nothing was done.
 pub(crate) fn decide_at_once<S: Store>(
     limiter: &Limiter<S>,
     question: &PreparedRequest<'_>,
@@ -24,12 +23,12 @@ pub(crate) fn decide_at_once<S: Store>(
         let reply = limiter.store().decide_at_once(asks)?;
         tally.add(asks, Ok(Answers::of(asks, &reply)));
     }
-    // A store that decides at once does not fail.
+    // A store that decides immediately does not fail.
     tally.conclude().ok()
 }
 
-/// Decides by any store. All steps are under way together, so that they take no longer than one, but for
-/// those that mean the same bucket: they wait for each other, in the order of the request.
+/// Decides with any store. All steps run concurrently, so that they take no longer than one. Steps on the
+/// same bucket run one after the other, in the order of the request.
 pub(crate) async fn decide<S: Store>(
     limiter: &Limiter<S>,
     question: &PreparedRequest<'_>,
@@ -46,15 +45,15 @@ pub(crate) async fn decide<S: Store>(
     tally.conclude()
 }
 
-/// Steps that mean the same bucket, in order, each with its number in the request.
+/// Steps on the same bucket, in order, each with its index in the request.
 type BucketSteps<'q> = SmallVec<[(usize, &'q [Ask<'q>]); 1]>;
 
-/// The steps of a request, by what they mean. Nearly always each is alone.
+/// Groups the steps of a request by bucket. Nearly always each group has one step.
 fn lines<'q>(question: &'q PreparedRequest<'_>) -> Vec<BucketSteps<'q>> {
     let bucket = |asks: &'q [Ask<'q>]| asks.first().map(|ask| ask.bucket);
     let mut lines: Vec<BucketSteps<'q>> = Vec::new();
     for (nth, asks) in steps(question).enumerate() {
-        // Few enough to look at each. All bands of a limit share their bucket.
+        // There are few enough for a linear search. All bands of a limit share their bucket.
         let is_same = |line: &&mut BucketSteps<'q>| {
             let first = line.first();
             first.is_some_and(|(_, first)| bucket(first) == bucket(asks))
@@ -67,8 +66,8 @@ fn lines<'q>(question: &'q PreparedRequest<'_>) -> Vec<BucketSteps<'q>> {
     lines
 }
 
-/// Decides one step after the other. Where the store cannot tell of one, those behind it are not asked:
-/// they would be decided out of turn, and each might take as long to fail.
+/// Decides one step after the other. If the store does not answer one, the steps behind it are not sent: they
+/// would be decided out of order, and each might take as long to fail.
 async fn decide_in_turn<S: Store>(
     limiter: &Limiter<S>,
     question: &PreparedRequest<'_>,
@@ -85,51 +84,52 @@ async fn decide_in_turn<S: Store>(
             None => limiter.store().decide(asks).await,
         };
         failed = reply.as_ref().err().map(StoreError::kind);
-        // Here, and not once all have answered: a caller that goes meanwhile would leave partial charges.
+        // Here, and not after all have answered: a caller that drops the future meanwhile would leave partial
+        // charges.
         answers.push((nth, limiter.answers(question.terms(), asks, reply)));
     }
     answers
 }
 
-/// The asks of each limit met.
+/// Returns the asks of each matched limit.
 fn steps<'q>(question: &'q PreparedRequest<'_>) -> impl Iterator<Item = &'q [Ask<'q>]> {
     question.asks.chunk_by(|one, next| one.limit == next.limit)
 }
 
-/// What the steps came to so far.
+/// The combined result of the steps so far.
 struct StepTally<'q, 'a> {
     question: &'q PreparedRequest<'a>,
-    /// Of all steps; who decided is known where all goes well.
+    /// The answers of all steps; `decided_by` holds if no limit refuses or fails.
     answers: Answers,
-    /// Limits each of which must allow.
+    /// Limits of which each must allow.
     strict: LimitTally,
-    /// Limits of which one is enough.
+    /// Limits of which one that allows is enough.
     quotas: LimitTally,
     /// Limits in shadow mode.
     shadows: Shadows,
-    /// Of those that refuse, the one that would allow first.
+    /// Of the quota limits that refuse, the one that would allow first.
     spokesman: Option<(Wait, usize)>,
 }
 
-/// What limits in shadow mode said.
+/// The result of limits in shadow mode.
 struct Shadows {
     by: DecidedBy,
-    /// Which would refuse because they are not known.
+    /// Limits that would refuse because the state of their buckets is unknown.
     denied: SmallVec<[usize; 1]>,
 }
 
-/// What limits said.
+/// The result of a group of limits.
 #[derive(Default)]
 struct LimitTally {
-    /// Whether there is an enforced one.
+    /// True if there is an enforced one.
     are_any: bool,
-    /// Whether one of them allows.
+    /// True if one of them allows.
     has_room: bool,
-    /// By whom a limit that is known was refused.
+    /// The component by which a known limit was refused.
     refused: Option<DecidedBy>,
-    /// Which refuse because they are not known.
+    /// Limits that refuse because the state of their buckets is unknown.
     denied: SmallVec<[usize; 1]>,
-    /// Of those that are not known and want an error, the first.
+    /// The first error of a limit with an unknown state and `on_failure: error`.
     error: Option<CheckError>,
 }
 
@@ -148,7 +148,7 @@ impl<'q, 'a> StepTally<'q, 'a> {
         }
     }
 
-    /// Adds what a step came to.
+    /// Adds the result of a step.
     fn add(&mut self, asks: &[Ask<'_>], step: Result<Answers, CheckError>) {
         let Some(first) = asks.first() else {
             return;
@@ -171,9 +171,9 @@ impl<'q, 'a> StepTally<'q, 'a> {
             }
         };
         let by = step.decided_by;
-        // Only what the store has let pass as a whole can be given back.
+        // Only a step that the store passed as a whole is refundable.
         let is_returnable = step.passed && !step.is_fallback();
-        // How long until it would pass, by what it says itself.
+        // The time until this step would pass, by its own outcomes.
         let wait = step.outcomes().flatten().map(|outcome| outcome.wait).max();
         let wait = wait.unwrap_or(Wait::NONE);
         self.answers.at = self.answers.at.max(step.at);
@@ -201,8 +201,8 @@ impl<'q, 'a> StepTally<'q, 'a> {
         said.denied.extend(step.denied);
     }
 
-    /// What all of it comes to. A limit that is known to refuse decides; else one that is not known and
-    /// wants an error, or a refusal.
+    /// Returns the combined decision. A limit that is known to refuse decides. Otherwise a limit with an
+    /// unknown state decides, if its `on_failure` is an error or a refusal.
     fn conclude(self) -> Result<Decision, CheckError> {
         let Self {
             question,
@@ -213,7 +213,7 @@ impl<'q, 'a> StepTally<'q, 'a> {
             spokesman,
         } = self;
         let are_short = quotas.are_any && !quotas.has_room;
-        // Quotas refuse if none of them might still allow.
+        // Quotas refuse only if none of them might still allow.
         let is_settled = quotas.denied.is_empty() && quotas.error.is_none();
         let short = quotas.refused.filter(|_| are_short && is_settled);
         let refused = strict.refused.or(short);
@@ -240,7 +240,7 @@ impl<'q, 'a> StepTally<'q, 'a> {
     }
 }
 
-/// Who decided, of two who each decided a part: the one farther from the store.
+/// Returns the component that decided, if two components each decided a part: the one farther from the store.
 fn later(one: DecidedBy, other: DecidedBy) -> DecidedBy {
     match (one, other) {
         (DecidedBy::Local, _) | (_, DecidedBy::Local) => DecidedBy::Local,

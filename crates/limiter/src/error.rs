@@ -1,58 +1,59 @@
-//! What can go wrong: building a limiter, and asking it.
+//! Errors of building a limiter and of deciding a request.
 
 use std::fmt;
 use tidegate_core::StoreError;
 use tidegate_policy::{ConfigErrors, Policy};
 
-/// Why a limiter could not be built.
+/// The reason why a limiter could not be built.
 ///
-/// Its `Debug` is for people, because that is what a program prints whose `main` returns it.
+/// `Debug` prints the same readable text as `Display`, with causes, because that is the output of a program
+/// whose `main` returns the error.
 #[non_exhaustive]
 pub enum BuildError {
-    /// The configuration is refused; all its errors are listed.
+    /// The configuration is invalid; lists all its errors.
     Config(ConfigErrors),
     /// The configuration could not be read.
     Read {
-        /// Which file.
+        /// The path of the file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A limit written in code is refused.
+    /// A limit written in code is invalid.
     Limit {
-        /// Which limit.
+        /// The limit's name.
         name: String,
-        /// What is wrong with it, and what would be right.
+        /// The mistake, and how to fix it.
         reason: String,
     },
-    /// Limits written in code cannot take reservations as they are to.
+    /// The limits written in code cannot be combined with the reservation settings.
     Reserve {
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to fix it.
         reason: String,
     },
-    /// A rate that a plan has told cannot be by the limits of the new configuration.
+    /// A rate from a plan does not fit the limits of the new configuration.
     Plans {
-        /// Whose rate, for which limit, and why.
+        /// The subject, the limit, and the reason.
         reason: String,
     },
-    /// The configuration has a policy `default`, and there are limits in code, which would be a
-    /// second one that nobody reaches.
+    /// The configuration has a policy `default`, and there are limits in code. These would form a second
+    /// policy of this name that no request reaches.
     TwoDefaults,
     /// There is no policy at all.
     NoPolicy,
-    /// The system has no room for as many buckets.
+    /// The system has no memory for this many buckets.
     Memory {
-        /// How many were wanted.
+        /// The requested number of buckets.
         max_keys: u64,
     },
-    /// The store that the configuration names is not there.
+    /// The store that the configuration names is unreachable.
     Unreachable {
-        /// Why; it names the store.
+        /// The cause; it names the store.
         source: StoreError,
     },
-    /// The store that is named is not one that can be had in this way.
+    /// The named store cannot be used with this constructor.
     Store {
-        /// What is named.
+        /// The URL of the store.
         url: String,
     },
 }
@@ -81,7 +82,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// Why a store cannot be had, and how it can.
+/// Returns the reason why a store cannot be used here, and the way to use it.
 fn store_help(url: &str) -> &'static str {
     if url == "memory" {
         "is in this process, and not in Redis"
@@ -92,7 +93,7 @@ fn store_help(url: &str) -> &'static str {
     }
 }
 
-/// Writes an error and its causes: what `Debug` of an error shows that may be returned by `main`.
+/// Writes an error and its causes, for the `Debug` of an error that `main` may return.
 pub(crate) fn with_causes(
     error: &dyn std::error::Error,
     f: &mut fmt::Formatter<'_>,
@@ -122,7 +123,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Read { source, .. } => Some(source),
-            // What the store says itself is part of what this says.
+            // `Display` already contains the store's own message.
             Self::Unreachable { source } => source.source(),
             Self::Config(_)
             | Self::Limit { .. }
@@ -142,32 +143,32 @@ impl From<ConfigErrors> for BuildError {
     }
 }
 
-/// Why a question has no decision. A refusal is not an error: it is a decision.
+/// The reason why a request has no decision. A refusal is not an error: it is a decision.
 ///
-/// Its `Debug` is for people, because that is what a program prints whose `main` returns it.
+/// `Debug` prints the same readable text as `Display`, with causes, because that is the output of a program
+/// whose `main` returns the error.
 #[non_exhaustive]
 pub enum CheckError {
-    /// The request names a policy that is not there.
+    /// The request names a policy that does not exist.
     UnknownPolicy {
-        /// What it names.
+        /// The name in the request.
         name: String,
-        /// What there is.
+        /// The names of the existing policies.
         known: Vec<String>,
     },
-    /// The request brings a limit of its own that cannot be: see
-    /// [`Descriptor::limit`](tidegate_policy::Descriptor::limit).
+    /// The request carries an invalid limit: see [`Descriptor::limit`](tidegate_policy::Descriptor::limit).
     BadLimit {
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         reason: String,
     },
     /// The request cannot be [reserved](crate::Limiter::reserve).
     CannotReserve {
-        /// Whose limits it meets.
+        /// The policy of the request.
         policy: String,
-        /// Why not, and what would be right.
+        /// The reason, and how to fix it.
         reason: &'static str,
     },
-    /// The store could not tell.
+    /// The store did not answer.
     Store(StoreError),
     /// The limiter was closed.
     Closed,
@@ -175,7 +176,7 @@ pub enum CheckError {
 
 impl CheckError {
     pub(crate) fn unknown_policy(name: &str, policies: &[Policy]) -> Self {
-        // What routes join is theirs; nobody else is to ask for it.
+        // Joined policies are internal to the routes that join them; requests do not name them.
         let known = policies.iter().filter(|policy| !policy.is_joined());
         Self::UnknownPolicy {
             name: name.into(),
@@ -190,7 +191,7 @@ impl CheckError {
         }
     }
 
-    /// Whether the question itself is wrong, so that asking again is of no use.
+    /// Returns true if the request itself is invalid, so that retrying it is useless.
     pub fn is_bad_question(&self) -> bool {
         matches!(
             self,

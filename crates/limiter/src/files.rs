@@ -1,8 +1,8 @@
-//! Reads files that an operator names, within a bound of size and a bound of time, and opens those that
-//! lines are added to.
+//! Reads files that an operator names, within a bound of size and a bound of time, and opens files to append
+//! to.
 //!
-//! Opening a named pipe waits for a writer, and a device or a hung file system may never end. None of
-//! them may stop the start of a program, or its reloads.
+//! Opening a named pipe waits for a writer, and a device or a hung file system may never end. None of them
+//! may block the start of a program, or its reloads.
 
 use parking_lot::Mutex;
 use std::fs::{File, Metadata, OpenOptions};
@@ -37,7 +37,7 @@ pub fn read_file(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 pub(crate) fn read_within(deadline: Duration, path: &Path, max: u64) -> io::Result<Vec<u8>> {
     within(deadline.min(DEADLINE), path, move |path| {
         let mut bytes = Vec::new();
-        // One byte more than allowed tells too long from just long enough.
+        // One byte more than allowed distinguishes too long from just long enough.
         let mut file = open(path)?.take(max.saturating_add(1));
         let read = file.read_to_end(&mut bytes)?;
         if u64::try_from(read).is_ok_and(|read| read <= max) {
@@ -67,8 +67,8 @@ pub(crate) fn try_file(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The path is a folder, a named pipe, a device or a socket, which might not take what is written; or the
-/// file could not be opened within 30 s.
+/// The path is a folder, a named pipe, a device or a socket, which might not accept writes; or the file could
+/// not be opened within 30 s.
 pub fn append_file(path: &Path) -> io::Result<File> {
     within(DEADLINE, path, |path| {
         refuse_irregular(path)?;
@@ -76,7 +76,7 @@ pub fn append_file(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Fails if [`append_file`] would because of what the path is. Creates nothing.
+/// Fails if [`append_file`] would fail because of the kind of the path. Creates nothing.
 pub(crate) fn try_append(path: &Path) -> io::Result<()> {
     within(DEADLINE, path, refuse_irregular)
 }
@@ -87,7 +87,7 @@ fn refuse_irregular(path: &Path) -> io::Result<()> {
     why.map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
-/// Returns what a path is, if it cannot be read to an end; `None` for regular files.
+/// Returns the kind of a path, if it cannot be read to an end; `None` for regular files.
 fn why_unreadable(about: &Metadata) -> Option<&'static str> {
     let kind = about.file_type();
     if kind.is_file() {
@@ -149,7 +149,7 @@ fn within<T: Send + 'static>(
         let result = work(&reader.0.path);
         // The next read of this path may begin as soon as the result is there.
         drop(reader);
-        // Nobody receives it after the deadline.
+        // No caller receives it after the deadline.
         drop(sender.send(result));
     })?;
     done.recv_timeout(deadline).unwrap_or_else(|_| {
@@ -162,7 +162,7 @@ fn within<T: Send + 'static>(
 /// A read in progress.
 struct Reading {
     path: PathBuf,
-    /// It missed its deadline, and no caller waits for it any more.
+    /// True if it missed its deadline, and no caller waits for it any more.
     is_late: AtomicBool,
 }
 
@@ -207,7 +207,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::process::{Command, Stdio};
 
-    /// A folder that goes when this does.
+    /// A temporary folder, removed on drop.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// It waited for a writer, and with it the start of the program, or a reload.
+    /// Regression: opening it waited for a writer, and blocked the start of the program, or a reload.
     #[test]
     fn a_named_pipe_was_waited_for() {
         let folder = Folder::new("pipe");

@@ -1,4 +1,4 @@
-//! Asking guards: before any limit, or by themselves.
+//! Evaluating guards: before any limit, or alone.
 
 use crate::decision::Decision;
 use crate::error::CheckError;
@@ -10,7 +10,7 @@ use tidegate_core::Store;
 use tidegate_policy::guard::{GuardScratch, GuardVerdict};
 use tidegate_policy::{DigestedText, Request};
 
-/// What asking guards borrows, kept from one request to the next.
+/// Buffers for evaluating guards, kept from one request to the next.
 #[derive(Debug, Default)]
 pub(crate) struct GuardBuffers {
     scratch: GuardScratch,
@@ -18,8 +18,8 @@ pub(crate) struct GuardBuffers {
 }
 
 impl Rules {
-    /// What the guards say of a request, by the lists as they are now.
-    // Out of line: most configurations have none, and theirs is to cost a branch.
+    /// Evaluates the guards for a request, with the current lists.
+    // Out of line: most configurations have no guards, and should pay only a branch.
     #[inline(never)]
     pub(crate) fn ask_guards(
         &self,
@@ -46,11 +46,17 @@ impl Rules {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Asks the guards alone: no limit is met, and nothing is charged. The decision is refused where a
-    /// guard refuses, and allowed otherwise; its [`reason`](Decision::reason) and its
-    /// [`guard`](Decision::guard) tell which. Never waits, for lists are in this process.
+    /// Evaluates the guards alone: no limit applies, and nothing is charged. The decision is a refusal if a
+    /// guard refuses, and allowed otherwise; see its [`reason`](Decision::reason) and
+    /// [`guard`](Decision::guard). Never waits, because lists are in memory.
     ///
-    /// Whether a project is blocked, or an address on a blacklist:
+    /// # Errors
+    ///
+    /// If the policy is unknown or the limiter is closed.
+    ///
+    /// # Example
+    ///
+    /// Checks if a project is blocked, or an address is on a blocklist:
     ///
     /// ```
     /// use tidegate::{Limiter, AnswerReason, Request};

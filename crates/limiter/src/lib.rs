@@ -1,8 +1,8 @@
 //! Decides whether a request may pass.
 //!
-//! A [`Limiter`] is a configuration and a store. Ask it about a [`Request`], and it answers with a
-//! [`Decision`]: allowed or not, which limit said so, what remains, and when to come back. It is the
-//! same engine that the program `tidegate` serves, and it needs no server.
+//! A [`Limiter`] combines a configuration and a store. It decides a [`Request`] and returns a [`Decision`]:
+//! allowed or refused, the binding limit, the units that remain, and when to retry. The program `tidegate`
+//! serves the same engine; the library needs no server.
 //!
 //! ```
 //! use tidegate::{Limiter, Request};
@@ -25,13 +25,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Limiter::check`] is the asynchronous form, for stores across the network;
-//! [`Limiter::check_now`] is for the store in this process and never waits.
+//! [`Limiter::check`] is the asynchronous form, for stores across the network. [`Limiter::check_now`] is for
+//! the in-memory store and never waits.
 //!
-//! Limits can be written in code as well: see [`LimitSpec`]. Buckets live in this process, or in Redis:
-//! see [`LimiterBuilder::start`].
+//! Limits can also be written in code: see [`LimitSpec`]. Buckets live in memory or in Redis: see
+//! [`LimiterBuilder::start`].
 
-// A new algorithm, operation or state is an error wherever it matters, and nowhere a guess.
+// A new algorithm, operation or state must be a compile error at every match, never fall into a wildcard arm.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod answers;

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 /// Decides whether requests may pass.
 ///
-/// Clones are cheap and share everything. Dropping the last one lets go of the store.
+/// Clones are cheap and share all state. Dropping the last clone drops the store.
 ///
 /// # Example
 ///
@@ -47,36 +47,36 @@ pub struct Limiter<S = MemoryStore> {
 
 #[derive(Debug)]
 pub(crate) struct LimiterInner<S> {
-    /// Replaced whole by a reload; a decision keeps the version that it began with.
+    /// The current rules. A reload replaces them as a whole; a decision keeps the version it started with.
     rules: ArcSwap<Rules>,
-    /// Whoever reloads goes on from what is there: one at a time.
+    /// Serializes reloads: each one builds on the rules it replaces.
     reloading: Mutex<()>,
-    /// What every reload lays over the new configuration.
+    /// Settings made in code, applied on top of every reloaded configuration.
     told: CodeOverrides,
     store: S,
-    /// Only for a store that can fail.
+    /// Present only for a store that can fail.
     failover: Option<Box<Failover>>,
-    /// Only for a store that names buckets by their policies.
+    /// Present only for a store that names buckets by their policies.
     naming: Option<BucketRenamer>,
-    /// Whether a decision may have to wait for the store.
+    /// True if a decision may have to wait for the store.
     waits: bool,
     closed: AtomicBool,
-    /// The number of this limiter, by which it knows its rules.
+    /// The id of this limiter, by which it recognizes its own rules.
     owner: u64,
     giving: Giving,
     lines: WaitLines,
     reserving: ReservationState,
-    /// From where the lists of guards are read.
+    /// The sources of the guards' lists.
     sources: ListSources,
-    /// Notified of every reload; closed by the end of the limiter.
+    /// Notified of every reload; closed when the limiter is dropped.
     reloads: watch::Sender<()>,
-    /// How the sources of plans are.
+    /// The state of the plan sources.
     plan_sources: PlanSources,
-    /// What has counted addresses before a reload.
+    /// Address counters from before a reload.
     retired: Retired,
 }
 
-/// Numbers of limiters, each of this process once.
+/// The next limiter id; ids are unique in this process.
 static OWNERS: AtomicU64 = AtomicU64::new(1);
 
 impl<S> Clone for Limiter<S> {
@@ -88,22 +88,31 @@ impl<S> Clone for Limiter<S> {
 }
 
 impl Limiter {
-    /// Begins a limiter in code.
+    /// Returns a builder for a limiter defined in code.
     pub fn builder() -> LimiterBuilder {
         LimiterBuilder::new()
     }
 
-    /// A limiter from a configuration in YAML or JSON that stands for itself: nothing that it names
-    /// is looked up, neither variables nor files. [`LimiterBuilder::environment`] is for those.
+    /// Builds a limiter from a self-contained configuration in YAML or JSON. Variables and files that the
+    /// configuration names are not looked up; use [`LimiterBuilder::environment`] for that.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration is invalid or names a store across the network, or there is no memory for its
+    /// buckets.
     pub fn from_yaml(text: &str) -> Result<Self, BuildError> {
         LimiterBuilder::new().yaml(text)?.build()
     }
 
-    /// A limiter from a configuration file. Variables and files that it names are looked up, and
-    /// variables override it, as the program `tidegate` does it: see [`ProcessEnvironment`].
+    /// Builds a limiter from a configuration file. Looks up the variables and files that it names, and
+    /// applies overrides from environment variables, like the program `tidegate`: see [`ProcessEnvironment`].
     ///
-    /// Its buckets are in this process. A configuration that names Redis is refused; then
-    /// [`LimiterBuilder::start`] and [`LimiterBuilder::connect`] are what it takes.
+    /// Buckets are kept in memory. A configuration that names Redis is rejected; use
+    /// [`LimiterBuilder::start`] or [`LimiterBuilder::connect`] for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_yaml`](Self::from_yaml), and [`BuildError::Read`] if the file cannot be read.
     ///
     /// [`ProcessEnvironment`]: crate::ProcessEnvironment
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, BuildError> {
@@ -151,24 +160,31 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Replaces the configuration by `config`, at once. Decisions under way keep the version that
-    /// they began with. Buckets whose limit and band keep their names keep their state.
+    /// Replaces the configuration with `config`, atomically. Decisions in flight keep the version they
+    /// started with. Buckets keep their state if their limit and band keep their names.
     ///
-    /// What the builder was told in code goes before `config`, as it did when this was built:
+    /// Settings made in code through the builder take precedence over `config`, as they did at build time:
     /// [`client`](LimiterBuilder::client), [`on_failure`](LimiterBuilder::on_failure),
-    /// [`local_share`](LimiterBuilder::local_share), and all of [`store`](LimiterBuilder::store). Limits in code
-    /// stay, as the policy `default` after those of `config`. Should `config` have one of this name,
-    /// it is an error, and what runs goes on.
+    /// [`local_share`](LimiterBuilder::local_share), and all of [`store`](LimiterBuilder::store). Limits in
+    /// code stay, as the policy `default` after the policies of `config`. If `config` has a policy of this
+    /// name, the reload is an error.
     ///
-    /// Lists of guards that keep their name, their subject and where they come from go on as they are.
-    /// One that only has another name, or whose guard was turned off or on, begins with what was read
-    /// last. Others that are in files are read at once, which blocks this thread for up to the timeout of
-    /// each guard, and those in Redis by the task that [keeps](Self::keep_lists) them, a moment later.
-    /// [`read_ahead`](Self::read_ahead) reads both before, without blocking. Of a guard that is off, no
-    /// list is read.
+    /// A guard's list stays in use if its name, subject and source are unchanged. If only its name changed,
+    /// or its guard was turned off or on, it starts with the entries read last. Other lists in files are read
+    /// immediately, which blocks this thread for up to the timeout of each guard. Other lists in Redis are
+    /// read by the task that [keeps](Self::keep_lists) them, a moment later. [`read_ahead`](Self::read_ahead)
+    /// reads both kinds beforehand, without blocking. The list of a guard that is off is not read.
     ///
-    /// Of the store's settings in `config` only `on_failure`, `local_share` and `key_secret` are
-    /// looked at, and of listeners none. Keys of the open layout are named by its templates.
+    /// Of the store's settings in `config`, only `on_failure`, `local_share` and `key_secret` apply.
+    /// Listeners are ignored. Keys of the open layout are named by the templates of `config`.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::TwoDefaults`] as described, [`BuildError::Plans`] if a rate of the current plans is
+    /// invalid for the new limits, [`BuildError::NoPolicy`] if there is no policy. The previous rules then
+    /// stay active.
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Config, Limiter, Request};
@@ -206,8 +222,14 @@ impl<S: Store> Limiter<S> {
         Ok(())
     }
 
-    /// Whether a [reload](Self::reload) with `config` would be an error, and which: for whoever writes
-    /// it down somewhere first. Changes nothing.
+    /// Checks if a [reload](Self::reload) with `config` would fail, and returns that error. Changes nothing.
+    /// Use it before storing a configuration somewhere.
+    ///
+    /// # Errors
+    ///
+    /// The error that [`reload`](Self::reload) would return.
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::{Config, Limiter};
@@ -226,19 +248,23 @@ impl<S: Store> Limiter<S> {
             .map_err(|reason| BuildError::Plans { reason })
     }
 
-    /// [Reloads](Self::reload) a file. What it names is looked up where
-    /// [`LimiterBuilder::environment`] says, else in this process, as [`from_file`](Limiter::from_file)
-    /// does it. Where it cannot be read or is refused, what runs goes on.
+    /// [Reloads](Self::reload) a file. Looks up the variables and files that it names through
+    /// [`LimiterBuilder::environment`] if one was set, otherwise in this process, like
+    /// [`from_file`](Limiter::from_file).
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or is invalid. The previous rules then stay active.
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<(), BuildError> {
         self.reload(self.shared.told.config(path.as_ref())?)
     }
 
-    /// How many requests wait at present for each limit that lets them, in the order of the
-    /// configuration.
+    /// Returns the number of requests that currently wait at each limit with `on_refusal: wait`, in the order
+    /// of the configuration.
     pub fn waiting(&self) -> Vec<WaitingAt> {
         let rules = self.shared.rules.load();
         let mut waiting = Vec::new();
-        // Who waits in what routes join, waits in the rooms of its origins.
+        // A request under a joined policy waits in the rooms of the policies it was joined from.
         let policies = rules.policies.iter().enumerate();
         for (p, policy) in policies.filter(|(_, policy)| !policy.is_joined()) {
             for (l, limit) in policy.limits.iter().enumerate() {
@@ -254,17 +280,17 @@ impl<S: Store> Limiter<S> {
         waiting
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &S {
         &self.shared.store
     }
 
-    /// Takes this instance off the list of those that share the store, so that they do not count it any
-    /// longer. For the end of a program: one that is killed is missed after a quarter of a minute.
+    /// Removes this instance from the list of instances that share the store, so that the others stop
+    /// counting it. Call it at shutdown: the others notice a killed instance only after 15 seconds.
     ///
-    /// It may wait for the store; callers without time drop it.
+    /// May wait for the store. A caller without time can drop the future.
     pub async fn leave(&self) {
-        // Instances that it does not reach notice a little later.
+        // Instances that this does not reach notice a little later.
         if let Some(instances) = self.instances()
             && let Err(error) = instances.leave().await
         {
@@ -272,7 +298,7 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// The instances that share the store, if this one is listed among them.
+    /// Returns the instances that share the store, or `None` if this one is not listed among them.
     pub fn instances(&self) -> Option<&dyn SharedInstances> {
         self.shared_state()?.instances()
     }
@@ -281,9 +307,9 @@ impl<S: Store> Limiter<S> {
         self.shared.store.shared_state()
     }
 
-    /// Lets no further request be decided, here or through any clone.
+    /// Makes this limiter and all its clones reject further requests with [`CheckError::Closed`].
     ///
-    /// A store in this process has nothing to write back; dropping the last clone frees it.
+    /// An in-memory store has nothing to write back; dropping the last clone frees it.
     pub fn close(&self) {
         self.shared.closed.store(true, Relaxed);
     }
@@ -294,7 +320,11 @@ impl<S: Store> Limiter<S> {
         self.shared.waits
     }
 
-    /// What is decided by at present: policies, and who asks. An error only once it is closed.
+    /// Returns the current rules: policies, guards and client identification.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Closed`] once the limiter is closed.
     #[inline]
     pub fn rules(&self) -> Result<Arc<Rules>, CheckError> {
         if self.shared.closed.load(Relaxed) {
@@ -304,12 +334,12 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// How often whoever reloads looks whether others still decide by what was there before.
+/// The number of times a reload checks if other threads still use the previous rules.
 const LOOKS: usize = 256;
 
-/// Frees what is not decided by any more, here and not in the midst of a request, which would take as
-/// long for it as there are limits. Requests that are under way end within microseconds; one that
-/// waits, for the store or for its turn, does not hold this up.
+/// Frees the previous rules on this thread. Otherwise the last request that uses them would free them, which
+/// takes time in proportion to the number of limits. Requests in flight end within microseconds; one that
+/// waits for the store or for its turn does not hold this up.
 fn free(before: Arc<Rules>) {
     for _ in 0..LOOKS {
         if Arc::strong_count(&before) == 1 {
@@ -321,7 +351,7 @@ fn free(before: Arc<Rules>) {
 }
 
 impl<S> LimiterInner<S> {
-    /// Lets `rules` be what is decided by after `last`, with what plans said last. Only for whoever is
+    /// Replaces the rules `last` with `rules` and carries over the current plans. Call only while holding
     /// `reloading`.
     fn replace(&self, last: &Rules, rules: Rules) -> Result<(), BuildError> {
         let replaced = self.plan_sources.carry_over(last, rules, |rules| {
@@ -343,18 +373,18 @@ impl<S> Limiter<S> {
         Self { shared }
     }
 
-    /// What is decided by at present, closed or not.
+    /// Returns the current rules, even if the limiter is closed.
     pub(crate) fn present(&self) -> Arc<Rules> {
         self.shared.rules.load_full()
     }
 
-    /// Whether what is of the limiter numbered `owner` is this one's.
+    /// Returns true if `owner` is the id of this limiter.
     #[inline]
     pub(crate) fn is_owner(&self, owner: u64) -> bool {
         self.shared.owner == owner
     }
 
-    /// How addresses count once `config` has been loaded.
+    /// Returns the address rules that apply once `config` is loaded.
     pub(crate) fn address_rules_of(&self, config: &Config) -> AddressRules {
         self.shared.told.address_rules(config)
     }

@@ -1,10 +1,10 @@
-//! Stores that name buckets by what a configuration says of them.
+//! Stores that name buckets by the configuration.
 
 use std::fmt;
 use tidegate_policy::Policy;
 use tidegate_policy::matching::KeyRules;
 
-/// Tells a store how the buckets of new policies are named, before anybody asks for one.
+/// Passes the naming rules of new policies to a store, before any request uses them.
 pub(crate) struct BucketRenamer(Box<Rename>);
 
 type Rename = dyn Fn(&[Policy], &KeyRules) + Send + Sync;
@@ -18,8 +18,8 @@ impl BucketRenamer {
         Self(Box::new(rename))
     }
 
-    /// `policies` are about to take effect, with `keys`. Of those that were joined, buckets are named by
-    /// their origins.
+    /// Notifies the store that `policies` are about to take effect, with `keys`. The buckets of joined
+    /// policies are named by their origins.
     pub(crate) fn follow(&self, policies: &[Policy], keys: &KeyRules) {
         (self.0)(policies, keys);
     }

@@ -1,4 +1,4 @@
-//! The process that this is: its variables, and the files that it can read.
+//! The environment of this process: its variables, and the files that it can read.
 
 use crate::error::BuildError;
 use crate::files::{read_text, read_within, try_append, try_file};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
 
-/// The most that a file which a configuration names may hold. Nobody's secret is longer, and all the
+/// The maximum size of a file that a configuration names. No secret is longer, and all the certificate
 /// authorities that a system trusts take a quarter of it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The most that is read of a configuration: more than the language takes, so that it is the
-/// language's own message that says so.
+/// The maximum size of a configuration to read: more than the language accepts, so that the language's own
+/// error is reported.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
-/// The process's own environment: `${NAME}` and overriding variables such as `TIDEGATE_STORE_URL`
-/// are its variables, and files are files. Relative paths begin at the working directory.
+/// The environment of this process: `${NAME}` and overriding variables such as `TIDEGATE_STORE_URL` are its
+/// variables, and files are read from disk. Relative paths start at the working directory.
 ///
 /// ```
 /// use tidegate::{Environment, ProcessEnvironment};
@@ -29,13 +29,17 @@ const CONFIG_BYTES_MAX: u64 = 16 << 20;
 pub struct ProcessEnvironment(());
 
 impl ProcessEnvironment {
-    /// The process's own environment.
+    /// Returns the environment of this process.
     pub const fn new() -> Self {
         Self(())
     }
 
-    /// The configuration in a file, read as the program `tidegate` reads it: for
-    /// [`Limiter::reload`](crate::Limiter::reload), or to look into it first.
+    /// Reads a configuration file like the program `tidegate`, for
+    /// [`Limiter::reload`](crate::Limiter::reload), or to inspect it first.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Read`] if the file cannot be read, [`BuildError::Config`] if it is invalid.
     pub fn config(&self, path: impl AsRef<Path>) -> Result<Config, BuildError> {
         config_in(path.as_ref(), self)
     }
@@ -43,7 +47,7 @@ impl ProcessEnvironment {
 
 impl Environment for ProcessEnvironment {
     fn variable(&self, name: &str) -> Option<String> {
-        // A value that is not text is passed on as far as it is, and refused by whoever reads it.
+        // A value that is not UTF-8 is passed on lossily, and rejected by the setting that uses it.
         let value = std::env::var_os(name)?;
         Some(value.to_string_lossy().into_owned())
     }
@@ -61,16 +65,16 @@ impl Environment for ProcessEnvironment {
     }
 }
 
-/// The most that a list in a file may hold: a dozen million addresses.
+/// The maximum size of a list in a file: a dozen million addresses.
 const LIST_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads the file of a list that a guard names, within `deadline`.
+/// Reads the list file that a guard names, within `deadline`.
 pub(crate) fn list_file(path: &str, deadline: Duration) -> Result<Vec<u8>, String> {
     let read = read_within(deadline, Path::new(path), LIST_BYTES_MAX);
     read.map_err(|error| format!("{path} cannot be read: {error}"))
 }
 
-/// The configuration in a file; what it names is looked up in `environment`.
+/// Reads a configuration file. Variables and files that it names are looked up in `environment`.
 pub(crate) fn config_in(path: &Path, environment: &dyn Environment) -> Result<Config, BuildError> {
     let text = read_text(path, CONFIG_BYTES_MAX).map_err(|source| BuildError::Read {
         path: path.into(),

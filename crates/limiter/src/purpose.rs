@@ -1,4 +1,4 @@
-//! What a request wants of the limits that it meets, and what that is of each.
+//! The purpose of a request, and the operation on each matched limit that follows from it.
 
 use tidegate_core::{Op, Receipt};
 use tidegate_policy::{ChargeTime, Descriptor, DescriptorHits, Limit, Request};
@@ -7,25 +7,25 @@ use tidegate_policy::{ChargeTime, Descriptor, DescriptorHits, Limit, Request};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskPurpose {
-    /// To pass: takes the cost if it fits, and waits for limits with `on_refusal: wait`. See
+    /// To pass: consumes the cost if it fits, and waits for limits with `on_refusal: wait`. See
     /// [`Limiter::check`](crate::Limiter::check).
     Pass,
-    /// To take an estimate if it fits, without waiting. [`Limiter::reserve`](crate::Limiter::reserve) also
-    /// makes the id by which it is settled.
+    /// To charge an estimate if it fits, without waiting. [`Limiter::reserve`](crate::Limiter::reserve) also
+    /// creates the id for settling it.
     Reserve,
-    /// To know whether the request would pass, without taking anything. See
+    /// To test if the request would pass, without consuming anything. See
     /// [`Limiter::test`](crate::Limiter::test).
     Test,
-    /// To charge what has been used already. See [`Limiter::report`](crate::Limiter::report).
+    /// To charge usage that has already happened. See [`Limiter::report`](crate::Limiter::report).
     Report,
-    /// To pass guards: no limit applies to it. Counts for its address, as [`Pass`](Self::Pass) does. See
+    /// To pass the guards only: no limit applies. Counts for its address, like [`Pass`](Self::Pass). See
     /// [`Limiter::check_guards`](crate::Limiter::check_guards).
     Guards,
 }
 
 impl AskPurpose {
-    /// What is asked of `limit`, which was met by the descriptor of this number, or by the request as a
-    /// whole.
+    /// Returns the operation on `limit`, which was matched by the descriptor of this index, or by the request
+    /// as a whole.
     #[inline]
     pub(crate) fn op(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
         match (self, descriptor) {
@@ -45,13 +45,13 @@ impl AskPurpose {
     fn op_of(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
         let described = match (descriptor, request.descriptors) {
             (Some(nth), descriptors) => descriptors.get(usize::from(nth)),
-            // What the only descriptor states, the request as a whole takes.
+            // The hits that a single descriptor states also apply to the request as a whole.
             (None, [only]) if limit.charge == ChargeTime::EvenIfRefused => Some(only),
             (None, _) => None,
         };
         let hits = described.map_or(DescriptorHits::AsRequest, |descriptor| descriptor.hits);
         match (self, hits) {
-            // Nothing can be tested of what is given back.
+            // A refund cannot be tested.
             (Self::Guards, _)
             | (Self::Test, DescriptorHits::GiveBack(_))
             | (_, DescriptorHits::GiveBack(0)) => Op::Look,
@@ -59,8 +59,8 @@ impl AskPurpose {
             (Self::Pass | Self::Reserve, DescriptorHits::AsRequest) => {
                 charge(request, request.cost, limit)
             }
-            // A descriptor that takes nothing asks whether anything is left. Among debits it is one
-            // itself, so that its refusal does not keep the others from being charged.
+            // A descriptor with 0 hits tests if anything is left. Among debits it is a debit itself, so that
+            // its refusal does not prevent the charges of the others.
             (Self::Pass | Self::Reserve, DescriptorHits::Take(0)) if is_debit(request, limit) => {
                 Op::Debit(0)
             }
@@ -76,7 +76,7 @@ impl AskPurpose {
     }
 }
 
-/// Takes `cost` as `limit` says it is to be taken; 0 only looks.
+/// Returns the operation that charges `cost` as `limit` specifies; a cost of 0 only reads.
 #[inline]
 fn charge(request: &Request<'_>, cost: u64, limit: &Limit) -> Op {
     match (cost, limit.charge) {
@@ -87,14 +87,14 @@ fn charge(request: &Request<'_>, cost: u64, limit: &Limit) -> Op {
     }
 }
 
-/// Whether `limit` is charged with what `request` states even where it refuses.
+/// Returns true if `limit` charges the cost that `request` states even if it refuses.
 fn is_debit(request: &Request<'_>, limit: &Limit) -> bool {
     limit.charge == ChargeTime::EvenIfRefused && states_cost(request)
 }
 
-/// Whether a request states what it takes. One that does not takes 1 before it begins, and a refusal
-/// of it is free. What is stated may have been spent already: Envoy's `apply_on_stream_done` sends
-/// the same message as a check before a request.
+/// Returns true if the request states its cost. A request that does not costs 1 before it begins, and its
+/// refusal is free. A stated cost may have been spent already: Envoy's `apply_on_stream_done` sends the same
+/// message as a check before a request.
 fn states_cost(request: &Request<'_>) -> bool {
     let states = |descriptor: &Descriptor<'_>| matches!(descriptor.hits, DescriptorHits::Take(1..));
     request.cost > 1 || request.descriptors.iter().any(states)

@@ -1,4 +1,4 @@
-//! From a request to what is asked of the store, and from its reply to a decision.
+//! Translates a request into asks for the store, and the store's reply into a decision.
 
 use crate::answers::{Answers, FallbackTerms};
 use crate::decision::{Decision, MatchedLimits, RequestLimits, WarnedCharge};
@@ -17,20 +17,20 @@ use tidegate_policy::matching::{Met, Scratch};
 use tidegate_policy::plan::PlanLookup;
 use tidegate_policy::{Descriptor, Evaluate, Limit, Policy, Request};
 
-/// A request that a store has to decide.
+/// A request prepared for the store to decide.
 pub(crate) struct PreparedRequest<'a> {
     pub(crate) scene: MatchedLimits<'a>,
-    /// Every band of every limit met, and after them its block, if it has one; most requests need no
-    /// allocation.
+    /// One ask per band of every matched limit, and after them one for its block, if it has one. Most
+    /// requests need no allocation.
     pub(crate) asks: SmallVec<[Ask<'a>; 4]>,
-    /// Whether a limit met may make the request wait.
+    /// True if a matched limit may make the request wait.
     pub(crate) may_wait: bool,
-    /// Whether it charges a limit that others may wait for.
+    /// True if the request charges a limit that other requests may wait for.
     pub(crate) is_in_line: bool,
 }
 
-/// What a question borrows: buffers that stay warm from one to the next, so that asking allocates
-/// nothing.
+/// Buffers that a [`PreparedRequest`] borrows. They stay warm between requests, so that preparing one
+/// allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     scratch: Scratch,
@@ -40,20 +40,20 @@ pub(crate) struct Buffers {
     reuse: Reuse,
 }
 
-/// Whether the limits that `scratch` holds are those of the request at hand.
+/// The owner of the limits in `scratch`: the current request, or another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Reuse {
-    /// They are another request's.
+    /// They belong to another request.
     #[default]
     Never,
-    /// They will be, once they have been matched.
+    /// They will, once they have been matched.
     Later,
     Now,
 }
 
 impl Buffers {
-    /// Buffers that serve one request alone, by one version of the rules, however often it is decided:
-    /// its limits are matched once.
+    /// Returns buffers for a single request under one version of the rules. The request may be decided any
+    /// number of times; its limits are matched once.
     pub(crate) fn of_one_request() -> Self {
         Self {
             reuse: Reuse::Later,
@@ -61,14 +61,15 @@ impl Buffers {
         }
     }
 
-    /// Lets go of lists and plans, which are large and change meanwhile.
+    /// Drops lists and plans, which are large and change in the meantime.
     pub(crate) fn let_go(&mut self) {
         self.guards.lists.clear();
         self.planned = None;
     }
 }
 
-/// A question without its borrows: with the buffers that it was prepared in, it can be asked later.
+/// A [`PreparedRequest`] without its borrows. Together with the buffers it was prepared in, it can be sent
+/// later.
 #[derive(Debug)]
 pub(crate) struct KeptQuestion {
     number: usize,
@@ -76,14 +77,13 @@ pub(crate) struct KeptQuestion {
     watched: u64,
     may_wait: bool,
     is_in_line: bool,
-    /// The cost of the request, and what its descriptors take.
+    /// The cost of the request; `descriptors` holds their hits.
     cost: u64,
     descriptors: SmallVec<[Descriptor<'static>; 1]>,
 }
 
 impl KeptQuestion {
-    /// Returns the question, ready to be asked. `rules` and `buffers` are those that it was prepared by and
-    /// in.
+    /// Rebuilds the prepared request with its asks. `rules` and `buffers` must be those it was prepared with.
     pub(crate) fn question<'a>(
         &self,
         rules: &'a Arc<Rules>,
@@ -127,16 +127,16 @@ impl KeptQuestion {
     }
 }
 
-/// What is to be done about a request.
+/// The next step for a request.
 pub(crate) enum NextStep<'a> {
-    /// Ask the store.
+    /// Send it to the store.
     Ask(PreparedRequest<'a>),
-    /// Nothing: a guard decides, no limit applies, or one refuses for want of an identity.
+    /// Nothing: a guard decided, no limit applies, or a limit refuses because an identity is missing.
     Decided(Decision),
 }
 
 impl NextStep<'_> {
-    /// Counts the request by its address, if addresses are counted. Once a request.
+    /// Counts the request for its client address, if addresses are counted. Call once per request.
     #[inline]
     pub(crate) fn count(&self, rules: &Rules, request: &Request<'_>) {
         if let Some(counting) = &rules.counting {
@@ -150,7 +150,7 @@ impl NextStep<'_> {
 }
 
 impl<'a> PreparedRequest<'a> {
-    /// Finds out what has to be asked.
+    /// Evaluates guards, matches limits, and builds the asks.
     pub(crate) fn prepare(
         rules: &'a Arc<Rules>,
         request: &Request<'_>,
@@ -164,8 +164,8 @@ impl<'a> PreparedRequest<'a> {
         Ok(prepared)
     }
 
-    /// The same, but what is asked is left to [`ask`](Self::ask): a question is large, and whoever has
-    /// it where it stays spares moving it about.
+    /// Like [`prepare`](Self::prepare), but leaves building the asks to [`ask`](Self::ask). A prepared
+    /// request is large: calling `ask` where it is stored avoids a move.
     pub(crate) fn begin(
         rules: &'a Arc<Rules>,
         request: &Request<'_>,
@@ -176,7 +176,7 @@ impl<'a> PreparedRequest<'a> {
         let planned = if policy.is_planned() {
             Some(rules.planned.follow(&mut buffers.planned))
         } else {
-            // Not kept for those who do not ask: it may be large, and outdated.
+            // Do not keep plans for policies without any: they may be large and outdated.
             buffers.planned = None;
             None
         };
@@ -185,7 +185,7 @@ impl<'a> PreparedRequest<'a> {
         if rules.guards.is_empty() {
             buffers.guards.lists.clear();
         }
-        // What has been used already has been used, whoever it was.
+        // Guards do not apply to a report: the usage has already happened, for any client.
         if !rules.guards.is_empty() && purpose != AskPurpose::Report {
             told.marked = rules.guards.mark(request);
             policy.fetch_plan(told);
@@ -199,7 +199,7 @@ impl<'a> PreparedRequest<'a> {
         if !request.descriptors.is_empty() || buffers.brought.is_some() {
             buffers.brought = RequestLimits::of(policy, request.descriptors)?;
         }
-        // Plans change while the rules stay, so that their limits are matched each time.
+        // Plans change while the rules stay, so their limits are matched each time.
         let meeting = if buffers.reuse == Reuse::Now && planned.is_none() {
             buffers.scratch.meeting()
         } else {
@@ -237,7 +237,7 @@ impl<'a> PreparedRequest<'a> {
         }))
     }
 
-    /// Asks for every band of every limit met, and whether it is closed to the subject.
+    /// Adds an ask for every band of every matched limit, and one for its block.
     #[inline]
     pub(crate) fn ask(&mut self, request: &Request<'_>, purpose: AskPurpose) {
         let scene = &self.scene;
@@ -263,7 +263,8 @@ impl<'a> PreparedRequest<'a> {
         }
     }
 
-    /// Returns what it takes to ask it later. `request` is the one that it was prepared of.
+    /// Returns a copy without borrows that can be sent later. `request` must be the one this was prepared
+    /// from.
     pub(crate) fn keep(&self, request: &Request<'_>) -> KeptQuestion {
         let kept = |descriptor: &Descriptor<'_>| Descriptor {
             entries: &[],
@@ -286,11 +287,11 @@ impl<'a> PreparedRequest<'a> {
         if reply.passed && (self.is_refundable() || self.scene.policy.warns()) {
             return self.answer_in_full(reply);
         }
-        // Nothing is done to it here: it is large, and whoever takes hold of it has to move it.
+        // Return it without touching it: a decision is large, and binding it to a variable would move it.
         Decision::new(&self.scene, reply)
     }
 
-    /// The same with what may be given back, and with what is warned of.
+    /// Like [`answer`](Self::answer), and also records refundable charges and warnings.
     fn answer_in_full(&self, reply: &Reply) -> Decision {
         let mut decision = Decision::new(&self.scene, reply);
         if self.is_refundable() {
@@ -300,7 +301,7 @@ impl<'a> PreparedRequest<'a> {
         decision
     }
 
-    /// The decision that `reply` amounts to, which has charged `charges`.
+    /// Returns the decision for `reply`, which made `charges`.
     pub(crate) fn conclude(&self, reply: &Reply, charges: Arc<Charges>) -> Decision {
         let mut decision = Decision::new(&self.scene, reply);
         decision.charge(charges);
@@ -308,16 +309,17 @@ impl<'a> PreparedRequest<'a> {
         decision
     }
 
-    /// What a reply that passes has charged and may be given back.
+    /// Returns the refundable charges of a reply that passed.
     pub(crate) fn charges(&self, reply: &Reply) -> Arc<Charges> {
         self.charges_by(|nth, ask| reply.receipt(nth, ask.op))
     }
 
-    /// The same by `receipt`, which has one of each ask that was charged.
+    /// Like [`charges`](Self::charges), with receipts from `receipt`, which returns one for each ask that was
+    /// charged.
     fn charges_by(&self, receipt: impl Fn(usize, &Ask<'_>) -> Option<Receipt>) -> Arc<Charges> {
         let mut charges = SmallVec::new();
         for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
-            // What is charged always has been used already.
+            // `Op::Force` is not refundable: it charges usage that has already happened.
             if let Op::Take(_) | Op::Debit(_) = ask.op
                 && limit.refundable
                 && let Some(receipt) = receipt(i, ask)
@@ -328,7 +330,7 @@ impl<'a> PreparedRequest<'a> {
                     scope: ask.scope,
                     limit: met.limit,
                     band: match (self.scene.brought, met.descriptor) {
-                        // What a request brings is known by its descriptor.
+                        // A limit carried by the request is identified by its descriptor.
                         (Some(_), Some(nth)) if self.scene.is_hidden(met) => usize::from(nth),
                         _ => band,
                     },
@@ -342,20 +344,20 @@ impl<'a> PreparedRequest<'a> {
         Arc::new(charges.planned(self.scene.planned.cloned()))
     }
 
-    /// Whether charges of any limit of the policy may be given back.
+    /// Returns true if charges of any limit of the policy are refundable.
     #[inline]
     pub(crate) fn is_refundable(&self) -> bool {
         self.scene.policy.refundable()
     }
 
-    /// Whether every limit met is asked by itself, and counts whatever the others say.
+    /// Returns true if every matched limit is decided separately, regardless of the others.
     #[inline]
     pub(crate) fn is_apart(&self) -> bool {
         self.scene.policy.evaluate == Evaluate::Each
     }
 
-    /// For each ask, the limit met, the limit itself, and the number of its band; that of a block comes
-    /// after its limit's.
+    /// Returns for each ask the matched limit, the limit itself, and the index of its band. A block has the
+    /// index after its limit's last band.
     fn numbers(&self) -> impl Iterator<Item = (&'a Met, &'a Limit, usize)> {
         let scene = self.scene;
         let of = move |met: &'a Met| {
@@ -367,39 +369,39 @@ impl<'a> PreparedRequest<'a> {
         limits.flat_map(|(met, limit, asks)| (0..asks).map(move |band| (met, limit, band)))
     }
 
-    /// The limits met, each with its number among them.
+    /// Returns the matched limits with their indexes among the matched limits.
     pub(crate) fn limits(&self) -> impl Iterator<Item = (usize, &'a Limit)> {
         let scene = self.scene;
         let met = scene.meeting.met.iter().enumerate();
         met.filter_map(move |(nth, met)| Some((nth, scene.limit(met)?)))
     }
 
-    /// Whether anything is taken of a limit met, and not just asked or given back.
+    /// Returns true if the request charges the matched limit `nth`, rather than only reading or refunding it.
     pub(crate) fn takes(&self, nth: usize) -> bool {
         let mut asks = self.asks.iter();
         asks.any(|ask| usize::from(ask.limit) == nth && is_charge(ask.op))
     }
 
-    /// The bucket of a limit met.
+    /// Returns the bucket of the matched limit `nth`.
     pub(crate) fn bucket(&self, nth: usize) -> &'a [u8] {
         let met = self.scene.meeting.met.get(nth);
         met.map_or(&[], |met| self.scene.meeting.bucket(met))
     }
 
-    /// Where those wait whom a limit met holds back, if it does.
+    /// Returns the room in which requests wait for the matched limit `nth`, if it lets them wait.
     pub(crate) fn room(&self, nth: usize) -> Option<&'a Arc<WaitRoom>> {
         let met = self.scene.meeting.met.get(nth)?;
         self.scene.rules.rooms.get(self.scene.number, met.limit)
     }
 
-    /// The decision that `answers` amount to.
+    /// Returns the decision for `answers`, with warnings.
     pub(crate) fn decide(&self, answers: &Answers) -> Decision {
         let mut decision = Decision::of_answers(&self.scene, answers);
         self.warn(&mut decision);
         decision
     }
 
-    /// The same, from which the caller can give back what the store charged.
+    /// Like [`decide`](Self::decide), and lets the caller refund the store's charges.
     pub(crate) fn decide_refundable(&self, answers: &Answers) -> Decision {
         let mut decision = self.decide(answers);
         if answers.passed && self.is_refundable() && (self.is_apart() || !answers.is_fallback()) {
@@ -408,7 +410,7 @@ impl<'a> PreparedRequest<'a> {
         decision
     }
 
-    /// What the asks fall back on.
+    /// Returns the fallback terms of the asks.
     pub(crate) fn terms(&self) -> FallbackTerms<'_> {
         FallbackTerms {
             rules: self.scene.rules,
@@ -416,7 +418,8 @@ impl<'a> PreparedRequest<'a> {
         }
     }
 
-    /// Lets a decision tell the bands that its charges have brought to what their limits warn of.
+    /// Records in `decision` the bands whose usage reached the `warn` threshold of their limit through its
+    /// charges.
     pub(crate) fn warn(&self, decision: &mut Decision) {
         if !self.scene.policy.warns() || !decision.is_allowed() {
             return;
@@ -438,7 +441,7 @@ impl<'a> PreparedRequest<'a> {
     }
 }
 
-/// Whether anything is charged of a limit that makes requests wait.
+/// Returns true if the request charges a limit that makes requests wait.
 fn charges_waiting(scene: &MatchedLimits<'_>, request: &Request<'_>, purpose: AskPurpose) -> bool {
     scene.meeting.met.iter().any(|met| {
         let limit = scene.limit(met).filter(|limit| limit.waiting.is_some());
@@ -446,7 +449,7 @@ fn charges_waiting(scene: &MatchedLimits<'_>, request: &Request<'_>, purpose: As
     })
 }
 
-/// What is asked of the block of a limit of which `op` is: nothing where that cannot be refused.
+/// Returns the operation on the block of a limit whose bands get `op`: a read if `op` cannot be refused.
 fn blocking(op: Op) -> Op {
     match op {
         Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) => Op::Block,

@@ -1,9 +1,10 @@
-//! Buckets in Redis: from what a configuration says to a store there, and what it takes to open one
-//! by hand.
+//! Buckets in Redis: converts a configuration into the settings of a Redis store, and exports the types to
+//! open one by hand.
 //!
-//! Most programs need none of this: [`LimiterBuilder::start`](crate::LimiterBuilder::start) opens the store that a
-//! configuration or [`LimiterBuilder::store_url`](crate::LimiterBuilder::store_url) names. A store with settings of
-//! one's own is opened here and given to [`LimiterBuilder::build_with`](crate::LimiterBuilder::build_with):
+//! Most programs need none of this: [`LimiterBuilder::start`](crate::LimiterBuilder::start) opens the store
+//! that a configuration or [`LimiterBuilder::store_url`](crate::LimiterBuilder::store_url) names. A store
+//! with custom settings is opened here and passed to
+//! [`LimiterBuilder::build_with`](crate::LimiterBuilder::build_with):
 //!
 //! ```no_run
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -38,11 +39,13 @@ pub use tidegate_redis::{
     TokenFields,
 };
 
-/// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
-/// buckets they are, named by `keys`.
+/// Returns the connection settings for Redis and the options for buckets that `store` specifies. The buckets
+/// belong to `policies` and are named by `keys`. Reads no files: `store` already holds the contents of the
+/// files of `store.tls`.
 ///
-/// Fails where buckets live in this process. Reads nothing: what the files of `store.tls` hold is in
-/// `store` already.
+/// # Errors
+///
+/// [`BuildError::Store`] if `store` names the in-memory store.
 pub fn settings(
     store: &StoreSettings,
     policies: &[Policy],
@@ -67,7 +70,7 @@ pub fn settings(
     Ok((connection(redis).timeout(store.timeout), options))
 }
 
-/// How the keys of `policies`, whose buckets are named by `keys`, are named in the open layout.
+/// Returns the names of the keys of `policies` in the open layout. Buckets are named by `keys`.
 pub fn open_layout(policies: &[Policy], keys: &KeyRules) -> OpenLayout {
     let mut layout = OpenLayout::new();
     let mut literal = BTreeMap::new();
@@ -76,7 +79,7 @@ pub fn open_layout(policies: &[Policy], keys: &KeyRules) -> OpenLayout {
         layout = layout.hashing(move |label, value| keys.hash(label, value));
         literal = literal_characters(policies);
     }
-    // What routes join has the buckets of its origins, which are here themselves.
+    // Joined policies use the buckets of their origins, which are in this list themselves.
     for policy in policies.iter().filter(|policy| !policy.is_joined()) {
         for limit in &policy.limits {
             let Some(template) = &limit.template else {

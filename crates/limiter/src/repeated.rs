@@ -1,4 +1,4 @@
-//! Requests that are decided again and again.
+//! Requests that are decided repeatedly.
 
 use crate::question::Buffers;
 use crate::rules::Rules;
@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_policy::Request;
 
-/// A request that is decided again and again, such as the messages of one connection: see
+/// A request that is decided repeatedly, such as the messages of one connection: see
 /// [`Limiter::check_repeated`](crate::Limiter::check_repeated).
 ///
-/// Its client and its limits are those that it began with. Limits are matched once; only those whose
-/// rate comes from a plan are matched each time, because plans change. Guards are asked each time.
+/// Its client and its limits are those it started with. Limits are matched once; only limits whose rate comes
+/// from a plan are matched each time, because plans change. Guards are evaluated each time.
 pub struct Repeated {
     pub(crate) rules: Arc<Rules>,
     pub(crate) kept: Kept,
@@ -41,8 +41,8 @@ pub(crate) struct Pairs<'k> {
 }
 
 impl Repeated {
-    /// Keeps `request`, which is decided by `rules` from now on. Descriptors are not kept: they belong
-    /// to proxies, which send them with each request.
+    /// Keeps `request`, which is decided by `rules` from now on. Descriptors are not kept: they belong to
+    /// proxies, which send them with each request.
     pub fn new(rules: &Arc<Rules>, request: &Request<'_>) -> Self {
         Self {
             rules: Arc::clone(rules),
@@ -51,12 +51,12 @@ impl Repeated {
         }
     }
 
-    /// The rules that it is decided by.
+    /// Returns the rules that it is decided by.
     pub fn rules(&self) -> &Arc<Rules> {
         &self.rules
     }
 
-    /// The name of its policy; the first one where absent.
+    /// Returns the name of its policy; `None` means the first.
     pub fn policy(&self) -> Option<&str> {
         self.kept.policy.as_deref()
     }
@@ -72,7 +72,7 @@ impl Repeated {
     }
 }
 
-// By way of the request, which hides secrets.
+// Formats the request, which hides secrets.
 impl fmt::Debug for Repeated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.kept.pairs();
@@ -109,7 +109,7 @@ impl Kept {
         }
     }
 
-    /// The request; `pairs` are its own.
+    /// Returns the request; `pairs` must come from [`pairs`](Self::pairs).
     pub(crate) fn request<'r, 'k: 'r>(&'k self, pairs: &'r Pairs<'k>) -> Request<'r> {
         Request {
             policy: self.policy.as_deref(),

@@ -1,11 +1,11 @@
-//! What was replaced, until nobody decides by it any more.
+//! Replaced values, until no decision uses them any more.
 
 use std::sync::Arc;
 
-/// What was replaced. Whoever has it last frees it, which takes milliseconds where there is much of it;
-/// and that is not to be a request. So who replaces it keeps it until nobody else does.
+/// Values that were replaced. The last holder frees a value, which takes milliseconds if it is large, and
+/// must not be a request. So the thread that replaces it keeps it until there is no other holder.
 ///
-/// There are no more of them than threads that decide, for each has one at hand.
+/// There are no more of them than deciding threads, because each holds one.
 #[derive(Debug)]
 pub(crate) struct RetiredValue<T>(Vec<Arc<T>>);
 
@@ -21,7 +21,7 @@ impl<T> RetiredValue<T> {
         self.free();
     }
 
-    /// Frees what nobody else has.
+    /// Frees the values without another holder.
     pub(crate) fn free(&mut self) {
         self.0.retain(|before| Arc::strong_count(before) > 1);
     }

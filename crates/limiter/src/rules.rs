@@ -1,4 +1,4 @@
-//! What a limiter decides by: the policies of one version of a configuration.
+//! The rules of a limiter: the policies of one version of a configuration.
 
 use crate::counting::AddressCounter;
 use crate::error::{BuildError, CheckError};
@@ -19,10 +19,10 @@ use tidegate_policy::{
     Client, Config, Guards, KeyPart, Limit, Missing, OnFailure, Policy, Request, SlotTag,
 };
 
-/// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
-/// changes; a reload replaces it whole.
+/// The rules of a limiter: the policies of one version of a configuration, and how clients are identified.
+/// Immutable; a reload replaces them as a whole.
 ///
-/// For doors, which have to know who asks before they can ask the limiter.
+/// For frontends, which have to identify the client before they call the limiter.
 ///
 /// ```
 /// use tidegate::{KeyPart, LimitSpec, Limiter};
@@ -38,56 +38,57 @@ use tidegate_policy::{
 /// ```
 #[derive(Debug)]
 pub struct Rules {
-    /// In the order of the configuration; one more comes by [`push`](Self::push).
+    /// In the order of the configuration; [`push`](Self::push) adds one more.
     pub(crate) policies: Vec<Policy>,
-    /// Where they are: doors look them up several times a request.
+    /// Indexes of policies: frontends look them up several times per request.
     by_name: Numbers,
     by_domain: Numbers,
-    /// Who may not pass at all, and whom no limit applies to.
+    /// Guards that refuse clients, or exempt them from all limits.
     pub(crate) guards: Guards,
-    /// What those know, and what else changes without a reload; nothing before they are a limiter's.
+    /// The lists of the guards, and other state that changes without a reload. Empty until a limiter uses
+    /// these rules.
     pub(crate) known: GuardLists,
-    /// How addresses are to be counted.
+    /// The settings for counting addresses.
     pub(crate) addresses: Option<AddressLimits>,
-    /// Who counts them; nobody before they are a limiter's.
+    /// The address counter; `None` until a limiter uses these rules.
     pub(crate) counting: Option<Arc<AddressCounter>>,
     pub(crate) client: Client,
     pub(crate) keys: KeyRules,
-    /// Whether everything is in shadow mode; see [`Config::mode`].
+    /// `Shadow` if everything is in shadow mode; see [`Config::mode`].
     pub(crate) mode: LimitMode,
-    /// Whether callers are told of identities that nobody can know; see [`notice`](Self::notice).
+    /// True if callers are notified of identities that have no source; see [`notice`](Self::notice).
     has_notices: bool,
-    /// What a limit does without the store, unless it says otherwise.
+    /// The `on_failure` of limits without their own.
     pub(crate) on_failure: OnFailure,
-    /// How much of a policy this instance grants without the store.
+    /// The share of a policy that this instance grants without the store.
     pub(crate) local_share: LocalShare,
-    /// The number of the limiter whose they are; 0 until there is one.
+    /// The id of the limiter that uses these rules; 0 until there is one.
     pub(crate) owner: u64,
-    /// Who decides by the clock of this machine; nobody before they are a limiter's.
+    /// The decisions made by this machine's clock; none until a limiter uses these rules.
     pub(crate) machine_clock: MachineClock,
-    /// Where requests wait; none before they are a limiter's.
+    /// The rooms in which requests wait; empty until a limiter uses these rules.
     pub(crate) rooms: Rooms,
-    /// Where rates come from that are not written.
+    /// The plan sources, for limits whose rate comes from a plan.
     pub(crate) plans: Vec<PlanSource>,
-    /// What they say at present. It changes apart from all the rest, and a decision keeps the version
-    /// that it began with.
+    /// Their current plans. They change independently of the rest, and a decision keeps the version it
+    /// started with.
     pub(crate) planned: CurrentPlans,
 }
 
-/// Decisions that are made by the clock of this machine.
+/// The decisions that are made by the clock of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MachineClock {
-    /// Those of the store.
+    /// Decisions of the store.
     pub(crate) store: bool,
-    /// Those made without the store.
+    /// Decisions without the store.
     pub(crate) local: bool,
 }
 
-/// The numbers of policies, by a name of theirs. Of two of one name, the first is meant.
+/// Indexes of policies by name. Of two with the same name, the first wins.
 type Numbers = HashMap<Box<str>, usize, RandomState>;
 
 impl Rules {
-    /// No policy yet, on a store as `store` says.
+    /// Returns rules without any policy, for a store with these settings.
     pub(crate) fn empty(store: &StoreSettings) -> Self {
         let client = Client::default();
         Self {
@@ -116,7 +117,7 @@ impl Rules {
         }
     }
 
-    /// Adds one more policy, after all others.
+    /// Adds a policy after all others.
     pub(crate) fn push(&mut self, mut policy: Policy) {
         policy.guarded_by(&self.guards);
         if self.addresses.is_some() {
@@ -128,7 +129,7 @@ impl Rules {
         let number = self.policies.len();
         let name = policy.name.as_str().into();
         self.by_name.entry(name).or_insert(number);
-        // What routes join is theirs; nobody else is to ask for it.
+        // Joined policies are internal to the routes that join them; requests do not name them.
         if !policy.is_joined() {
             let domain = policy.domain().into();
             self.by_domain.entry(domain).or_insert(number);
@@ -136,8 +137,8 @@ impl Rules {
         self.policies.push(policy);
     }
 
-    /// Returns true if everything is in shadow mode (`mode: shadow` at the top of the configuration):
-    /// decided and counted, and nothing refuses.
+    /// Returns true if everything is in shadow mode (`mode: shadow` at the top of the configuration): decided
+    /// and counted, but nothing refuses.
     ///
     /// ```
     /// use tidegate::{Limiter, Request};
@@ -155,19 +156,19 @@ impl Rules {
         self.mode == LimitMode::Shadow
     }
 
-    /// The guards, which are asked before any limit.
+    /// Returns the guards, which are evaluated before any limit.
     pub fn guards(&self) -> &Guards {
         &self.guards
     }
 
-    /// Who asks: how identities are found out.
+    /// Returns how clients are identified.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Returns what to tell the caller of a request without an identity that a limit counts by, if `client`
-    /// has no source for it either: the limit counts the address in its place. Only beside rules of
-    /// `FluxGate`, whose callers expect a header to be read.
+    /// Returns a notice for the caller of a request without an identity that a limit counts by, if `client`
+    /// has no source for it either: the limit counts the address in its place. Only with rules of `FluxGate`,
+    /// whose callers expect a header to be read.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "only a user and an attribute can be absent"
@@ -201,18 +202,19 @@ impl Rules {
         })
     }
 
-    /// Returns the policies that are written, in order: without those that routes join.
+    /// Returns the policies that are written, in order, without joined ones.
     pub fn written(&self) -> impl Iterator<Item = &Policy> {
         self.policies.iter().filter(|policy| !policy.is_joined())
     }
 
-    /// The policy of this name, or the first; `None` if there is none of this name.
+    /// Returns the policy of this name, or the first if `name` is `None`. Returns `None` if there is no
+    /// policy of this name.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         self.meant(name).map(|(_, policy)| policy)
     }
 
-    /// The policy that Envoy's rate limit service means by this domain: the one that says so, or whose
-    /// name it is.
+    /// Returns the policy for a domain of Envoy's rate limit service: the one with this `domain`, or, without
+    /// a `domain`, this name.
     ///
     /// ```
     /// use tidegate::Limiter;
@@ -245,15 +247,15 @@ impl Rules {
         }
     }
 
-    /// What the source of plans of this name says at present; `None` where there is none, or it has not
-    /// said anything yet.
+    /// Returns the current table of the plan source of this name. Returns `None` if there is no such source,
+    /// or it has not delivered anything yet.
     pub fn plan_table(&self, name: &str) -> Option<Arc<PlanTable>> {
         let number = self.plans.iter().position(|source| source.name == name)?;
         self.planned.load().tables().get(number)?.clone()
     }
 
-    /// Puts the plans in force that the configuration itself contains. Call it after
-    /// [`prepare`](Self::prepare), which changes how limits count.
+    /// Activates the plans that the configuration itself contains. Call it after [`prepare`](Self::prepare),
+    /// which changes how limits count.
     pub(crate) fn plan_inline(self) -> Result<Self, BuildError> {
         let planned = PlanSources::planned(&self, &self);
         let planned = planned.map_err(|reason| BuildError::Plans { reason })?;
@@ -261,16 +263,16 @@ impl Rules {
         Ok(self)
     }
 
-    /// Prepares for `store`: if it may need several steps for a request, what requests charge that
-    /// meet buckets apart from each other can be given back.
+    /// Prepares for `store`. If the store may need several steps for a request, charges to buckets in
+    /// different steps are made refundable.
     pub(crate) fn prepare(&mut self, store: &impl Store) {
         let tag = match store.atomicity() {
             Atomicity::WholeRequest => return,
             Atomicity::PerSubject => SlotTag::Subject,
             Atomicity::PerPolicy => SlotTag::Policy,
         };
-        // By origin: what a route joins may lie apart where each of the joined does not, and whoever
-        // shares a bucket must count in it the same way.
+        // By origin: a joined policy may span groups although each of the joined policies does not, and all
+        // users of a bucket must count in it the same way.
         let apart = self.policies.iter().filter(|it| it.spans_groups(tag));
         let origins = apart.flat_map(|it| (0..it.limits.len()).map(|limit| it.origin(limit)));
         let origins: BTreeSet<String> = origins.map(str::to_owned).collect();
@@ -283,7 +285,7 @@ impl Rules {
         }
     }
 
-    /// The policy that a request means: the one it names, else the first.
+    /// Returns the policy of a request: the one it names, otherwise the first.
     pub(crate) fn find(&self, request: &Request<'_>) -> Result<(usize, &Policy), CheckError> {
         self.meant(request.policy).ok_or_else(|| {
             CheckError::unknown_policy(request.policy.unwrap_or_default(), &self.policies)
@@ -294,13 +296,13 @@ impl Rules {
         self.policies.get(policy)?.limit(limit)
     }
 
-    /// What `limit` does without the store.
+    /// Returns the `on_failure` of `limit`.
     pub(crate) fn on_failure(&self, limit: Option<&Limit>) -> OnFailure {
         let own = limit.and_then(|limit| limit.on_failure);
         own.unwrap_or(self.on_failure)
     }
 
-    /// Whether anything can be allowed without the store: not if every limit then refuses or is an
+    /// Returns true if anything can be allowed without the store: false if every limit then refuses or is an
     /// error.
     pub(crate) fn goes_on_without_store(&self) -> bool {
         let limits = self.policies.iter().flat_map(|policy| &policy.limits);
@@ -313,7 +315,7 @@ impl Rules {
     }
 }
 
-/// Whether a request lacks a user or an attribute.
+/// Returns true if a request lacks a user or an attribute.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "other parts of a key are never absent"
@@ -326,7 +328,7 @@ fn is_absent(part: &KeyPart, request: &Request<'_>) -> bool {
     }
 }
 
-/// Lets the store give back what it has charged. Callers can give back no more than before.
+/// Lets the store refund its charges. Callers can refund no more than before.
 fn keep_credits(limit: Option<&mut Limit>) {
     if let Some(limit) = limit {
         limit.keep_credits();

@@ -7,9 +7,9 @@ use tidegate_core::{Algorithm, LimitMode, OnChange};
 use tidegate_policy::respond::RefusalStyle;
 use tidegate_policy::{Band, ChargeTime, Condition, KeyPart, Limit, Missing, OnFailure, WaitRules};
 
-/// A limit written in code, with the words of the configuration language.
+/// A limit written in code, with the terms of the configuration language.
 ///
-/// What is wrong with it is told when the limiter is built.
+/// Mistakes are reported when the limiter is built.
 ///
 /// ```
 /// use tidegate::{Algorithm, KeyPart, LimitSpec, Limiter};
@@ -44,7 +44,7 @@ pub struct LimitSpec {
 }
 
 impl LimitSpec {
-    /// A limit of this name, on every request, with one bucket for all; it still needs a
+    /// Creates a limit of this name, for every request, with one bucket for all. It still needs a
     /// [`band`](Self::band).
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -68,42 +68,42 @@ impl LimitSpec {
         }
     }
 
-    /// Applies to paths that match `pattern`, such as `/api/*/items` or `/login$`; more than one
-    /// call lets any of them match.
+    /// Applies to paths that match `pattern`, such as `/api/*/items` or `/login$`. Several calls: any of them
+    /// may match.
     pub fn path(mut self, pattern: impl Into<String>) -> Self {
         self.paths.push(pattern.into());
         self
     }
 
-    /// Applies to this method; more than one call lets any of them match.
+    /// Applies to this method. Several calls: any of them may match.
     ///
-    /// Paths, methods, hosts and headers must all hold, so far as they are told.
+    /// Of paths, methods, hosts and headers, all kinds that are set must match.
     pub fn method(mut self, method: impl Into<String>) -> Self {
         self.methods.push(method.into());
         self
     }
 
-    /// Applies to hosts that match `pattern`, such as `api.example.com` or `*.example.com`; more than
-    /// one call lets any of them match.
+    /// Applies to hosts that match `pattern`, such as `api.example.com` or `*.example.com`. Several calls:
+    /// any of them may match.
     pub fn host(mut self, pattern: impl Into<String>) -> Self {
         self.hosts.push(pattern.into());
         self
     }
 
-    /// Applies where the header `name` has this value; more than one call wants all of them. Names and
-    /// values ignore case.
+    /// Applies if the header `name` has this value. Several calls: all of them must match. Names and values
+    /// ignore case.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Gives each value of `part` its own bucket; more than one call combines the parts.
+    /// Uses a separate bucket for each value of `part`. Several calls combine the parts.
     pub fn key(mut self, part: KeyPart) -> Self {
         self.key.push(part);
         self
     }
 
-    /// What to do where the identity is absent.
+    /// Sets the behavior if the identity is absent.
     pub fn missing(mut self, missing: Missing) -> Self {
         self.missing = missing;
         self
@@ -121,14 +121,14 @@ impl LimitSpec {
         self
     }
 
-    /// Watches without enforcing.
+    /// Puts the limit in shadow mode: it is decided and counted, but does not refuse.
     pub fn shadow(mut self) -> Self {
         self.mode = LimitMode::Shadow;
         self
     }
 
-    /// Lets requests that do not fit wait, in order of arrival and up to `max_wait`, instead of
-    /// refusing them; from a millisecond to an hour. See [`Limiter::check`](crate::Limiter::check).
+    /// Makes requests that do not fit wait, in order of arrival and up to `max_wait`, instead of refusing
+    /// them. `max_wait` ranges from a millisecond to an hour. See [`Limiter::check`](crate::Limiter::check).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -149,34 +149,34 @@ impl LimitSpec {
         self
     }
 
-    /// How many may [wait](Self::wait) at once, from 1 to 1,000,000; 1,000 unless told.
+    /// Sets the number of requests that may [wait](Self::wait) at once, from 1 to 1,000,000. Default: 1,000.
     pub fn max_waiting(mut self, max_waiting: u32) -> Self {
         self.max_waiting = Some(max_waiting);
         self
     }
 
-    /// Closes the limit, for `length`, to whoever it refuses: whatever the bucket holds, they are refused
-    /// until then, and asking again does not prolong it. From a millisecond to 365 days; zero is no
+    /// Blocks a client for `length` after a refusal: the limit refuses it until then, regardless of the
+    /// bucket, and further requests do not prolong the block. From a millisecond to 365 days; zero means no
     /// block. See [`Decision::blocked_for`](crate::Decision::blocked_for).
     pub fn block(mut self, length: Duration) -> Self {
         self.block = length;
         self
     }
 
-    /// Lets charges be [given back](crate::Limiter::give_back).
+    /// Makes charges [refundable](crate::Limiter::give_back).
     pub fn refundable(mut self) -> Self {
         self.refundable = true;
         self
     }
 
-    /// What to do when the store cannot tell, if not the same as all others.
+    /// Sets the behavior of this limit if the store does not answer. Default: that of the limiter.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.on_failure = Some(on_failure);
         self
     }
 
-    /// What becomes of its buckets when its bands change, in a store that outlives this limiter or is
-    /// shared with others: what was used stays used unless told.
+    /// Sets how buckets change when the bands change, in a store that outlives this limiter or is shared with
+    /// others. Default: [`OnChange::Keep`], used units stay used.
     ///
     /// ```
     /// use tidegate::{LimitSpec, Limiter, OnChange};
@@ -191,7 +191,7 @@ impl LimitSpec {
         self
     }
 
-    /// What refusals by this limit look like, if not as [`LimiterBuilder::respond`] says.
+    /// Sets the style of refusals by this limit. Default: that of [`LimiterBuilder::respond`].
     ///
     /// ```
     /// use tidegate::{LimitSpec, Limiter, Request, Respond};
@@ -210,7 +210,7 @@ impl LimitSpec {
         self
     }
 
-    /// One condition for each path, each with all the rest; none where nothing is told.
+    /// Returns one condition per path, each with all other conditions; none if nothing is set.
     fn conditions(&self) -> Result<Vec<Condition>, String> {
         if !self.paths.is_empty() {
             let paths = self.paths.iter();
@@ -222,7 +222,7 @@ impl LimitSpec {
         Ok(vec![self.rest()?])
     }
 
-    /// All conditions but the path.
+    /// Returns all conditions except the path.
     fn rest(&self) -> Result<Condition, String> {
         let mut condition = Condition::default();
         for method in &self.methods {
@@ -237,7 +237,7 @@ impl LimitSpec {
         Ok(condition)
     }
 
-    /// How requests wait, if they do.
+    /// Returns the rules for waiting, if requests wait.
     fn waiting(&self) -> Result<Option<WaitRules>, String> {
         let Some(max_wait) = self.waiting else {
             return match self.max_waiting {
@@ -265,7 +265,7 @@ impl LimitSpec {
         }))
     }
 
-    /// What a refusal closes it by, if it does.
+    /// Returns the band of the block, if there is one.
     fn blocking(&self) -> Result<Option<Band>, String> {
         if self.block.is_zero() {
             return Ok(None);

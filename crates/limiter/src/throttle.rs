@@ -1,7 +1,7 @@
-//! One bucket by a quota that the caller brings: no policy, no limit, no configuration.
+//! A single bucket under a quota that the caller supplies: no policy, no limit, no configuration.
 //!
-//! For doors whose protocols work that way. Such buckets are named `~cl/throttle/KEY`; names of
-//! policies begin with a letter or a digit, so that no policy ever meets one of them.
+//! For frontends whose protocols work that way. Such buckets are named `~cl/throttle/KEY`. Names of policies
+//! begin with a letter or a digit, so no policy ever uses one of these buckets.
 
 use crate::answers::FallbackTerms;
 use crate::decision::DecidedBy;
@@ -17,17 +17,17 @@ use tidegate_core::{
 };
 use tokio::time::timeout;
 
-/// What the names of all these buckets begin with.
+/// The prefix of the names of all these buckets.
 const SCOPE: &[u8] = b"~cl/throttle/";
 
-/// The band's label. By it a bucket is found whatever its parameters are, as they may change from one
-/// call to the next.
+/// The band's label. It identifies the bucket independently of its parameters, which may change from one call
+/// to the next.
 const LABEL: &str = "throttle";
 
-/// Room for the longest name there is without an allocation: 64 bytes, each of them escaped.
+/// Holds the longest name without an allocation: 64 bytes, each of them escaped.
 type BucketNameBuffer = SmallVec<[u8; 256]>;
 
-/// What is asked of one bucket.
+/// A charge to a single bucket.
 ///
 /// ```
 /// use tidegate::{Limiter, Throttle};
@@ -44,29 +44,32 @@ type BucketNameBuffer = SmallVec<[u8; 256]>;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Throttle<'a> {
-    /// Whose bucket: any bytes.
+    /// The bucket key: any bytes.
     pub key: &'a [u8],
-    /// How much is allowed; [`Throttle::quota`] makes one.
+    /// The quota; [`Throttle::quota`] creates one.
     pub quota: &'a Quota,
-    /// How many units to take; 0 looks.
+    /// The number of units to consume; 0 only reads.
     pub quantity: u64,
 }
 
-/// What came of it.
+/// The result of a [`Throttle`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Throttled {
-    /// What the bucket answered.
+    /// The outcome of the bucket.
     pub outcome: Outcome,
-    /// Who decided.
+    /// The component that decided.
     pub decided_by: DecidedBy,
-    /// Whether everything is in shadow mode, so that the caller is not refused whatever the bucket
-    /// answered.
+    /// True if everything is in shadow mode, so that the caller is not refused regardless of the outcome.
     pub is_shadow: bool,
 }
 
 impl<'a> Throttle<'a> {
-    /// A token bucket of `burst` units that refills by `count` in `period_s` seconds.
+    /// Returns a token bucket of `burst` units that refills by `count` every `period_s` seconds.
+    ///
+    /// # Errors
+    ///
+    /// If the quota is invalid; see [`QuotaError`].
     pub fn quota(burst: u64, count: u64, period_s: u64) -> Result<Quota, QuotaError> {
         Quota::new(count, period_s.saturating_mul(1_000_000))
             .burst(burst)
@@ -111,12 +114,13 @@ fn any_quota() -> Result<Quota, CheckError> {
     quota.map_err(|error| CheckError::Store(StoreError::permanent(error.to_string())))
 }
 
-/// The answer of a bucket that nobody has touched.
+/// Returns the outcome of an unused bucket.
 fn untouched(ask: &Ask<'_>) -> Outcome {
     Outcome::new(ask.quota.capacity(), Wait::NONE, 0)
 }
 
-/// The answer where the result is unknown and nothing is to pass: by then the store may be back.
+/// Returns the outcome if the result is unknown and the request is to be refused. The wait gives the store
+/// time to recover.
 fn refused() -> Outcome {
     Outcome::new(0, Wait::from_micros(COME_BACK_US), COME_BACK_US)
 }
@@ -131,7 +135,7 @@ impl Throttled {
         }
     }
 
-    /// Whether the caller may pass: there was room, or everything is in shadow mode.
+    /// Returns true if the caller may pass: there was room, or everything is in shadow mode.
     #[inline]
     pub fn is_allowed(&self) -> bool {
         self.is_shadow || self.outcome.is_allowed()
@@ -139,11 +143,15 @@ impl Throttled {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Asks one bucket, by a quota of the caller's own.
+    /// Charges a single bucket under a quota that the caller supplies.
     ///
-    /// Where the store cannot tell, it goes as the store's `on_failure` says: decided in this process
-    /// at a share of the quota, allowed, refused, or an error. In [shadow mode](Rules::is_shadow) nobody
-    /// is refused; [`Throttled::outcome`] is what the bucket answered.
+    /// If the store does not answer, the store's `on_failure` applies: decided in memory at a share of the
+    /// quota, allowed, refused, or an error. In [shadow mode](Rules::is_shadow) no caller is refused;
+    /// [`Throttled::outcome`] is the outcome of the bucket.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer and its `on_failure` is `error`.
     pub async fn throttle(
         &self,
         rules: &Rules,
@@ -164,7 +172,8 @@ impl<S: Store> Limiter<S> {
         Ok(Throttled::new(outcome, answers.decided_by, rules))
     }
 
-    /// The same, if the store decides at once; `None` means that nothing was done.
+    /// Like [`throttle`](Self::throttle), if the store decides immediately. `None` means that nothing was
+    /// done.
     #[inline]
     pub fn throttle_at_once(&self, rules: &Rules, throttle: &Throttle<'_>) -> Option<Throttled> {
         if self.waits() {
@@ -178,8 +187,12 @@ impl<S: Store> Limiter<S> {
         Some(Throttled::new(*outcome, DecidedBy::Store, rules))
     }
 
-    /// Returns the time until the bucket of `key` is full, whichever quota it was used with. Returns
-    /// `None` if the store keeps nothing of it: it is full, or was never used.
+    /// Returns the time until the bucket of `key` is full, under any quota it was used with. Returns `None`
+    /// if the store has no state for it: it is full, or was never used.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer in time.
     pub async fn throttle_reset_after(
         &self,
         rules: &Rules,
@@ -191,16 +204,20 @@ impl<S: Store> Limiter<S> {
         Ok(kept.map(|kept| Duration::from_micros(kept.bucket.fresh_at(&quota).since(kept.at))))
     }
 
-    /// Resets the bucket of `key`, whichever quota it was used with. Returns true if the store kept
-    /// anything of it.
+    /// Resets the bucket of `key`, under any quota it was used with. Returns true if the store had state for
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer in time.
     pub async fn reset_throttle(&self, rules: &Rules, key: &[u8]) -> Result<bool, CheckError> {
         let quota = any_quota()?;
         let name = name(rules, key);
         self.in_time(self.store().reset(&name, &quota)).await
     }
 
-    /// Waits for the store as long as for a decision. By itself it takes longer to inspect or reset a
-    /// bucket: for people, who would rather wait than not know.
+    /// Waits for the store as long as for a decision. The store's own timeout to inspect or reset a bucket is
+    /// longer: it is meant for people, who prefer to wait.
     async fn in_time<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,

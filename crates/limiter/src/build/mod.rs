@@ -2,10 +2,10 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the options, and buckets in this process or a store of the caller's |
-//! | `told` | what is told in code, laid over a configuration: now, and at every reload |
-//! | `source` | where settings come from: configuration, environment, store |
-//! | `open` | buckets in the store that they name |
+//! | this one | the options, and building with buckets in memory or in a store of the caller |
+//! | `told` | settings made in code, applied on top of a configuration: now, and at every reload |
+//! | `source` | the sources of settings: configuration, environment, store |
+//! | `open` | building with the store that the settings name |
 
 mod open;
 mod source;
@@ -25,17 +25,17 @@ use tidegate_policy::{Client, Config, Evaluate, OnFailure, ReserveRules, Respond
 
 pub(crate) use told::CodeOverrides;
 
-/// How many buckets are kept unless told.
+/// The default number of buckets.
 const MAX_KEYS: u64 = 1_000_000;
 
-/// Begins a [`Limiter`].
+/// Builds a [`Limiter`].
 ///
-/// A configuration and limits in code may come together: the limits in code form one more policy,
-/// `default`, after those of the configuration, which then must not have one of this name. Requests
-/// that name no policy are decided by the first.
+/// A configuration and limits in code may be combined. The limits in code form one more policy, `default`,
+/// after those of the configuration, which then must not have a policy of this name. Requests that name no
+/// policy are decided by the first one.
 ///
-/// What is told here of clients, failures, the store and where things are looked up goes before what
-/// a configuration says, and stays so when another one is [loaded](Limiter::reload) later.
+/// Settings made here (client, failures, store, environment) take precedence over the configuration, and over
+/// every configuration that is [loaded](Limiter::reload) later.
 #[derive(Debug)]
 #[must_use]
 pub struct LimiterBuilder<C = SystemClock> {
@@ -43,9 +43,9 @@ pub struct LimiterBuilder<C = SystemClock> {
     told: CodeOverrides,
     max_keys: Option<u64>,
     instances: Instances,
-    /// Whether the others who share the store are told that this one lives, whatever the share.
+    /// True if the other instances that share the store are notified of this one, for any `local_share`.
     is_listed: bool,
-    /// For a store that names buckets by their policies.
+    /// Present for a store that names buckets by their policies.
     naming: Option<BucketRenamer>,
     clock: C,
 }
@@ -71,13 +71,13 @@ impl<C: Clock> LimiterBuilder<C> {
         self
     }
 
-    /// Lets the first limit in code that matches decide alone.
+    /// Makes the first matching limit in code decide alone.
     pub fn first_decides(mut self) -> Self {
         self.told.evaluate = Evaluate::First;
         self
     }
 
-    /// Keeps up to `max_keys` buckets; a million unless told, here or in the configuration.
+    /// Keeps up to `max_keys` buckets in memory. Default: the configuration's value, or 1,000,000.
     pub fn max_keys(self, max_keys: u64) -> Self {
         Self {
             max_keys: Some(max_keys),
@@ -85,22 +85,22 @@ impl<C: Clock> LimiterBuilder<C> {
         }
     }
 
-    /// What limits do when the store cannot tell, unless they say otherwise; as the configuration
-    /// says unless told here.
+    /// Sets the behavior of limits without their own `on_failure` if the store does not answer. Default: the
+    /// configuration's value.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.told.on_failure = Some(on_failure);
         self
     }
 
-    /// How much of a policy this instance grants while the store is away; as the configuration says
-    /// unless told here.
+    /// Sets the share of a policy that this instance grants while the store is unreachable. Default: the
+    /// configuration's value.
     pub fn local_share(mut self, share: LocalShare) -> Self {
         self.told.local_share = Some(share);
         self
     }
 
-    /// How doors find out who asks, and what an address counts as; as the configuration says unless
-    /// told here.
+    /// Sets how frontends identify the client, and how addresses are grouped. Default: the configuration's
+    /// value.
     ///
     /// ```
     /// use tidegate::{Client, KeyPart, LimitSpec, Limiter, Request};
@@ -120,15 +120,15 @@ impl<C: Clock> LimiterBuilder<C> {
         self
     }
 
-    /// What clients of the limits in code are told.
+    /// Sets the response settings of the limits in code.
     pub fn respond(mut self, respond: Respond) -> Self {
         self.told.respond = respond;
         self
     }
 
-    /// Lets the limits in code take [reservations](Limiter::reserve), which live for so long unless they
-    /// say so: a duration, or a [`ReserveRules`] with a maximum as well; both from a millisecond to an hour.
-    /// None of these limits may let requests [wait](LimitSpec::wait).
+    /// Lets the limits in code take [reservations](Limiter::reserve). `reserving` is the default time to
+    /// live: a duration, or a [`ReserveRules`] that also has a maximum. Both range from a millisecond to an
+    /// hour. None of these limits may let requests [wait](LimitSpec::wait).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -154,8 +154,8 @@ impl<C: Clock> LimiterBuilder<C> {
         self
     }
 
-    /// Where it is counted how many instances share the store, for [`LocalShare::Auto`]; 0 means
-    /// that nobody knows yet. A store that counts them itself needs none.
+    /// Sets the counter of the instances that share the store, for [`LocalShare::Auto`]; 0 means that the
+    /// number is not known yet. Not needed for a store that counts them itself.
     pub fn instances(self, count: Arc<AtomicU32>) -> Self {
         Self {
             instances: Instances(count),
@@ -163,8 +163,8 @@ impl<C: Clock> LimiterBuilder<C> {
         }
     }
 
-    /// Enters this instance into the list of those that share a store in Redis, so that they hear of each
-    /// other, whether or not [`LocalShare::Auto`] needs them counted. Only for stores that
+    /// Enters this instance into the list of instances that share a store in Redis, even if
+    /// [`LocalShare::Auto`] does not need them counted. Applies only to stores that
     /// [`connect`](Self::connect) and [`start`](Self::start) open.
     pub fn listed(self) -> Self {
         Self {
@@ -173,8 +173,8 @@ impl<C: Clock> LimiterBuilder<C> {
         }
     }
 
-    /// Takes the time from `clock`: for tests and simulations. Other stores than the one in this
-    /// process have their own; then this one is for deciding without them.
+    /// Sets the clock, for tests and simulations. Stores other than the in-memory one have their own clock;
+    /// for them, this clock applies to decisions made without the store.
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<D> {
         LimiterBuilder {
             config: self.config,
@@ -187,7 +187,12 @@ impl<C: Clock> LimiterBuilder<C> {
         }
     }
 
-    /// The limiter, with its buckets in this process. Refuses a store across the network.
+    /// Builds the limiter with its buckets in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Store`] if the settings name a store across the network; other errors if the settings
+    /// are invalid or memory is insufficient.
     pub fn build(self) -> Result<Limiter<MemoryStore<C>>, BuildError> {
         if let Some(store) = self.store_settings()
             && !store.target.is_memory()
@@ -202,8 +207,12 @@ impl<C: Clock> LimiterBuilder<C> {
         Ok(Limiter::new(self.told, rules, store, None, None))
     }
 
-    /// The limiter, with its buckets in a store of the caller's. What the configuration says of
-    /// where buckets live is not looked at, nor is what [`store`](Self::store) does.
+    /// Builds the limiter with its buckets in a store of the caller. Ignores the store's location in the
+    /// configuration and in [`store`](Self::store).
+    ///
+    /// # Errors
+    ///
+    /// If the settings are invalid, or there is no memory for the local buckets of a store that can fail.
     pub fn build_with<S: Store + 'static>(self, store: S) -> Result<Limiter<S>, BuildError>
     where
         C: 'static,
@@ -225,14 +234,14 @@ impl<C: Clock> LimiterBuilder<C> {
         Ok(limiter.with_background())
     }
 
-    /// How many buckets are kept in this process.
+    /// Returns the number of buckets to keep in memory.
     fn keys(&self) -> u64 {
         let known = self.store_settings().map(|store| store.max_keys);
         self.max_keys.or(known).unwrap_or(MAX_KEYS)
     }
 }
 
-/// A store in this process.
+/// Creates an in-memory store.
 fn memory<C: Clock>(clock: C, max_keys: u64) -> Result<MemoryStore<C>, BuildError> {
     MemoryStore::builder()
         .clock(clock)

@@ -1,4 +1,4 @@
-//! Building a limiter over the store that the configuration names, wherever that is.
+//! Building a limiter with the store that the configuration names, in memory or across the network.
 
 use super::{LimiterBuilder, memory};
 use crate::any::AnyStore;
@@ -10,18 +10,24 @@ use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::{Config, Policy};
 
-/// A store that was opened, whether or not it is there.
+/// An opened store, reachable or not.
 struct OpenedStore<C> {
     store: AnyStore<C>,
-    /// Why it is not there yet.
+    /// The reason why it is not reachable yet.
     late: Option<StoreError>,
-    /// Where it names buckets by their policies.
+    /// Present if the store names buckets by their policies.
     naming: Option<BucketRenamer>,
 }
 
 impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
-    /// The limiter, with its buckets where the configuration says, or [`store_url`](Self::store_url)
-    /// does; fails if that cannot be reached.
+    /// Builds the limiter with its buckets in the store that [`store_url`](Self::store_url) or the
+    /// configuration names.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Unreachable`] if the store cannot be reached; other errors if the settings are invalid.
+    ///
+    /// # Example
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -48,11 +54,15 @@ impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
         }
     }
 
-    /// The limiter, with its buckets where the configuration says, or [`store_url`](Self::store_url)
-    /// does. If that cannot be reached, it is told once, decided without it as `on_failure` says, and
-    /// joined as soon as it is there.
+    /// Builds the limiter with its buckets in the store that [`store_url`](Self::store_url) or the
+    /// configuration names. If the store cannot be reached, that is logged once, `on_failure` applies, and
+    /// the limiter uses the store as soon as it is reachable.
     ///
     /// With `required_at_start` in the configuration, this is [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// If the settings are invalid.
     pub async fn start(self) -> Result<Limiter<AnyStore<C>>, BuildError> {
         let store = self.store_settings();
         let redis = store.and_then(|store| store.target.redis());
@@ -93,8 +103,8 @@ impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
     }
 }
 
-/// Opens the store across the network that `store` names, for buckets of `policies` that `keys` name;
-/// those who share it hear of this instance where it `is_listed`.
+/// Opens the network store that `store` names, for buckets of `policies` that are named by `keys`. If
+/// `is_listed`, notifies the other instances that share it of this one.
 #[cfg(feature = "redis")]
 async fn open_shared<C>(
     store: &StoreSettings,
@@ -123,7 +133,7 @@ async fn open_shared<C>(
     })
 }
 
-/// There is none without the feature.
+/// Fails: there is no network store without the feature.
 #[cfg(not(feature = "redis"))]
 #[expect(clippy::unused_async, reason = "with the feature, it waits")]
 async fn open_shared<C>(

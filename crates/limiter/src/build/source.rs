@@ -1,4 +1,4 @@
-//! Where a limiter's settings come from: a configuration, what that looks up, and the store.
+//! The sources of a limiter's settings: a configuration, its environment, and the store.
 
 use super::LimiterBuilder;
 use crate::error::BuildError;
@@ -9,14 +9,14 @@ use tidegate_core::Clock;
 use tidegate_policy::Config;
 use tidegate_policy::config::{Environment, NoEnvironment, StoreSettings};
 
-/// Where configurations look things up, if that was told.
+/// The environment of configurations, if one was set.
 #[derive(Default)]
 pub(super) struct Surroundings(Option<Box<dyn Environment + Send + Sync>>);
 
 static PROCESS: ProcessEnvironment = ProcessEnvironment::new();
 
 impl Surroundings {
-    /// For a file.
+    /// Returns the environment for a file.
     pub(super) fn of_files(&self) -> &dyn Environment {
         match &self.0 {
             Some(told) => told.as_ref(),
@@ -24,7 +24,7 @@ impl Surroundings {
         }
     }
 
-    /// For text, which stands for itself.
+    /// Returns the environment for text, which is self-contained by default.
     fn of_text(&self) -> &dyn Environment {
         match &self.0 {
             Some(told) => told.as_ref(),
@@ -41,13 +41,13 @@ impl fmt::Debug for Surroundings {
 }
 
 impl<C: Clock> LimiterBuilder<C> {
-    /// Where calls of [`yaml`](Self::yaml) and [`file`](Self::file) *after this one* look up
-    /// variables and the files that hold secrets, keys, certificates and tokens; and where
-    /// [`Limiter::reload_file`](crate::Limiter::reload_file) does, which goes by the last one told.
+    /// Sets the environment in which calls of [`yaml`](Self::yaml) and [`file`](Self::file) *after this one*
+    /// look up variables and the files that hold secrets, keys, certificates and tokens.
+    /// [`Limiter::reload_file`](crate::Limiter::reload_file) uses the environment that was set last.
     ///
-    /// Unless told, a file is read as the program `tidegate` reads it ([`ProcessEnvironment`]), and in
-    /// text nothing is looked up ([`NoEnvironment`]). A function from names to values is an
-    /// environment of variables without files.
+    /// By default, a file is read like the program `tidegate` reads it ([`ProcessEnvironment`]), and for text
+    /// nothing is looked up ([`NoEnvironment`]). A function from names to values is an environment of
+    /// variables without files.
     ///
     /// ```
     /// use tidegate::{Limiter, NoEnvironment};
@@ -66,7 +66,7 @@ impl<C: Clock> LimiterBuilder<C> {
         self
     }
 
-    /// Takes the policies, the client's settings and the store's from `config`.
+    /// Uses the policies and the client and store settings of `config`.
     pub fn config(self, config: Config) -> Self {
         Self {
             config: Some(config),
@@ -74,22 +74,30 @@ impl<C: Clock> LimiterBuilder<C> {
         }
     }
 
-    /// Takes them from text in YAML or JSON. Nothing is looked up unless
-    /// [`environment`](Self::environment) says where.
+    /// Uses a configuration in YAML or JSON. Nothing is looked up unless an
+    /// [`environment`](Self::environment) was set.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Config`] if the text is invalid.
     pub fn yaml(self, text: &str) -> Result<Self, BuildError> {
         let config = Config::parse(text, "configuration", self.told.environment.of_text())?;
         Ok(self.config(config))
     }
 
-    /// Takes them from a file. What it names is looked up in this process unless
-    /// [`environment`](Self::environment) says where.
+    /// Uses a configuration file. The variables and files that it names are looked up in this process unless
+    /// an [`environment`](Self::environment) was set.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Read`] if the file cannot be read, [`BuildError::Config`] if it is invalid.
     pub fn file(self, path: impl AsRef<Path>) -> Result<Self, BuildError> {
         let config = self.told.config(path.as_ref())?;
         Ok(self.config(config))
     }
 
-    /// Where buckets live and how to get there, *instead of* all that the configuration says of it.
-    /// For limits in code, which have no configuration:
+    /// Sets the store and its connection settings, *in place of* the whole `store` section of the
+    /// configuration. For limits in code, which have no configuration:
     ///
     /// ```
     /// use tidegate::{KeyPart, LimitSpec, Limiter, NoEnvironment, StoreSettings};
@@ -106,11 +114,17 @@ impl<C: Clock> LimiterBuilder<C> {
         self
     }
 
-    /// Where buckets live, as `store.url` is written in a configuration: `memory`, `redis://HOST`,
-    /// `rediss+sentinel://A,B/MASTER` and so on. All else about the store is as by default, *instead
-    /// of* what the configuration says; [`store`](Self::store) can say more.
+    /// Sets the store, as `store.url` is written in a configuration: `memory`, `redis://HOST`,
+    /// `rediss+sentinel://A,B/MASTER` and so on. All other store settings take their defaults, *in place of*
+    /// those of the configuration; [`store`](Self::store) sets them too.
     ///
     /// A store across the network needs [`start`](Self::start) or [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Config`] if `url` is invalid.
+    ///
+    /// # Example
     ///
     /// ```no_run
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -129,7 +143,7 @@ impl<C: Clock> LimiterBuilder<C> {
         Ok(self.store(StoreSettings::from_url(url)?))
     }
 
-    /// What is known of the store: told here, else by the configuration.
+    /// Returns the store settings made here, otherwise those of the configuration.
     pub(super) fn store_settings(&self) -> Option<&StoreSettings> {
         let configured = self.config.as_ref().map(|config| &config.store);
         self.told.store.as_ref().or(configured)

@@ -1,4 +1,4 @@
-//! What is told in code, beside a configuration.
+//! Settings made in code, in addition to a configuration.
 
 use super::source::Surroundings;
 use crate::error::BuildError;
@@ -13,13 +13,13 @@ use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Reserv
 /// The name of the policy that limits written in code belong to.
 const DEFAULT_POLICY: &str = "default";
 
-/// What is told in code. A limiter keeps it, so that a reload lays it over the new configuration as
-/// building it did over the first.
+/// The settings made in code. A limiter keeps them, so that a reload applies them on top of the new
+/// configuration as the builder did on top of the first.
 #[derive(Debug, Default)]
 pub(crate) struct CodeOverrides {
-    /// Where a configuration looks things up.
+    /// The environment in which a configuration looks up variables and files.
     pub(super) environment: Surroundings,
-    /// Instead of what the configuration says of the store.
+    /// Replaces the configuration's store settings.
     pub(super) store: Option<StoreSettings>,
     pub(super) on_failure: Option<OnFailure>,
     pub(super) local_share: Option<LocalShare>,
@@ -31,7 +31,7 @@ pub(crate) struct CodeOverrides {
 }
 
 impl CodeOverrides {
-    /// What `config` says, with all that is told here laid over it.
+    /// Returns the rules of `config` with all these settings applied on top.
     pub(crate) fn rules(&self, config: Option<Config>) -> Result<Rules, BuildError> {
         let mut rules = match (config, &self.store) {
             (Some(config), None) => Rules::from(config),
@@ -67,20 +67,20 @@ impl CodeOverrides {
         Ok(rules)
     }
 
-    /// How addresses count by `config`, and by what is told here.
+    /// Returns the address rules of `config`, or those set here.
     pub(crate) fn address_rules(&self, config: &Config) -> AddressRules {
         let client = self.client.as_ref();
         client.unwrap_or(&config.client).address_rules()
     }
 
-    /// The configuration in a file; what it names is looked up where that was told, else in this
-    /// process.
+    /// Reads a configuration file. The variables and files that it names are looked up in the environment
+    /// that was set, otherwise in this process.
     pub(crate) fn config(&self, path: &Path) -> Result<Config, BuildError> {
         config_in(path, self.environment.of_files())
     }
 }
 
-/// Limits written in code; two of the same name would share their buckets.
+/// Compiles limits written in code. Two of the same name are an error: they would share their buckets.
 fn compile(specs: &[LimitSpec]) -> Result<Vec<Limit>, BuildError> {
     let mut limits: Vec<Limit> = Vec::new();
     for spec in specs {
@@ -96,7 +96,7 @@ fn compile(specs: &[LimitSpec]) -> Result<Vec<Limit>, BuildError> {
     Ok(limits)
 }
 
-/// Refuses what limits in code cannot do beside taking reservations, as the configuration does.
+/// Rejects settings that limits in code cannot combine with reservations, like the configuration does.
 fn check_reserving(reserving: ReserveRules, limits: &[Limit]) -> Result<(), BuildError> {
     let ReserveRules {
         default_ttl,

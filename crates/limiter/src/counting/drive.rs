@@ -1,4 +1,4 @@
-//! What drives counting, beside the requests.
+//! The background loop that sends counts, closes periods and bans.
 
 use super::AddressCounter;
 use super::keep::{Banned, Banning, EVERY};
@@ -17,22 +17,22 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
-/// How often what a reload has replaced is looked at, until it is over.
+/// The interval at which counters replaced by a reload are sent, until they are empty.
 const LATER: Duration = Duration::from_secs(1);
 
 impl<S: Store> Limiter<S> {
-    /// Sends what was counted by address, closes periods when they are over, and bans who asked too
-    /// often, for as long as there is a limiter; a reload is followed. `tell` hears of every ban that
-    /// this instance makes. Somebody has to drive it, once for all clones: a task of its own, most often.
-    /// `tidegate serve` does so by itself.
+    /// Sends the counts by address, closes periods when they end, and bans addresses over the threshold, for
+    /// as long as the limiter exists. Follows reloads. Calls `tell` for every ban that this instance makes.
+    /// The caller must drive the future once for all clones, usually as a separate task. `tidegate serve`
+    /// does so automatically.
     ///
-    /// Requests never wait for it. What cannot be sent is tried again after a second, then twice as long
-    /// each time up to half a minute; meanwhile counts are gathered, up to a bound. A map that cannot be
-    /// counted in, because its key holds something else, keeps the other from nothing.
+    /// Requests never wait for it. A failed send is retried after a second, then after twice as long each
+    /// time, up to 30 seconds; meanwhile counts are buffered, up to a bound. If one map cannot be written,
+    /// because its key holds another type, the other map is not affected.
     ///
-    /// Bans end with the lists that they are read with: see [`keep_lists`](Self::keep_lists).
+    /// Bans end through the lists that contain them: see [`keep_lists`](Self::keep_lists).
     ///
-    /// It needs a runtime of `tokio` with its timers.
+    /// Requires a `tokio` runtime with timers.
     pub fn keep_counts<F>(&self, tell: F) -> impl Future<Output = ()> + Send + use<S, F>
     where
         F: Fn(Banned) + Send + Sync + 'static,
@@ -40,7 +40,7 @@ impl<S: Store> Limiter<S> {
         keep(self.downgrade(), self.reloads(), Box::new(tell))
     }
 
-    /// Sends what was counted and not yet sent: for the end of a program. What cannot be sent is lost.
+    /// Sends the counts that have not been sent yet, for shutdown. Counts that cannot be sent are lost.
     pub async fn send_counts(&self) {
         let Some(state) = self.shared_state() else {
             return;
@@ -54,7 +54,7 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// Who hears of bans.
+/// The callback for bans.
 type Tell = Box<dyn Fn(Banned) + Send + Sync>;
 
 async fn keep<S: Store>(
@@ -80,28 +80,29 @@ async fn keep<S: Store>(
         if !limiter.retired().are_none() {
             pause = pause.min(LATER);
         }
-        // Not kept while nothing happens, for the limiter may go meanwhile.
+        // Do not hold the limiter while nothing happens: it may be dropped meanwhile.
         drop((limiter, rules));
-        // Whoever has replaced the rules has told so; whoever has dropped them all, too.
+        // Wakes on a reload, and ends once the limiter is dropped.
         if let Ok(Err(_)) = timeout(pause, reloads.changed()).await {
             return;
         }
     }
 }
 
-/// Goes on with `turn`, if it is `now` that counts; what did before is not to be held.
+/// Returns the cycle for the counter `now`: `turn` if it already belongs to it, otherwise a new one. The
+/// previous counter must not be kept alive.
 fn follow(turn: Option<CountCycle>, now: Option<Arc<AddressCounter>>) -> Option<CountCycle> {
     let counting = now?;
     let same = turn.filter(|turn| Arc::ptr_eq(&turn.counting, &counting));
     Some(same.unwrap_or_else(|| CountCycle::new(counting)))
 }
 
-/// Counting under one configuration, turn by turn.
+/// The cycle of counting under one configuration.
 struct CountCycle {
     counting: Arc<AddressCounter>,
-    /// When to ask whether the period is over.
+    /// The time of the next check if the period is over.
     close_at: Instant,
-    /// How often that has failed in a row.
+    /// The number of consecutive failures of that check.
     failed: u32,
 }
 
@@ -114,14 +115,15 @@ impl CountCycle {
         }
     }
 
-    /// Does what is due, however often it is asked to, and tells how long nothing is.
+    /// Performs the work that is due, if any, and returns the time until the next call. May be called at any
+    /// time.
     async fn take(
         &mut self,
         state: &dyn SharedState,
         rules: &Rules,
         tell: &(dyn Fn(Banned) + Send + Sync),
     ) -> Duration {
-        // What fails is said aloud, and tried again when it is time.
+        // A failure is logged by `send` and retried when due.
         self.counting.send(state, Haste::InTime).await.ok();
         if Instant::now() >= self.close_at {
             let wait = match self.close(state, rules, tell).await {
@@ -146,7 +148,7 @@ impl CountCycle {
         EVERY
     }
 
-    /// Closes the period if it is over; tells when to ask again.
+    /// Closes the period if it is over. Returns the time until the next check.
     async fn close(
         &self,
         state: &dyn SharedState,
@@ -155,7 +157,7 @@ impl CountCycle {
     ) -> Result<Duration, StoreError> {
         let guard = self.counting.guard();
         let guard = guard.and_then(|name| rules.guards.iter().find(|guard| guard.name == name));
-        // Nobody reads the list of one that is off, and so nobody would let go whom it has.
+        // The list of a guard that is off is not read, so its bans would never end.
         let guard = guard.filter(|guard| guard.enabled);
         let is_exempt = |address| is_exempt(rules, address);
         let ban = Banning {
@@ -168,9 +170,9 @@ impl CountCycle {
     }
 }
 
-/// Whether any guard lets an address pass whatever it does.
+/// Returns true if a guard exempts an address from bans.
 fn is_exempt(rules: &Rules, address: IpAddr) -> bool {
-    // One that only watches exempts nobody, nor does one that is off.
+    // A guard that is off or in shadow mode exempts no client.
     let exempting = |guard: &Guard| {
         guard.effect == GuardEffect::Exempt && guard.subject == KeyPart::Ip && guard.is_enforced()
     };

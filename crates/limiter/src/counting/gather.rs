@@ -1,4 +1,4 @@
-//! What was counted and not yet sent.
+//! Counts that have not been sent yet.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -6,16 +6,16 @@ use parking_lot::Mutex;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
-/// Counts are gathered in so many parts, so that few threads meet in one.
+/// The number of shards, so that few threads contend for one lock.
 const PARTS: usize = 16;
 
-/// How many addresses are gathered by themselves until they are sent; all others are counted as one.
+/// The maximum number of addresses counted separately between two sends; all others are counted together.
 pub(crate) const GATHERED_MAX: usize = 65_536;
 
-/// The name under which those are counted for whom there was no room.
+/// The name under which addresses beyond that maximum are counted.
 pub(crate) const OTHER: &str = "other";
 
-/// Counts by address, gathered until they are taken away. Bounded, however many strangers come.
+/// A buffer of counts by address. Bounded, regardless of the number of addresses.
 #[derive(Debug, Default)]
 pub(crate) struct CountBuffer {
     parts: [Mutex<CountShard>; PARTS],
@@ -29,7 +29,7 @@ struct CountShard {
 }
 
 impl CountBuffer {
-    /// Counts a request of `address`, as which it counts already.
+    /// Counts a request of `address`, which is already grouped by the address rules.
     #[inline]
     pub(crate) fn count(&self, address: IpAddr) {
         let number = usize::try_from(self.hasher.hash_one(address) % 16).unwrap_or_default();
@@ -47,7 +47,8 @@ impl CountBuffer {
         }
     }
 
-    /// Takes away what was gathered: names, as `name` has them, and counts; those of no name last.
+    /// Takes all counts out of the buffer: names, as `name` formats them, and counts. The entry for [`OTHER`]
+    /// comes last.
     pub(crate) fn take(&self, name: impl Fn(IpAddr) -> String) -> Vec<(Vec<u8>, u64)> {
         let mut taken = Vec::new();
         let mut other: u64 = 0;

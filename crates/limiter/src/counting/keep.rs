@@ -11,39 +11,39 @@ use tidegate_core::{SharedState, StoreError};
 use tidegate_policy::limit::AddressRules;
 use tracing::warn;
 
-/// How often counts are sent. With the time of a call that stays below a second.
+/// The interval between sends. Together with the duration of a call it stays below a second.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
-/// How long an instance has to work a period off, before another takes over.
+/// The time an instance has to process a period before another takes over.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// An address that has just been banned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Banned {
-    /// The address; IPv6 with the prefix by which it counts.
+    /// The address; IPv6 with the prefix by which it is counted.
     pub address: String,
-    /// How often it asked in the period.
+    /// The number of its requests in the period.
     pub count: u64,
-    /// For how long it is kept out; for ever where absent.
+    /// The duration of the ban; `None` means permanent.
     pub length: Option<Duration>,
 }
 
-/// What becomes of those who ask too often.
+/// The terms for banning addresses over the threshold.
 pub(crate) struct Banning<'a> {
-    /// The set into which they are put.
+    /// The set that bans are added to.
     pub(crate) set: Option<&'a str>,
-    /// Who never is.
+    /// Returns true for addresses that are never banned.
     pub(crate) is_exempt: &'a (dyn Fn(IpAddr) -> bool + Send + Sync),
-    /// Who hears of it.
+    /// The callback for bans.
     pub(crate) tell: &'a (dyn Fn(Banned) + Send + Sync),
-    /// Whether everything is in shadow mode, so that nobody is banned.
+    /// True if everything is in shadow mode, so that no address is banned.
     pub(crate) is_shadow: bool,
 }
 
 impl AddressCounter {
-    /// Sends what was gathered since. What does not arrive stays for the next time, and counts once
-    /// however often it is sent; the error is why.
+    /// Sends the counts buffered since the last call. Counts that do not arrive are kept for the next call,
+    /// and are counted once even if they are sent several times. Returns the reason of a failure.
     pub(crate) async fn send(&self, state: &dyn SharedState, haste: Haste) -> Result<(), String> {
         let mut post = self.post.lock().await;
         if post.open(state, &self.settings).is_none() {
@@ -53,8 +53,8 @@ impl AddressCounter {
         post.send(gathered, haste, &self.tallies).await
     }
 
-    /// Closes the period if it is over and nobody else does, and tells `ban` who asked too often. Tells
-    /// when to ask again.
+    /// Closes the period if it is over and no other instance does, and bans addresses over the threshold.
+    /// Returns the time until the next check.
     pub(crate) async fn close(
         &self,
         state: &dyn SharedState,
@@ -82,7 +82,7 @@ impl AddressCounter {
         many.dedup_by(|a, b| a.0 == b.0);
         many.retain(|(address, _)| is_bannable(address, self.rules, ban));
         self.ban(state, ban, &many).await?;
-        // Last: whoever dies before leaves it to another, and banning twice is banning once.
+        // Last: if this instance dies before, another takes over, and banning twice has no effect.
         if counts.finish().await? {
             add(&self.tallies.closed, 1);
         }
@@ -136,14 +136,14 @@ impl AddressCounter {
         Ok(())
     }
 
-    /// The guard that keeps out whom it bans.
+    /// Returns the name of the guard that enforces the bans.
     pub(crate) fn guard(&self) -> Option<&str> {
         self.settings.ban.as_ref().map(|ban| ban.guard.as_str())
     }
 }
 
-/// Whether what a map calls `address` is one as we call it, and none that is exempt. Others write there
-/// too: a network that nobody counts by, such as `0.0.0.0/0`, would keep out everybody.
+/// Returns true if `member` of a map is an address in Tidegate's own form, and not exempt. Other programs may
+/// write to the map: a network that Tidegate does not count by, such as `0.0.0.0/0`, would ban all clients.
 fn is_bannable(member: &[u8], rules: AddressRules, ban: &Banning<'_>) -> bool {
     let member = std::str::from_utf8(member).unwrap_or_default();
     let address = member

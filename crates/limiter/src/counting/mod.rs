@@ -1,14 +1,14 @@
-//! Counting who asks, and keeping out who asks too often (`addresses`).
+//! Counting requests by client address, and banning addresses over a threshold (`addresses`).
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | what is counted, and whom |
-//! | `gather` | counts until they are sent |
-//! | `status` | what came of it, for metrics |
+//! | this one | the counter, and the choice of requests to count |
+//! | `gather` | the buffer of counts until they are sent |
+//! | `status` | totals for metrics |
 //! | `keep` | sending counts, closing periods and banning |
-//! | `post` | what is on its way to each map, and when it is tried again |
-//! | `retired` | what a reload has replaced, until its last counts are sent |
-//! | `drive` | what has that done, off the path of any request |
+//! | `post` | the outbox of each map, and its retries |
+//! | `retired` | counters replaced by a reload, until their last counts are sent |
+//! | `drive` | the background loop, off the path of any request |
 //!
 //! ```text
 //! request ─▶ gather ─▶ (every half second) batch ─▶ Redis: period map, total map
@@ -17,8 +17,8 @@
 //!                                          at or over the threshold ─▶ the guard's set
 //! ```
 //!
-//! A request is counted once, whatever is decided of it. Counts leave this process within a second and
-//! once at its end; one that is killed loses what it had not sent.
+//! A request is counted once, regardless of its decision. Counts leave this process within a second, and once
+//! more at shutdown; a killed process loses the counts it has not sent.
 
 mod drive;
 mod gather;
@@ -44,17 +44,17 @@ use tidegate_policy::AnswerReason;
 use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::limit::AddressRules;
 
-/// What is counted, and how.
+/// The counter of requests by address.
 #[derive(Debug)]
 pub(crate) struct AddressCounter {
     settings: AddressLimits,
     rules: AddressRules,
     gathered: CountBuffer,
-    /// What came of it, before a reload as well.
+    /// The totals, including those from before a reload.
     tallies: Arc<Tallies>,
-    /// Where they are sent. Locked by whoever sends, for as long as that takes.
+    /// The outboxes. Locked while sending.
     post: tokio::sync::Mutex<post::Post>,
-    /// Whether it has been logged that the store keeps no counts.
+    /// True once it has been logged that the store keeps no counts.
     is_reported: AtomicBool,
 }
 
@@ -70,7 +70,8 @@ impl AddressCounter {
         }
     }
 
-    /// Counting as `settings` say, if they do: `earlier` goes on if it does so already.
+    /// Returns a counter for `settings`, if there are any: `earlier` if it has the same settings, otherwise a
+    /// new one.
     pub(crate) fn of(
         settings: Option<AddressLimits>,
         rules: AddressRules,
@@ -87,13 +88,13 @@ impl AddressCounter {
         }
     }
 
-    /// Whether it counts as `settings` say, so that it may go on with what it has.
+    /// Returns true if this counter has the same settings and rules, so that it can stay in use.
     fn is_as(&self, settings: &AddressLimits, rules: AddressRules) -> bool {
         self.settings == *settings && self.rules == rules
     }
 
-    /// Whether `decision` is the refusal of somebody who is banned: by the guard whose set bans are put
-    /// into, or, where nobody is banned here, by any list of addresses.
+    /// Returns true if `decision` refuses a banned client: by the guard whose set bans are added to, or, if
+    /// this counter does not ban, by any list of addresses.
     pub(crate) fn keeps_out(&self, decision: &Decision) -> bool {
         match (&self.settings.ban, decision.guard()) {
             (Some(ban), Some(guard)) => decision.is_barred() && ban.guard == guard.name,
@@ -101,8 +102,8 @@ impl AddressCounter {
         }
     }
 
-    /// Counts a request of `address`, if anybody knows that. `is_kept_out` is whether a list of banned
-    /// addresses has refused it.
+    /// Counts a request of `address`, if that is known. `is_kept_out` is true if a list of banned addresses
+    /// refused it.
     #[inline]
     pub(crate) fn count(&self, address: Option<IpAddr>, is_kept_out: bool) {
         if let Some(address) = address
@@ -112,21 +113,21 @@ impl AddressCounter {
         }
     }
 
-    /// What came of it.
+    /// Returns the totals.
     pub(crate) fn status(&self) -> CountingStatus {
         self.tallies.status()
     }
 }
 
 impl Rules {
-    /// Whether requests are counted by address.
+    /// Returns true if requests are counted by address.
     pub fn counts_addresses(&self) -> bool {
         self.counting.is_some()
     }
 }
 
 impl<S: Store> Limiter<S> {
-    /// What came of counting addresses, if they are counted.
+    /// Returns the totals of counting by address, or `None` if addresses are not counted.
     pub fn counting(&self) -> Option<CountingStatus> {
         let status = self.present().counting.as_ref()?.status();
         Some(CountingStatus {

@@ -1,4 +1,4 @@
-//! Where counts are sent: to two maps, neither of which waits for the other.
+//! The outboxes of counts for two maps, neither of which waits for the other.
 
 use super::gather::{GATHERED_MAX, OTHER};
 use super::status::{Tallies, add};
@@ -14,41 +14,41 @@ use tidegate_policy::addresses::AddressLimits;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-/// Where counts are sent.
+/// The outboxes of counts.
 #[derive(Debug)]
 pub(super) struct Post {
     period: MapOutbox,
     total: MapOutbox,
 }
 
-/// When to send.
+/// The urgency of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
-    /// When it is time: after a failure, later.
+    /// When due: after a failure, later.
     InTime,
-    /// At once, for there is no later.
+    /// Immediately, because the process ends.
     Now,
 }
 
-/// The way to one map.
+/// The outbox for one map.
 #[derive(Debug)]
 struct MapOutbox {
-    /// What the map is called in the configuration.
+    /// The name of the map in the configuration.
     map: &'static str,
-    /// There once the first are sent.
+    /// Present once the first counts are sent.
     counts: Option<Box<dyn SharedCounts>>,
-    /// On its way: nobody knows yet whether it has arrived. Nothing else is sent before it.
+    /// The batch in flight, whose result is unknown until it is confirmed. Nothing else is sent before it.
     pending: Option<Vec<(Vec<u8>, u64)>>,
-    /// What is to follow.
+    /// The counts to send after it.
     behind: Behind,
-    /// In a row.
+    /// Consecutive failures.
     failed: u32,
     retry_at: Option<Instant>,
-    /// Why, the last time.
+    /// The reason of the last failure.
     error: Option<String>,
 }
 
-/// What waits behind a batch. Bounded, as what is gathered is, however long that takes.
+/// Counts that wait behind a batch. Bounded like the buffer, regardless of how long the batch takes.
 type Behind = HashMap<Vec<u8>, u64, RandomState>;
 
 // === impl Post ===
@@ -63,7 +63,8 @@ impl Default for Post {
 }
 
 impl Post {
-    /// Opens both maps, unless they are; returns that of the period. `None` if the store has none.
+    /// Opens both maps if necessary, and returns that of the period. Returns `None` if the store has no
+    /// counts.
     pub(super) fn open(
         &mut self,
         state: &dyn SharedState,
@@ -79,8 +80,9 @@ impl Post {
         self.period.open(state, &map(&settings.period_map, None))
     }
 
-    /// Sends these and all that is left from before. What does not arrive stays for the next time, and
-    /// counts once however often it is sent. An error is that of a map for which something is left.
+    /// Sends these counts and all that are left from before. Counts that do not arrive are kept for the next
+    /// call, and are counted once even if they are sent several times. Returns the error of a map that has
+    /// counts left.
     pub(super) async fn send(
         &mut self,
         counts: Vec<(Vec<u8>, u64)>,
@@ -90,7 +92,7 @@ impl Post {
         let Self { period, total } = self;
         period.put_behind(counts.iter().cloned());
         total.put_behind(counts);
-        // Side by side: an instance that is killed meanwhile has most likely sent both, or neither.
+        // Concurrently: an instance that is killed meanwhile has most likely sent both, or neither.
         let sending = join(period.send(haste, tallies), total.send(haste, tallies));
         let (added, _) = sending.await;
         tallies.sent.fetch_add(added.counted, Relaxed);
@@ -99,7 +101,7 @@ impl Post {
     }
 }
 
-// === impl Way ===
+// === impl MapOutbox ===
 
 impl MapOutbox {
     fn to(map: &'static str) -> Self {
@@ -121,7 +123,7 @@ impl MapOutbox {
         Some(&mut **self.counts.as_mut()?)
     }
 
-    /// Sends what was left, and then what came behind it.
+    /// Sends the pending batch, and then the counts behind it.
     async fn send(&mut self, haste: Haste, tallies: &Tallies) -> AddedCounts {
         let mut sum = AddedCounts::default();
         if !self.is_due(haste) {
@@ -156,12 +158,12 @@ impl MapOutbox {
         }
     }
 
-    /// Whether it may be tried.
+    /// Returns true if a send is due.
     fn is_due(&self, haste: Haste) -> bool {
         haste == Haste::Now || self.retry_at.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// Lets follow what waits, if nothing else is on its way.
+    /// Makes the waiting counts the pending batch, if there is no other.
     fn put_on_its_way(&mut self) {
         if self.pending.is_none() && !self.behind.is_empty() {
             let behind = std::mem::take(&mut self.behind);
@@ -169,7 +171,7 @@ impl MapOutbox {
         }
     }
 
-    /// Takes note of what came of it; tells whether to go on.
+    /// Records the result of a send. Returns true if it succeeded.
     fn note<E: fmt::Display>(&mut self, added: Result<AddedCounts, E>, tallies: &Tallies) -> bool {
         let map = self.map;
         match added {
@@ -200,7 +202,7 @@ impl MapOutbox {
         }
     }
 
-    /// An error where something is left.
+    /// Returns the last error if counts are left.
     fn left(&self) -> Result<(), String> {
         match &self.error {
             Some(error) => Err(error.clone()),

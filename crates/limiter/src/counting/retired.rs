@@ -1,4 +1,4 @@
-//! Counting that a reload has replaced: what is left of it still goes where it was counted for.
+//! Counters replaced by a reload: their remaining counts still go to their own maps.
 
 use super::AddressCounter;
 use super::post::Haste;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use tidegate_core::SharedState;
 use tracing::warn;
 
-/// How many are kept. Whoever reloads more often while Redis is away loses the oldest.
+/// The maximum number of retired counters. More reloads while Redis is unreachable lose the oldest.
 const RETIRED_MAX: usize = 8;
 
-/// Those that were replaced and may still have something to send: requests that were decided by the
-/// rules of before count there until they are through.
+/// Counters that were replaced and may still have counts to send: requests decided by the previous rules
+/// count there until they finish.
 #[derive(Debug, Default)]
 pub(crate) struct Retired(Mutex<Vec<Arc<AddressCounter>>>);
 
 impl Retired {
-    /// Takes `before` in, if `now` is another.
+    /// Adds `before`, if `now` is a different counter.
     pub(crate) fn note(
         &self,
         before: Option<&Arc<AddressCounter>>,
@@ -36,18 +36,18 @@ impl Retired {
         retired.push(Arc::clone(before));
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub(crate) fn are_none(&self) -> bool {
         self.0.lock().is_empty()
     }
 
-    /// Sends what they have, and forgets those that nobody counts with any more. What cannot be sent
-    /// stays for the next time.
+    /// Sends their counts, and drops counters that are no longer in use. Counts that cannot be sent stay for
+    /// the next call.
     pub(crate) async fn send(&self, state: &dyn SharedState, haste: Haste) {
         let retired = self.0.lock().clone();
         for counting in retired {
-            // Looked at first: what is counted after that is counted by somebody who still has it. One
-            // is the list's, one is ours.
+            // Check first: any later count comes from a holder that this check sees. One reference is the
+            // list's, one is this function's.
             let is_over = Arc::strong_count(&counting) <= 2;
             if counting.send(state, haste).await.is_ok() && is_over {
                 self.0.lock().retain(|other| !Arc::ptr_eq(other, &counting));

@@ -1,29 +1,29 @@
-//! What came of counting.
+//! The totals of counting.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What came of counting addresses, since the start and in this process.
+/// The totals of counting by address, since the start of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CountingStatus {
-    /// Requests whose counts Redis has taken.
+    /// Requests whose counts Redis has accepted.
     pub sent: u64,
-    /// Requests of which nobody knows whether Redis has counted them.
+    /// Requests whose count in Redis is unconfirmed.
     pub doubtful: u64,
-    /// Batches that could not be sent when they should have been, to one map or the other.
+    /// Batches that could not be sent when due, to either map.
     pub failures: u64,
-    /// Periods that this instance has closed.
+    /// Periods that this instance closed.
     pub closed: u64,
-    /// Addresses that this instance has banned.
+    /// Addresses that this instance banned.
     pub banned: u64,
-    /// Addresses that it would have banned, had not everything been in shadow mode; one that stays over
+    /// Addresses that it would have banned if not everything were in shadow mode. An address that stays over
     /// the threshold is counted in each period.
     pub would_ban: u64,
     /// Addresses whose ban it has seen end.
     pub lifted: u64,
 }
 
-/// The same, as it grows.
+/// The atomic counters behind [`CountingStatus`].
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
     pub(super) sent: AtomicU64,
@@ -43,13 +43,13 @@ impl Tallies {
             closed: self.closed.load(Relaxed),
             banned: self.banned.load(Relaxed),
             would_ban: self.would_ban.load(Relaxed),
-            // Whoever reads lists knows.
+            // Filled in by the limiter, from the lists.
             lifted: 0,
         }
     }
 }
 
-/// Adds `count`, of which there may be many.
+/// Adds `count`, saturating at the conversion.
 pub(super) fn add(tally: &AtomicU64, count: usize) {
     tally.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What all bands answered, and which of them is reported.
+//! The answers of all bands, and the choice of the reported one.
 
 use super::{MatchedLimits, NOTHING};
 use smallvec::SmallVec;
@@ -8,41 +8,42 @@ use tidegate_policy::matching::{Met, MetLimits, UnmetLimit};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Limit, OnFailure};
 
-/// What one band answered. Small, for a decision is moved about with four of them in place.
+/// The answer of one band. Kept small, because a decision is moved with four of them inline.
 #[derive(Clone, Copy)]
 pub(super) struct BandAnswer {
     pub(super) limit: u32,
-    /// [`NO_BAND`] where no band was asked: the limit is unlimited, or refused for want of an
-    /// identity, or of a store. With [`SKIPPED`] where the store did not answer and that is no refusal.
+    /// [`NO_BAND`] if no band was evaluated: the limit is unlimited, or it refused because an identity or the
+    /// store is missing. Includes [`SKIPPED`] if the store did not answer and the limit does not refuse for
+    /// that.
     pub(super) band: u16,
-    /// By which descriptor it was met; [`NO_DESCRIPTOR`] where by the request as a whole.
+    /// The index of the descriptor that matched; [`NO_DESCRIPTOR`] if the request as a whole matched.
     pub(super) descriptor: u16,
-    /// What the limit's plan answered, where it has one.
+    /// The answer of the limit's plan, if it has one.
     pub(super) planned: PlanAnswer,
     pub(super) outcome: Outcome,
 }
 
 pub(super) const NO_BAND: u16 = u16::MAX;
 
-/// Marks bands that were not asked. There are never as many as would reach it.
+/// Marks bands that were not evaluated. There are never enough bands to reach it.
 const SKIPPED: u16 = 1 << 14;
 
 pub(super) const NO_DESCRIPTOR: u16 = u16::MAX;
 
-/// What all bands answered, in the order written, and which of them is reported.
+/// The answers of all bands, in the order written, and the reported one.
 #[derive(Default)]
 pub(super) struct Bands<'m> {
     pub(super) entries: SmallVec<[BandAnswer; 4]>,
-    /// The reported one so far: its number, its wait and what remains of it.
+    /// The reported band so far: its index, its wait and its remaining units.
     best: Option<(usize, Wait, u64)>,
-    /// The limit met that it belongs to.
+    /// The matched limit that it belongs to.
     met: Option<&'m Met>,
-    /// For how long the longest block refuses, in microseconds; 0 where none does.
+    /// The remaining time of the longest block, in microseconds; 0 if there is none.
     pub(super) blocked_us: u64,
 }
 
 impl BandAnswer {
-    /// A limit that refuses without any band being asked.
+    /// Returns the entry of a limit that refuses without evaluating any band.
     pub(super) fn without_band(limit: usize, descriptor: Option<u16>, wait: Wait) -> Self {
         Self {
             limit: number(limit),
@@ -53,7 +54,7 @@ impl BandAnswer {
         }
     }
 
-    /// A limit that refuses because an identity or a plan is missing.
+    /// Returns the entry of a limit that refuses because an identity or a plan is missing.
     pub(super) fn refused(refused: &UnmetLimit) -> Self {
         Self {
             planned: refused.planned,
@@ -61,7 +62,7 @@ impl BandAnswer {
         }
     }
 
-    /// A limit that has no band, and lets everything pass.
+    /// Returns the entry of a limit without bands, which lets every request pass.
     fn unlimited(met: &Met) -> Self {
         let entry = Self::without_band(met.limit, met.descriptor, Wait::NONE);
         Self {
@@ -71,7 +72,7 @@ impl BandAnswer {
         }
     }
 
-    /// A band that was not asked, which lets the request pass.
+    /// Returns the entry of a band that was not evaluated and lets the request pass.
     fn skipped(met: &Met, band: u16) -> Self {
         Self {
             band: band | SKIPPED,
@@ -83,13 +84,13 @@ impl BandAnswer {
         self.band != NO_BAND && self.band & SKIPPED != 0
     }
 
-    /// The number of the band, asked or not.
+    /// Returns the index of the band, evaluated or not.
     pub(super) fn band_index(&self) -> usize {
         let mark = if self.is_skipped() { SKIPPED } else { 0 };
         usize::from(self.band & !mark)
     }
 
-    /// Returns the number of the descriptor that matched the limit.
+    /// Returns the index of the descriptor that matched the limit.
     pub(super) fn described_by(&self) -> Option<u16> {
         (self.descriptor != NO_DESCRIPTOR).then_some(self.descriptor)
     }
@@ -98,15 +99,15 @@ impl BandAnswer {
         self.band == NO_BAND && self.outcome.is_allowed()
     }
 
-    /// Whether it refuses because nobody knows.
+    /// Returns true if it refuses because the state of the bucket is unknown.
     pub(super) fn is_denied(&self) -> bool {
         self.band == NO_BAND && !self.outcome.is_allowed()
     }
 }
 
 impl<'m> Bands<'m> {
-    /// Adds a limit that refuses because it is not known. If it `binds`, it is reported whatever the
-    /// others answer.
+    /// Adds a limit that refuses because the state of its bucket is unknown. If it `binds`, it is reported
+    /// regardless of the other answers.
     pub(super) fn deny(&mut self, met: &'m Met, wait: Wait, binds: bool) {
         if binds && self.best.is_none() {
             // No wait is longer.
@@ -119,9 +120,10 @@ impl<'m> Bands<'m> {
         });
     }
 
-    /// Adds what was answered: one of `outcomes` for each band of each limit met and then for its block,
-    /// `None` where nobody was asked. Reported is only what `counts`, by the number among the limits met.
-    // Part of every decision, and for stores that always answer all, `Option` is to vanish.
+    /// Adds the answers. `outcomes` has one item for each band of each matched limit, and then for its block;
+    /// `None` if neither the store nor local buckets answered. Only outcomes for which `counts` returns true
+    /// are reported; its first argument is the index among the matched limits.
+    // Inlined into every decision: for stores that always answer everything, `Option` compiles away.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -183,8 +185,8 @@ impl<'m> Bands<'m> {
             .extend(watching.iter().map(BandAnswer::refused));
     }
 
-    /// A limit is closed: of its bands, which begin at `first`, the one that says most about it is told
-    /// to refuse until it is open again.
+    /// Records that a limit blocks the client. Its bands begin at `first`; the one with the longest wait,
+    /// then the fewest remaining units, is reported as refusing until the block ends.
     #[cold]
     fn block(
         &mut self,
@@ -202,7 +204,7 @@ impl<'m> Bands<'m> {
         });
         let number = tells_most.map_or(first, |(number, _)| number);
         if self.entries.len() <= number {
-            // Nobody knows how its bands are.
+            // The state of its bands is unknown.
             let entry = BandAnswer::without_band(met.limit, met.descriptor, block.wait);
             self.entries.push(BandAnswer { band: 0, ..entry });
         }
@@ -223,13 +225,13 @@ impl<'m> Bands<'m> {
         }
     }
 
-    /// The number of the band that is reported; [`NOTHING`] where none is.
+    /// Returns the index of the reported band; [`NOTHING`] if there is none.
     #[inline]
     pub(super) fn binding(&self) -> u32 {
         self.best.map_or(NOTHING, |(nth, ..)| number(nth))
     }
 
-    /// Whose bucket that is.
+    /// Returns the key of the reported band's bucket.
     #[inline]
     pub(super) fn key(&self, meeting: &MetLimits<'_>) -> SmallVec<[u8; 48]> {
         self.met.map_or_else(SmallVec::new, |met| {
@@ -238,17 +240,17 @@ impl<'m> Bands<'m> {
     }
 }
 
-/// Whether a limit that nobody was asked about lets requests pass for that reason.
+/// Returns true if a limit that was not evaluated lets requests pass for that reason.
 fn is_skipped(scene: &MatchedLimits<'_>, limit: &Limit) -> bool {
     limit.mode == LimitMode::Enforce && scene.rules.on_failure(Some(limit)) == OnFailure::Allow
 }
 
-/// A number of limits or of bands. There are never as many as would not fit.
+/// Converts an index of a limit or a band. There are never too many to fit.
 fn number(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
 }
 
-/// Whether `outcome` is to be reported rather than `best`, which was written earlier.
+/// Returns true if `outcome` is to be reported rather than `best`, which was written earlier.
 pub(super) fn binds(passed: bool, outcome: &Outcome, best: (usize, Wait, u64)) -> bool {
     let (_, wait, remaining) = best;
     if passed {

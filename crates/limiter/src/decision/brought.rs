@@ -1,4 +1,4 @@
-//! Limits that a request brings itself, instead of any that is configured.
+//! Limits that a request carries itself, in place of configured ones.
 
 use crate::error::CheckError;
 use smallvec::SmallVec;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tidegate_policy::respond::HeaderNames;
 use tidegate_policy::{Band, Descriptor, Policy};
 
-/// The limits that the descriptors of one request bring: what they allow, and how that is spelt. They
-/// live as long as the decision by them.
+/// The limits that the descriptors of one request carry: their bands, and the header names of these. They
+/// live as long as the decision based on them.
 #[derive(Debug)]
 pub(crate) struct RequestLimits(SmallVec<[(u16, Band, HeaderNames); 1]>);
 
 impl RequestLimits {
-    /// What `descriptors` bring; `None` where they bring nothing, as nearly all.
+    /// Returns the limits that `descriptors` carry; `None` if there are none, as in nearly all requests.
     pub(crate) fn of(
         policy: &Policy,
         descriptors: &[Descriptor<'_>],
@@ -29,7 +29,7 @@ impl RequestLimits {
         Ok((!brought.is_empty()).then(|| Arc::new(Self(brought))))
     }
 
-    /// What the descriptor of this number brings.
+    /// Returns the limit that the descriptor of this index carries.
     pub(crate) fn get(&self, descriptor: u16) -> Option<(&Band, &HeaderNames)> {
         let mut all = self.0.iter();
         let (_, band, spoken) = all.find(|(nth, ..)| *nth == descriptor)?;

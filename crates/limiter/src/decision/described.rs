@@ -1,21 +1,21 @@
-//! What is reported of each descriptor of a request.
+//! The reported band of each descriptor of a request.
 
 use super::bands::{BandAnswer, binds};
 use super::{AppliedBand, Decision};
 use tidegate_core::{LimitMode, Wait};
 
 impl Decision {
-    /// How many descriptors the request has.
+    /// Returns the number of descriptors of the request.
     pub fn descriptors(&self) -> usize {
         usize::from(self.descriptors)
     }
 
-    /// The band that is reported of the descriptor numbered `nth`, from 0: where none of its enforced
-    /// limits refuses, the one with the fewest remaining; else the refusing one with the longest wait.
-    /// `None` where no enforced limit applied to it.
+    /// Returns the reported band of the descriptor `nth`, counted from 0. If none of its enforced limits
+    /// refuses, this is the band with the fewest remaining units; otherwise the refusing band with the
+    /// longest wait. Returns `None` if no enforced limit applied to it.
     ///
-    /// It is what the whole decision reports, for one descriptor alone. What limits say that apply to
-    /// the request as a whole is told of no descriptor, and the key of the band is not told.
+    /// This is the choice of the whole decision, for one descriptor alone. Limits that apply to the request
+    /// as a whole are not part of it, and the key of the band is empty.
     ///
     /// ```
     /// use tidegate::{Descriptor, DescriptorHits, Limiter, Request};
@@ -45,7 +45,7 @@ impl Decision {
                 && !entry.is_unlimited()
                 && best.is_none_or(|best| binds(passed, &entry.outcome, best))
             {
-                // Nobody knows when what is not known passes.
+                // An unknown state has no known wait.
                 let wait = if entry.is_denied() {
                     Wait::NEVER
                 } else {
@@ -58,8 +58,9 @@ impl Decision {
         self.describe(self.bands.get(number)?, "")
     }
 
-    /// Whether no enforced limit of the descriptor numbered `nth` refuses, and no guard the whole. A request may be refused
-    /// though all its descriptors are allowed: by a limit that applies to it as a whole.
+    /// Returns true if no enforced limit of the descriptor `nth` refuses, and no guard refuses the request. A
+    /// request may be refused although all its descriptors are allowed: by a limit that applies to it as a
+    /// whole.
     pub fn descriptor_allowed(&self, nth: usize) -> bool {
         if self.is_barred() {
             return false;
@@ -68,13 +69,13 @@ impl Decision {
         !entries.any(|(_, entry)| !entry.outcome.is_allowed() && self.is_enforced(entry))
     }
 
-    /// Whether the descriptor numbered `nth` has met a limit that is `unlimited`, and no other.
+    /// Returns true if the descriptor `nth` matched an `unlimited` limit, and no other.
     pub fn descriptor_unlimited(&self, nth: usize) -> bool {
         let mut entries = self.described(nth);
         entries.any(|(_, entry)| entry.is_unlimited()) && self.descriptor(nth).is_none()
     }
 
-    /// What was said of the descriptor numbered `nth`.
+    /// Returns the answers for the descriptor `nth`.
     fn described(&self, nth: usize) -> impl Iterator<Item = (usize, &BandAnswer)> {
         let is_known = nth < self.descriptors();
         let entries = self.bands.iter().enumerate().filter(move |_| is_known);

@@ -1,4 +1,4 @@
-//! What guards have to do with a decision, and why it is as it is.
+//! Decisions by guards, and the reason of a decision.
 
 use super::bands::NO_BAND;
 use super::{DecidedBy, Decision, NOTHING};
@@ -12,12 +12,13 @@ use tidegate_policy::guard::{GuardEffect, GuardOutcome, GuardVerdict};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{AnswerReason, Guard, Guards, KeyPart, Policy, Request};
 
-/// No guard decided.
+/// The value of `guard` if no guard decided.
 pub(super) const NO_GUARD: u16 = u16::MAX;
 
 impl Rules {
-    /// How long until no list of addresses keeps out whom the guard of number `by` has just refused, if
-    /// each that does has an end: it is not told to come back to the next.
+    /// Returns the time until no list of addresses bans the client that the guard `by` has just refused.
+    /// Considers all later lists too, so that the client is not sent from one ban to the next. Returns `None`
+    /// if one of the bans has no end.
     #[cold]
     fn kept_out_for(&self, by: usize, request: &Request<'_>) -> Option<Duration> {
         let address = request.ip?;
@@ -36,8 +37,8 @@ impl Rules {
 }
 
 impl Decision {
-    /// What guards decide by themselves: refused by one, or exempt from all limits. None of these is
-    /// asked.
+    /// Returns the decision of the guards alone: refused by one, or exempt from all limits. No limit is
+    /// evaluated.
     pub(crate) fn guarded(
         rules: &Arc<Rules>,
         policy: usize,
@@ -62,7 +63,7 @@ impl Decision {
             at: Timestamp::default(),
             allowed,
             decided_by: DecidedBy::Store,
-            // Of no consequence: no limit was evaluated.
+            // Irrelevant: no limit was evaluated.
             purpose: AskPurpose::Pass,
             descriptors: u16::try_from(request.descriptors.len()).unwrap_or(u16::MAX),
             guard: guard
@@ -80,7 +81,7 @@ impl Decision {
         }
     }
 
-    /// The guard that decided, before any limit was asked: by refusing the request, or by exempting it.
+    /// Returns the guard that decided before any limit was evaluated, by refusing or exempting the request.
     pub fn guard(&self) -> Option<&Guard> {
         if self.guard == NO_GUARD {
             return None;
@@ -88,22 +89,22 @@ impl Decision {
         self.rules.guards.get(usize::from(self.guard))
     }
 
-    /// Whether a guard refuses it. No limit was asked then, and waiting is of no use but for as long as
-    /// [`barred_for`](Self::barred_for) tells.
+    /// Returns true if a guard refuses the request. No limit was evaluated then, and a retry is useless
+    /// before [`barred_for`](Self::barred_for) has passed, if that is known.
     #[inline]
     pub fn is_barred(&self) -> bool {
         self.guard != NO_GUARD && !self.allowed
     }
 
-    /// How long until the guard that refuses it lets it in by itself: the address is banned, and the ban
-    /// has an end. It may be a refresh of the guard's list later. `None` where somebody has to do
-    /// something about it, or no guard refuses.
+    /// Returns the time until the guard that refuses the request unbans its address automatically, if the ban
+    /// has an end. The actual unban may come one refresh of the guard's list later. Returns `None` if an
+    /// administrator has to unban the client, or if no guard refuses.
     pub fn barred_for(&self) -> Option<Duration> {
         let has_end = self.is_barred() && self.held_us > 0;
         has_end.then(|| Duration::from_micros(self.held_us))
     }
 
-    /// The guards that only watch, and would have decided.
+    /// Returns the guards in shadow mode that would have decided.
     pub fn watching_guards(&self) -> impl Iterator<Item = &Guard> {
         let watched = GuardVerdict {
             watched: self.watched,
@@ -115,14 +116,14 @@ impl Decision {
             .map(|(_, guard)| guard)
     }
 
-    /// Whether any guard that only watches would have decided.
+    /// Returns true if any guard in shadow mode would have decided.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.watched != 0
     }
 
-    /// Whether answers tell the [`reason`](Self::reason): there are guards that are asked, or plans, or a
-    /// limit of the policy has a `block`.
+    /// Returns true if responses contain the [`reason`](Self::reason): there are guards or plans, or a limit
+    /// of the policy has a `block`.
     #[inline]
     pub fn tells_reason(&self) -> bool {
         !self.guards().is_empty()
@@ -134,13 +135,13 @@ impl Decision {
         &self.rules.guards
     }
 
-    /// Whether it is refused because a plan has nothing for the subject.
+    /// Returns true if the request is refused because a plan has no rate for the subject.
     fn lacks_plan(&self) -> bool {
         let bound = self.bound();
         bound.is_some_and(|entry| matches!(entry.planned, PlanAnswer::Refused { .. }))
     }
 
-    /// Why it is as it is, in one word.
+    /// Returns the reason of the decision as a single code.
     ///
     /// ```
     /// use tidegate::{Limiter, AnswerReason, Request};

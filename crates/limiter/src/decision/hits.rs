@@ -17,14 +17,14 @@ pub struct LimitHits<'a> {
     /// The number of the descriptor that matched, counted from 0; `None` where the limit matched the
     /// request as a whole.
     pub descriptor: Option<usize>,
-    /// Whether the limit is in shadow mode: [`result`](Self::result) is then what it would have been.
+    /// True if the limit is in shadow mode: [`result`](Self::result) is then hypothetical.
     pub is_shadow: bool,
     /// The result for all of the hits.
     pub result: HitResult,
     /// The cost of the request to this limit; never 0.
     pub hits: u64,
-    /// The part of the hits that used more than 80 % of the limit's capacity; of several bands, the most.
-    /// 0 where local buckets decided.
+    /// The part of the hits that used more than 80 % of the limit's capacity; the largest of several bands. 0
+    /// if local buckets decided.
     pub near: u64,
 }
 
@@ -40,7 +40,7 @@ pub enum HitResult {
 }
 
 impl HitResult {
-    /// The word for it in metrics.
+    /// Returns the name used in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -145,13 +145,13 @@ impl Decision {
         band.map_or(0, |band| band.quota.capacity())
     }
 
-    /// The same of a band that may come from the request, or from a plan.
+    /// Like [`capacity`](Self::capacity), for a band that may come from the request or from a plan.
     #[cold]
     fn capacity_brought(&self, entry: &BandAnswer) -> u64 {
         self.describe(entry, "").map_or(0, |band| band.capacity())
     }
 
-    /// Whether a refused request charges a limit that had room.
+    /// Returns true if a refused request charges a limit that had room.
     #[cold]
     fn charges_refused(
         &self,
@@ -174,7 +174,7 @@ impl Decision {
     }
 }
 
-/// Returns the part of `hits` that used more than 80 % of `capacity`, where so much remains after them.
+/// Returns the part of `hits` that used more than 80 % of `capacity`, where `remaining` is left after them.
 #[inline]
 fn above_threshold(capacity: u64, remaining: u64, hits: u64) -> u64 {
     // Capacities are below 2^53.

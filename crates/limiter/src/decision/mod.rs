@@ -1,16 +1,16 @@
-//! The answer: allowed or not, and everything that went into it.
+//! The decision on a request: allowed or refused, and every band that was evaluated.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `scene` | what it is about: the limits that a request meets |
-//! | `brought` | limits that a request brings itself |
-//! | `bands` | what all bands answered, and which of them is reported |
-//! | `applied` | what one band answered, for those who tell it |
-//! | `described` | what is reported of each descriptor |
-//! | `warnings` | bands that have come to what their limits warn of |
+//! | `scene` | the limits that a request matched |
+//! | `brought` | limits that a request carries itself |
+//! | `bands` | the answers of all bands, and the choice of the reported one |
+//! | `applied` | the answer of one band, for frontends |
+//! | `described` | the reported band of each descriptor |
+//! | `warnings` | bands that reached the `warn` threshold of their limit |
 //! | `shadow` | refusals that shadow mode turned into passes |
-//! | `skipped` | bands that were not asked because the store did not answer |
-//! | `guarded` | what guards have to do with it, and why it is as it is |
+//! | `skipped` | bands that were not evaluated because the store did not answer |
+//! | `guarded` | decisions by guards, and the reason of a decision |
 //! | `hits` | the cost of the request to each limit, for statistics |
 
 mod applied;
@@ -50,11 +50,11 @@ use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::respond::{HeaderNames, RefusalStyle, Respond};
 use tidegate_policy::{Band, Limit, Policy};
 
-/// The answer to a request.
+/// The decision on a request.
 ///
-/// What is reported is one band: where the request passes, the enforced one with the fewest
-/// remaining; where it is refused, the refusing one with the longest wait. [`binding`] is that
-/// band, and [`applied`] has all of them.
+/// One band is reported. If the request passes, it is the enforced band with the fewest remaining units; if
+/// it is refused, the refusing band with the longest wait. [`binding`] returns that band, and [`applied`]
+/// returns all bands.
 ///
 /// [`binding`]: Decision::binding
 /// [`applied`]: Decision::applied
@@ -65,49 +65,49 @@ pub struct Decision {
     at: Timestamp,
     allowed: bool,
     decided_by: DecidedBy,
-    /// What the request was decided for.
+    /// The purpose the request was decided for.
     purpose: AskPurpose,
-    /// How many descriptors the request has.
+    /// The number of descriptors of the request.
     descriptors: u16,
-    /// The number of the guard that decided, or [`NO_GUARD`].
+    /// The index of the guard that decided, or [`NO_GUARD`].
     guard: u16,
-    /// Guards that only watch and know the request, a bit each.
+    /// Guards in shadow mode that match the request, one bit each.
     watched: u64,
-    /// Which of `bands` is reported, or [`NOTHING`].
+    /// The index in `bands` of the reported band, or [`NOTHING`].
     binding: u32,
     /// The reported band's key.
     key: SmallVec<[u8; 48]>,
     bands: SmallVec<[BandAnswer; 4]>,
-    /// What may be given back; absent where nothing may.
+    /// The refundable charges; `None` if there are none.
     charges: Option<Arc<Charges>>,
-    /// What the request brought itself; absent where it brought nothing.
+    /// The limits that the request carried itself; `None` if it carried none.
     brought: Option<Arc<RequestLimits>>,
-    /// What plans said; absent where no limit of the policy has one.
+    /// The plans used; `None` if no limit of the policy has one.
     planned: Option<Arc<PreparedPlans>>,
-    /// Which of `bands` have come to what their limits warn of, a bit each.
+    /// The bands that reached the `warn` threshold of their limit, one bit per index in `bands`.
     warned: u32,
-    /// Of a request that passes, how long it was held back; of one that does not, for how long the
-    /// longest block refuses it, or the guard that does. In microseconds; 0 where there was no such time.
+    /// If the request passes: the time it was queued. If it is refused: the remaining time of the longest
+    /// block, or of the guard's ban. In microseconds; 0 if there is no such time.
     held_us: u64,
 }
 
-/// No band is reported.
+/// The value of `binding` if no band is reported.
 const NOTHING: u32 = u32::MAX;
 
-/// Who decided.
+/// The component that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecidedBy {
-    /// The store, or nobody because no limit applied.
+    /// The store; also if no limit applied.
     Store,
-    /// This process, because the store did not answer.
+    /// Local buckets in memory, because the store did not answer.
     Local,
-    /// The failure policy, because the store did not answer.
+    /// The failure policy (`on_failure`), because the store did not answer.
     Failure,
 }
 
 impl DecidedBy {
-    /// The word for it in logs, answers and metrics.
+    /// Returns the name used in logs, responses and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Store => "store",
@@ -120,13 +120,13 @@ impl DecidedBy {
 // === impl Decision ===
 
 impl Decision {
-    /// The decision that a store's reply amounts to.
+    /// Returns the decision for a store's reply.
     #[inline(never)]
     pub(crate) fn new(scene: &MatchedLimits<'_>, reply: &Reply) -> Self {
         let mut bands = Bands::default();
         let outcomes = reply.outcomes.iter().copied().map(Some);
         bands.add(scene, reply.passed, outcomes, |_, _, _| true);
-        // Put together here, for it is large, and moving it would be a good part of making it.
+        // Built in place: a decision is large, and moving it would take a good part of the time to make it.
         Self {
             rules: Arc::clone(scene.rules),
             policy: scene.number,
@@ -144,13 +144,13 @@ impl Decision {
             planned: scene.planned.cloned(),
             warned: 0,
             held_us: if reply.passed { 0 } else { bands.blocked_us },
-            // At the end, so that it is moved once.
+            // Last, so that it is moved once.
             bands: bands.entries,
         }
     }
 
-    /// The decision that `answers` amount to. Bands that nobody was asked about are left out, but those
-    /// whose limits let the request pass for that reason.
+    /// Returns the decision for `answers`. Bands without an answer are left out, except those that let the
+    /// request pass for that reason (`on_failure: allow`).
     pub(crate) fn of_answers(scene: &MatchedLimits<'_>, answers: &Answers) -> Self {
         let mut bands = Bands::default();
         let denial_decides = !answers.passed && answers.decided_by == DecidedBy::Failure;
@@ -175,9 +175,8 @@ impl Decision {
         }
     }
 
-    /// Refused by a limit because the request lacks the identity that its key needs, or because its
-    /// plan has nothing for the subject; told of the
-    /// descriptor by which it would have been met, if by one.
+    /// Returns a refusal by a limit because the request lacks the identity that its key needs, or because its
+    /// plan has no rate for the subject. Reports the descriptor that would have matched the limit, if any.
     pub(crate) fn identity_missing(scene: &MatchedLimits<'_>, refused: UnmetLimit) -> Self {
         Self {
             allowed: false,
@@ -187,7 +186,7 @@ impl Decision {
         }
     }
 
-    /// Allowed, because no limit applied, or none that limits anything.
+    /// Returns an allowed decision: no limit applied, or only unlimited ones.
     pub(crate) fn unlimited(scene: &MatchedLimits<'_>) -> Self {
         let mut bands = Bands::default();
         bands.add(scene, true, std::iter::empty(), |_, _, _| true);
@@ -197,7 +196,7 @@ impl Decision {
         }
     }
 
-    /// Allowed, and nothing said of any limit.
+    /// Returns an allowed decision without any band.
     fn blank(scene: &MatchedLimits<'_>) -> Self {
         Self {
             rules: Arc::clone(scene.rules),
@@ -220,60 +219,60 @@ impl Decision {
         }
     }
 
-    /// Takes note of what it has charged.
+    /// Records the charges of this decision.
     pub(crate) fn charge(&mut self, charges: Arc<Charges>) {
         self.charges = Some(charges);
     }
 
-    /// The same decision, for which the request was held back for `waited`.
+    /// Returns the same decision with the time its request was queued.
     pub(crate) fn after(mut self, waited: Duration) -> Self {
         self.held_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self
     }
 
-    /// What may be given back, if anything may.
+    /// Returns the refundable charges, if there are any.
     pub(crate) fn charges(&self) -> Option<&Arc<Charges>> {
         self.charges.as_ref()
     }
 
-    /// The number of the limiter that decided.
+    /// Returns the id of the limiter that decided.
     pub(crate) fn owner(&self) -> u64 {
         self.rules.owner
     }
 
-    /// Whether the request may pass.
+    /// Returns true if the request may pass.
     pub fn is_allowed(&self) -> bool {
         self.allowed
     }
 
-    /// Whether no enforced limit applied to the request, or none was asked because the store did
-    /// not answer. It is then allowed, unless a [`guard`](Self::guard) refuses it, and there is no
+    /// Returns true if no enforced limit applied to the request, or none was evaluated because the store did
+    /// not answer. The request is then allowed, unless a [`guard`](Self::guard) refuses it, and there is no
     /// [`binding`](Self::binding).
     pub fn is_unlimited(&self) -> bool {
         self.binding == NOTHING
     }
 
-    /// The band that is reported, or `None` where no enforced limit applied.
+    /// Returns the reported band, or `None` if no enforced limit applied.
     pub fn binding(&self) -> Option<AppliedBand<'_>> {
         let entry = self.bound()?;
         self.describe(entry, std::str::from_utf8(&self.key).unwrap_or_default())
     }
 
-    /// The name of the limit whose band is reported: all of [`binding`](Self::binding) that counting
-    /// takes.
+    /// Returns the name of the limit whose band is reported. Cheaper than [`binding`](Self::binding), for
+    /// counters.
     #[inline]
     pub fn limit(&self) -> Option<&str> {
         Some(&self.limit_of(self.bound()?)?.name)
     }
 
-    /// Returns the index of that limit in its policy. The limit that a request brings comes after the last.
+    /// Returns the index of that limit in its policy. A limit that the request carries comes after the last.
     pub fn limit_index(&self) -> Option<usize> {
         usize::try_from(self.bound()?.limit).ok()
     }
 
-    /// Every band of every limit that the request met, shadow limits included, in the order
-    /// written; without those that were [not asked](Self::skipped). A limit that is `unlimited` is there
-    /// once, without a band. Their keys are empty, but for the [`binding`](Self::binding)'s.
+    /// Returns every evaluated band of every limit that the request matched, shadow limits included, in the
+    /// order written. Bands that were [skipped](Self::skipped) are left out. An `unlimited` limit appears
+    /// once, without a band. Keys are empty, except that of the [`binding`](Self::binding) band.
     pub fn applied(&self) -> impl Iterator<Item = AppliedBand<'_>> {
         let key = std::str::from_utf8(&self.key).unwrap_or_default();
         let asked = (0..).zip(&self.bands).filter(|(_, it)| !it.is_skipped());
@@ -283,14 +282,13 @@ impl Decision {
         })
     }
 
-    /// Whether a limit of the policy has its rate from a plan.
+    /// Returns true if a limit of the policy takes its rate from a plan.
     #[inline]
     pub fn is_planned(&self) -> bool {
         self.planned.is_some()
     }
 
-    /// What plans answered, once for each limit met that has one: the names of their sources, and the
-    /// answers.
+    /// Returns the name of the plan source and its answer, once for each matched limit with a plan.
     pub fn plans(&self) -> impl Iterator<Item = (&str, PlanAnswer)> {
         let asked = self
             .bands
@@ -303,17 +301,17 @@ impl Decision {
         })
     }
 
-    /// The name of the policy that was asked.
+    /// Returns the name of the policy that decided.
     pub fn policy(&self) -> &str {
         self.policy_rules().map_or("", |policy| &policy.name)
     }
 
-    /// The number of that policy, counted from 0 in the order of the configuration.
+    /// Returns the index of that policy, from 0 in the order of the configuration.
     pub fn policy_index(&self) -> usize {
         self.policy
     }
 
-    /// What the policy tells clients.
+    /// Returns the policy's response settings.
     pub fn respond(&self) -> &Respond {
         match self.policy_rules() {
             Some(policy) => policy.respond(),
@@ -321,8 +319,8 @@ impl Decision {
         }
     }
 
-    /// What a refusal looks like: as the guard says that refuses, or the limit that is reported, else as
-    /// the policy does.
+    /// Returns the style of a refusal: that of the guard that refuses or of the reported limit, otherwise
+    /// that of the policy.
     pub fn refusal(&self) -> &RefusalStyle {
         if let Some(guard) = self.guard() {
             let own = guard.refusal.as_deref();
@@ -332,19 +330,19 @@ impl Decision {
         own.unwrap_or(&self.respond().refusal)
     }
 
-    /// Who decided.
+    /// Returns the component that decided.
     pub fn decided_by(&self) -> DecidedBy {
         self.decided_by
     }
 
-    /// The instant at which it was decided, by the clock of whoever did; the epoch where nobody had
-    /// to be asked.
+    /// Returns the time of the decision, by the clock of the component that decided. Returns the epoch if
+    /// neither the store nor local buckets were needed.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// Returns the present time for answers that name an instant: the wall clock where this machine's
-    /// clock decided, else [`at`](Self::at). They differ once the wall clock was set.
+    /// Returns the current time for responses that contain an instant: the wall clock if this machine's clock
+    /// decided, otherwise [`at`](Self::at). They differ once the wall clock has been set.
     pub fn wall_time(&self) -> Timestamp {
         let machine = self.rules.machine_clock;
         let is_machine = match self.decided_by {
@@ -358,21 +356,21 @@ impl Decision {
         }
     }
 
-    /// How long a limit held the request back before it let it pass (`on_refusal: wait`); zero where
-    /// it passed at once, or was refused.
+    /// Returns the time for which a limit queued the request before it passed (`on_refusal: wait`). Zero if
+    /// it passed immediately or was refused.
     pub fn waited(&self) -> Duration {
         let waited_us = if self.allowed { self.held_us } else { 0 };
         Duration::from_micros(waited_us)
     }
 
-    /// Whether it is refused because a limit is closed to whoever asked (`block`): by this refusal, if
-    /// it is the first, or by an earlier one.
+    /// Returns true if the request is refused because a limit blocks the client (`block`): from this refusal
+    /// on, if it is the first, or since an earlier one.
     pub fn is_blocked(&self) -> bool {
         self.blocked_for().is_some()
     }
 
-    /// For how long a limit is closed to whoever asked, if that refuses; of several, the longest. It is
-    /// not prolonged by asking again.
+    /// Returns the time for which a limit blocks the client, if that is the reason for the refusal; the
+    /// longest of several. Further requests do not prolong a block.
     ///
     /// ```
     /// use std::time::Duration;
@@ -395,7 +393,7 @@ impl Decision {
         self.rules.policies.get(self.policy)
     }
 
-    /// The entry that is reported.
+    /// Returns the reported entry.
     #[inline]
     fn bound(&self) -> Option<&BandAnswer> {
         self.bands.get(usize::try_from(self.binding).ok()?)
@@ -436,7 +434,7 @@ impl Decision {
         })
     }
 
-    /// The band of a rate that a plan told, and how it is spelt.
+    /// Returns the band of a rate from a plan, and its header names.
     fn planned_at(&self, limit: usize, rate: u32) -> (Option<&Band>, Option<&HeaderNames>) {
         let planned = self.planned.as_deref();
         (
@@ -445,7 +443,7 @@ impl Decision {
         )
     }
 
-    /// What the request itself brought, if `entry` is of that and was asked.
+    /// Returns the band that the request carries itself, if `entry` belongs to it and was evaluated.
     #[inline]
     fn brought_with(&self, limit: usize, entry: &BandAnswer) -> Option<(&Band, &HeaderNames)> {
         let brought = self.brought.as_deref()?;

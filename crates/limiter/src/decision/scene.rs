@@ -1,4 +1,4 @@
-//! What a decision is about, whoever makes it.
+//! The limits that a request matched, for every component that decides it.
 
 use super::RequestLimits;
 use crate::planning::PreparedPlans;
@@ -10,45 +10,45 @@ use tidegate_policy::matching::{Met, MetLimits};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::{Band, Limit, Policy};
 
-/// What a decision is about: the limits that a request meets, and by which rules.
+/// The limits that a request matched, and the rules they belong to.
 #[derive(Clone, Copy)]
 pub(crate) struct MatchedLimits<'a> {
     pub(crate) rules: &'a Arc<Rules>,
-    /// The number of the policy that is asked.
+    /// The index of the policy.
     pub(crate) number: usize,
     pub(crate) policy: &'a Policy,
-    /// What the request is decided for.
+    /// The purpose the request is decided for.
     pub(crate) purpose: AskPurpose,
     pub(crate) meeting: MetLimits<'a>,
-    /// What the request brings itself.
+    /// The limits that the request carries itself.
     pub(crate) brought: Option<&'a Arc<RequestLimits>>,
-    /// What plans say; absent where no limit of the policy has one.
+    /// The current plans; absent if no limit of the policy has one.
     pub(crate) planned: Option<&'a Arc<PreparedPlans>>,
-    /// How many descriptors the request has.
+    /// The number of descriptors of the request.
     pub(crate) descriptors: u16,
-    /// Guards that only watch and know the request, a bit each.
+    /// Guards in shadow mode that match the request, one bit each.
     pub(crate) watched: u64,
 }
 
 impl<'a> MatchedLimits<'a> {
-    /// A limit that is met.
+    /// Returns a matched limit.
     #[inline]
     pub(crate) fn limit(&self, met: &Met) -> Option<&'a Limit> {
         self.policy.limit(met.limit)
     }
 
-    /// Whether it is the hidden limit, whose bands come with the request.
+    /// Returns true if it is the hidden limit, whose bands come with the request.
     pub(crate) fn is_hidden(&self, met: &Met) -> bool {
         met.limit == self.policy.limits.len()
     }
 
-    /// The limit met of this number, from 0 in the order met.
+    /// Returns the matched limit of this index, from 0 in the order matched.
     pub(crate) fn nth(&self, nth: usize) -> Option<&'a Limit> {
         self.limit(self.meeting.met.get(nth)?)
     }
 
-    /// What a limit that is met allows: its own bands, or the one that the request brings. None at all
-    /// where it is unlimited.
+    /// Returns the bands of a matched limit: its own, or the one that the request carries. Empty if it is
+    /// unlimited.
     #[inline]
     pub(crate) fn bands(&self, met: &Met) -> &'a [Band] {
         match self.policy.limits.get(met.limit) {
@@ -64,14 +64,14 @@ impl<'a> MatchedLimits<'a> {
         }
     }
 
-    /// The band of a rate that a plan tells.
+    /// Returns the band of a rate from a plan.
     fn bands_planned(&self, met: &Met, rate: u32) -> &'a [Band] {
         let planned = self.planned;
         let band = planned.and_then(|planned| planned.band(self.number, met.limit, rate));
         band.map_or(&[], std::slice::from_ref)
     }
 
-    /// What a refusal by a limit that is met closes it by, if it does: asked after its bands.
+    /// Returns the quota of a matched limit's block, if it has one. Its ask comes after those of the bands.
     #[inline]
     pub(crate) fn block(&self, met: &Met) -> Option<&'a Quota> {
         let limit = self.policy.limits.get(met.limit)?;
@@ -81,7 +81,8 @@ impl<'a> MatchedLimits<'a> {
                 (!limit.bands.is_empty()).then_some(&own.quota)
             }
             PlanAnswer::Rate { number, .. } => self.planned?.block(self.number, met.limit, number),
-            // Whom a plan does not limit, the limit has no band for: then nothing is asked of it at all.
+            // The limit has no band for a client that its plan does not limit, so there is no ask for it at
+            // all.
             PlanAnswer::Unlimited { .. }
             | PlanAnswer::UnknownUnlimited
             | PlanAnswer::UnknownSkipped

@@ -3,8 +3,8 @@
 use super::{AppliedBand, Decision};
 
 impl Decision {
-    /// The limits in shadow mode that would have refused the request: the first refusing band of each,
-    /// once for every descriptor that met it. [`AppliedBand::reason`] tells why.
+    /// Returns the limits in shadow mode that would have refused the request: the first refusing band of
+    /// each, once for every descriptor that matched it. [`AppliedBand::reason`] gives the reason.
     ///
     /// ```
     /// use tidegate::{LimitSpec, Limiter, AnswerReason, Request};

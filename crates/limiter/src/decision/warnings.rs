@@ -1,26 +1,26 @@
-//! Bands that have come to what their limits warn of (`warn`).
+//! Bands that reached the `warn` threshold of their limit.
 
 use super::bands::NO_DESCRIPTOR;
 use super::{AppliedBand, Decision};
 use tidegate_policy::matching::Met;
 
-/// What was charged to a band whose limit warns.
+/// A charge to a band whose limit has a `warn` threshold.
 pub(crate) struct WarnedCharge<'a> {
     pub(crate) met: &'a Met,
     pub(crate) band: usize,
     pub(crate) cost: u64,
     pub(crate) capacity: u64,
-    /// Of a hundred parts of the capacity.
+    /// The threshold, in percent of the capacity.
     pub(crate) warn: u8,
 }
 
 impl Decision {
-    /// The bands that this request has brought to what their limits warn of (`warn: 95%`): as much or
-    /// more is used now, and was not before. Their keys are empty, but for the
-    /// [`binding`](Self::binding)'s.
+    /// Returns the bands that reached the `warn` threshold of their limit (`warn: 95%`) through this request:
+    /// usage is at or above it now, and was below it before. Keys are empty, except that of the
+    /// [`binding`](Self::binding) band.
     ///
-    /// It is told once on the way up, by whichever request it was; where charges are given back, it may
-    /// be told again.
+    /// A band warns once on the way up, for the request that reaches the threshold. After refunds it may warn
+    /// again.
     ///
     /// ```
     /// use tidegate::{Limiter, Request};
@@ -37,9 +37,9 @@ impl Decision {
     pub fn warnings(&self) -> impl Iterator<Item = AppliedBand<'_>> {
         let warned = self.warned;
         let key = || std::str::from_utf8(&self.key).unwrap_or_default();
-        // Nearly always there are none, and then nothing is looked at.
+        // Nearly always there are none, and no band is visited.
         let bands = if warned == 0 { 0 } else { self.bands.len() };
-        // Marks count every band, also those that were skipped.
+        // Marks count every band, including skipped ones.
         let entries = (0_u32..).zip(self.bands.iter().take(bands));
         let marked = entries.filter(move |(nth, _)| is_marked(warned, *nth));
         marked.filter_map(move |(nth, entry)| {
@@ -47,7 +47,7 @@ impl Decision {
         })
     }
 
-    /// Takes note of what was charged to bands that warn.
+    /// Marks the bands that these charges brought to their threshold.
     pub(crate) fn warn<'a>(&mut self, charged: impl Iterator<Item = WarnedCharge<'a>>) {
         for it in charged {
             let descriptor = it.met.descriptor.unwrap_or(NO_DESCRIPTOR);
@@ -69,7 +69,7 @@ impl Decision {
 }
 
 impl WarnedCharge<'_> {
-    /// Whether it was this charge that has brought the band there, where so much remains of it.
+    /// Returns true if this charge brought the band to the threshold, where `remaining` is left after it.
     fn crosses(&self, remaining: u64) -> bool {
         let used = self.capacity.saturating_sub(remaining);
         let before = used.saturating_sub(self.cost);

@@ -1,4 +1,4 @@
-//! Whether the store answers: for the log, twice for each time that it was away, and for metrics.
+//! The health of the store: for the log, two lines per outage, and for metrics.
 
 use std::error::Error;
 use std::fmt;
@@ -9,48 +9,48 @@ use tracing::{info, warn};
 
 const KINDS: usize = StoreErrorKind::ALL.len();
 
-/// The store is up once it has answered this long without failing, and told to be back as well.
+/// The store is up once it has answered for this long without a failure. After a first outage, that is also
+/// when its recovery is logged.
 const QUIET_US: u64 = 1_000_000;
 
-/// It is told to be back only after up to this long where it has failed again and again.
+/// The longest time until recovery is logged, if the store fails repeatedly.
 const QUIET_MAX_US: u64 = 30_000_000;
 
-/// One that fails within this time of being told to be back has failed again. Nor is more often
-/// than this told of values that are not ours.
+/// A failure within this time of a logged recovery counts as repeated. It is also the shortest interval
+/// between log lines about corrupt values.
 const AGAIN_US: u64 = 60_000_000;
 
-/// How the store has been, and how it is.
+/// The health of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreHealth {
-    /// Whether it answers: it did when last asked, and has not failed for a second. Buckets that
-    /// hold what is not ours say nothing of that.
+    /// True if the store answers: the last call succeeded, and none has failed for a second. Buckets with
+    /// corrupt values do not affect it.
     pub is_up: bool,
-    /// How often it could not tell since the start, by kind.
+    /// The number of errors since the start, by kind.
     pub errors: [(StoreErrorKind, u64); KINDS],
 }
 
-/// Instants are in microseconds, and 0 is never.
+/// The atomic state behind [`StoreHealth`]. Times are in microseconds; 0 means never.
 #[derive(Debug, Default)]
 pub(super) struct FailoverHealth {
-    /// Whether it has failed, and not yet answered for a while.
+    /// True if the store has failed, and has not yet answered for a while since.
     is_down: AtomicBool,
-    /// Whether it was told that the store is away, and not yet that it is back. Wherever it is down,
-    /// that was told.
+    /// True if the outage has been logged, and the recovery not yet. Always true while `is_down` is.
     is_told: AtomicBool,
     failed_at: AtomicU64,
     away_at: AtomicU64,
     back_at: AtomicU64,
-    /// How long it has to answer until it is told to be back.
+    /// The time for which the store must answer until its recovery is logged.
     quiet_us: AtomicU64,
-    /// How often it failed since it was told to be away.
+    /// The number of failures since the outage was logged.
     failures: AtomicU64,
     corrupt_at: AtomicU64,
     errors: [AtomicU64; KINDS],
 }
 
 impl FailoverHealth {
-    /// The store could not tell.
+    /// Records a failure of the store.
     pub(super) fn fail(&self, error: &StoreError, now: Timestamp) {
         let counters = StoreErrorKind::ALL.iter().zip(&self.errors);
         for (_, counter) in counters.filter(|(kind, _)| **kind == error.kind()) {
@@ -86,12 +86,12 @@ impl FailoverHealth {
         );
     }
 
-    /// One bucket is not ours. The store is there, and so are all the others.
+    /// Records that one bucket holds a value that is not Tidegate's. The store and all other buckets work.
     #[cold]
     fn find_corrupt(&self, error: &StoreError, now: u64) {
         let told_at = self.corrupt_at.load(Relaxed);
         let may_tell = told_at == 0 || now >= told_at.saturating_add(AGAIN_US);
-        // Of many at once, one tells.
+        // Of many concurrent calls, one logs it.
         let swap = || {
             let at = &self.corrupt_at;
             at.compare_exchange(told_at, now, Relaxed, Relaxed)
@@ -105,7 +105,7 @@ impl FailoverHealth {
         }
     }
 
-    /// The store has answered. Asks the time only where it was away.
+    /// Records a success of the store. Reads the clock only during an outage.
     #[inline]
     pub(super) fn succeed(&self, clock: &impl Clock) {
         if self.is_told.load(Relaxed) {
@@ -144,7 +144,7 @@ impl FailoverHealth {
     }
 }
 
-/// An error and what caused it, in one line.
+/// An error and its causes, in one line.
 struct ErrorChain<'a>(&'a StoreError);
 
 impl fmt::Display for ErrorChain<'_> {

@@ -1,44 +1,44 @@
-//! What was last heard of each bucket: a table of fixed size that forgets rather than grows.
+//! The last known level of each bucket: a table of fixed size that forgets rather than grows.
 
 use foldhash::quality::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate_core::{Algorithm, Ask, Outcome, Timestamp};
 
-/// How many buckets are remembered; of two that want one place, the last. A power of two.
+/// The number of buckets remembered. If two share a cell, the last written wins. A power of two.
 const PLACES: usize = 1 << 16;
 
 /// Odd numbers without a pattern.
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 
-/// What was last heard of each bucket, for a while.
+/// The last known level of each bucket, for a while.
 #[derive(Debug)]
 pub(super) struct LastKnown {
-    /// This process's own, so that nobody outside can choose keys that collide.
+    /// Seeded per process, so that clients cannot choose keys that collide.
     hasher: RandomState,
     places: Box<[LevelCell]>,
 }
 
-/// Written by anybody without a lock. A reader that comes between two writes finds a `check` that
-/// does not go with the rest, and has found nothing.
+/// The last level of one bucket. Any thread writes it without a lock. A reader between two writes finds a
+/// `check` that does not match the rest, and treats the cell as empty.
 #[derive(Debug, Default)]
 struct LevelCell {
     check: AtomicU64,
     remaining: AtomicU64,
     instant: AtomicU64,
-    /// The `check` of what a local bucket has been held to; 0 where none has.
+    /// The `check` of the level that was last applied to a local bucket; 0 if none was.
     applied: AtomicU64,
 }
 
-/// What was last heard of one bucket.
+/// The last known level of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LastLevel {
     /// Whole units that were left.
     pub(super) remaining: u64,
-    /// Of a token bucket, when that was; of a window, when it will be as good as new. By the clock
-    /// of this process, for the store's may differ by hours.
+    /// For a token bucket, the time of that level; for a window, the time when it will be full. By the clock
+    /// of this process, because the store's may differ by hours.
     pub(super) instant: Timestamp,
-    /// Whether it was heard since a local bucket was last [held](LastKnown::apply) to it.
+    /// True if no local bucket has been [adjusted](LastKnown::apply) to it since it was received.
     pub(super) is_news: bool,
     check: u64,
 }
@@ -53,7 +53,7 @@ impl Default for LastKnown {
 }
 
 impl LastKnown {
-    /// Remembers what a bucket answered.
+    /// Remembers the outcome of a bucket.
     pub(super) fn note(&self, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
         let instant = match ask.quota.algorithm() {
             Algorithm::TokenBucket => now,
@@ -73,7 +73,7 @@ impl LastKnown {
         }
     }
 
-    /// What was last heard of a bucket, if that is still remembered.
+    /// Returns the last known level of a bucket, if it is still remembered.
     pub(super) fn get(&self, ask: &Ask<'_>) -> Option<LastLevel> {
         let fingerprint = self.fingerprint(ask);
         let place = self.place(fingerprint)?;
@@ -87,14 +87,14 @@ impl LastKnown {
         })
     }
 
-    /// A local bucket is held to what was `heard` from now on. What is heard later is news again.
+    /// Records that a local bucket has been adjusted to the level `heard`. A level noted later is news again.
     pub(super) fn apply(&self, ask: &Ask<'_>, heard: &LastLevel) {
         if let Some(place) = self.place(self.fingerprint(ask)) {
             place.applied.store(heard.check, Relaxed);
         }
     }
 
-    /// Tells buckets apart; never 0, so that an empty place is nobody's.
+    /// Returns a hash that identifies the bucket; never 0, so that an empty cell matches no bucket.
     fn fingerprint(&self, ask: &Ask<'_>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(ask.bucket);

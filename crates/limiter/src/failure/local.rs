@@ -1,4 +1,4 @@
-//! Deciding in this process, at a share of the policy.
+//! Deciding in memory, at a share of the policy.
 
 use super::SharedClock;
 use super::known::{LastKnown, LastLevel};
@@ -9,27 +9,27 @@ use std::time::Duration;
 use tidegate_core::{Algorithm, Ask, Clock, LimitMode, Op, Quota, Reply, Wait};
 use tidegate_memory::MemoryStore;
 
-/// When to come back where nobody knows: by then the store may be there again. Also told where a
+/// The time after which to retry if the wait is unknown: by then the store may be back. Also reported if a
 /// cost is too large for the share of this instance, though not for the limit.
 pub const COME_BACK: Duration = Duration::from_micros(COME_BACK_US);
 
 pub(crate) const COME_BACK_US: u64 = 1_000_000;
 
-/// How many buckets may begin at once.
+/// The number of buckets that may be created at once.
 const GATES: usize = 64;
 
-/// Buckets of this process alone, each under the band of the store's bucket that it stands in for.
+/// Buckets of this process alone, each under the band of the store's bucket that it replaces.
 ///
-/// A bucket begins with the share of what was last known to remain, and then lives as any other, so
-/// that a store that comes and goes never brings a full one back: it is there until it is as good as
-/// new by its own, slower, rate. If the store has reported meanwhile that less remains, it is held to
-/// the share of that.
+/// A bucket starts with the share of the last known remaining units, and then lives like any other. It exists
+/// until it is full by its own, slower rate, so that a store with repeated outages never restores a full
+/// bucket. If the store has reported fewer remaining units in the meantime, the bucket is reduced to the
+/// share of that.
 #[derive(Debug)]
 pub(super) struct Local {
     clock: SharedClock,
     store: MemoryStore<SharedClock>,
     known: LastKnown,
-    /// Held while a bucket begins, so that it begins once.
+    /// Held while a bucket is created, so that it is created once.
     gates: Box<[Mutex<()>]>,
 }
 
@@ -46,12 +46,12 @@ impl Local {
         })
     }
 
-    /// What was last heard of the store's buckets.
+    /// Returns the last known levels of the store's buckets.
     pub(super) fn known(&self) -> &LastKnown {
         &self.known
     }
 
-    /// Decides `asks` in one step, at `share` of their quotas.
+    /// Decides `asks` atomically, at `share` of their quotas.
     pub(super) fn decide(&self, asks: &[Ask<'_>], share: Share) -> Reply {
         let closed: SmallVec<[u64; 4]> = asks.iter().map(|ask| self.closed_us(ask)).collect();
         let is_closed = closed.iter().any(|left_us| *left_us > 0);
@@ -61,7 +61,7 @@ impl Local {
             .collect();
         let shared = asks.iter().zip(&quotas);
         let shared = shared.map(|(ask, quota)| {
-            // Where a limit is closed, nothing is charged.
+            // While a limit blocks the client, nothing is charged.
             let op = if is_closed { Op::Look } else { ask.op };
             Ask { quota, op, ..*ask }
         });
@@ -88,8 +88,8 @@ impl Local {
         reply
     }
 
-    /// For how long the store has closed a limit, if `ask` is for its block and it still is: to the
-    /// microsecond, for a block that began anew here would be longer than it was said to be.
+    /// Returns the remaining time of a block made by the store, if `ask` is for that block and it has not
+    /// ended. In microseconds: a block started from zero here would last longer than announced.
     fn closed_us(&self, ask: &Ask<'_>) -> u64 {
         match (ask.op, self.known.get(ask)) {
             (Op::Block, Some(heard)) if heard.remaining == 0 && ask.mode == LimitMode::Enforce => {
@@ -99,16 +99,16 @@ impl Local {
         }
     }
 
-    /// Settles what was charged here: `asks` are at the share by which it was.
+    /// Settles charges made here. `asks` must have the shared quotas they were charged with.
     pub(super) fn settle(&self, asks: &[Ask<'_>]) -> Reply {
         self.store.decide_now(asks)
     }
 
-    /// Charges a bucket with what it has above the share of the last known remaining: when it begins,
-    /// and once after each time that the store was heard.
+    /// Charges a bucket with the units above the share of the last known remaining: when the bucket is
+    /// created, and once after each level received from the store.
     ///
-    /// One that is as good as new is not there either. It lacks nothing any more by then, for it
-    /// began to refill no earlier than what is known, and with no less to refill.
+    /// A full bucket does not exist either. By then it lacks nothing: it started to refill no earlier than
+    /// the known level, and from no lower a level.
     fn begin(&self, ask: &Ask<'_>, local: &Ask<'_>, share: Share) {
         if ask.quota.is_block() {
             return;
@@ -143,7 +143,7 @@ impl Local {
         }
     }
 
-    /// How many units a local bucket lacks now by what was `heard`.
+    /// Returns the number of units that a local bucket lacks now, by the level `heard`.
     fn lacks(&self, heard: &LastLevel, ask: &Ask<'_>, local: &Ask<'_>, share: Share) -> u64 {
         if heard.remaining >= ask.quota.capacity() {
             return 0;

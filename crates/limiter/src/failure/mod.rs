@@ -1,14 +1,14 @@
-//! What happens when the store cannot tell: every limit's `on_failure`, carried out.
+//! Decisions if the store does not answer, by the `on_failure` of every limit.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `verdict` | what the limits that are not known amount to together |
-//! | `local` | deciding in this process, at a share of the policy |
-//! | `share` | how large that share is |
-//! | `known` | what was last heard of each bucket |
-//! | `health` | whether the store answers, and who is told |
-//! | `settling` | settling reservations that were charged here |
-//! | `standing` | the same, for those who ask the limiter |
+//! | `verdict` | the combined verdict of limits with known and unknown state |
+//! | `local` | deciding in memory, at a share of the policy |
+//! | `share` | the size of that share |
+//! | `known` | the last known level of each bucket |
+//! | `health` | the health of the store, for log and metrics |
+//! | `settling` | settling reservations that were charged locally |
+//! | `standing` | the health of the store, for callers of the limiter |
 //!
 //! None of this exists for a store that cannot fail.
 
@@ -37,10 +37,11 @@ use tidegate_core::{Ask, Clock, PartialAnswer, Reply, StoreError, Timestamp};
 use tidegate_policy::OnFailure;
 use verdict::FailureVerdict;
 
-/// Limits that refuse because they are not known, by their numbers among those met.
+/// Limits that refuse because the state of their buckets is unknown, by their indexes among the matched
+/// limits.
 type DeniedLimits = SmallVec<[usize; 1]>;
 
-/// Decides without the store, and knows how it is.
+/// Decides without the store, and tracks its health.
 #[derive(Debug)]
 pub(crate) struct Failover {
     clock: SharedClock,
@@ -49,7 +50,7 @@ pub(crate) struct Failover {
     instances: Instances,
 }
 
-/// A clock that others have as well.
+/// A clock shared by several components.
 #[derive(Clone)]
 pub(crate) struct SharedClock(Arc<dyn Clock>);
 
@@ -76,7 +77,7 @@ impl fmt::Debug for SharedClock {
 }
 
 impl Failover {
-    /// Room for `max_keys` buckets in this process; `None` where the system has not as much.
+    /// Creates local buckets for up to `max_keys` keys; `None` if the system does not have enough memory.
     pub(crate) fn new(clock: SharedClock, max_keys: usize, instances: Instances) -> Option<Self> {
         Some(Self {
             local: Local::new(clock.clone(), max_keys)?,
@@ -91,25 +92,25 @@ impl Failover {
         self.clock.is_machine()
     }
 
-    /// How the store is.
+    /// Returns the health of the store.
     pub(crate) fn health(&self) -> StoreHealth {
         self.health.snapshot()
     }
 
-    /// The store has answered.
+    /// Records a success of the store.
     pub(crate) fn succeeded(&self) {
         self.health.succeed(&self.clock);
     }
 
-    /// The store has not.
+    /// Records a failure of the store.
     pub(crate) fn failed(&self, error: &StoreError) {
         self.health.fail(error, self.clock.now());
     }
 
-    /// Remembers what the store has answered.
+    /// Remembers the store's answers.
     ///
-    /// Of a refused request only the buckets that refuse: a store that remembers a refusal by itself
-    /// need not know how the others are.
+    /// Of a refused request, only the buckets that refuse: a store that caches refusals need not know the
+    /// state of the others.
     pub(crate) fn note(&self, asks: &[Ask<'_>], reply: &Reply) {
         let now = self.clock.now();
         for (ask, outcome) in asks.iter().zip(reply.outcomes.iter()) {
@@ -120,8 +121,9 @@ impl Failover {
         self.succeeded();
     }
 
-    /// Decides `asks`, which the store answered with `error`: by the answers it gave all the same, and by
-    /// the `on_failure` of the limits whose buckets are unknown. `None` if one of them wants the error.
+    /// Decides `asks`, for which the store returned `error`: by the partial answers in it, and by the
+    /// `on_failure` of the limits whose buckets are unknown. Returns `None` if one of them has `on_failure:
+    /// error`.
     pub(crate) fn decide(
         &self,
         terms: FallbackTerms<'_>,
@@ -158,7 +160,7 @@ impl Failover {
         Some(answers)
     }
 
-    /// The store's answers, remembered and made as long as `asks`.
+    /// Remembers the store's partial answers, and returns them padded to the length of `asks`.
     fn heard(
         &self,
         asks: &[Ask<'_>],
@@ -178,8 +180,7 @@ impl Failover {
         asks.iter().zip(partial).map(heard).collect()
     }
 
-    /// Decides together, all or nothing, the asks that are unknown and whose limits have
-    /// `on_failure: local`.
+    /// Decides together, all or nothing, the asks without an answer whose limits have `on_failure: local`.
     fn decide_locally(&self, terms: FallbackTerms<'_>, asks: &[Ask<'_>], answers: &mut Answers) {
         let is_local = |(ask, answer): (&Ask<'_>, &Option<Answer>)| {
             answer.is_none() && terms.on_failure(ask) == OnFailure::Local

@@ -1,16 +1,16 @@
-//! Settling reservations: noting the store's answers, and settling the charges of this process.
+//! Settling reservations: noting the store's answers, and settling local charges.
 
 use super::Failover;
 use tidegate_core::{Ask, Clock, Op, Outcome, Reply};
 
 impl Failover {
-    /// Remembers how the store's buckets are after they were settled.
+    /// Remembers the state of the store's buckets after they were settled.
     pub(crate) fn note_settled(&self, asks: &[Ask<'_>], reply: &Reply) {
         let now = self.clock.now();
         let is_free = reply.outcomes.first().is_some_and(Outcome::is_allowed);
         for (ask, outcome) in asks.iter().zip(reply.outcomes.iter()) {
-            // Marks are asked for once. And a store that knows by itself that one is taken need not
-            // know how the bucket beside it is.
+            // A mark is requested only once, so it is not noted. And a store that caches that a mark is taken
+            // need not know the state of the bucket next to it.
             if is_free && matches!(ask.op, Op::Return { .. } | Op::Force(_)) {
                 self.local.known().note(ask, outcome, now);
             }
@@ -18,7 +18,7 @@ impl Failover {
         self.succeeded();
     }
 
-    /// Settles buckets of this process: `asks` are by the quotas by which they were charged.
+    /// Settles local buckets. `asks` must have the quotas they were charged with.
     pub(crate) fn settle_here(&self, asks: &[Ask<'_>]) -> Reply {
         self.local.settle(asks)
     }

@@ -1,16 +1,16 @@
-//! How much of a policy one instance may grant while it cannot ask the others.
+//! The share of a policy that one instance may grant while it cannot reach the others.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tidegate_policy::config::LocalShare;
 
-/// How many instances share the store, as last heard of it; 0 where it is not known yet. Somebody
-/// else counts them.
+/// The last known number of instances that share the store; 0 if it is not known yet. The store or the caller
+/// counts them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Instances(pub(crate) Arc<AtomicU32>);
 
-/// A part of a policy; more than the whole counts as the whole.
+/// A share of a policy; more than the whole counts as the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) numerator: NonZeroU32,
@@ -18,8 +18,8 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// What `setting` amounts to at present. Of instances that were never counted there are taken to
-    /// be two, which is the share that nobody has to set.
+    /// Returns the current share for `setting`. If instances were never counted, assumes two, which gives the
+    /// default share.
     pub(super) fn of(setting: LocalShare, instances: &Instances) -> Self {
         let (numerator, denominator) = match setting {
             LocalShare::Millionths(millionths) => (millionths, 1_000_000),
@@ -35,7 +35,7 @@ impl Share {
         }
     }
 
-    /// This part of `units`, rounded down.
+    /// Returns this share of `units`, rounded down.
     pub(super) fn part(self, units: u64) -> u64 {
         let part = u128::from(units) * u128::from(self.numerator.get());
         u64::try_from(part / u128::from(self.denominator.get())).unwrap_or(u64::MAX)

@@ -1,16 +1,16 @@
-//! How the store is, for those who ask the limiter.
+//! The health of the store, for callers of the limiter.
 
 use super::StoreHealth;
 use crate::limiter::Limiter;
 use tidegate_core::{Store, StoreError};
 
 impl<S: Store> Limiter<S> {
-    /// How the store is; `None` for one that cannot fail.
+    /// Returns the health of the store; `None` for one that cannot fail.
     pub fn store_health(&self) -> Option<StoreHealth> {
         Some(self.failover()?.health())
     }
 
-    /// Tells what was learnt of the store elsewhere: that it answers, or why it does not.
+    /// Records a result observed elsewhere: that the store answers, or the reason why it does not.
     pub fn note_store(&self, heard: Result<(), &StoreError>) {
         if let Some(failover) = self.failover() {
             match heard {
@@ -20,13 +20,13 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Asks the store for something harmless, so that it is known how it is even if nobody else
-    /// asks. Nothing is changed, in the store or in any bucket of this process.
+    /// Sends a harmless read to the store, so that its health is known even without requests. Changes
+    /// nothing, in the store or in any local bucket. Returns `None` for a store that cannot fail.
     pub async fn probe_store(&self) -> Option<StoreHealth> {
         let failover = self.failover()?;
         let rules = self.present();
         let named = rules.policies.iter().find_map(|policy| {
-            // One that is unlimited has no band to ask for.
+            // An unlimited limit has no band to read.
             let mut limits = policy.limits.iter();
             limits.find_map(|limit| Some((policy, limit, limit.shapes().first()?)))
         });
@@ -38,7 +38,8 @@ impl<S: Store> Limiter<S> {
         Some(failover.health())
     }
 
-    /// Whether any limit lets requests pass while the store is away, at a share or all of them.
+    /// Returns true if any limit lets requests pass while the store is unreachable, all of them or at a
+    /// share.
     pub fn goes_on_without_store(&self) -> bool {
         self.present().goes_on_without_store()
     }

@@ -1,4 +1,4 @@
-//! What the limits that are not known amount to, together with those that are.
+//! The combined verdict of limits with known and unknown state.
 
 use super::DeniedLimits;
 use crate::answers::{Answer, FallbackTerms};
@@ -6,24 +6,25 @@ use crate::decision::DecidedBy;
 use tidegate_core::{Ask, LimitMode, Op};
 use tidegate_policy::OnFailure;
 
-/// What to do about asks that the store did not answer, or only in part.
+/// The verdict on asks that the store did not answer, or only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FailureVerdict {
-    /// A limit that is known refuses, so that nothing depends on the others.
+    /// A limit with a known state refuses, so the others do not matter.
     Refused,
-    /// A limit that is not known wants an error.
+    /// A limit with an unknown state has `on_failure: error`.
     Error,
-    /// One wants a refusal; see [`denied`].
+    /// One has `on_failure: deny`; see [`denied`].
     Deny,
-    /// All others go on, and this is who then decided.
+    /// All others continue.
     GoOn {
-        /// Who.
+        /// The component that decides.
         by: DecidedBy,
     },
 }
 
 impl FailureVerdict {
-    /// Only enforced limits have a say; where there is none, those in shadow mode tell who decided.
+    /// Returns the verdict. Only enforced limits count. If there is none, the limits in shadow mode determine
+    /// the component that decides.
     pub(super) fn of(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> Self {
         let (mut error, mut deny, mut by) = (false, false, DecidedBy::Store);
         if asks.iter().all(|ask| ask.mode == LimitMode::Shadow) {
@@ -55,7 +56,7 @@ impl FailureVerdict {
     }
 }
 
-/// Who decided asks that are all in shadow mode.
+/// Returns the component that decided asks that are all in shadow mode.
 fn who_decided(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> DecidedBy {
     let unknown = asks.iter().zip(known).filter(|(_, it)| it.is_none());
     let by = unknown.map(|(ask, _)| match terms.on_failure(ask) {
@@ -69,7 +70,7 @@ fn who_decided(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answe
     .unwrap_or(DecidedBy::Store)
 }
 
-/// The limits in shadow mode that are not known, and would refuse or fail for that reason.
+/// Returns the limits in shadow mode whose state is unknown, and that would refuse or fail for that reason.
 pub(super) fn would_deny<'a>(
     terms: FallbackTerms<'a>,
     asks: &'a [Ask<'_>],
@@ -86,8 +87,8 @@ pub(super) fn would_deny<'a>(
     })
 }
 
-/// The limits that refuse because they are not known: the first of them, and every other that was met
-/// by a descriptor, which is told of it.
+/// Returns the limits that refuse because their state is unknown: the first of them, and every other that was
+/// matched by a descriptor, which reports it.
 pub(super) fn denied(
     terms: FallbackTerms<'_>,
     asks: &[Ask<'_>],
@@ -109,7 +110,7 @@ pub(super) fn denied(
     denied
 }
 
-/// Nobody is refused what they give back.
+/// Returns false for a refund, which is never refused.
 fn is_deniable(ask: &Ask<'_>) -> bool {
     !matches!(ask.op, Op::GiveBack(_))
 }

@@ -1,29 +1,29 @@
-//! How long to wait after a failure.
+//! The pause after a failure.
 
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-/// After the first failure.
+/// The pause after the first failure.
 const FIRST_MS: u64 = 1_000;
 
-/// Never longer than this.
+/// The longest pause.
 const LONGEST_MS: u64 = 30_000;
 
-/// The longest until a file is read again that could not be, or was invalid. Reading a file burdens no
-/// other machine, and a correction is to count soon.
+/// The longest pause until a file that could not be read, or was invalid, is read again. Reading a file puts
+/// no load on another machine, and a correction should take effect soon.
 pub(crate) const FILE_RETRY: Duration = Duration::from_secs(2);
 
-/// Failures in a row are followed up so quickly for this long; then it is tried as often as if nothing
-/// were the matter.
+/// The duration for which consecutive failures are retried this fast; after it, reads return to their normal
+/// interval.
 pub(super) const IN_ALL: Duration = Duration::from_mins(3);
 
-/// How long to wait after so many failures in a row before this one: twice as long each time, and up to
-/// a half less, by chance, so that instances that failed together do not come back together.
+/// Returns the pause after a failure with `earlier` consecutive failures before it. It doubles each time,
+/// with a random reduction of up to one half, so that instances that failed together do not retry together.
 pub fn delay(earlier: u32) -> Duration {
     let doubled = 1_u64.checked_shl(earlier).unwrap_or(u64::MAX);
     let longest = FIRST_MS.saturating_mul(doubled).min(LONGEST_MS);
-    // Seeded anew each time, and good enough for a die.
+    // A new random seed each time, which is random enough here.
     let chance = RandomState::default().hash_one(earlier);
     let half = longest / 2;
     Duration::from_millis(half.saturating_add(chance % half.saturating_add(1)))

@@ -1,4 +1,4 @@
-//! The outcome of the reads of one item, and when it is read again.
+//! The outcome of the reads of one item, and the time of its next read.
 
 use super::backoff::{IN_ALL, delay};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// The outcome of the reads of one item so far.
 #[derive(Debug, Default)]
 pub(crate) struct RefreshHealth {
-    /// When it was last read, or found unchanged.
+    /// The time when it was last read, or found unchanged.
     pub(crate) read_at: Option<Instant>,
     /// Reads that succeeded.
     pub(crate) reads: u64,
@@ -20,17 +20,17 @@ pub(crate) struct RefreshHealth {
     retry_at: Option<Instant>,
 }
 
-/// Why an item could not be read.
+/// The reason why an item could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RefreshError {
-    /// There is nothing that could be used: a file is gone, a document is invalid, a key in Redis is no
-    /// set. It can be corrected at any moment.
+    /// The item is unusable: a file is missing, a document is invalid, a key in Redis is not a set. It can be
+    /// corrected at any moment.
     Invalid(String),
     /// The source cannot be reached, or does not answer.
     Outage(String),
 }
 
-/// When a read that failed is repeated.
+/// The time at which a failed read is repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Retry {
     /// After this long.
@@ -59,8 +59,8 @@ impl RefreshHealth {
         has_failed
     }
 
-    /// Notes a failure. Returns the reason if it is to be logged: the first in a row is, and an invalid
-    /// item whenever the reason is another. An outage changes its words with every attempt.
+    /// Notes a failure. Returns the reason if it is to be logged: the first in a row is, and an invalid item
+    /// whenever its reason changes. The reason of an outage may change with every attempt.
     pub(crate) fn failed(&mut self, why: RefreshError, retry: Retry) -> Option<&str> {
         let now = Instant::now();
         let since = *self.failing_since.get_or_insert(now);
@@ -81,7 +81,7 @@ impl RefreshHealth {
         is_news.then_some(error)
     }
 
-    /// Returns when it is due, if it is read every `refresh` while all is well.
+    /// Returns the time of the next read, if it is read every `refresh` while reads succeed.
     pub(crate) fn due(&self, refresh: Duration) -> Instant {
         let due = self.read_at.map(|at| at + refresh);
         self.retry_at.or(due).unwrap_or_else(Instant::now)

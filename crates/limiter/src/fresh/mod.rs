@@ -1,12 +1,12 @@
-//! Keeps something fresh that others write and that changes without a reload: the lists of guards, plans.
+//! Refreshes items that other programs write and that change without a reload: the lists of guards, plans.
 //!
 //! | module | contents |
 //! |---|---|
 //! | this one | the loop: reads each item again when it is due, follows reloads, ends with the limiter |
-//! | `health` | the outcome of the reads of one item, and when it is read again |
+//! | `health` | the outcome of the reads of one item, and the time of its next read |
 //! | `backoff` | pauses after failures |
 //!
-//! A read has a deadline. One that fails leaves the last good version in force and logs one warning.
+//! A read has a deadline. A failed read leaves the last good version active and logs one warning.
 
 mod backoff;
 mod health;
@@ -24,20 +24,20 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// A kind of items that a limiter keeps fresh.
+/// A kind of items that a limiter refreshes.
 pub(crate) trait Refresh<S> {
-    /// One of them.
+    /// The type of an item.
     type Item;
 
-    /// Returns the items of the present configuration, and when each is due.
+    /// Returns the items of the current configuration, and the time when each is due.
     fn items(&self, limiter: &Limiter<S>) -> Vec<(Self::Item, Instant)>;
 
-    /// Reads an item, and returns when it is due again.
+    /// Reads an item, and returns the time when it is due again.
     fn read(&self, limiter: &Limiter<S>, item: &Self::Item)
     -> impl Future<Output = Instant> + Send;
 }
 
-/// Reads what `kind` names whenever it is due, for as long as there is a limiter.
+/// Reads the items of `kind` whenever they are due, for as long as the limiter exists.
 pub(crate) async fn keep<S, R: Refresh<S>>(
     limiter: Weak<LimiterInner<S>>,
     mut reloads: watch::Receiver<()>,
@@ -49,7 +49,7 @@ pub(crate) async fn keep<S, R: Refresh<S>>(
         let Some(shared) = limiter.upgrade() else {
             return;
         };
-        // Dropped at once: the limiter may end while nothing is due.
+        // Dropped immediately: the limiter may end while nothing is due.
         let items = kind.items(&Limiter::of_shared(shared));
         let keeping = items.iter().map(async |(item, due)| {
             let mut due = *due;
@@ -72,7 +72,7 @@ pub(crate) async fn keep<S, R: Refresh<S>>(
     }
 }
 
-/// Reads within `time`; `late` begins the error if it takes longer.
+/// Runs `read` within `time`; `late` begins the error if it takes longer.
 pub(crate) async fn within<T, E>(
     time: Duration,
     late: &str,

@@ -1,4 +1,4 @@
-//! Giving back what a decision has charged, for whoever asked.
+//! Refunding the charges of a decision, for callers.
 
 use super::Charges;
 use crate::decision::Decision;
@@ -8,17 +8,22 @@ use std::sync::Arc;
 use tidegate_core::Store;
 
 impl<S: Store> Limiter<S> {
-    /// Gives back what `decision` charged, as far as that is safe: because what it allowed did not
-    /// happen after all. Tells whether there was anything to give back; each decision, clones
-    /// included, is given back at most once, even if this fails.
+    /// Refunds the charges of `decision` as far as that is safe, if the allowed request did not happen after
+    /// all. Returns true if there was anything to refund. Each decision, clones included, is refunded at most
+    /// once, even if this fails.
     ///
-    /// Only limits that are `refundable` are given back, and all of a policy in which requests wait.
-    /// Those who wait behind it in the same bucket move up. A store that others share is given nothing
-    /// back of token buckets that requests wait for: those who wait elsewhere could not move up, and
-    /// would pass together with whoever gets what has come free.
+    /// Only charges of `refundable` limits are refunded, and all charges of a policy in which requests wait.
+    /// Requests that wait behind it in the same bucket move up. In a shared store, token buckets that
+    /// requests wait for are not refunded: requests that wait in other instances could not move up, and would
+    /// pass together with a newcomer that takes the freed units.
     ///
-    /// Nothing is given back of a decision that another limiter made, or that was made without the
-    /// store.
+    /// Nothing is refunded for a decision that another limiter made, or that was made without the store.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] if the store did not answer.
+    ///
+    /// # Example
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -46,8 +51,8 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// The same without waiting, if the store does that; `None`, from any other, means that nothing
-    /// was done.
+    /// Like [`give_back`](Self::give_back), without waiting. `None` means that the store cannot decide
+    /// immediately and nothing was done.
     pub fn give_back_at_once(&self, decision: &Decision) -> Option<bool> {
         if self.waits() {
             return None;

@@ -1,4 +1,4 @@
-//! What a decision has charged, to be given back at most once.
+//! The charges of a decision, to be refunded at most once.
 
 use crate::decision::RequestLimits;
 use crate::planning::PreparedPlans;
@@ -9,29 +9,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tidegate_core::{Algorithm, Ask, LimitMode, Op, Quota, Receipt};
 
-/// What a decision has charged. Its clones share this, so that it is given back once.
+/// The charges of a decision. Clones of the decision share them, so that they are refunded once.
 pub(crate) struct Charges {
-    /// Those by which it was charged: giving back goes by the same quotas.
+    /// The rules under which they were made: a refund uses the same quotas.
     rules: Arc<Rules>,
     policy: usize,
-    /// Quotas that the request brought itself.
+    /// Quotas that the request carried itself.
     brought: Option<Arc<RequestLimits>>,
-    /// Quotas that a plan told.
+    /// Quotas from a plan.
     planned: Option<Arc<PreparedPlans>>,
     pub(crate) list: SmallVec<[BucketCharge; 2]>,
     is_claimed: AtomicBool,
 }
 
-/// What one bucket was charged.
+/// The charge to one bucket.
 pub(crate) struct BucketCharge {
-    /// The number of the ask that was charged.
+    /// The index of the ask that was charged.
     pub(crate) ask: usize,
     pub(crate) bucket: Box<[u8]>,
     pub(crate) scope: usize,
-    /// The numbers of the limit and of the band; where the request brought it, of the descriptor.
+    /// The index of the limit. `band` is the index of the band; for a limit that the request carried, of the
+    /// descriptor.
     pub(crate) limit: usize,
     pub(crate) band: usize,
-    /// The number of the rate that a plan told, if it was by one.
+    /// The index of the rate in its plan, if it came from one.
     pub(crate) rate: Option<u32>,
     pub(crate) receipt: Receipt,
 }
@@ -48,35 +49,35 @@ impl Charges {
         }
     }
 
-    /// The same, made by quotas of which some were brought by the request.
+    /// Returns the same charges, with the quotas that the request carried.
     pub(crate) fn bringing(self, brought: Option<Arc<RequestLimits>>) -> Self {
         Self { brought, ..self }
     }
 
-    /// The same, made by quotas of which some were told by plans.
+    /// Returns the same charges, with the quotas from plans.
     pub(crate) fn planned(self, planned: Option<Arc<PreparedPlans>>) -> Self {
         Self { planned, ..self }
     }
 
-    /// Whether the caller is the one who gives this back: the first who asks.
+    /// Returns true for the first caller, which makes the refund.
     pub(crate) fn claim(&self) -> bool {
         !self.is_claimed.swap(true, Relaxed)
     }
 
-    /// Whether `charge` is of a bucket in which others may have places behind it.
+    /// Returns true if `charge` belongs to a bucket in which other requests may have places behind it.
     pub(crate) fn is_place(&self, charge: &BucketCharge) -> bool {
         let limit = self.rules.limit(self.policy, charge.limit);
         limit.is_some_and(|it| it.waiting.is_some() && it.algorithm == Algorithm::TokenBucket)
     }
 
-    /// Those that may be given back to a store that others share: they cannot be told to move up, so
-    /// nothing that somebody may have a place behind.
+    /// Returns the charges that may be refunded to a shared store. Other instances cannot be made to move up,
+    /// so charges with possible places behind them are left out.
     pub(crate) fn to_share(&self) -> SmallVec<[&BucketCharge; 2]> {
         let charges = self.list.iter();
         charges.filter(|charge| !self.is_place(charge)).collect()
     }
 
-    /// The asks that give `list` back by `receipts`, one for each of them.
+    /// Returns the asks that refund `list` by `receipts`, one for each of them.
     pub(crate) fn asks<'a>(
         &'a self,
         list: &[&'a BucketCharge],
@@ -95,7 +96,7 @@ impl Charges {
         list.iter().zip(receipts).filter_map(ask).collect()
     }
 
-    /// The quota by which `charge` was made.
+    /// Returns the quota under which `charge` was made.
     pub(crate) fn quota(&self, charge: &BucketCharge) -> Option<&Quota> {
         if let Some(rate) = charge.rate {
             let planned = self.planned.as_ref()?;
@@ -112,7 +113,7 @@ impl Charges {
     }
 }
 
-// By hand: buckets are named after clients.
+// Implemented by hand: buckets are named after clients.
 impl fmt::Debug for Charges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Charges")

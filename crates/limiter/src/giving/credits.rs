@@ -1,12 +1,12 @@
-//! What was given back of each bucket while somebody waits for it, and what that means for them.
+//! Credits to each bucket while requests wait for it, and their effect on these requests.
 //!
-//! A place in a token bucket is debt, and giving it back must not take away what lies under it. What
-//! was credited since of places *behind* one's own did not lie under it; but only whoever gave those
-//! back knows that. So it is kept here who went, as long as anybody of the same bucket is left who
-//! may go as well. Without it, whoever goes after others behind it would give back too little, and
-//! places would stay empty.
+//! A place in a token bucket is debt, and its refund must not remove the debt under it. Credits made since
+//! then for places *behind* it were not under it, but only the component that made them knows that. So
+//! credits are recorded here, as long as any request of the same bucket is left that may leave as well.
+//! Without this record, a request that leaves after others behind it would be refunded too little, and places
+//! would stay empty.
 //!
-//! Those behind a place that was given back are here, too, and move up.
+//! Requests behind a refunded place are recorded here too, and move up.
 
 use super::charges::{BucketCharge, Charges};
 use super::given::{BucketCredits, BucketWaiter, ChargeOrder, WaiterKey};
@@ -21,15 +21,15 @@ use tidegate_core::{Algorithm, Ask, Quota, Receipt, Reply};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// What was given back of each bucket, as long as somebody waits for it.
+/// The credits of each bucket, as long as requests wait for it.
 #[derive(Default)]
 pub(crate) struct CreditLedgers(Arc<Mutex<CreditTable>>);
 
-/// The credits, while nobody else changes them.
+/// The credits, locked against other changes.
 pub(crate) struct Ledger<'a> {
     table: MutexGuard<'a, CreditTable>,
     credits: &'a CreditLedgers,
-    /// Whether all are known here who wait for the same buckets.
+    /// True if all requests that wait for the same buckets are in this process.
     knows_all: bool,
 }
 
@@ -39,27 +39,27 @@ struct CreditTable {
     arrivals: u64,
 }
 
-/// A bucket and the number of the band.
+/// A bucket and the id of its band.
 type BandKey = (Box<[u8]>, u64);
 
-/// Somebody who waits, until this is dropped.
+/// A request that waits, until this is dropped.
 pub(crate) struct CreditWatch {
     table: Arc<Mutex<CreditTable>>,
     spots: SmallVec<[WaiterRef; 2]>,
     bell: Arc<Notify>,
 }
 
-/// Where somebody stands before one bucket.
+/// The position of a request before one bucket.
 struct WaiterRef {
     name: BandKey,
     key: WaiterKey,
-    /// The number of the ask that was charged.
+    /// The index of the ask that was charged.
     ask: usize,
     is_place: bool,
 }
 
 impl CreditLedgers {
-    /// Lets nobody be credited, nor begin to wait, but by what this returns.
+    /// Locks the credits: until the result is dropped, only it can add credits or requests that wait.
     pub(crate) fn hold(&self) -> Ledger<'_> {
         Ledger {
             table: self.0.lock(),
@@ -70,7 +70,7 @@ impl CreditLedgers {
 }
 
 impl Ledger<'_> {
-    /// The same, where everybody who waits for the same buckets is known here.
+    /// Marks that all requests that wait for the same buckets are in this process.
     pub(crate) fn of_all(self) -> Self {
         Self {
             knows_all: true,
@@ -78,8 +78,8 @@ impl Ledger<'_> {
         }
     }
 
-    /// Begins to wait for the buckets of `charges`, for as many microseconds as `waits` says for each
-    /// ask. Where all are known who wait for them, nobody's turn comes before that of another.
+    /// Starts to wait for the buckets of `charges`; `waits` has the microseconds for each ask. If all
+    /// requests that wait for them are in this process, none gets its turn before an earlier one.
     pub(crate) fn watch(mut self, charges: &Charges, waits: &[u64]) -> CreditWatch {
         let now = Instant::now();
         let bell = Arc::new(Notify::new());
@@ -113,7 +113,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// The receipts of `list`, with all that is known of those behind them.
+    /// Returns the receipts of `list`, including the known credits behind each.
     pub(crate) fn receipts(
         &self,
         charges: &Charges,
@@ -128,7 +128,7 @@ impl Ledger<'_> {
         list.iter().map(with_behind).collect()
     }
 
-    /// Remembers what giving `list` back was answered, and lets those behind move up.
+    /// Records the outcomes of refunding `list`, and moves up the requests behind.
     pub(crate) fn note(&mut self, charges: &Charges, list: &[&BucketCharge], reply: &Reply) {
         let now = Instant::now();
         for (charge, outcome) in list.iter().zip(reply.outcomes.iter()) {
@@ -144,7 +144,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Gives all of `charges` back by `decide`; `None` if that did nothing.
+    /// Refunds all of `charges` through `decide`; `None` if that did nothing.
     pub(crate) fn give_back(
         mut self,
         charges: &Charges,
@@ -161,7 +161,7 @@ impl Ledger<'_> {
 impl CreditWatch {
     /// Waits until the turn has come before every bucket.
     pub(crate) async fn turn(&self) {
-        // Others who go may let it come sooner, and never later.
+        // Requests that leave may bring the turn forward, never back.
         while let Some(turn) = self.look() {
             if timeout_at(turn, self.bell.notified()).await.is_err() {
                 return;
@@ -178,8 +178,7 @@ impl CreditWatch {
         turns.max()
     }
 
-    /// For each ask of which it is known, by how many microseconds sooner its bucket is as good as
-    /// new because it was credited.
+    /// Returns the number of microseconds by which credits make a bucket full sooner, per known ask.
     pub(crate) fn sooner_us(&self) -> SmallVec<[(usize, u64); 2]> {
         let table = self.table.lock();
         let sooner = |spot: &WaiterRef| {
@@ -189,8 +188,8 @@ impl CreditWatch {
         self.spots.iter().filter_map(sooner).collect()
     }
 
-    /// Hands the places over to those behind them, because whoever waited has gone. What is no place
-    /// is watched on.
+    /// Hands the places over to the requests behind them, because this request has left. Charges without a
+    /// place are watched further.
     pub(crate) fn hand_over(&mut self) {
         let now = Instant::now();
         let mut table = self.table.lock();
@@ -213,7 +212,7 @@ impl Drop for CreditWatch {
 }
 
 impl CreditTable {
-    /// Changes what is known of a bucket, and forgets it once nobody waits for it.
+    /// Changes the credits of a bucket, and drops them once no request waits for it.
     fn change(&mut self, name: &BandKey, change: impl FnOnce(&mut BucketCredits)) {
         if let Some(given) = self.buckets.get_mut(name) {
             change(given);
@@ -224,15 +223,15 @@ impl CreditTable {
     }
 }
 
-/// Only token buckets have places.
+/// Returns the key of the charged band; `None` unless it is a token bucket, because only these have places.
 fn name(charges: &Charges, charge: &BucketCharge) -> Option<BandKey> {
     let quota = charges.quota(charge)?;
     let has_places = quota.algorithm() == Algorithm::TokenBucket;
     has_places.then(|| (charge.bucket.clone(), quota.id().as_u64()))
 }
 
-/// With every charge the bucket is as good as new later, and with every credit earlier by what it
-/// adds to the mark; so both together only ever grow.
+/// Returns the order of a charge. Every charge moves the time at which the bucket is full later, and every
+/// credit moves it earlier by the amount it adds to the mark. So the sum of both only grows.
 fn standing(charges: &Charges, charge: &BucketCharge) -> ChargeOrder {
     let tick_us = charges.quota(charge).map_or(1, Quota::tick_us);
     let Receipt {

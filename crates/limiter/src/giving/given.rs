@@ -1,14 +1,14 @@
-//! One bucket, while somebody waits for it: who does, in which order, and what was given back.
+//! One bucket while requests wait for it: these requests in order, and the credits.
 //!
-//! Whoever goes leaves a gap, and it must not be filled from the end alone: the newcomer who takes
-//! it would pass beside those who were told the same time before, and the time of whoever went would
-//! pass unused. There are two ways to close it.
+//! A request that leaves frees a gap, and the gap must not be filled from the end alone. A newcomer that
+//! takes it would pass at the same time as requests that were given that time before, and the time of the
+//! request that left would pass unused. There are two ways to close the gap.
 //!
-//! - The bucket is credited, and all behind [move up](BucketCredits::move_up) by as much. That takes that
-//!   everybody who waits for the bucket is here.
-//! - Nothing is credited, and the place is [handed over](BucketCredits::hand_over) to the next one here, whose
-//!   own goes to the one after it. Those who wait elsewhere need not know. The last place of all
-//!   lapses.
+//! - The bucket is credited, and all requests behind [move up](BucketCredits::move_up) by as much. This
+//!   requires that every request that waits for the bucket is in this process.
+//! - Nothing is credited, and the place is [handed over](BucketCredits::hand_over) to the next request here,
+//!   whose own place goes to the one after it. Requests that wait in other instances need not know. The last
+//!   place expires.
 
 use std::collections::BTreeMap;
 use std::mem::swap;
@@ -18,37 +18,36 @@ use tidegate_core::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Where a charge stands among all that its bucket was charged: when it was made, and of those of one
-/// instant, what all charges before it and itself amounted to.
+/// The order of a charge among all charges to its bucket: its time, and among charges of the same time, the
+/// sum of all charges up to and including it.
 pub(super) type ChargeOrder = (Timestamp, u64);
 
-/// A standing, and a number that tells those apart who are nearer to each other than a tick.
+/// A [`ChargeOrder`], and a number that distinguishes requests closer to each other than a tick.
 pub(super) type WaiterKey = (ChargeOrder, u64);
 
-/// What was given back of one bucket. No more is told apart than those who are left need: what was
-/// credited between two of them is one sum.
+/// The credits of one bucket. Credits between two remaining requests are kept as one sum, because those
+/// requests need no more detail.
 #[derive(Default)]
 pub(super) struct BucketCredits {
-    /// Who is left.
+    /// The remaining requests.
     waiting: BTreeMap<WaiterKey, BucketWaiter>,
-    /// Ticks that were credited right behind somebody who is left, up to the next one; where there
-    /// were any.
+    /// The ticks credited behind each remaining request, up to the next one, if there are any.
     gaps: BTreeMap<ChargeOrder, u64>,
 }
 
-/// Somebody who waits, as far as this bucket is concerned.
+/// A request that waits, as far as this bucket is concerned.
 pub(super) struct BucketWaiter {
     place: CreditTurn,
     cost: u64,
-    /// By how much its turn came sooner because the bucket was credited.
+    /// The time by which credits brought its turn forward.
     sooner: Duration,
-    /// Rung when its turn comes sooner, so that it looks again.
+    /// Notified when its turn is brought forward, so that it checks again.
     bell: Arc<Notify>,
-    /// Whether it was rung and has not looked yet.
+    /// True if it was notified and has not checked yet.
     is_rung: bool,
 }
 
-/// When somebody may pass, and at what cost.
+/// The time at which a request may pass, and the cost it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CreditTurn {
     turn: Instant,
@@ -92,27 +91,27 @@ impl BucketCredits {
         self.waiting.insert(key, waiter);
     }
 
-    /// The turn of the last of all. Who comes next must not pass before it, though rounding may have
-    /// kept it a tick longer than was exact.
+    /// Returns the turn of the last request. The next one must not pass before it, although rounding may have
+    /// delayed it by a tick.
     pub(super) fn last_turn(&self) -> Option<Instant> {
         let (_, last) = self.waiting.last_key_value()?;
         Some(last.place.turn)
     }
 
-    /// When the turn of `key` comes as things are now, of which it is told from here on.
+    /// Returns the current turn of `key`, and notifies it of changes from now on.
     pub(super) fn look(&mut self, key: WaiterKey) -> Option<Instant> {
         let waiter = self.waiting.get_mut(&key)?;
         waiter.is_rung = false;
         Some(waiter.place.turn)
     }
 
-    /// By how much the turn of `key` came sooner because the bucket was credited.
+    /// Returns the time by which credits brought the turn of `key` forward.
     pub(super) fn sooner(&self, key: WaiterKey) -> Duration {
         let waiter = self.waiting.get(&key);
         waiter.map_or(Duration::ZERO, |waiter| waiter.sooner)
     }
 
-    /// What was credited behind whoever leaves was behind the one before it as well.
+    /// Removes a request. Credits behind it are also behind the request before it.
     pub(super) fn leave(&mut self, key: WaiterKey) -> Option<BucketWaiter> {
         let waiter = self.waiting.remove(&key)?;
         let (standing, _) = key;
@@ -125,7 +124,7 @@ impl BucketCredits {
         Some(waiter)
     }
 
-    /// Adds what was credited of the place at `standing`. Whoever came after it need not know.
+    /// Adds a credit for the place at `standing`. Requests behind it need not know.
     pub(super) fn add(&mut self, standing: ChargeOrder, ticks: u64) {
         if let Some(((before, _), _)) = self.waiting.range(..(standing, 0)).next_back() {
             let gap = self.gaps.entry(*before).or_default();
@@ -133,21 +132,21 @@ impl BucketCredits {
         }
     }
 
-    /// What is known to have been credited of places behind `standing`.
+    /// Returns the known credits for places behind `standing`.
     pub(super) fn behind(&self, standing: ChargeOrder) -> u64 {
         let behind = self.gaps.range(standing..);
         behind.fold(0, |sum: u64, (_, ticks)| sum.saturating_add(*ticks))
     }
 
-    /// Lets all behind `standing` move up, which was credited.
+    /// Moves up all requests behind `standing`, which was credited.
     pub(super) fn move_up(&mut self, standing: ChargeOrder, by: Duration, now: Instant) {
         let behind = self.waiting.range_mut((standing, u64::MAX)..);
         behind.for_each(|(_, waiter)| waiter.move_up(by, now));
     }
 
-    /// Whoever `key` is goes, without a credit: its place is for the next one behind it that fits into
-    /// it, whose own is for the next one behind that, and so on. The last one nobody uses; and so is
-    /// one whose time has come, for others may have passed in its stead since.
+    /// Removes the request `key` without a credit. Its place goes to the next request behind it that fits
+    /// into it, whose own place goes to the next one behind that, and so on. The last place is not used. Nor
+    /// is a place whose time has come, because other requests may have passed in its stead since.
     pub(super) fn hand_over(&mut self, key: WaiterKey, now: Instant) {
         let Some(gone) = self.leave(key) else {
             return;
@@ -180,7 +179,7 @@ mod tests {
         BucketWaiter::new(turn, cost, &Arc::new(Notify::new()))
     }
 
-    /// One for each cost, whose turns are a second apart.
+    /// Returns a line with one request for each cost, whose turns are a second apart.
     fn line(now: Instant, costs: &[u64]) -> BucketCredits {
         let mut given = BucketCredits::default();
         let mut turn = now;
@@ -287,7 +286,7 @@ mod tests {
         assert_eq!(turns(&given, now), [1, 2, 3, 4]);
         given.hand_over((at(4), 4), now);
         assert_eq!(turns(&given, now), [1, 2, 3]);
-        // One whose time has come is no place any more.
+        // A place whose time has come is not handed over any more.
         given.hand_over((at(0), 0), now + SECOND);
         assert_eq!(turns(&given, now), [2, 3]);
     }
@@ -298,7 +297,7 @@ mod tests {
         let mut given = line(now, &[2, 3, 1, 2]);
         given.hand_over((at(0), 0), now);
         assert_eq!(turns(&given, now), [2, 1, 4], "by the one that fits");
-        // A place of two with a cost of one in it is still one of two.
+        // A place of two that holds a cost of one still has room for two.
         given.hand_over((at(2), 2), now);
         assert_eq!(turns(&given, now), [2, 1]);
     }

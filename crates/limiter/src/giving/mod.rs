@@ -1,18 +1,18 @@
-//! Giving back what a decision has charged: by whoever asked, or because somebody who waited has gone.
+//! Refunding the charges of a decision: for the caller, or because a request that waited has left.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | giving back, at once or across the network |
-//! | `back` | the same, for whoever asked |
-//! | `charges` | what a decision has charged, to be given back at most once |
-//! | `credits` | what was given back of each bucket while somebody waits for it |
-//! | `given` | one such bucket: who waits for it, and how they move up |
+//! | this one | refunds, immediate or across the network |
+//! | `back` | refunds for callers |
+//! | `charges` | the charges of a decision, to be refunded at most once |
+//! | `credits` | the credits of each bucket while requests wait for it |
+//! | `given` | one such bucket: the requests that wait for it, and how they move up |
 //!
-//! Whoever waits behind a charge in a token bucket moves up when it is given back; if not, they would
-//! pass together with the newcomers who get what has come free. A store in this process is credited,
-//! and everybody moves up by as much. A store that others share is not, for those who wait elsewhere
-//! would not hear of it: there the place of somebody who goes is handed over to those behind it in
-//! this process, and the last one lapses.
+//! When a charge to a token bucket is refunded, the requests that wait behind it move up. Otherwise they
+//! would pass together with newcomers that take the freed units. An in-memory store is credited, and all
+//! requests move up by as much. A shared store is not credited, because requests that wait in other instances
+//! would not be notified. There the place of a request that leaves is handed over to those behind it in this
+//! process, and the last place expires.
 
 mod back;
 mod charges;
@@ -30,39 +30,39 @@ use std::sync::{Arc, OnceLock, Weak};
 use tidegate_core::{Store, StoreError};
 use tokio::runtime::Handle;
 
-/// Gives charges back in the background.
+/// Refunds charges in the background.
 type Background = dyn Fn(Arc<Charges>, RefundHold) + Send + Sync;
 
-/// What is kept until charges are given back: leave to wait, so that no more is ever under way than
-/// may wait, and what is known of others who went.
+/// Resources held until charges are refunded: the permits to wait, so that never more refunds are in flight
+/// than requests may wait, and the record of other requests that left.
 pub(crate) struct RefundHold {
     pub(crate) permits: SmallVec<[WaitPermit; 2]>,
     pub(crate) watch: CreditWatch,
 }
 
-/// How a limiter gives back.
+/// The refund state of a limiter.
 #[derive(Default)]
 pub(crate) struct Giving {
     pub(crate) credits: CreditLedgers,
-    /// Across the network one after the other, so that each knows what the one before it did.
+    /// Refunds across the network run one after the other, so that each knows the result of the one before.
     order: tokio::sync::Mutex<()>,
-    /// Absent for a store that decides at once.
+    /// Absent for a store that decides immediately.
     background: OnceLock<Box<Background>>,
 }
 
 impl<S: Store> Limiter<S> {
-    /// Gives `charges` back if the store does that at once; `None` means that nothing was done.
+    /// Refunds `charges` if the store does so immediately; `None` means that nothing was done.
     pub(crate) fn return_at_once(&self, charges: &Charges) -> Option<()> {
         if self.waits() {
             return None;
         }
-        // Under one lock, so that of two who go at the same time the second knows of the first, and
-        // whoever comes meanwhile moves up with the others.
+        // Under one lock: of two requests that leave at the same time, the second knows of the first, and a
+        // newcomer in between moves up with the others.
         let ledger = self.giving().credits.hold();
         ledger.give_back(charges, |asks| self.store().decide_at_once(asks))
     }
 
-    /// Gives `charges` back, wherever the store is.
+    /// Refunds `charges` in any store.
     pub(crate) async fn return_charges(&self, charges: &Charges) -> Result<(), StoreError> {
         if self.return_at_once(charges).is_some() {
             return Ok(());
@@ -80,7 +80,7 @@ impl<S: Store> Limiter<S> {
         Ok(())
     }
 
-    /// Whether any of `charges` can be given back.
+    /// Returns true if any of `charges` can be refunded.
     pub(crate) fn is_returnable(&self, charges: &Charges) -> bool {
         if self.waits() {
             !charges.to_share().is_empty()
@@ -89,8 +89,8 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Gives back what somebody was charged who has gone: here and now, or in the background. Where
-    /// there is no runtime any more to do it on, it stays charged.
+    /// Refunds the charges of a request that has left, immediately or in the background. Without a runtime to
+    /// do so, they stay charged.
     pub(crate) fn abandon(&self, charges: &Arc<Charges>, mut held: RefundHold) {
         if !charges.claim() || self.return_at_once(charges).is_some() {
             return;
@@ -105,7 +105,7 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<S: Store + 'static> Limiter<S> {
-    /// Lets this limiter give back in the background.
+    /// Enables refunds in the background.
     pub(crate) fn with_background(self) -> Self {
         let weak = self.downgrade();
         let background = move |charges: Arc<Charges>, held: RefundHold| {

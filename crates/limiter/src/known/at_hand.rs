@@ -1,21 +1,21 @@
-//! The lists that a thread has at hand, so that asking them is no more than looking at them.
+//! The guards' lists cached by a thread, so that evaluating them needs no shared pointer.
 
 use super::GuardLists;
 use std::sync::Arc;
 use tidegate_policy::guard::GuardMembers;
 
-/// Lists by the numbers of guards, each with the number that it was known by.
+/// Lists by the indexes of guards, each with its version number.
 #[derive(Debug, Default)]
 pub(crate) struct AtHand(Vec<(u64, Arc<GuardMembers>)>);
 
 impl AtHand {
-    /// The list of the guard of this number.
+    /// Returns the list of the guard of this index.
     #[inline]
     pub(crate) fn list(&self, guard: usize) -> Option<&GuardMembers> {
         self.0.get(guard).map(|(_, list)| &**list)
     }
 
-    /// Lets go of all: they may be large, and outdated.
+    /// Drops all lists: they may be large, and outdated.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.0.clear();
@@ -23,7 +23,7 @@ impl AtHand {
 }
 
 impl GuardLists {
-    /// Puts the lists as they are now in place of those at hand that are others.
+    /// Replaces the cached lists that are outdated with the current ones.
     #[inline]
     pub(crate) fn follow(&self, at_hand: &mut AtHand) {
         let AtHand(lists) = at_hand;
@@ -81,7 +81,7 @@ mod tests {
         one.follow(&mut at_hand);
         assert!(has(&at_hand, 0, "a") && has(&at_hand, 1, "b"));
 
-        // What is another's is never taken for one's own, nor kept.
+        // Lists of another limiter are neither used nor kept.
         other.follow(&mut at_hand);
         assert!(has(&at_hand, 0, "c") && !has(&at_hand, 0, "a"));
         assert!(at_hand.list(1).is_none());

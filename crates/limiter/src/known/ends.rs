@@ -1,4 +1,4 @@
-//! When those leave a list by themselves who do.
+//! Bans that end automatically.
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
@@ -13,31 +13,30 @@ use tidegate_policy::{Guard, KeyPart};
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
-/// From when lists count: they know no clock.
+/// The time origin of lists, which have no clock.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The least that anybody is told to wait: who has reached the end of a ban is let in with the next
-/// refresh.
+/// The shortest wait to report: at the end of a ban, a client is unbanned with the next refresh.
 const SOON: Duration = Duration::from_secs(1);
 
-/// An instant as lists have it: milliseconds from the beginning, rounded up.
+/// Converts an instant to the form in lists: milliseconds from the origin, rounded up.
 fn at(instant: Instant) -> u64 {
     let since = instant.saturating_duration_since(*BEGINNING).as_micros();
     u64::try_from(since.div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// How long it is until then.
+/// Returns the time until `end`.
 fn left(end: u64) -> Duration {
     let end = Duration::from_millis(end);
     end.saturating_sub(BEGINNING.elapsed()).max(SOON)
 }
 
-/// How long `list` still has this address, if it leaves by itself.
+/// Returns the time for which `list` still contains this address, if it leaves automatically.
 pub(super) fn left_of(list: &GuardMembers, address: std::net::IpAddr) -> Option<Duration> {
     list.end_of(address).map(left)
 }
 
-/// The set in the store's Redis that has bans with an end, if `guard` is kept by one.
+/// Returns the set in the store's Redis that holds bans with an end, if `guard` uses one.
 pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
     match &guard.origin {
         ListOrigin::Redis { set, at: None }
@@ -49,15 +48,15 @@ pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
     }
 }
 
-/// Letting those go whose ban has ended, whoever has banned them.
+/// Removes bans that have ended, regardless of the instance that made them.
 #[derive(Debug, Default)]
 pub(super) struct BanExpiry {
     lifted: AtomicU64,
-    /// What has been said aloud not to work, by set: a few times as many as there are guards.
+    /// Problems that have been logged, by set: a few times as many as there are guards.
     in_trouble: Mutex<HashSet<(String, ListProblem), RandomState>>,
 }
 
-/// What does not work.
+/// The operation that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ListProblem {
     Ending,
@@ -66,19 +65,19 @@ enum ListProblem {
 }
 
 impl BanExpiry {
-    /// How many were let go.
+    /// Returns the number of bans removed.
     pub(super) fn lifted(&self) -> u64 {
         self.lifted.load(Relaxed)
     }
 
-    /// Lets those go whose ban in `set` has ended, and tells when the others end, within `time`. Before
-    /// the set is read: what is read then has nobody whose ban had ended.
+    /// Removes the bans in `set` that have ended, and returns the ends of the others, within `time`. Call it
+    /// before reading the set, which then contains no ended ban.
     ///
-    /// Neither hinders the other, nor anybody from reading the set; whatever goes wrong is said aloud.
+    /// Neither operation prevents the other, nor the read of the set. All errors are logged.
     pub(super) async fn lift(&self, sets: &dyn SharedSets, set: &str, time: Duration) -> Ends {
         let begun = Instant::now();
-        // First, and not by the list of all ends: that may be too long to be read in time, and who has
-        // ended is found without it. Half of the time is left for it.
+        // First, and not by the list of all ends: that may be too long to read in time, and ended bans are
+        // found without it. Half of the time is left for it.
         let expired = timeout(time / 2, sets.expire(set)).await;
         self.note(set, ListProblem::Ending, expired);
         let ends = sets.ends(
@@ -100,8 +99,8 @@ impl BanExpiry {
         }
     }
 
-    /// Forgets the ends of those whom somebody has let go by hand, within `time`: the set has none of
-    /// them, and who is added by hand again stays.
+    /// Removes the ends of bans that were lifted by hand, within `time`. The set has no such members, and one
+    /// that is added by hand again must stay.
     pub(super) async fn forget(&self, sets: &dyn SharedSets, set: &str, time: Duration) {
         let expired = timeout(time, sets.expire_and_tidy(set)).await;
         self.note(set, ListProblem::Forgetting, expired);
@@ -169,12 +168,12 @@ impl ListProblem {
     }
 }
 
-/// When bans end, by member.
+/// The ends of bans, by member.
 #[derive(Debug, Default)]
 pub(super) struct Ends(HashMap<Vec<u8>, u64, RandomState>);
 
 impl Ends {
-    /// When this member leaves, if it does.
+    /// Returns the time when this member leaves, if it does.
     pub(super) fn of(&self, member: &[u8]) -> Option<u64> {
         if self.0.is_empty() {
             return None;
@@ -182,7 +181,7 @@ impl Ends {
         self.0.get(member).copied()
     }
 
-    /// Whether any is of nobody among `members`, which may name some twice.
+    /// Returns true if any end belongs to no member of `members`, which may contain duplicates.
     pub(super) fn are_of_others(&self, members: &[Vec<u8>]) -> bool {
         if self.0.is_empty() {
             return false;

@@ -1,4 +1,4 @@
-//! Reads lists again, for as long as there is a limiter.
+//! Reads lists again, for as long as the limiter exists.
 
 use super::GuardLists;
 use super::slot::{GuardList, ListStatus};
@@ -13,30 +13,30 @@ use tidegate_policy::guard::ListOrigin;
 use tidegate_policy::{Config, Guard};
 use tokio::time::{Instant, timeout};
 
-/// The longest that a reload waits for lists that it brings.
+/// The longest time that a reload waits for its new lists.
 const AHEAD_MAX: Duration = Duration::from_secs(5);
 
 impl<S: Store> Limiter<S> {
-    /// Reads the lists of guards that are in files and in Redis, and reads them again whenever their
-    /// `refresh` has passed, for as long as there is a limiter; a reload is followed. Somebody has to
-    /// drive it, once for all clones: a task of its own, most often. `tidegate serve` does so by itself.
+    /// Reads the lists of guards that are in files and in Redis, and reads them again after every `refresh`,
+    /// for as long as the limiter exists. Follows reloads. The caller must drive the future once for all
+    /// clones, usually as a separate task. `tidegate serve` does so automatically.
     ///
-    /// Requests never wait for it: they are decided by the last list that could be read. The first failure
-    /// is logged. A file that cannot be read is tried again after two seconds, or `refresh` if that is
-    /// shorter; a key that is no set, after `refresh`. If Redis cannot be reached, it is tried again after a
-    /// second, then twice as long each time up to half a minute, for three minutes in all; then after
+    /// Requests never wait for it: they are decided by the last list that could be read. The first failure is
+    /// logged. A file that cannot be read is retried after two seconds, or `refresh` if that is shorter; a
+    /// key that is not a set, after `refresh`. If Redis cannot be reached, the read is retried after a
+    /// second, then after twice as long each time, up to 30 seconds, for three minutes in all; then after
     /// `refresh`. See [`lists`](Self::lists).
     ///
-    /// Who is banned for a time is let go with that, whoever has banned them: before the set of a guard is
-    /// read that keeps addresses out and lies in the store's Redis.
+    /// It also removes bans that have ended, regardless of the instance that made them. That happens before
+    /// each read of a set in the store's Redis by which a guard refuses addresses.
     ///
-    /// It needs a runtime of `tokio` with its timers.
+    /// Requires a `tokio` runtime with timers.
     pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
         fresh::keep(self.downgrade(), self.reloads(), ListRefresh)
     }
 
-    /// Reads all lists that have never been read, each within the time that its guard has. What cannot
-    /// be read lists nobody. [`LimiterBuilder::start`](crate::LimiterBuilder::start) has done this already.
+    /// Reads all lists that have never been read, each within the timeout of its guard. A list that cannot be
+    /// read is empty. [`LimiterBuilder::start`](crate::LimiterBuilder::start) has already called this.
     pub async fn load_lists(&self) {
         let rules = self.present();
         let (sources, state) = (self.sources(), self.shared_state());
@@ -44,27 +44,27 @@ impl<S: Store> Limiter<S> {
         join_all(unread.map(|(guard, slot)| sources.read(state, guard, slot))).await;
     }
 
-    /// Reads the lists that `config` names and what is there does not, or has only from before their guard
-    /// was turned off, each within the time that its guard
-    /// has and all within five seconds, so that a [reload](Self::reload) with it begins with them as a start would. Without this,
-    /// nobody is listed there until [`keep_lists`](Self::keep_lists) has read them, a moment later.
+    /// Reads the lists that `config` adds, and those of guards that it turns on again, each within the
+    /// timeout of its guard and all within five seconds. A [reload](Self::reload) with `config` then starts
+    /// with them. Otherwise they are empty until [`keep_lists`](Self::keep_lists) has read them, a moment
+    /// later.
     ///
-    /// Nothing changes until then. What cannot be read lists nobody, or whom it listed last.
+    /// Nothing changes until that reload. A list that cannot be read is empty, or keeps its last entries.
     pub async fn read_ahead(&self, config: &Config) {
         let rules = self.present();
         let address = self.address_rules_of(config);
         let known = GuardLists::of(&config.guards, address, rules.known.slots());
         let (sources, state) = (self.sources(), self.shared_state());
         let all = config.guards.iter().zip(known.slots());
-        // One that is there and could not be read so far is tried again by whoever keeps it: no reload
-        // waits for it once more.
+        // An existing list that could not be read so far is retried by `keep_lists`: no reload waits for it
+        // once more.
         let is_new = |slot| !rules.known.slots().iter().any(|it| Arc::ptr_eq(it, slot));
         let is_file = |guard: &Guard| matches!(guard.origin, ListOrigin::File(_));
         let unread = all.filter(|(guard, slot)| {
             is_read(guard) && is_new(*slot) && (is_file(guard) || slot.is_due(guard.refresh))
         });
         let read = unread.map(|(guard, slot)| sources.read(state, guard, slot));
-        // What has not come by then is read later, as without this.
+        // Lists that are not read by then are read later, as without this call.
         timeout(AHEAD_MAX, join_all(read)).await.ok();
         // A file that could not be read is kept as well: a reload would block on it once more.
         let tried = config.guards.iter().zip(known.slots());
@@ -74,7 +74,7 @@ impl<S: Store> Limiter<S> {
         self.sources().keep_ahead(tried.collect());
     }
 
-    /// How it stands with the list of each guard, in the order of the configuration.
+    /// Returns the status of the list of each guard, in the order of the configuration.
     pub fn lists(&self) -> Vec<ListStatus> {
         let rules = self.present();
         let slots = rules.known.slots().iter();
@@ -82,18 +82,18 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// The guards that are asked and whose lists may say something else later.
+/// Returns the enabled guards whose lists may change, and these lists.
 fn changing(rules: &Rules) -> impl Iterator<Item = (&Guard, &Arc<GuardList>)> {
     let guards = rules.guards.iter().zip(rules.known.slots());
     guards.filter(|(guard, _)| is_read(guard))
 }
 
-/// Whether the list of `guard` is read, and read again.
+/// Returns true if the list of `guard` is read repeatedly.
 fn is_read(guard: &Guard) -> bool {
     guard.enabled && guard.origin.changes()
 }
 
-/// The lists of guards, as [`fresh`] keeps them.
+/// The lists of guards, as items of [`fresh`].
 struct ListRefresh;
 
 impl<S: Store> Refresh<S> for ListRefresh {

@@ -1,13 +1,13 @@
-//! What a limiter knows of others' making: the lists of guards, which change without a reload.
+//! The lists of guards, which other programs maintain and which change without a reload.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the lists, by guard; a reload goes on with those that it does not change |
-//! | `slot` | one list: the last that could be read, and how it stands with reading it |
-//! | `at_hand` | the lists that a thread has at hand |
-//! | `source` | from where they are read: files, and sets in Redis |
-//! | `ends` | when those leave a list by themselves who do, and that they do |
-//! | `keep` | reads them again, for as long as there is a limiter ([`fresh`](crate::fresh)) |
+//! | this one | the lists by guard; a reload keeps those that it does not change |
+//! | `slot` | one list: its last good version, and the status of its reads |
+//! | `at_hand` | the lists cached by a thread |
+//! | `source` | the sources of lists: files, and sets in Redis |
+//! | `ends` | bans that end automatically |
+//! | `keep` | reads lists again, for as long as the limiter exists ([`fresh`](crate::fresh)) |
 
 mod at_hand;
 mod ends;
@@ -29,16 +29,17 @@ use tidegate_policy::Guards;
 use tidegate_policy::guard::{GuardMembers, ListOrigin};
 use tidegate_policy::limit::AddressRules;
 
-/// What is known by the names of one configuration.
+/// The lists of the guards of one configuration.
 #[derive(Debug, Default)]
 pub(crate) struct GuardLists {
-    /// By the numbers of guards.
+    /// Indexed like the guards.
     lists: Vec<Arc<GuardList>>,
 }
 
 impl GuardLists {
-    /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; where only
-    /// its name is another, or it was turned off or on, it begins with what was read last. Reads nothing.
+    /// Returns the lists of `guards`. A list of `earlier` stays in use if a guard still means the same list.
+    /// If only its name changed, or it was turned off or on, its new list starts with the entries read last.
+    /// Reads nothing.
     pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: &[Arc<GuardList>]) -> Self {
         let slot = |guard| {
             let same = earlier.iter().find(|slot| slot.is_of(guard, rules));
@@ -67,21 +68,21 @@ impl GuardLists {
         }
     }
 
-    /// The list of the guard of this number, as it is now.
+    /// Returns the current list of the guard of this index.
     #[inline]
     pub(crate) fn list(&self, guard: usize) -> Option<Borrowed<Arc<GuardMembers>>> {
         Some(self.lists.get(guard)?.list())
     }
 
-    /// How long the guard of this number still keeps this address out, if that has an end. Only asked
-    /// once it does.
+    /// Returns the remaining time for which the guard of this index bans this address, if the ban has an end.
+    /// Call it only for a banned address.
     #[cold]
     pub(crate) fn left(&self, guard: usize, address: IpAddr) -> Option<Duration> {
         let list = self.list(guard)?;
         ends::left_of(&list, address)
     }
 
-    /// All lists, by the numbers of guards.
+    /// Returns all lists, indexed like the guards.
     pub(crate) fn slots(&self) -> &[Arc<GuardList>] {
         &self.lists
     }

@@ -1,4 +1,4 @@
-//! One list: the last that could be read, and how it stands with reading it.
+//! One list: its last good version, and the status of its reads.
 
 use crate::fresh::{FILE_RETRY, RefreshError, RefreshHealth, Retry};
 use crate::replaced::RetiredValue;
@@ -16,61 +16,61 @@ use tidegate_policy::limit::AddressRules;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-/// How it stands with the list of a guard.
+/// The status of the list of a guard.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ListStatus {
     /// The guard's name.
     pub guard: String,
-    /// How many are listed.
+    /// The number of members.
     pub members: usize,
-    /// How many of what was read cannot be listed: no addresses, where addresses are looked up.
+    /// The number of entries that are invalid: not an address, in a list of addresses.
     pub skipped: usize,
-    /// How long ago it was read last; `None` if it never could be. What is written in the
-    /// configuration does not age.
+    /// The time since the list was last read; `None` if it never could be. Zero for a list written in the
+    /// configuration.
     pub age: Option<Duration>,
-    /// For how long it could not be read, if the last time it could not.
+    /// The time for which reads have failed, if the last one did.
     pub failing_for: Option<Duration>,
-    /// Why, the last time.
+    /// The reason of the last failure.
     pub error: Option<String>,
-    /// How often it could not be read, since the start.
+    /// The number of failed reads since the start.
     pub failures: u64,
-    /// Whether its guard is asked. The list of one that is off is kept as it was read last, and not read.
+    /// True if its guard is enabled. The list of a guard that is off keeps its last entries, and is not read.
     pub enabled: bool,
 }
 
-/// A number that no list of this process has had.
+/// Returns a version number that no other list of this process has.
 fn next_number() -> u64 {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
     NUMBERS.fetch_add(1, Relaxed)
 }
 
-/// What came of reading a list.
+/// The result of reading a list.
 #[derive(Debug)]
 pub(super) enum ListRead {
-    /// A list, and a fingerprint of what it was made of, if there is one.
+    /// A list, and a fingerprint of its source text, if there is one.
     List(GuardMembers, Option<[u8; 32]>),
-    /// The same as before.
+    /// The list is unchanged.
     Same,
 }
 
 /// The list of a guard.
 #[derive(Debug)]
 pub(crate) struct GuardList {
-    /// By which it is known again after a reload.
+    /// Identifies the list after a reload.
     guard: Guard,
     rules: AddressRules,
     list: ArcSwap<GuardMembers>,
-    /// By which the list is known: each of this process has another.
+    /// The version number of the current list, unique in this process.
     number: AtomicU64,
     replaced: Mutex<RetiredValue<GuardMembers>>,
     health: Mutex<RefreshHealth>,
-    /// Of what the list was made of.
+    /// The fingerprint of the list's source text.
     fingerprint: Mutex<Option<[u8; 32]>>,
 }
 
 impl GuardList {
-    /// The list of `guard`: what is written in the configuration, else nobody yet.
+    /// Creates the list of `guard`: with the members in the configuration, otherwise empty.
     pub(super) fn new(guard: &Guard, rules: AddressRules) -> Self {
         let list = match &guard.origin {
             ListOrigin::List(members) => GuardMembers::new(&guard.subject, rules, members.iter()),
@@ -87,14 +87,14 @@ impl GuardList {
         }
     }
 
-    /// Whether `guard` means this list, and has it read as this one has: always, or not at all.
+    /// Returns true if `guard` means this list, and is enabled exactly if this list's guard is.
     pub(super) fn is_of(&self, guard: &Guard, rules: AddressRules) -> bool {
         self.guard.shares_list(guard)
             && self.guard.enabled == guard.enabled
             && self.rules.ipv6_prefix == rules.ipv6_prefix
     }
 
-    /// Whether what this list has was read from where `guard` would read it.
+    /// Returns true if this list was read from the same source that `guard` has.
     pub(super) fn is_like(&self, guard: &Guard, rules: AddressRules) -> bool {
         self.guard.subject == guard.subject
             && self.guard.origin.is_same_source(&guard.origin)
@@ -102,11 +102,11 @@ impl GuardList {
             && self.was_read()
     }
 
-    /// The list of `guard`, which is like `before`: what that has read last counts until it is read
-    /// again.
+    /// Creates the list of `guard`, which has the same source as `before`, with the entries that `before`
+    /// read last.
     pub(super) fn after(before: &Self, guard: &Guard) -> Self {
         let known = before.health.lock();
-        // What is counted is counted by name.
+        // Failures are counted by the guard's name.
         let is_same = before.guard.name == guard.name;
         Self {
             guard: guard.clone(),
@@ -127,53 +127,52 @@ impl GuardList {
         self.list.load()
     }
 
-    /// The number of the list as it is now.
+    /// Returns the version number of the current list.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         self.number.load(Acquire)
     }
 
-    /// The list and a number by which it is known: there is another number as soon as there is another
-    /// list.
+    /// Returns the current list and its version number, which changes with every new list.
     pub(super) fn numbered(&self) -> (u64, Arc<GuardMembers>) {
-        // In this order: a list that is newer than its number is looked up once more, and no harm is done.
+        // In this order: a list that is newer than its number is only loaded once more.
         let number = self.number();
         (number, self.list.load_full())
     }
 
-    /// A list like this one, to be put together.
+    /// Returns a builder for a new version of this list.
     pub(super) fn building(&self) -> tidegate_policy::guard::Building {
         tidegate_policy::guard::Building::new(&self.guard.subject, self.rules)
     }
 
-    /// What the list was made of.
+    /// Returns the fingerprint of the list's source text.
     pub(super) fn fingerprint(&self) -> Option<[u8; 32]> {
         *self.fingerprint.lock()
     }
 
-    /// Whether it has ever been read.
+    /// Returns true if it has ever been read.
     pub(super) fn was_read(&self) -> bool {
         self.health.lock().read_at.is_some()
     }
 
-    /// When it is to be read again, every `refresh` while all is well.
+    /// Returns the time of the next read, every `refresh` while reads succeed.
     pub(super) fn due(&self, refresh: Duration) -> Instant {
         self.health.lock().due(refresh)
     }
 
-    /// Whether it is time to read it.
+    /// Returns true if a read is due.
     pub(super) fn is_due(&self, refresh: Duration) -> bool {
         self.due(refresh) <= Instant::now()
     }
 
-    /// Takes note of what came of reading it for `guard`. Whoever asks meanwhile finds the list before
-    /// or the one after, whole.
+    /// Records the result of reading the list for `guard`. Concurrent requests see the previous list or the
+    /// new one, each complete.
     pub(super) fn note(&self, read: Result<ListRead, RefreshError>, guard: &Guard) {
         match read {
             Ok(ListRead::List(list, fingerprint)) => {
                 let (members, skipped) = (list.len(), list.skipped());
                 let before = self.list.swap(Arc::new(list));
-                // Behind it: who sees the number finds what it belongs to, or later.
+                // After the swap: a reader that sees this number finds its list, or a later one.
                 self.number.store(next_number(), Release);
                 if skipped > 0 && skipped != before.skipped() {
                     warn!(
@@ -190,7 +189,7 @@ impl GuardList {
                 self.read(guard);
             }
             Err(why) => {
-                // However long it fails: what was replaced before is not kept for as long.
+                // Even if reads fail for a long time: replaced lists must not be kept for as long.
                 self.replaced.lock().free();
                 self.failed(guard, why);
             }
@@ -231,7 +230,7 @@ impl GuardList {
         }
     }
 
-    /// How it stands.
+    /// Returns the status of the list.
     pub(crate) fn status(&self) -> ListStatus {
         let list = self.list.load();
         let health = self.health.lock();
@@ -268,7 +267,7 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
         (guard, slot)
     }
 
-    /// Fails with `why` as often as it is read within `time`, and returns the pauses.
+    /// Fails with `why` on every read within `time`, and returns the pauses.
     async fn pauses(why: &RefreshError, time: Duration) -> Vec<Duration> {
         let (guard, slot) = slot();
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! From where lists are read: files, and sets in Redis.
+//! The sources of lists: files, and sets in Redis.
 
 use super::ends::{BanExpiry, Ends, set_of_bans};
 use super::slot::{GuardList, ListRead};
@@ -14,38 +14,38 @@ use tidegate_policy::config::RedisSettings;
 use tidegate_policy::guard::{Building, GuardMembers, ListOrigin};
 use tokio::task::yield_now;
 
-/// How many members are added to a list before others have their turn on the same thread.
+/// The number of members to add to a list before yielding the thread to other tasks.
 const AT_ONCE: usize = 4_096;
 
-/// From where the lists of a limiter are read.
+/// The sources of a limiter's lists.
 #[derive(Debug, Default)]
 pub(crate) struct ListSources {
     expiry: BanExpiry,
-    /// Lists that were read for a configuration that is yet to come.
+    /// Lists that were read ahead for a configuration that is not loaded yet.
     ahead: Mutex<Vec<Arc<GuardList>>>,
-    /// Sets that are not in the store's Redis, by how they are reached: as many as the configurations so
-    /// far name.
+    /// Sets in a Redis other than the store's, by connection settings. As many as all configurations so far
+    /// name.
     elsewhere: Mutex<Vec<(RedisSettings, Arc<dyn SharedSets>)>>,
 }
 
 impl ListSources {
-    /// Keeps lists that were read for a configuration that is yet to come, and none from before.
+    /// Keeps lists that were read ahead for a configuration that is not loaded yet, in place of earlier ones.
     pub(super) fn keep_ahead(&self, slots: Vec<Arc<GuardList>>) {
         *self.ahead.lock() = slots;
     }
 
-    /// The lists that were read ahead, for whoever brings the configuration.
+    /// Takes the lists that were read ahead, for the reload of that configuration.
     pub(crate) fn take_ahead(&self) -> Vec<Arc<GuardList>> {
         std::mem::take(&mut *self.ahead.lock())
     }
 
-    /// How many bans have been seen to end.
+    /// Returns the number of bans that have been seen to end.
     pub(crate) fn lifted(&self) -> u64 {
         self.expiry.lifted()
     }
 
-    /// Reads the list of `guard`, within the time that it has, and lets it be known. What is left to tidy
-    /// up comes after that, within as long again: no list waits for it.
+    /// Reads the list of `guard` within its timeout, and publishes it. Cleanup comes after that, within the
+    /// same time again, so that no list waits for it.
     pub(super) async fn read(
         &self,
         state: Option<&dyn SharedState>,
@@ -76,7 +76,7 @@ impl ListSources {
             ListOrigin::File(path) => {
                 let (path, slot) = (path.clone(), Arc::clone(slot));
                 let deadline = guard.timeout;
-                // Files have no end of waiting, and a long list takes a while to put together.
+                // Reading a file may block without bound, and a long list takes a while to build.
                 let read = tokio::task::spawn_blocking(move || file(&path, &slot, deadline)).await;
                 read.unwrap_or_else(|_| {
                     Err(RefreshError::Outage("reading it was aborted".to_owned()))
@@ -94,10 +94,10 @@ impl ListSources {
                         &*elsewhere
                     }
                 };
-                // One that was just begun is not there at once; and it says best itself why.
+                // A new connection is not ready immediately; its own error is the most precise one.
                 let ready = sets.ready().await;
                 ready.map_err(|error| RefreshError::Outage(error.to_string()))?;
-                // A little less than the whole, so that it is Redis that is said to be late.
+                // A little less than the whole, so that the error names Redis as late.
                 let time = guard.timeout.saturating_sub(Duration::from_millis(1));
                 let ends = match set_of_bans(guard) {
                     // Half of it is left for the set itself.
@@ -121,7 +121,7 @@ impl ListSources {
         }
     }
 
-    /// The sets in the Redis that is reached so.
+    /// Returns the sets in the Redis with these connection settings.
     fn elsewhere(&self, settings: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
         let mut elsewhere = self.elsewhere.lock();
         if let Some((_, sets)) = elsewhere.iter().find(|(known, _)| known == settings) {
@@ -133,7 +133,7 @@ impl ListSources {
     }
 }
 
-/// Begins to connect to a Redis for its sets alone.
+/// Starts to connect to a Redis that is used only for its sets.
 #[cfg(feature = "redis")]
 fn open(settings: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
     use crate::redis::{Connection, connection};
@@ -147,7 +147,7 @@ fn open(_: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
     Err("sets in Redis need the feature `redis` of the crate `tidegate`".to_owned())
 }
 
-/// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
+/// Reads the list in a file: one member per line; ignores blank lines and comments after a `#`.
 pub(super) fn file(
     path: &str,
     slot: &GuardList,
@@ -169,7 +169,7 @@ fn push_line(list: &mut Building, line: &[u8]) {
     let Ok(line) = std::str::from_utf8(line) else {
         return list.skip();
     };
-    // Only where it stands apart: `a#b` may well be somebody's name.
+    // Only after white space or at the start of the line: `a#b` may be a valid name.
     let comment = line.match_indices('#').find(|(at, _)| {
         line.get(..*at)
             .is_some_and(|it| it.trim_end().len() < *at || *at == 0)
@@ -181,8 +181,8 @@ fn push_line(list: &mut Building, line: &[u8]) {
     }
 }
 
-/// Puts a list together, with a pause now and then in which others have their turn. The end of a long one
-/// has no pauses, and is left to a thread that may be kept.
+/// Builds a list, and yields to other tasks now and then. The last step of a long list has no pauses, and
+/// runs on a blocking thread.
 async fn put_together(
     mut list: Building,
     members: Vec<Vec<u8>>,

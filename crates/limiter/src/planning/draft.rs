@@ -1,8 +1,8 @@
-//! What plans are to say next, put together beside what they say now.
+//! The next version of the plans, built while the current one stays active.
 //!
-//! The bands of many rates take a while to make. Nobody is kept waiting meanwhile, neither whoever
-//! decides nor whoever replaces something else: it is made of what was there at the beginning, and
-//! counts only if that is still there in the end. Else it is made again, of what came between.
+//! Building the bands of many rates takes a while. No request and no other replacement waits for it: a draft
+//! is based on the state at its start, and is published only if that state is still current at the end.
+//! Otherwise it is built again from the newer state.
 
 use super::planned::PreparedPlans;
 use super::replace::PlansError;
@@ -12,25 +12,29 @@ use std::sync::Arc;
 use tidegate_core::Store;
 use tidegate_policy::plan::PlanTable;
 
-/// What plans are to say next.
+/// The next version of the plans.
 #[derive(Clone)]
 pub(super) struct PlanDraft {
-    /// Whose limits ask.
+    /// The rules whose limits use the plans.
     rules: Arc<Rules>,
-    /// What plans said when it was begun.
+    /// The plans at the start of the draft.
     before: Arc<PreparedPlans>,
     tables: Vec<Option<Arc<PlanTable>>>,
 }
 
 impl PlanDraft {
-    /// Makes it ready. The error says whose rate cannot be, for which limit, and why.
+    /// Builds the plans.
+    ///
+    /// # Errors
+    ///
+    /// Names the subject whose rate is invalid, the limit, and the reason.
     pub(super) fn build(&self) -> Result<PreparedPlans, String> {
         PreparedPlans::build(&self.rules.policies, self.tables.clone())
     }
 }
 
 impl<S: Store> Limiter<S> {
-    /// Begins to let `table` be what the source `name` tells.
+    /// Starts a draft in which `table` is the table of the source `name`.
     pub(super) fn draft_plans(
         &self,
         name: &str,
@@ -53,8 +57,9 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Lets plans say what was built of `draft`; `None` where something came between. `is_still` tells,
-    /// while nobody else can do the same, whether it is still to be; `then` hears that it is.
+    /// Publishes the plans that were built from `draft`; returns `None` if rules or plans changed in the
+    /// meantime. Calls `is_still` under the lock, and publishes nothing if it returns false. Calls `then`
+    /// after publishing.
     pub(super) fn settle_plans(
         &self,
         draft: &PlanDraft,

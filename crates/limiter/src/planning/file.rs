@@ -1,4 +1,4 @@
-//! The source that is a file.
+//! Plans in a file.
 
 use super::keep::{FilePlans, LoadPlans, LoadedPlans};
 use crate::files::read_text;
@@ -6,8 +6,8 @@ use std::future::Future;
 use std::path::Path;
 use tidegate_policy::plan::{PlanDocument, PlanOrigin, PlanSource};
 
-/// The most that is read of a file of plans: more than is understood, so that the message comes from
-/// there.
+/// The maximum size of a file of plans to read: more than the parser accepts, so that the parser's error is
+/// reported.
 const BYTES_MAX: u64 = 257 << 20;
 
 impl LoadPlans for FilePlans {
@@ -23,7 +23,7 @@ impl LoadPlans for FilePlans {
             let PlanOrigin::File(path) = origin else {
                 return Err(format!("this program loads no plans from `{kind}`"));
             };
-            // Files have no end of waiting, and many subjects take a while to read.
+            // Reading a file may block without bound, and many subjects take a while to parse.
             let read = move || read(&path, tag.as_deref(), hides_subjects);
             let read = tokio::task::spawn_blocking(read).await;
             read.unwrap_or_else(|_| Err("reading it came to no end".to_owned()))

@@ -1,4 +1,4 @@
-//! Asking the sources of plans again and again.
+//! Loading plans from their sources repeatedly.
 
 use super::replace::PlansError;
 use crate::fresh::{self, Refresh, within};
@@ -11,17 +11,18 @@ use tidegate_core::Store;
 use tidegate_policy::plan::{PlanDocument, PlanErrors, PlanSource};
 use tokio::time::Instant;
 
-/// Where plans are loaded from. The program `tidegate` has one for HTTP, Redis, etcd and `MongoDB`;
+/// Loads plans from their sources. The program `tidegate` implements it for HTTP, Redis, etcd and `MongoDB`;
 /// [`FilePlans`] is for files.
 pub trait LoadPlans: Send + Sync {
-    /// What `source` tells now. `tag` is that of what was loaded last: whoever finds the same says so.
-    /// `hides_subjects` is whether subjects are secrets, such as API keys, and so in no message.
+    /// Loads the current plans of `source`. `tag` is the tag of the last load: if it still matches, return
+    /// [`LoadedPlans::Unchanged`]. If `hides_subjects`, subjects are secrets, such as API keys, and must not
+    /// appear in messages.
     ///
-    /// It is given up after [`PlanSource::timeout`].
+    /// The future is dropped after [`PlanSource::timeout`].
     ///
     /// # Errors
     ///
-    /// The source cannot be reached, or does not answer. A text that cannot be read is no such error: it is
+    /// The source cannot be reached, or does not answer. A text that cannot be parsed is no such error: it is
     /// a [`PlanDocument`] made from its [`PlanErrors`].
     fn load(
         &self,
@@ -31,16 +32,16 @@ pub trait LoadPlans: Send + Sync {
     ) -> impl Future<Output = Result<LoadedPlans, String>> + Send;
 }
 
-/// What a source tells.
+/// The result of a load.
 #[derive(Debug)]
 pub enum LoadedPlans {
-    /// The same as before.
+    /// The plans have the tag of the last load.
     Unchanged,
-    /// This.
+    /// The plans have changed.
     Changed {
-        /// What it tells.
+        /// The new plans.
         document: PlanDocument,
-        /// What tells this version from others, if the source has such a thing.
+        /// The tag of this version, if the source has one.
         tag: Option<String>,
     },
 }
@@ -50,8 +51,8 @@ pub enum LoadedPlans {
 pub struct FilePlans;
 
 impl<S: Store> Limiter<S> {
-    /// Loads what all sources of plans tell, once, and says what went wrong, by the names of the
-    /// sources. What was told last stays where anything is wrong.
+    /// Loads the plans of all sources once. Returns the errors, with the names of their sources. A source
+    /// with an error keeps its last good plans.
     pub async fn load_plans(&self, loader: &impl LoadPlans) -> Vec<(String, PlansError)> {
         let rules = self.present();
         let loads = rules.plans.iter().map(async |source| {
@@ -61,16 +62,16 @@ impl<S: Store> Limiter<S> {
         join_all(loads).await.into_iter().flatten().collect()
     }
 
-    /// Loads what the sources of plans tell, and loads it again whenever their `refresh` has passed,
-    /// for as long as there is a limiter; a reload is followed. Somebody has to drive it, once for all
-    /// clones: a task of its own, most often. `tidegate serve` does so by itself.
+    /// Loads the plans of all sources, and loads them again after every `refresh`, for as long as the limiter
+    /// exists. Follows reloads. The caller must drive the future once for all clones, usually as a separate
+    /// task. `tidegate serve` does so automatically.
     ///
-    /// Requests never wait for it: they are decided by what could be loaded last. The first failure is
-    /// logged. An invalid document is loaded again after `refresh`, and a file after two seconds at most.
-    /// A source that cannot be reached is tried again after a second, then twice as long each time, but
+    /// Requests never wait for it: they are decided by the last plans that could be loaded. The first failure
+    /// is logged. An invalid document is loaded again after `refresh`, and a file after two seconds at most.
+    /// A source that cannot be reached is retried after a second, then after twice as long each time, but
     /// after `refresh` at the latest. See [`plans`](Self::plans).
     ///
-    /// It needs a runtime of `tokio` with its timers.
+    /// Requires a `tokio` runtime with timers.
     pub fn keep_plans<L: LoadPlans>(
         &self,
         loader: L,
@@ -84,13 +85,14 @@ impl<S: Store> Limiter<S> {
         source: &PlanSource,
     ) -> Result<(), PlansError> {
         if source.inline().is_some() {
-            // In force since the configuration is.
+            // Active together with the configuration.
             self.note_plans(source, Ok(()));
             return Ok(());
         }
         let hides = hides_subjects(&self.present(), &source.name);
         let (tag, told) = self.plan_sources().seen(source);
-        // A source that was away from the configuration, and is back, has told nothing to these rules.
+        // If the source was missing from an earlier configuration, these rules have no table of it: ignore
+        // the tag.
         let tag = tag.filter(|_| self.present().plan_table(&source.name).is_some());
         let loading = loader.load(source, tag.as_deref(), hides);
         let late = "it has not answered";
@@ -105,7 +107,7 @@ impl<S: Store> Limiter<S> {
                 tag: next,
             }) => {
                 let unset = source.unset;
-                // Many subjects take a while to put together.
+                // Many subjects take a while to process.
                 let made = tokio::task::spawn_blocking(move || document.table(unset)).await;
                 let made = made.unwrap_or_else(|_| Err(PlanErrors::one("it came to no end")));
                 match made {
@@ -131,26 +133,26 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// The plans of sources, as [`fresh`] keeps them.
+/// The plans of sources, as items of [`fresh`].
 struct PlanRefresh<L>(L);
 
 impl<S: Store, L: LoadPlans> Refresh<S> for PlanRefresh<L> {
     type Item = PlanSource;
 
     fn items(&self, limiter: &Limiter<S>) -> Vec<(PlanSource, Instant)> {
-        // At once: a reload may have changed where they are.
+        // Immediately: a reload may have changed their locations.
         let plans = limiter.present().plans.clone().into_iter();
         plans.map(|source| (source, Instant::now())).collect()
     }
 
     async fn read(&self, limiter: &Limiter<S>, source: &PlanSource) -> Instant {
-        // The outcome is noted, and logged where that is due.
+        // The result is recorded, and logged if necessary.
         limiter.load_one(&self.0, source).await.ok();
         limiter.plan_sources().due(source)
     }
 }
 
-/// Whether any limit knows the subjects of a source by a secret.
+/// Returns true if any limit identifies the subjects of a source by a secret.
 fn hides_subjects(rules: &Rules, source: &str) -> bool {
     let number = rules.plans.iter().position(|it| it.name == source);
     let limits = rules.policies.iter().flat_map(|policy| &policy.limits);

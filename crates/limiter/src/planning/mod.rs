@@ -1,16 +1,16 @@
-//! Rates that come from plans: what sources tell, made ready for the limits that ask.
+//! Rates that come from plans: loaded from their sources, and prepared for the limits that use them.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `planned` | the bands of every rate that any subject has, made before anybody asks |
-//! | `replace` | another table in place of the last, at once |
-//! | `draft` | that table made ready, beside what is said now |
-//! | `keep` | asking the sources again and again |
-//! | `file` | the source that is a file |
-//! | `state` | how old what they told is, and what went wrong since |
+//! | `planned` | the bands of every rate of any subject, built in advance |
+//! | `replace` | atomic replacement of a source's table |
+//! | `draft` | the next version of the plans, built while the current one stays active |
+//! | `keep` | repeated loading from the sources |
+//! | `file` | plans in a file |
+//! | `state` | the age of the plans, and errors since |
 //!
-//! Nothing of this happens while a request is decided: there, a plan costs finding a subject in a
-//! table, and a band in a list.
+//! None of this happens while a request is decided: there, a plan costs one lookup of the subject in a table,
+//! and of the band in a list.
 
 mod draft;
 mod file;

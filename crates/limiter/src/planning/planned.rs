@@ -1,4 +1,4 @@
-//! The bands of every rate that any subject has, made before anybody asks.
+//! The bands of every rate of any subject, built in advance.
 
 use arc_swap::{ArcSwap, Guard as Borrowed};
 use std::fmt;
@@ -12,56 +12,57 @@ use tidegate_policy::plan::{PlanTable, Tables};
 use tidegate_policy::respond::HeaderNames;
 use tidegate_policy::{Band, Policy};
 
-/// What plans say, in one version, made ready for the limits of one version of the rules. A decision
-/// keeps the version that it began with.
+/// One version of all plans, prepared for the limits of one version of the rules. A decision keeps the
+/// version it started with.
 #[derive(Default)]
 pub(crate) struct PreparedPlans {
-    /// By which it is known: each has another, but for those that say nothing at all.
+    /// The version number: unique, except for empty plans.
     number: u64,
-    /// By the numbers of the sources.
+    /// Indexed like the sources.
     tables: Vec<Option<Arc<PlanTable>>>,
-    /// By policy and by limit; none where no limit has a plan.
+    /// By policy and by limit; empty if no limit has a plan.
     bands: Vec<Vec<PlanBands>>,
 }
 
-/// What plans say at present.
+/// The current plans.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentPlans {
     planned: ArcSwap<PreparedPlans>,
-    /// The number of that, so that whoever has it at hand need not count one more who has.
+    /// The version number of the plans, so that a thread that has cached them need not touch the reference
+    /// count.
     number: AtomicU64,
 }
 
-/// Numbers of versions, each of this process once.
+/// The next version number; numbers are unique in this process.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
-/// The bands of one limit, by the numbers of the rates in the table of its source.
+/// The bands of one limit, indexed like the rates in the table of its source.
 #[derive(Default)]
 struct PlanBands {
     bands: Vec<Band>,
     spoken: Vec<HeaderNames>,
-    /// What a refusal closes the limit by, if it does.
+    /// The quotas of the limit's blocks, if it has a `block`.
     blocks: Vec<Option<Quota>>,
 }
 
-// === impl Present ===
+// === impl CurrentPlans ===
 
 impl CurrentPlans {
-    /// What plans say, for a look.
+    /// Returns a short borrow of the plans.
     pub(crate) fn load(&self) -> Borrowed<Arc<PreparedPlans>> {
         self.planned.load()
     }
 
-    /// Lets plans say something else, and tells what they said before.
+    /// Replaces the plans, and returns the previous ones.
     pub(crate) fn replace(&self, planned: PreparedPlans) -> Arc<PreparedPlans> {
         let number = planned.number;
         let before = self.planned.swap(Arc::new(planned));
-        // Behind it: who sees the number finds what it belongs to, or later.
+        // After the swap: a reader that sees this number finds its plans, or later ones.
         self.number.store(number, Release);
         before
     }
 
-    /// What plans say, in place of what was at hand if that is another.
+    /// Returns the current plans, after replacing the cached ones if they are outdated.
     #[inline]
     pub(crate) fn follow<'a>(
         &self,
@@ -75,11 +76,14 @@ impl CurrentPlans {
     }
 }
 
-// === impl Planned ===
+// === impl PreparedPlans ===
 
 impl PreparedPlans {
-    /// Makes the bands of all rates in `tables` for the limits of `policies`. The error says whose rate
-    /// cannot be, for which limit, and why.
+    /// Builds the bands of all rates in `tables` for the limits of `policies`.
+    ///
+    /// # Errors
+    ///
+    /// Names the subject whose rate is invalid, the limit, and the reason.
     pub(crate) fn build(
         policies: &[Policy],
         tables: Vec<Option<Arc<PlanTable>>>,
@@ -106,7 +110,7 @@ impl PreparedPlans {
         &self.tables
     }
 
-    /// The band that a rate makes for a limit.
+    /// Returns the band of a rate for a limit.
     #[inline]
     pub(crate) fn band(&self, policy: usize, limit: usize, rate: u32) -> Option<&Band> {
         self.made(policy, limit)?
@@ -114,14 +118,14 @@ impl PreparedPlans {
             .get(usize::try_from(rate).ok()?)
     }
 
-    /// What a refusal closes a limit by for those who have a rate, if it does.
+    /// Returns the quota of a limit's block for subjects with a rate, if it has one.
     #[inline]
     pub(crate) fn block(&self, policy: usize, limit: usize, rate: u32) -> Option<&Quota> {
         let made = self.made(policy, limit)?;
         made.blocks.get(usize::try_from(rate).ok()?)?.as_ref()
     }
 
-    /// How header fields spell it.
+    /// Returns the header names of the band of a rate.
     pub(crate) fn spoken(&self, policy: usize, limit: usize, rate: u32) -> Option<&HeaderNames> {
         self.made(policy, limit)?
             .spoken
@@ -165,7 +169,7 @@ fn of_policy(policy: &Policy, tables: &Tables) -> Result<Vec<PlanBands>, String>
         .collect()
 }
 
-// By hand: there are many.
+// Implemented by hand: there are many bands.
 impl fmt::Debug for PreparedPlans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Planned")
@@ -191,7 +195,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&second, &first));
         assert!(Arc::ptr_eq(one.follow(&mut at_hand), &second));
 
-        // What is another's is never taken for one's own.
+        // The plans of another limiter are not used.
         other.replace(planned());
         assert!(!Arc::ptr_eq(other.follow(&mut at_hand), &second));
         assert!(Arc::ptr_eq(one.follow(&mut at_hand), &second));

@@ -1,4 +1,4 @@
-//! Another table in place of the last, at once.
+//! Atomic replacement of a source's table.
 
 use super::planned::PreparedPlans;
 use super::state::{PlanHealth, PlanState};
@@ -14,16 +14,16 @@ use tidegate_core::Store;
 use tidegate_policy::plan::{PlanDocument, PlanErrors, PlanSource, PlanTable};
 use tokio::time::Instant;
 
-/// The sources of plans of a limiter, beyond one version of its rules.
+/// The plan sources of a limiter, across versions of its rules.
 #[derive(Debug, Default)]
 pub(crate) struct PlanSources {
-    /// Held by whoever replaces tables, or the rules that they belong to: neither is to miss the other.
+    /// Held while replacing tables, or the rules that they belong to: neither may miss the other.
     pub(super) writing: Mutex<RetiredValue<PreparedPlans>>,
-    /// How each is, by its name.
+    /// The health of each source, by name.
     kept: Mutex<HashMap<String, PlanHealth, RandomState>>,
 }
 
-/// Why plans could not be replaced. What was told last stays.
+/// The reason why plans could not be replaced. The last good plans stay active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlansError {
@@ -32,16 +32,16 @@ pub enum PlansError {
         /// The name.
         name: String,
     },
-    /// What it told is wrong.
+    /// The document is invalid.
     Document(PlanErrors),
-    /// A rate that it told cannot be, for a limit that asks for it.
+    /// A rate is invalid for a limit that uses it.
     Rate {
-        /// Whose rate, for which limit, and why.
+        /// The subject, the limit, and the reason.
         reason: String,
     },
-    /// It could not be had.
+    /// The source could not be loaded.
     Load {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -61,8 +61,11 @@ impl std::error::Error for PlansError {}
 // === impl PlanSources ===
 
 impl PlanSources {
-    /// Lets `next` be the rules, with the tables of `last` as far as it has sources of the same names.
-    /// The error says which rate cannot be by them; then nothing has changed.
+    /// Publishes the rules `next` through `store`, with the tables of `last` for sources of the same names.
+    ///
+    /// # Errors
+    ///
+    /// Names a rate that is invalid under the new rules. Nothing has changed then.
     pub(crate) fn carry_over(
         &self,
         last: &Rules,
@@ -78,11 +81,11 @@ impl PlanSources {
         Ok(())
     }
 
-    /// What plans would say of `next`, by the tables of `last`.
+    /// Returns the plans for `next`, from the tables of `last`.
     pub(crate) fn planned(last: &Rules, next: &Rules) -> Result<PreparedPlans, String> {
         let planned = last.planned.load();
         let table = |source: &PlanSource| {
-            // These belong to the configuration: they change with it, at once.
+            // Inline plans belong to the configuration, and change with it.
             if let Some(inline) = source.inline() {
                 return Some(Arc::clone(inline));
             }
@@ -94,7 +97,7 @@ impl PlanSources {
         PreparedPlans::build(&next.policies, tables)
     }
 
-    /// Takes note of what came of asking a source.
+    /// Records the result of loading a source.
     fn note(&self, source: &PlanSource, outcome: Result<(), &PlansError>) {
         let mut kept = self.kept.lock();
         let kept = kept.entry(source.name.clone()).or_default();
@@ -112,15 +115,15 @@ impl PlanSources {
             .condemn(source, tag, errors);
     }
 
-    /// The outcome of a load that found the same as before: that of the load before.
+    /// Returns the result of a load that found the plans unchanged: that of the load before.
     pub(super) fn verdict(&self, source: &PlanSource) -> Result<(), PlansError> {
         let kept = self.kept.lock();
         let errors = kept.get(&source.name).and_then(|it| it.errors(source));
         errors.map_or(Ok(()), |errors| Err(PlansError::Document(errors.clone())))
     }
 
-    /// The version of what a source told last, and how often somebody else than whoever keeps it has said
-    /// what it tells.
+    /// Returns the tag of the last load of a source, and the number of times its plans were set by a caller
+    /// rather than by the background loader.
     pub(super) fn seen(&self, source: &PlanSource) -> (Option<String>, u64) {
         let kept = self.kept.lock();
         kept.get(&source.name).map_or((None, 0), |kept| {
@@ -132,8 +135,8 @@ impl PlanSources {
         self.kept.lock().get(name).map_or(0, |kept| kept.told)
     }
 
-    /// Notes of which version it is what a source tells from now on; and that somebody else says so, where
-    /// it is not whoever keeps it.
+    /// Records the tag of the plans that a source has from now on. `is_told` is true if a caller set them,
+    /// rather than the background loader.
     fn see(&self, source: &PlanSource, tag: Option<String>, is_told: bool) {
         let mut kept = self.kept.lock();
         let kept = kept.entry(source.name.clone()).or_default();
@@ -141,7 +144,7 @@ impl PlanSources {
         kept.told = kept.told.wrapping_add(u64::from(is_told));
     }
 
-    /// Returns when a source is due, every `refresh` while all is well.
+    /// Returns the time when a source is due, every `refresh` while loads succeed.
     pub(super) fn due(&self, source: &PlanSource) -> Instant {
         let kept = self.kept.lock();
         let kept = kept.get(&source.name);
@@ -152,14 +155,19 @@ impl PlanSources {
 // === impl Limiter ===
 
 impl<S: Store> Limiter<S> {
-    /// Replaces what the source of plans `name` tells, at once: for programs that know their plans
-    /// themselves. Where anything is wrong with `document`, what was told last stays.
+    /// Replaces the plans of the source `name` atomically, for programs that manage their plans themselves.
     ///
-    /// It returns once all that is decided from then on goes by it. With many subjects that takes a while,
-    /// and on a thread of a runtime nobody else is served meanwhile: such a program calls it where it may
-    /// block. Requests never wait for it.
+    /// Returns once all later decisions use the new plans. With many subjects that takes a while and blocks
+    /// the thread; on a runtime, call it where blocking is allowed. Requests never wait for it.
     ///
-    /// Buckets are kept: whoever has another amount or another period goes on with what is used.
+    /// Buckets are kept: a subject with another amount or another period keeps its usage.
+    ///
+    /// # Errors
+    ///
+    /// If there is no source `name`, or `document` or one of its rates is invalid. The last good plans then
+    /// stay active.
+    ///
+    /// # Example
     ///
     /// ```
     /// use tidegate::plan::PlanDocument;
@@ -197,13 +205,21 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// The same for what is a table already: for those who look into it first.
+    /// Like [`replace_plans`](Self::replace_plans), with a table, for callers that inspect it first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`replace_plans`](Self::replace_plans), except [`PlansError::Document`].
     pub fn use_plans(&self, name: &str, table: Arc<PlanTable>) -> Result<(), PlansError> {
         self.use_plans_of(name, table, None)
     }
 
-    /// The same for what is known by a `tag`, as [`LoadPlans`](super::LoadPlans) tells it: whoever asks the
-    /// source from now on has seen this.
+    /// Like [`use_plans`](Self::use_plans), with the `tag` of the table, as [`LoadPlans`](super::LoadPlans)
+    /// returns it: the next load compares with it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`use_plans`](Self::use_plans).
     #[expect(
         clippy::needless_pass_by_value,
         reason = "they are theirs no more who hand them over"
@@ -229,7 +245,7 @@ impl<S: Store> Limiter<S> {
         self.note_replaced(source, replaced)
     }
 
-    /// The version of what the source of plans `name` told last, if it is known by any.
+    /// Returns the tag of the current plans of the source `name`, if they have one.
     pub fn plans_tag(&self, name: &str) -> Option<String> {
         let rules = self.present();
         let source = source_of(&rules, name).ok()?;
@@ -237,16 +253,20 @@ impl<S: Store> Limiter<S> {
         kept.get(name)?.tag(source).map(str::to_owned)
     }
 
-    /// Whether the source of plans `name` could tell `table`: changes nothing. It takes as long as
-    /// [`use_plans`](Self::use_plans) does.
+    /// Checks if `table` is valid for the source `name`; changes nothing. Takes as long as
+    /// [`use_plans`](Self::use_plans).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`use_plans`](Self::use_plans).
     pub fn could_use_plans(&self, name: &str, table: &Arc<PlanTable>) -> Result<(), PlansError> {
         let built = self.draft_plans(name, table)?.build();
         built.map_or_else(|reason| Err(PlansError::Rate { reason }), |_| Ok(()))
     }
 
-    /// The same for whoever keeps plans, and shares its thread with others: what takes a while is done on
-    /// another. Where somebody else has said what the source tells since it was `told` so often, that is
-    /// newer, and stays.
+    /// Like [`use_plans_of`](Self::use_plans_of), for the background loader, which shares its thread with
+    /// other tasks: builds on a blocking thread. If a caller has set the plans of the source since the
+    /// counter was `told`, those are newer, and stay.
     pub(super) async fn use_plans_apart(
         &self,
         source: &PlanSource,
@@ -281,13 +301,13 @@ impl<S: Store> Limiter<S> {
         replaced
     }
 
-    /// Notes that a source has nothing new, or why nothing could be had of it.
+    /// Records that a source has nothing new, or the reason why it could not be loaded.
     pub(super) fn note_plans(&self, source: &PlanSource, outcome: Result<(), &PlansError>) {
         self.plan_sources().note(source, outcome);
         self.plan_sources().writing.lock().free();
     }
 
-    /// How the sources of plans are, in the order of the configuration.
+    /// Returns the state of the plan sources, in the order of the configuration.
     pub fn plans(&self) -> Vec<PlanState> {
         let rules = self.present();
         let planned = rules.planned.load();

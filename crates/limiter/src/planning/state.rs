@@ -1,4 +1,4 @@
-//! How old what the sources told is, and what went wrong since.
+//! The age of the plans, and errors since.
 
 use super::replace::PlansError;
 use crate::fresh::{FILE_RETRY, RefreshError, RefreshHealth, Retry};
@@ -6,41 +6,41 @@ use std::time::Duration;
 use tidegate_policy::plan::{PlanErrors, PlanNotes, PlanOrigin, PlanSource};
 use tracing::{info, warn};
 
-/// How a source of plans is.
+/// The state of a plan source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanState {
-    /// Its name.
+    /// The source's name.
     pub name: String,
-    /// Where it is, in a word, such as `file`, `http` or `program`.
+    /// The kind of the source, such as `file`, `http` or `program`.
     pub kind: &'static str,
-    /// How many subjects it knows; 0 before anything was loaded.
+    /// The number of subjects; 0 before the first load.
     pub subjects: usize,
-    /// How many groups.
+    /// The number of groups.
     pub groups: usize,
-    /// How many distinct rates they have.
+    /// The number of distinct rates.
     pub rates: usize,
-    /// What is odd about what it told.
+    /// Warnings about the plans.
     pub notes: PlanNotes,
-    /// How long ago it was last loaded, or found unchanged; `None` if never.
+    /// The time since the source was last loaded, or found unchanged; `None` if never.
     pub age: Option<Duration>,
-    /// For how long it could not be loaded, if the last time it could not.
+    /// The time for which loads have failed, if the last one did.
     pub failing_for: Option<Duration>,
-    /// How often it was loaded, or found unchanged.
+    /// The number of successful loads, including those that found the plans unchanged.
     pub loads: u64,
-    /// How often that failed.
+    /// The number of failed loads.
     pub failures: u64,
-    /// Why it failed, if it did the last time.
+    /// The reason of the last failure, if the last load failed.
     pub error: Option<String>,
 }
 
-/// The same as it is kept, and the version that was loaded last.
+/// The health of a plan source, and the version loaded last.
 #[derive(Debug, Default)]
 pub(super) struct PlanHealth {
     pub(super) health: RefreshHealth,
-    /// Rises whenever somebody else than whoever keeps it says what it tells.
+    /// The number of times a caller, rather than the background loader, has set its plans.
     pub(super) told: u64,
-    /// The version of what it told last, and where that was: a reload leaves it as it is.
+    /// The tag of its last plans, and the source they came from. A reload does not change it.
     seen: Option<(PlanSource, String)>,
     /// The tag of the file that was loaded last, and its errors, if it is invalid.
     condemned: Option<(PlanSource, String, PlanErrors)>,
@@ -88,7 +88,7 @@ impl PlanHealth {
     }
 
     /// Remembers that `source` is invalid under this tag. Only a file's tag is certain to change with its
-    /// text: others may be corrected by hand and keep theirs.
+    /// text: other sources may be corrected by hand and keep their tag.
     pub(super) fn condemn(
         &mut self,
         source: &PlanSource,
@@ -99,7 +99,7 @@ impl PlanHealth {
         self.condemned = tag.map(|tag| (source.clone(), tag, errors.clone()));
     }
 
-    /// The errors of what `source` told last, if that was invalid.
+    /// Returns the errors of the last document of `source`, if that was invalid.
     pub(super) fn errors(&self, source: &PlanSource) -> Option<&PlanErrors> {
         let (_, errors) = self.condemned(source)?;
         Some(errors)
@@ -110,19 +110,19 @@ impl PlanHealth {
         is_same(last, source).then_some((tag, errors))
     }
 
-    /// The tag of what `source` told last, valid or not: the same needs no second look.
+    /// Returns the tag of the last document of `source`, valid or not: the same need not be parsed again.
     pub(super) fn tag_to_compare(&self, source: &PlanSource) -> Option<&str> {
         let condemned = self.condemned(source).map(|(tag, _)| tag);
         condemned.or_else(|| self.tag(source))
     }
 
-    /// The version of what `source` told last, if it told any.
+    /// Returns the tag of the last plans of `source`, if they had one.
     pub(super) fn tag(&self, source: &PlanSource) -> Option<&str> {
         let (last, tag) = self.seen.as_ref()?;
         is_same(last, source).then_some(tag)
     }
 
-    /// Notes the version of what `source` tells.
+    /// Records the tag of the plans of `source`.
     pub(super) fn see(&mut self, source: &PlanSource, tag: Option<String>) {
         self.seen = tag.map(|tag| (source.clone(), tag));
     }
@@ -132,8 +132,8 @@ fn is_file(source: &PlanSource) -> bool {
     matches!(source.origin, PlanOrigin::File(_))
 }
 
-/// Whether a text of `last` says the same as one of `source`.
+/// Returns true if the same text from `last` and from `source` gives the same plans.
 fn is_same(last: &PlanSource, source: &PlanSource) -> bool {
-    // What subjects have of whom nothing is said is part of what is made of it.
+    // The default for unset subjects is part of the result.
     last.is_same_place(source) && last.unset == source.unset
 }

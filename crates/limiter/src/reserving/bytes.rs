@@ -1,6 +1,6 @@
-//! Numbers and texts in a row, each as long as it needs to be.
+//! Encoding of numbers and texts, each with a variable length.
 
-/// Appends a number: seven bits a byte, the lowest first.
+/// Appends a number: seven bits per byte, lowest first.
 pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let low = u8::try_from(number & 0x7f).unwrap_or(0);
@@ -13,13 +13,13 @@ pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// Appends bytes, after how many they are.
+/// Appends bytes, after their count.
 pub(super) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     push_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Reads them again. What is not there, or is too much, is `None`.
+/// Decodes them. Missing bytes and overflow are `None`.
 pub(super) struct PayloadReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> PayloadReader<'a> {
@@ -40,7 +40,7 @@ impl<'a> PayloadReader<'a> {
         None
     }
 
-    /// A number that says how many there are of something, or how long it is.
+    /// Reads a number that is a count or a length.
     pub(super) fn count(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok()
     }
@@ -62,7 +62,7 @@ impl<'a> PayloadReader<'a> {
         Some(*byte)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     pub(super) fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }

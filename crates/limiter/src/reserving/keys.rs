@@ -1,13 +1,14 @@
-//! Which seal closes an id, and which may have closed one.
+//! The seals that close reservation ids, and those that may have closed one.
 //!
-//! | where | the seal is |
+//! | condition | the seal |
 //! |---|---|
-//! | `store.key_secret` is set | derived from it: the same for all who have the secret |
-//! | the store is shared | what those who share it have agreed on, kept in the store |
-//! | the store is this process's | this process's own, as its buckets are |
+//! | `store.key_secret` is set | derived from it: the same for all instances with the secret |
+//! | the store is shared | agreed on by the instances that share the store, and kept in it |
+//! | the store is in memory | this process's own, like its buckets |
 //!
-//! A store that is away cannot be asked what was agreed on. Then this process's own closes ids, which
-//! nobody else opens; but what is charged without the store nobody else can settle either.
+//! An unreachable store cannot provide the agreed seal. Then this process closes ids with its own seal, which
+//! no other instance can open; but charges made without the store cannot be settled by another instance
+//! either.
 
 use super::seal::{Seal, random};
 use crate::rules::Rules;
@@ -17,11 +18,11 @@ use std::time::Duration;
 use tidegate_core::{Store, StoreError, StoreErrorKind};
 use tokio::time::Instant;
 
-/// After how long it is looked whether the seal in the store is still the same: it is kept there only
-/// as long as somebody looks, and a failover may have lost it.
+/// The interval at which the seal in the store is checked. The store keeps it only while instances check it,
+/// and a failover may have lost it.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// After how long it is looked again if that did not work, or an id was not known.
+/// The interval after a failed check, or after an unknown id.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The seals of a limiter.
@@ -29,16 +30,16 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct ReservationSeals {
     own: Seal,
     agreed: Mutex<SharedSeals>,
-    /// One at a time asks the store; the others wait for what it says.
+    /// Serializes fetches from the store; the others wait for the result.
     order: tokio::sync::Mutex<()>,
 }
 
-/// What those who share the store have agreed on.
+/// The seals agreed on by the instances that share the store.
 #[derive(Debug, Default)]
 struct SharedSeals {
     /// The seal, and the one before it.
     seals: SmallVec<[Seal; 2]>,
-    /// When the store was last asked, and how that ended.
+    /// The last fetch from the store, and its result.
     asked: Option<KeyFetch>,
 }
 
@@ -48,12 +49,12 @@ struct KeyFetch {
     worked: bool,
 }
 
-/// Who wants to know.
+/// The use of a seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SealUse {
-    /// Somebody who closes an id.
+    /// To close an id.
     Close,
-    /// Somebody who could not open one.
+    /// To open an id that no known seal opens.
     Open,
 }
 
@@ -66,7 +67,7 @@ impl ReservationSeals {
         }
     }
 
-    /// The seal that closes ids, if nobody has to be asked for it.
+    /// Returns the seal that closes ids, if the store is not needed for it.
     pub(super) fn at_once(&self, rules: &Rules, is_shared: bool) -> Option<Seal> {
         match rules.keys.secret {
             Some(secret) => Some(Seal::of_secret(&secret)),
@@ -74,25 +75,26 @@ impl ReservationSeals {
         }
     }
 
-    /// The seal that closes ids in a store that is shared.
+    /// Returns the seal that closes ids in a shared store.
     pub(super) async fn closing(&self, rules: &Rules, store: &impl Store) -> Seal {
         if let Some(seal) = self.at_once(rules, true) {
             return seal;
         }
-        // Where the store does not say, there may be one from before.
+        // If the store does not answer, an earlier seal may be known.
         self.agree(store, SealUse::Close).await.ok();
         let latest = self.agreed.lock().seals.first().copied();
         latest.unwrap_or(self.own)
     }
 
-    /// All seals that may have closed an id, without asking anybody.
+    /// Returns all known seals that may have closed an id, without calling the store.
     pub(super) fn opening(&self, rules: &Rules) -> SmallVec<[Seal; 4]> {
         let secret = rules.keys.secret.map(|secret| Seal::of_secret(&secret));
         let agreed = self.agreed.lock().seals.clone();
         secret.into_iter().chain(agreed).chain([self.own]).collect()
     }
 
-    /// Asks the store for the seal, unless that was done of late; whether there may be another since.
+    /// Fetches the seal from the store, unless that was done recently. Returns true if there may be a new
+    /// seal since.
     pub(super) async fn agree(
         &self,
         store: &impl Store,
@@ -103,7 +105,7 @@ impl ReservationSeals {
         }
         let _turn = self.order.lock().await;
         if let Some(asked) = self.lately(need) {
-            // By whoever was before us.
+            // Another task has fetched it in the meantime.
             return asked.map(|()| true);
         }
         let latest = self.agreed.lock().seals.first().copied();
@@ -130,7 +132,7 @@ impl ReservationSeals {
         Ok(is_new)
     }
 
-    /// How it ended that the store was asked, if that was so lately that it need not be asked again.
+    /// Returns the result of the last fetch, if it is recent enough not to be repeated.
     fn lately(&self, need: SealUse) -> Option<Result<(), StoreError>> {
         let asked = self.agreed.lock().asked?;
         let lasts = match need {

@@ -1,22 +1,22 @@
-//! What makes settling happen once.
+//! Marks, which make a reservation settle only once.
 //!
-//! A mark is a bucket of its own beside each bucket that was charged: one unit, for as long as the
-//! reservation lives. Whoever settles asks in one step whether it is there, takes it, and gives back
-//! or charges the difference. Once it is taken, nothing of that happens.
+//! A mark is a separate bucket next to each charged bucket: one unit, for as long as the reservation lives.
+//! Settling atomically tests if the mark is free, takes it, and refunds or charges the difference. Once the
+//! mark is taken, nothing of that happens.
 //!
-//! Where something is given back, a take does all of that. But where more was used than reserved, the
-//! bucket may have nothing left: a forced charge then refuses, though it is made, and a take beside it
-//! would not be. There the mark is *asked for* by one ask and *taken* by another, which is forced as
-//! well; it was there, or the first had refused.
+//! For a refund, a take does all of that. But if more was used than reserved, the bucket may have nothing
+//! left: a forced charge then refuses, though it is made, and a take next to it would not be made. There one
+//! ask *tests* the mark and another *takes* it, which is forced as well: either the mark was free, or the
+//! first ask has refused.
 
 use super::seal::OnceToken;
 use smallvec::SmallVec;
 use tidegate_core::{Algorithm, Align, Ask, LimitMode, Op, Quota};
 
-/// The band of all marks.
+/// The band label of all marks.
 const LABEL: &str = "reservation";
 
-/// The mark of one reservation beside one bucket.
+/// The mark of one reservation next to one bucket.
 pub(super) struct BucketMark {
     name: Vec<u8>,
     scope: usize,
@@ -24,11 +24,11 @@ pub(super) struct BucketMark {
 }
 
 impl BucketMark {
-    /// Beside `bucket`, for longer than `ttl_us` from when it is taken; `None` where no reservation can
-    /// have lived for so long.
+    /// Creates the mark next to `bucket`, which lasts longer than `ttl_us` once it is taken; `None` if no
+    /// reservation can live that long.
     pub(super) fn new(mark: OnceToken, bucket: &[u8], ttl_us: u64) -> Option<Self> {
-        // Who settles in the very instant of reserving is still remembered in the last one at which
-        // anything comes back.
+        // One microsecond longer: a reservation settled at the instant it was made must still be marked at
+        // the last instant at which refunds are possible.
         let quota = Quota::new(1, ttl_us.saturating_add(1))
             .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
             .label(LABEL)
@@ -43,8 +43,8 @@ impl BucketMark {
         Some(Self { name, scope, quota })
     }
 
-    /// Takes it; the first of these refuses, and with it all that is not to happen twice, if it is
-    /// taken. `is_forced` says whether anything beside it is charged by force.
+    /// Returns the asks that take the mark. If it is already taken, the first of them refuses, and with it
+    /// everything that must not happen twice. `is_forced` is true if any charge next to it is forced.
     pub(super) fn take(&self, is_forced: bool) -> SmallVec<[Ask<'_>; 2]> {
         if is_forced {
             SmallVec::from_iter([self.ask(Op::Test(1)), self.ask(Op::Force(1))])
@@ -65,8 +65,8 @@ impl BucketMark {
     }
 }
 
-/// Where the names of policy and limit end in a bucket's name: before its second slash. What follows,
-/// whose bucket it is, decides on which node of a Cluster it lies, and a mark must lie there too.
+/// Returns the end of the policy and limit names in a bucket's name: before its second slash. The subject
+/// after it determines the Cluster node of the bucket, and a mark must be on the same node.
 fn limit_end(bucket: &[u8]) -> usize {
     let slashes = bucket.iter().enumerate().filter(|(_, it)| **it == b'/');
     slashes.map(|(at, _)| at).nth(1).unwrap_or(0)

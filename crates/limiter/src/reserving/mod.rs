@@ -1,23 +1,23 @@
-//! Reserving: charging an estimate now, and settling it by what was used in the end.
+//! Reservations: an estimate is charged now, and settled later by the actual usage.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | what a limiter keeps for it, which is next to nothing |
-//! | `reserve` | charging an estimate, and the id that tells of it |
-//! | `parts` | what was charged of a question, and where |
-//! | `settle` | commit and refund: once, however often they are sent |
-//! | `mark` | what makes that so |
-//! | `reservation`, `settled` | what comes of both |
-//! | `payload` | what an id carries |
-//! | `bytes` | how it is written |
-//! | `seal` | how it is kept from being read, and from being made up |
-//! | `keys` | by which secret |
+//! | this one | the state that a limiter keeps for reservations, which is next to nothing |
+//! | `reserve` | charging an estimate, and the id of the reservation |
+//! | `parts` | the charges of a request, and their locations |
+//! | `settle` | commit and refund: effective once, idempotent |
+//! | `mark` | the marks that make them idempotent |
+//! | `reservation`, `settled` | the results of both |
+//! | `payload` | the contents of an id |
+//! | `bytes` | the encoding of an id |
+//! | `seal` | encryption and authentication of an id |
+//! | `keys` | the secrets for that |
 //!
-//! To reserve is to check: the same asks, the same step of the store, and nothing more is written.
-//! What was charged travels in the id. To settle is one step for each bucket: take the reservation's
-//! *mark* in that bucket's own group of keys and, if it was free, give back or charge the difference.
-//! So it happens at most once, at whichever instance and however often it is sent, and nobody has to
-//! clean up after those who never settle.
+//! A reservation is a check: the same asks, the same atomic step of the store, and nothing more is written.
+//! The id carries the charges. Settling is one atomic step per bucket: take the reservation's *mark* in that
+//! bucket's own group of keys and, if it was free, refund or charge the difference. So it happens at most
+//! once, at any instance and for any number of calls, and no cleanup is needed for reservations that are
+//! never settled.
 
 mod bytes;
 mod keys;
@@ -36,12 +36,12 @@ pub use settled::{SettleError, SettleState, SettledReservation};
 
 use keys::ReservationSeals;
 
-/// What a limiter keeps for reservations.
+/// The state that a limiter keeps for reservations.
 #[derive(Debug)]
 pub(crate) struct ReservationState {
     keys: ReservationSeals,
-    /// The number of this limiter among all that ever were: by it an id says whose own buckets it has
-    /// charged. Never 0.
+    /// A random number that identifies this limiter among all limiters: an id uses it to name the limiter
+    /// whose local buckets it charged. Never 0.
     instance: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What was charged of a question, and where.
+//! The charges of a request, and their locations.
 
 use super::payload::{ChargeHome, SealedBand, SealedCharge};
 use crate::answers::{Answer, Answers};
@@ -9,9 +9,9 @@ use tidegate_core::{Ask, Quota, Receipt};
 /// One ask that was charged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReservedBand {
-    /// Its number.
+    /// Its index.
     pub(super) ask: usize,
-    /// Where its bucket is, and by which quota it was charged.
+    /// The location of its bucket; `quota` is the one it was charged under.
     pub(super) home: ChargeHome,
     pub(super) quota: Quota,
     pub(super) receipt: Receipt,
@@ -19,7 +19,7 @@ pub(super) struct ReservedBand {
 
 pub(super) type ReservedBands = SmallVec<[ReservedBand; 4]>;
 
-/// What was charged of a request that passes, in the store or in this process.
+/// Returns the charges of a request that passes, in the store or in memory.
 pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> ReservedBands {
     if !answers.passed {
         return ReservedBands::new();
@@ -47,7 +47,7 @@ pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> ReservedBands {
     numbered.filter_map(part).collect()
 }
 
-/// The buckets that were charged, each with its bands.
+/// Groups the charges by bucket.
 pub(super) fn by_bucket(asks: &[Ask<'_>], parts: &[ReservedBand]) -> Vec<SealedCharge> {
     let mut buckets: Vec<SealedCharge> = Vec::new();
     for part in parts {

@@ -1,25 +1,25 @@
-//! What a reservation's id carries: all that settling it takes, so that nobody has to remember it.
+//! The payload of a reservation id: everything needed to settle it, so that no instance has to remember it.
 
 use super::bytes::{PayloadReader, push_bytes, push_number};
 use super::seal::PAYLOAD_BYTES_MAX;
 use tidegate_core::quota::QuotaNumbers;
 use tidegate_core::{Algorithm, OnChange, Quota, Receipt, Timestamp};
 
-/// The most buckets that one reservation may charge.
+/// The maximum number of buckets that one reservation may charge.
 pub(super) const BUCKETS_MAX: usize = 64;
 
-/// No band takes more than this, beside its bucket's name: a score of numbers, of ten bytes at most.
+/// The maximum size of a band, without its bucket's name: about twenty numbers of at most ten bytes.
 const BAND_BYTES_MAX: usize = 200;
 
-/// What a reservation has charged, and on which terms.
+/// The charges of a reservation, and its terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Payload {
     pub(super) policy: Box<str>,
-    /// What was asked for.
+    /// The requested units.
     pub(super) estimate: u64,
-    /// How long it lives from each charge on.
+    /// The time to live, from each charge on.
     pub(super) ttl_us: u64,
-    /// The number of the limiter whose own buckets some of these are; 0 where none is.
+    /// The id of the limiter whose local buckets some of these are; 0 if none is.
     pub(super) instance: u64,
     pub(super) buckets: Vec<SealedCharge>,
 }
@@ -33,25 +33,25 @@ pub(super) struct SealedCharge {
     pub(super) bands: Vec<SealedBand>,
 }
 
-/// Where a bucket is.
+/// The location of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChargeHome {
     /// In the store.
     Store,
-    /// In this process, which stood in for the store.
+    /// In the memory of this process, which decided in place of the store.
     Here,
 }
 
-/// What one band of a bucket was charged.
+/// The charge to one band of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SealedBand {
-    /// By value, and not by name: a reload before the reservation is settled must not change what
-    /// its units are worth. Of a bucket of this process, the share of it.
+    /// By value, and not by name: a reload before the reservation is settled must not change the value of its
+    /// units. For a local bucket, the share of the quota.
     pub(super) quota: Quota,
     pub(super) receipt: Receipt,
 }
 
-// By hand: buckets are named after clients.
+// Implemented by hand: buckets are named after clients.
 impl std::fmt::Debug for SealedCharge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Charged")
@@ -62,19 +62,19 @@ impl std::fmt::Debug for SealedCharge {
 }
 
 impl Payload {
-    /// Whether a reservation that charges these buckets, one for each band, can be written, whatever
-    /// they answer.
+    /// Returns true if a reservation that charges these buckets, one for each band, can be encoded,
+    /// regardless of their outcomes.
     pub(super) fn fits<'b>(policy: &str, charges: impl Iterator<Item = &'b [u8]>) -> bool {
         let (mut bytes, mut count) = (policy.len().saturating_add(BAND_BYTES_MAX), 0_usize);
         for bucket in charges {
-            // A name is written once for all its bands; that each has its own is on the safe side.
+            // A name is encoded once for all its bands; counting it for each is a safe upper bound.
             bytes = bytes.saturating_add(bucket.len() + BAND_BYTES_MAX);
             count = count.saturating_add(1);
         }
         bytes <= PAYLOAD_BYTES_MAX && count <= BUCKETS_MAX
     }
 
-    /// Writes it.
+    /// Encodes the payload.
     pub(super) fn write(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         push_number(&mut out, self.instance);
@@ -88,7 +88,7 @@ impl Payload {
         out
     }
 
-    /// Reads what [`write`](Self::write) has written.
+    /// Decodes the output of [`write`](Self::write).
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut bytes = PayloadReader(bytes);
         let (instance, estimate) = (bytes.number()?, bytes.number()?);
@@ -153,7 +153,7 @@ impl SealedBand {
     }
 }
 
-/// Appends a quota, as the numbers that it is.
+/// Appends a quota as its numbers.
 fn push_quota(out: &mut Vec<u8>, quota: Quota) {
     let numbers = QuotaNumbers::from(quota);
     let on_change: u8 = match numbers.on_change {

@@ -1,12 +1,12 @@
-//! What comes of reserving.
+//! The result of reserving.
 
 use crate::decision::Decision;
 use std::fmt;
 use std::time::Duration;
 
-/// A decision and, if it is to let pass, the id by which what it charged is settled later: by
-/// [`Limiter::commit`](crate::Limiter::commit) or [`Limiter::refund`](crate::Limiter::refund), from
-/// any instance that shares the store.
+/// A decision and, if it allows the request, the id for settling its charges later: by
+/// [`Limiter::commit`](crate::Limiter::commit) or [`Limiter::refund`](crate::Limiter::refund), at any
+/// instance that shares the store.
 #[derive(Clone)]
 pub struct Reservation {
     decision: Decision,
@@ -28,32 +28,31 @@ impl Reservation {
         }
     }
 
-    /// Whether the request may pass; then there is an [`id`](Self::id).
+    /// Returns true if the request may pass; then there is an [`id`](Self::id).
     pub fn is_allowed(&self) -> bool {
         self.held.is_some()
     }
 
-    /// The decision: which limit is reported, what remains, when to come back.
+    /// Returns the decision: the reported limit, the remaining units, when to retry.
     ///
-    /// [`Limiter::give_back`](crate::Limiter::give_back) gives nothing of it back; that is what the
-    /// id is for.
+    /// [`Limiter::give_back`](crate::Limiter::give_back) refunds none of its charges; use the id for that.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
 
-    /// The id, if the request may pass. It says nothing to whoever has no seal, and is for whoever
-    /// may settle: whoever has it can.
+    /// Returns the id, if the request may pass. Its contents are encrypted. Any holder of the id can settle
+    /// the reservation, so pass it only to callers that may.
     pub fn id(&self) -> Option<&str> {
         self.held.as_ref().map(|(id, _)| id.as_str())
     }
 
-    /// How long it lives, if the request may pass. After that, nothing of the estimate comes back.
+    /// Returns its time to live, if the request may pass. After that, nothing of the estimate is refunded.
     pub fn expires_after(&self) -> Option<Duration> {
         self.held.as_ref().map(|(_, ttl)| *ttl)
     }
 }
 
-// By hand: whoever has the id can settle.
+// Implemented by hand: any holder of the id can settle the reservation.
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reservation")

@@ -1,4 +1,4 @@
-//! Charging an estimate, and the id that tells of it.
+//! Charging an estimate, and the id of the reservation.
 
 use super::parts::{self, ReservedBands};
 use super::payload::{ChargeHome, Payload};
@@ -18,15 +18,21 @@ use tidegate_core::{Ask, Op, Store};
 use tidegate_policy::{Policy, Request};
 
 impl<S: Store> Limiter<S> {
-    /// Reserves what `request` is expected to cost, for so long as `ttl` says or, without one, as the
-    /// policy does. What is used in the end is told by [`commit`](Self::commit) or
-    /// [`refund`](Self::refund); what nobody tells of stays charged.
+    /// Reserves the expected cost of `request`, for `ttl` or, without one, for the policy's default. Settle
+    /// it with [`commit`](Self::commit) or [`refund`](Self::refund); a reservation that is never settled
+    /// stays charged.
     ///
-    /// The policy must take reservations (`reserve` in the configuration, or
-    /// [`LimiterBuilder::reserve`](crate::LimiterBuilder::reserve)); a `ttl` above its maximum
-    /// counts as that. Every limit that the request meets is charged the estimate if all of them have
-    /// room, those with `charge: always` as well. An estimate of 0 asks whether anything is left.
-    /// Nobody waits for a limit.
+    /// The policy must accept reservations (`reserve` in the configuration, or
+    /// [`LimiterBuilder::reserve`](crate::LimiterBuilder::reserve)); a `ttl` above its maximum is reduced to
+    /// it. Every matched limit is charged the estimate if all of them have room, including those with
+    /// `charge: always`. An estimate of 0 tests if anything is left. No request waits for a limit.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check), and [`CheckError::CannotReserve`] if the policy accepts no
+    /// reservations, `ttl` is zero, or an id cannot hold all charges.
+    ///
+    /// # Example
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -65,7 +71,11 @@ impl<S: Store> Limiter<S> {
         self.reserve_by(&self.rules()?, request, ttl).await
     }
 
-    /// The same by `rules`, under the condition of [`attempt`](Self::attempt).
+    /// Like [`reserve`](Self::reserve), by `rules`, under the conditions of [`attempt`](Self::attempt).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`reserve`](Self::reserve), except [`CheckError::Closed`].
     pub async fn reserve_by(
         &self,
         rules: &Arc<Rules>,
@@ -79,7 +89,8 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// The same if the store decides at once; `None` means that nothing was done.
+    /// Like [`reserve_by`](Self::reserve_by), if the store decides immediately; `None` means that nothing was
+    /// done.
     fn reserve_at_once(
         &self,
         rules: &Arc<Rules>,
@@ -93,8 +104,12 @@ impl<S: Store> Limiter<S> {
         Some(self.reserve_here(rules, request, ttl, self.closer(seal)))
     }
 
-    /// Whether `request` could be reserved as it is: its policy is there and takes reservations, limits
-    /// that it brings can be, and an id can carry all that it meets. Asks no store.
+    /// Checks if `request` can be reserved: its policy exists and accepts reservations, the limits it carries
+    /// are valid, and an id can hold all its charges. Calls no store.
+    ///
+    /// # Errors
+    ///
+    /// The error that [`reserve_by`](Self::reserve_by) would return for one of these reasons.
     pub fn accepts_reserving(
         &self,
         rules: &Arc<Rules>,
@@ -137,7 +152,7 @@ impl<S: Store> Limiter<S> {
         ttl: Option<Duration>,
     ) -> Result<Reservation, CheckError> {
         let terms = ReserveTerms::of(rules, request, ttl)?;
-        // Before anything is charged: without a seal there would be nothing to settle it by.
+        // Before anything is charged: without a seal the charge could not be settled.
         let by = self.closer(self.reserving().keys.closing(rules, self.store()).await);
         let mut buffers = Buffers::default();
         let prepared = PreparedRequest::prepare(rules, request, AskPurpose::Reserve, &mut buffers)?;
@@ -160,15 +175,15 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// Who closes an id.
+/// The seal and the limiter that close an id.
 #[derive(Clone, Copy)]
 struct Closer {
     seal: Seal,
-    /// The number of the limiter.
+    /// The id of the limiter.
     instance: u64,
 }
 
-/// On which terms something is reserved.
+/// The terms of a reservation.
 struct ReserveTerms<'r> {
     policy: &'r Policy,
     estimate: u64,
@@ -202,7 +217,7 @@ impl<'r> ReserveTerms<'r> {
         })
     }
 
-    /// The same question for an estimate, which asks at least whether anything is left.
+    /// Turns a prepared request into one for an estimate, which tests at least if anything is left.
     fn estimated<'q>(
         &self,
         mut question: PreparedRequest<'q>,
@@ -214,9 +229,9 @@ impl<'r> ReserveTerms<'r> {
             ask.op = match ask.op {
                 Op::Take(cost @ 1..) => Op::Take(cost),
                 Op::GiveBack(_) => Op::Look,
-                // Nothing is asked of a limit to which something is given back, open or closed.
+                // A limit that gets a refund is neither tested nor blocked.
                 Op::Look if given_back.contains(&ask.limit) => Op::Look,
-                // Who asks whether anything is left is told so of a limit that is closed, too.
+                // A test if anything is left also reports a block.
                 _ if ask.quota.is_block() => Op::Block,
                 Op::Look
                 | Op::Take(_)
@@ -236,8 +251,8 @@ impl<'r> ReserveTerms<'r> {
         Ok(question)
     }
 
-    /// What comes of it, once it is decided. What was charged is given back by the reservation's id, and
-    /// by nothing else: whoever had two ways would have it twice.
+    /// Returns the reservation once it is decided. Its charges are refunded only through its id: with a
+    /// second way, they could be refunded twice.
     fn conclude_by(
         &self,
         question: &PreparedRequest<'_>,
@@ -248,7 +263,7 @@ impl<'r> ReserveTerms<'r> {
         self.conclude(question.decide(answers), &question.asks, &parts, by)
     }
 
-    /// The same once `parts` of `asks` are charged.
+    /// Like [`conclude_by`](Self::conclude_by), once `parts` of `asks` are charged.
     fn conclude(
         &self,
         decision: Decision,

@@ -1,9 +1,9 @@
-//! Seals: what keeps a reservation's id from being read, and from being made up.
+//! Seals, which encrypt and authenticate reservation ids.
 //!
-//! An id is `r1` and then, in base64 for addresses, 24 random bytes and the payload, encrypted and
-//! authenticated by ChaCha20-Poly1305. The key of each id is its own: derived from the seal and from
-//! those bytes. So a seal may close as many ids as anybody likes; random nonces alone, of which
-//! there are 2^96, would begin to repeat within the life of a seal that is never changed.
+//! An id is `r1`, followed by 24 random bytes and the payload in URL-safe base64. The payload is encrypted
+//! and authenticated by ChaCha20-Poly1305. Each id has its own key, derived from the seal and from those
+//! bytes. So a seal may close any number of ids; random nonces alone, of which there are 2^96, would start to
+//! repeat within the life of a seal that is never changed.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,19 +11,19 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
 
-/// What every id begins with: the version of all that follows.
+/// The prefix of every id: the version of the format.
 const VERSION: &str = "r1";
 
-/// Says what the key is for, and what the payload is.
+/// The context of key derivation, and the associated data of the payload.
 const CONTEXT: &str = "tidegate reservation 1";
 
 const SALT_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
-/// The most that an id may carry.
+/// The maximum size of a payload.
 pub(super) const PAYLOAD_BYTES_MAX: usize = 8 << 10;
 
-/// The longest id there is: base64 makes four characters of three bytes.
+/// The maximum length of an id: base64 turns three bytes into four characters.
 const ID_BYTES_MAX: usize =
     VERSION.len() + (SALT_BYTES + PAYLOAD_BYTES_MAX + TAG_BYTES).div_ceil(3) * 4;
 
@@ -31,38 +31,38 @@ const ID_BYTES_MAX: usize =
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seal([u8; 32]);
 
-/// What tells a reservation from every other: the name of the mark that settling it leaves.
+/// The unique token of a reservation, in the name of the mark that settling it leaves.
 #[derive(Clone, Copy)]
 pub(super) struct OnceToken([u8; 12]);
 
-/// What an id held.
+/// The contents of an id.
 pub(super) struct UnsealedId {
     pub(super) payload: Vec<u8>,
     pub(super) mark: OnceToken,
 }
 
 impl Seal {
-    /// A seal that nobody else has.
+    /// Creates a random seal.
     pub(super) fn random() -> Self {
         Self(random())
     }
 
-    /// The seal of all who have this secret.
+    /// Returns the seal derived from this secret, the same in every instance.
     pub(super) fn of_secret(secret: &[u8]) -> Self {
         Self(blake3::derive_key(CONTEXT, secret))
     }
 
-    /// The seal itself, to agree on it with others.
+    /// Creates a seal from the bytes that instances agreed on.
     pub(super) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// For those who are to have the same.
+    /// Returns the bytes, to share them with other instances.
     pub(super) fn to_bytes(self) -> [u8; 32] {
         self.0
     }
 
-    /// The id that carries `payload`; `None` where that is too long.
+    /// Returns the id that carries `payload`; `None` if that is too long.
     pub(super) fn close(self, payload: &[u8]) -> Option<String> {
         if payload.len() > PAYLOAD_BYTES_MAX {
             return None;
@@ -79,12 +79,12 @@ impl Seal {
         Some(id)
     }
 
-    /// Whether `id` has the form of one, so that it is worth asking others about it.
+    /// Returns true if `id` has the form of an id, so that it is worth fetching the store's seal for it.
     pub(super) fn may_open(id: &str) -> bool {
         id.starts_with(VERSION) && id.len() <= ID_BYTES_MAX
     }
 
-    /// What `id` carries; `None` where this seal did not close it.
+    /// Returns the contents of `id`; `None` if this seal did not close it.
     pub(super) fn open(self, id: &str) -> Option<UnsealedId> {
         if id.len() > ID_BYTES_MAX {
             return None;
@@ -101,7 +101,7 @@ impl Seal {
         })
     }
 
-    /// The key of one id, and its mark.
+    /// Returns the key of one id, and its token.
     fn derive(self, salt: &[u8; SALT_BYTES]) -> (LessSafeKey, OnceToken) {
         let mut derived = blake3::Hasher::new_keyed(&self.0)
             .update(salt)
@@ -116,14 +116,14 @@ impl Seal {
 }
 
 impl OnceToken {
-    /// It, as it stands in the name of a bucket.
+    /// Returns the token in the form used in bucket names.
     pub(super) fn to_hex(self) -> String {
         let digits = |byte: &u8| format!("{byte:02x}");
         self.0.iter().map(digits).collect()
     }
 }
 
-/// Random bytes of the system's.
+/// Returns random bytes from the system.
 pub(super) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemRandom::new()
@@ -132,7 +132,7 @@ pub(super) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Every key closes one id, so that there is one nonce.
+/// Returns the nonce, which is constant because every key closes one id.
 fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
 }
@@ -141,7 +141,7 @@ fn aad() -> Aad<&'static [u8]> {
     Aad::from(CONTEXT.as_bytes())
 }
 
-// By hand: it is a secret.
+// Implemented by hand: it is a secret.
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Seal").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Commit and refund: once, however often they are sent.
+//! Commit and refund: effective once, idempotent.
 
 use super::keys::SealUse;
 use super::mark::BucketMark;
@@ -20,20 +20,24 @@ struct Settling {
     actual: u64,
 }
 
-/// What is asked for one bucket.
+/// The asks for one bucket.
 type Asks<'a> = SmallVec<[Ask<'a>; 4]>;
 
 impl<S: Store> Limiter<S> {
-    /// Settles a [reservation](Self::reserve) by what was used in the end: what was reserved beyond it
-    /// comes back, what was used beyond the estimate is charged, down to the overdraft of each limit.
+    /// Settles a [reservation](Self::reserve) by its actual usage. Refunds unused units, and charges usage
+    /// beyond the estimate, down to the overdraft of each limit.
     ///
-    /// It happens once, at whichever instance: all further calls with the same id answer
-    /// [`SettleState::Already`] and change nothing. So a call that was not heard of is simply made
-    /// again. After the reservation has expired nothing comes back, and what was used beyond the
-    /// estimate is charged all the same.
+    /// Settling happens once, at any instance: all further calls with the same id return
+    /// [`SettleState::Already`] and change nothing. So a call whose result is unknown can simply be repeated.
+    /// After the reservation has expired nothing is refunded, but usage beyond the estimate is still charged.
     ///
-    /// How much of a bucket comes back is at most what it would have, had it never been charged: what
-    /// the time has paid off meanwhile while nobody else used the bucket is gone.
+    /// A refund never leaves a bucket with more units than if it had never been charged. Units that were
+    /// refilled meanwhile, while no other request used the bucket, are not refunded again.
+    ///
+    /// # Errors
+    ///
+    /// [`SettleError::Unknown`] if the id is invalid, [`SettleError::Store`] if the store did not answer,
+    /// [`SettleError::Closed`] if the limiter is closed.
     pub async fn commit(&self, id: &str, actual: u64) -> Result<SettledReservation, SettleError> {
         let rules = self.rules().map_err(|_| SettleError::Closed)?;
         let UnsealedId { payload, mark } = self.open(&rules, id).await?;
@@ -66,8 +70,13 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Settles a [reservation](Self::reserve) of which nothing was used: a [`commit`](Self::commit) of
-    /// 0.
+    /// Settles a [reservation](Self::reserve) of which nothing was used: a [`commit`](Self::commit) of 0.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`commit`](Self::commit).
+    ///
+    /// # Example
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -89,7 +98,7 @@ impl<S: Store> Limiter<S> {
         self.commit(id, 0).await
     }
 
-    /// What an id carries, if it is one of ours or of those who share the store.
+    /// Returns the contents of an id, if this instance or one that shares the store made it.
     async fn open(&self, rules: &Rules, id: &str) -> Result<UnsealedId, SettleError> {
         let keys = &self.reserving().keys;
         let open = || {
@@ -99,7 +108,7 @@ impl<S: Store> Limiter<S> {
         if let Some(opened) = open() {
             return Ok(opened);
         }
-        // Whoever closed it may have agreed with the others on a seal that we have not heard of.
+        // The id may be closed by a seal that the other instances agreed on and that is not known here yet.
         if !self.waits() || rules.keys.secret.is_some() || !Seal::may_open(id) {
             return Err(SettleError::Unknown);
         }
@@ -132,11 +141,11 @@ impl<S: Store> Limiter<S> {
                     }
                     reply
                 }
-                // A store that keeps them apart says so, and will say so for ever.
+                // Permanent: the store keeps them in different groups.
                 Err(error) if is_apart(&error, &asks) => return Ok(SettleState::Kept),
                 Err(error) => {
                     self.note_store(Err(&error));
-                    // As if nothing had been sent: the same again settles all of it.
+                    // Undo it: the same call again settles all of it.
                     self.refund_partial(&asks, &error);
                     return Err(error);
                 }
@@ -153,15 +162,15 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// Whether a store cannot return anything here because it keeps a bucket and its mark, or the bands of
-/// a bucket, where no one step reaches them all.
+/// Returns true if a store cannot refund because no single step reaches a bucket and its mark, or all bands
+/// of a bucket.
 fn is_apart(error: &StoreError, asks: &[Ask<'_>]) -> bool {
     let returns = |ask: &Ask<'_>| matches!(ask.op, Op::Return { .. });
     !error.is_transient() && error.kind() == StoreErrorKind::Other && asks.iter().any(returns)
 }
 
 impl Settling {
-    /// What is asked for `bucket`: the mark, and the difference.
+    /// Returns the asks for `bucket`: the mark, and the differences.
     fn asks<'a>(&self, bucket: &'a SealedCharge, mark: &'a BucketMark) -> Asks<'a> {
         let difference = |lent: &'a SealedBand| {
             Some(Ask {
@@ -182,7 +191,7 @@ impl Settling {
             .collect()
     }
 
-    /// What is to be done about one band.
+    /// Returns the operation that settles one band, if one is needed.
     fn difference(&self, lent: &SealedBand) -> Option<Op> {
         let charged = lent.receipt.cost;
         match charged.checked_sub(self.actual) {
@@ -195,15 +204,15 @@ impl Settling {
         }
     }
 
-    /// The last instant at which a charge comes back, by the clock of whoever made it.
+    /// Returns the last time at which a charge is refunded, by the clock that made it.
     fn expires(&self, lent: &SealedBand) -> Timestamp {
         lent.receipt.at.plus(self.payload.ttl_us)
     }
 
     fn state(&self, bucket: &SealedCharge, reply: &Reply) -> SettleState {
         let is_free = reply.outcomes.first().is_some_and(Outcome::is_allowed);
-        // Also where there is no difference: the mark of an earlier commit may be forgotten by now, and
-        // nobody must take this one for the first.
+        // Even without a difference: the mark of an earlier commit may have expired by now, and this commit
+        // must not be taken for the first.
         let is_late = |lent: &SealedBand| reply.at > self.expires(lent);
         if !is_free {
             SettleState::Already

@@ -1,11 +1,10 @@
-//! What comes of settling a reservation.
+//! The result of settling a reservation.
 
 use crate::error::with_causes;
 use std::fmt;
 use tidegate_core::StoreError;
 
-/// How it stands with a reservation after [`Limiter::commit`](crate::Limiter::commit) or
-/// [`Limiter::refund`](crate::Limiter::refund).
+/// The result of [`Limiter::commit`](crate::Limiter::commit) or [`Limiter::refund`](crate::Limiter::refund).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledReservation {
     pub(super) state: SettleState,
@@ -14,27 +13,26 @@ pub struct SettledReservation {
     pub(super) actual: u64,
 }
 
-/// How it stands with a reservation.
+/// The state of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettleState {
-    /// It is settled: what was reserved and not used has come back, what was used beyond it is
-    /// charged.
+    /// Settled by this call: unused units are refunded, and usage beyond the estimate is charged.
     Settled,
-    /// It was settled before, by this call or by another; nothing has changed.
+    /// Settled before, by an earlier attempt of this call or by another one; nothing has changed.
     Already,
-    /// It had expired: the estimate stays charged. What was used beyond it is charged all the same.
+    /// Expired: the estimate stays charged. Usage beyond it is charged all the same.
     Expired,
-    /// The estimate stays charged, because it was charged by an instance that could not reach the
-    /// store, and this is another; or because the store keeps the bands of a bucket apart.
+    /// The estimate stays charged: an instance that could not reach the store charged it, and this is another
+    /// instance; or the store keeps the bands of a bucket in different groups.
     Kept,
 }
 
 impl SettleState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 4] = [Self::Settled, Self::Already, Self::Expired, Self::Kept];
 
-    /// The word for it in logs, answers and metrics.
+    /// Returns the name used in logs, responses and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",
@@ -44,8 +42,8 @@ impl SettleState {
         }
     }
 
-    /// What two parts of one reservation amount to together: what is worst, and of two that are as
-    /// good, what this call has done.
+    /// Returns the combined state of two parts of one reservation: the worse one, and of two that are equally
+    /// good, the one that this call caused.
     pub(super) fn and(self, other: Self) -> Self {
         let rank = |state| match state {
             Self::Already => 0,
@@ -62,41 +60,41 @@ impl SettleState {
 }
 
 impl SettledReservation {
-    /// How it stands.
+    /// Returns the state.
     pub fn state(&self) -> SettleState {
         self.state
     }
 
-    /// The policy by which it was reserved.
+    /// Returns the name of the policy by which it was reserved.
     pub fn policy(&self) -> &str {
         &self.policy
     }
 
-    /// How many units were reserved.
+    /// Returns the number of reserved units.
     pub fn estimate(&self) -> u64 {
         self.estimate
     }
 
-    /// How many were used, as this call says.
+    /// Returns the number of used units that this call reported.
     pub fn actual(&self) -> u64 {
         self.actual
     }
 }
 
-/// Why a reservation could not be settled.
+/// The reason why a reservation could not be settled.
 ///
-/// Its `Debug` is for people, because that is what a program prints whose `main` returns it.
+/// `Debug` prints the same readable text as `Display`, with causes, because that is the output of a program
+/// whose `main` returns the error.
 #[non_exhaustive]
 pub enum SettleError {
-    /// There is no such reservation: the id was made up, damaged, or closed by somebody with another
-    /// secret.
+    /// There is no such reservation: the id is forged, damaged, or was closed with another secret.
     Unknown,
-    /// The store could not tell. Some buckets may be settled, others not: the same call again settles
-    /// the rest, and nothing twice.
+    /// The store did not answer. Some buckets may be settled, others not: the same call again settles the
+    /// rest, and nothing twice.
     Store {
-        /// The policy by which it was reserved; empty where not even that could be found out.
+        /// The policy by which it was reserved; empty if not even that is known.
         policy: String,
-        /// Why.
+        /// The cause.
         source: StoreError,
     },
     /// The limiter was closed.

@@ -1,4 +1,4 @@
-//! Asking for places, and what comes of it.
+//! Requesting places, and the result.
 
 use super::places::WaitQuestion;
 use crate::answers::Answers;
@@ -9,15 +9,15 @@ use crate::question::PreparedRequest;
 use std::sync::Arc;
 use tidegate_core::{Reply, Store};
 
-/// What came of asking.
+/// The result of requesting places.
 #[expect(
     clippy::large_enum_variant,
     reason = "taken apart as soon as it is made"
 )]
 pub(super) enum TurnReply {
-    /// It has places, now or later.
+    /// The request has places, now or later.
     Placed(WaitQuestion, Reply, TurnCharges),
-    /// It has none: it is refused, or was decided without the store.
+    /// The request has none: it is refused, or was decided without the store.
     Decided(Answers),
 }
 
@@ -28,7 +28,7 @@ pub(super) struct TurnCharges {
     pub(super) watch: Option<CreditWatch>,
 }
 
-/// Asks for a place wherever one can be had.
+/// Requests a place in every bucket that has places.
 pub(super) async fn ask<S: Store>(
     limiter: &Limiter<S>,
     question: &PreparedRequest<'_>,
@@ -61,8 +61,8 @@ pub(super) async fn ask<S: Store>(
     })
 }
 
-/// Asks a store that decides at once. Nobody is credited between that and the beginning of a wait:
-/// whoever has a place hears of every credit before it.
+/// Calls a store that decides immediately. Holds the ledger until the wait begins, so that a request with a
+/// place is notified of every credit before it.
 fn ask_here<S: Store>(
     limiter: &Limiter<S>,
     question: &PreparedRequest<'_>,
@@ -77,7 +77,7 @@ fn ask_here<S: Store>(
     Some((reply, charges))
 }
 
-/// What `reply` has charged, if it passes; who has to wait for it does so from here on.
+/// Returns the charges of `reply`, if it passes. A request that has to wait is watched from here on.
 fn charges(
     question: &PreparedRequest<'_>,
     places: &WaitQuestion,

@@ -1,12 +1,13 @@
-//! Lines before windows: whoever came first asks first. Of this process alone.
+//! Lines before windows: the first to arrive is the first to call the store. In this process only.
 //!
-//! A window cannot be owed anything, so nobody can reserve a place in it: whoever waits has to ask
-//! again. If all did, the last to come would be as likely to pass as the first. So only the first
-//! of a line asks, and whoever comes while there is a line stands at its end without asking.
+//! A window cannot be overdrawn, so no request can reserve a place in it: a request that waits has to call
+//! the store again. If all did, the last to arrive would be as likely to pass as the first. So only the first
+//! of a line calls the store, and a request that arrives while there is a line joins its end without calling
+//! the store.
 //!
-//! Everybody has a number, in order of arrival, and stands in one line at a time: that of the bucket
-//! that refused last. Who goes over to another line stands there by the same number. So there is
-//! always one whom nobody keeps from asking, and no two ever wait for each other.
+//! Every request has a number, in order of arrival, and is in one line at a time: that of the bucket that
+//! refused last. A request that changes lines keeps its number. So there is always one request that nothing
+//! keeps from calling the store, and no two requests ever wait for each other.
 
 use super::rooms::WaitPermit;
 use foldhash::quality::RandomState;
@@ -20,14 +21,14 @@ use tidegate_core::{Outcome, Timestamp, Wait};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A refusal that was waited for and is over counts as one of this long.
+/// The shortest wait of a refusal that has been waited for and is over.
 const AT_LEAST_US: u64 = 1_000;
 
-/// All lines of a limiter, by the names of buckets. There is none where nobody stands.
+/// All lines of a limiter, by the names of buckets. An empty line is removed.
 #[derive(Debug, Default)]
 pub(crate) struct WaitLines {
     by_bucket: Mutex<HashMap<Box<[u8]>, WaitLine, RandomState>>,
-    /// How many there are, for those who only pass by.
+    /// The number of lines, for requests that only check for one.
     count: AtomicUsize,
     arrivals: AtomicU64,
 }
@@ -38,7 +39,7 @@ struct WaitLine {
     told: LastRefusal,
 }
 
-/// What the first of a line was last told: what the bands of its limit answered.
+/// The last refusal of the first request of a line: the outcomes of the bands of its limit.
 #[derive(Clone, Debug)]
 pub(super) struct LastRefusal {
     /// By the store's clock.
@@ -48,24 +49,24 @@ pub(super) struct LastRefusal {
     pub(super) outcomes: SmallVec<[Outcome; 2]>,
 }
 
-/// Somebody in a line, until it is dropped.
+/// A request in a line, until it is dropped.
 #[derive(Debug)]
 pub(super) struct LinePlace<'a> {
     lines: &'a WaitLines,
     bucket: Box<[u8]>,
     number: u64,
-    /// Rung when it may be the first.
+    /// Notified when it may be the first.
     bell: Arc<Notify>,
     permit: WaitPermit,
 }
 
 impl WaitLines {
-    /// The number of whoever arrives now.
+    /// Returns the number for a request that arrives now.
     pub(super) fn arrive(&self) -> u64 {
         self.arrivals.fetch_add(1, Relaxed)
     }
 
-    /// What the line before `bucket` was told, if anybody stands in it who came before `number`.
+    /// Returns the last refusal of the line before `bucket`, if a request with a lower number is in it.
     pub(super) fn before(&self, bucket: &[u8], number: u64) -> Option<LastRefusal> {
         if self.count.load(Relaxed) == 0 {
             return None;
@@ -76,7 +77,7 @@ impl WaitLines {
         (*first < number).then(|| line.told.clone())
     }
 
-    /// Stands in line before `bucket`, by the number, and tells the others what it was told.
+    /// Joins the line before `bucket`, with this number, and shares its refusal with the others.
     pub(super) fn stand(
         &self,
         bucket: &[u8],
@@ -106,7 +107,7 @@ impl WaitLines {
 }
 
 impl WaitLine {
-    /// Keeps what was heard last.
+    /// Keeps the latest refusal.
     fn hear(&mut self, told: LastRefusal) {
         if told.heard >= self.told.heard {
             self.told = told;
@@ -115,7 +116,7 @@ impl WaitLine {
 }
 
 impl LastRefusal {
-    /// What it amounts to `now`. What was refused stays refused.
+    /// Adjusts the refusal to the time `now`. A refused outcome stays refused.
     pub(super) fn age(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.heard).as_micros();
         let passed = u64::try_from(passed).unwrap_or(u64::MAX);
@@ -134,12 +135,12 @@ impl LastRefusal {
 }
 
 impl LinePlace<'_> {
-    /// Whether it stands before `bucket`.
+    /// Returns true if it is in the line before `bucket`.
     pub(super) fn is_before(&self, bucket: &[u8]) -> bool {
         *self.bucket == *bucket
     }
 
-    /// Tells the others what it was told.
+    /// Shares its refusal with the others.
     pub(super) fn tell(&self, told: LastRefusal) {
         let mut lines = self.lines.by_bucket.lock();
         if let Some(line) = lines.get_mut(&self.bucket) {
@@ -152,7 +153,7 @@ impl LinePlace<'_> {
         self.bell.notified().await;
     }
 
-    /// What the line was last told.
+    /// Returns the last refusal of the line.
     pub(super) fn told(&self) -> Option<LastRefusal> {
         let lines = self.lines.by_bucket.lock();
         lines.get(&self.bucket).map(|line| line.told.clone())

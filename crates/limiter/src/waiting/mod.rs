@@ -1,19 +1,19 @@
-//! Waiting instead of refusing (`on_refusal: wait`): in order, for a bounded time, by a bounded number,
-//! and given up by whoever goes, to those behind.
+//! Waiting instead of refusing (`on_refusal: wait`): in order, for a bounded time, by a bounded number of
+//! requests. A request that leaves releases its place to those behind it.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `turn` | a request that waits for its turn |
-//! | `asking` | asking for places, and what comes of it |
-//! | `places` | a question as somebody asks it who may wait |
-//! | `reserved` | a place, and what becomes of it if somebody goes |
+//! | `asking` | requesting places, and the result |
+//! | `places` | the asks of a request that may wait |
+//! | `reserved` | a held place, and its release if the request leaves |
 //! | `line` | lines before windows |
-//! | `rooms` | how many wait for each limit, and how many may |
+//! | `rooms` | the number of requests that wait for each limit, and their maximum |
 //!
-//! On a *token bucket* whoever waits is charged at once and knows from then on when its turn comes:
-//! the debt of the bucket is the line, and the store keeps it, so that all processes that share the
-//! store stand in the same one. When somebody goes, those behind move up (see `giving`). On *windows*
-//! the line is this process's own, and only its first asks.
+//! On a *token bucket*, a request that waits is charged immediately and knows from then on when its turn
+//! comes. The debt of the bucket is the line, and the store keeps it, so that all processes that share the
+//! store share the line. When a request leaves, those behind move up (see `giving`). On *windows*, each
+//! process has its own line, and only its first request calls the store.
 
 mod asking;
 mod line;
@@ -26,7 +26,7 @@ pub(crate) use line::WaitLines;
 pub(crate) use rooms::{Rooms, WaitPermit, WaitRoom};
 pub(crate) use turn::decide;
 
-/// How many requests wait for one limit: see [`Limiter::waiting`](crate::Limiter::waiting).
+/// The number of requests that wait for one limit: see [`Limiter::waiting`](crate::Limiter::waiting).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitingAt {
@@ -34,6 +34,6 @@ pub struct WaitingAt {
     pub policy: String,
     /// The name of the limit.
     pub limit: String,
-    /// How many.
+    /// The number of requests.
     pub count: u32,
 }

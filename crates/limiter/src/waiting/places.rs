@@ -1,22 +1,22 @@
-//! Asking for places: a token bucket is asked by the quota that lets debt stand for those who wait.
+//! Places in token buckets: the asks use a quota whose debt represents the requests that wait.
 
 use super::rooms::WaitPermit;
 use crate::question::PreparedRequest;
 use smallvec::SmallVec;
 use tidegate_core::{Algorithm, Ask, Outcome, PartialAnswer, Quota, Reply, Wait};
 
-/// A question as somebody asks it who may wait.
+/// The asks of a request that may wait.
 pub(super) struct WaitQuestion {
-    /// One for each ask: as it is asked, and whether that is for a place.
+    /// For each ask, its quota, and true if that is for a place.
     quotas: SmallVec<[(Quota, bool); 4]>,
-    /// Leave to wait, one for each limit that gives places.
+    /// Permits to wait, one for each limit that has places.
     permits: SmallVec<[WaitPermit; 2]>,
 }
 
 impl WaitQuestion {
-    /// Asks for a place wherever one can be had, and leave to wait in it. Where all places are
-    /// taken that may be, the limit is asked as by somebody who does not wait: it then passes only
-    /// if nobody waits before it.
+    /// Requests a place, and a permit to wait in it, wherever one is available. If a limit has no permit
+    /// left, its ask is that of a request that does not wait: it passes only if no other request waits before
+    /// it.
     pub(super) fn of(question: &PreparedRequest<'_>) -> Self {
         let mut places = Self {
             quotas: SmallVec::new(),
@@ -38,14 +38,14 @@ impl WaitQuestion {
         places
     }
 
-    /// What is asked.
+    /// Returns the asks.
     pub(super) fn asks<'a>(&'a self, question: &'a PreparedRequest<'_>) -> SmallVec<[Ask<'a>; 4]> {
         let asks = question.asks.iter().zip(&self.quotas);
         asks.map(|(ask, (quota, _))| Ask { quota, ..*ask })
             .collect()
     }
 
-    /// How long until the turn of a request that passed, in microseconds, for each ask.
+    /// Returns the time until the turn of a request that passed, in microseconds, per ask.
     pub(super) fn waits_us(
         &self,
         question: &PreparedRequest<'_>,
@@ -55,7 +55,7 @@ impl WaitQuestion {
         waits.map(|(_, wait_us)| wait_us).collect()
     }
 
-    /// The reply as it is meant for people who know nothing of places.
+    /// Returns the reply in the terms of the original quotas, without places.
     pub(super) fn plain(&self, question: &PreparedRequest<'_>, reply: &Reply) -> Reply {
         let outcomes = self.each(question, &reply.outcomes);
         let mut plain = reply.clone();
@@ -63,8 +63,8 @@ impl WaitQuestion {
         plain
     }
 
-    /// What a store has answered that failed elsewhere: whoever has a place and cannot be let in yet
-    /// is refused, for it is not known whether it will be.
+    /// Converts the partial answers of a store that failed for other buckets. A request with a place that
+    /// cannot pass yet is refused, because it is unknown if it ever will.
     pub(super) fn plain_answers(
         &self,
         question: &PreparedRequest<'_>,
@@ -80,7 +80,7 @@ impl WaitQuestion {
         answers.iter().zip(quotas).map(plain).collect()
     }
 
-    /// What each bucket says to somebody who will not wait for it.
+    /// Returns the outcome of each bucket for a request that will not wait for it.
     pub(super) fn refusals(
         &self,
         question: &PreparedRequest<'_>,
@@ -92,7 +92,7 @@ impl WaitQuestion {
             .collect()
     }
 
-    /// Leave to wait, for whoever has a place.
+    /// Returns the permits, for a request that has a place.
     pub(super) fn into_permits(self) -> SmallVec<[WaitPermit; 2]> {
         self.permits
     }
@@ -107,7 +107,8 @@ impl WaitQuestion {
     }
 }
 
-/// Leave to wait in a place of the limit that `ask` belongs to, if that has any for whoever asks so.
+/// Returns a permit to wait in a place of the limit that `ask` belongs to, if that limit has places for this
+/// request.
 fn leave(question: &PreparedRequest<'_>, ask: &Ask<'_>) -> Option<WaitPermit> {
     let nth = usize::from(ask.limit);
     let limit = question.scene.nth(nth)?;
@@ -117,7 +118,7 @@ fn leave(question: &PreparedRequest<'_>, ask: &Ask<'_>) -> Option<WaitPermit> {
     room.enter(waiting.max_waiting)
 }
 
-/// An outcome in the terms of `quota`, and how long until the turn of what was charged.
+/// Returns an outcome in the terms of `quota`, and the time until the turn of the charge.
 fn plain(quota: &Quota, is_place: bool, mut outcome: Outcome) -> (Outcome, u64) {
     if !is_place {
         return (outcome, 0);

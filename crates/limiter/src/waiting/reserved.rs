@@ -1,4 +1,4 @@
-//! A place that somebody waits in, and what becomes of it if they go.
+//! A held place, and its release if the request leaves.
 
 use super::rooms::WaitPermit;
 use crate::giving::{Charges, CreditWatch, RefundHold};
@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::Store;
 
-/// A place that is waited in. Dropped, it is given up, with all else that the request was charged;
-/// [passed](Self::pass), it is used.
+/// A place in which a request waits. Dropping it releases the place and refunds everything that the request
+/// was charged; [`pass`](Self::pass) uses it.
 pub(super) struct HeldTurn<'a, S: Store> {
     limiter: &'a Limiter<S>,
-    /// Taken when it passes, or is given back.
+    /// Taken when the request passes, or its charges are refunded.
     place: Option<(Arc<Charges>, RefundHold)>,
 }
 
@@ -29,8 +29,8 @@ impl<'a, S: Store> HeldTurn<'a, S> {
         }
     }
 
-    /// Waits until its turn has come, and uses it. Tells for each ask by how many microseconds sooner
-    /// its bucket is as good as new, because others have gone meanwhile.
+    /// Waits until its turn has come, and uses it. Returns the number of microseconds by which each ask's
+    /// bucket is full sooner because other requests have left meanwhile.
     pub(super) async fn pass(mut self) -> SmallVec<[(usize, u64); 2]> {
         let Some((_, held)) = &self.place else {
             return SmallVec::new();
@@ -45,7 +45,7 @@ impl<'a, S: Store> HeldTurn<'a, S> {
 impl<S: Store> Drop for HeldTurn<'_, S> {
     fn drop(&mut self) {
         if let Some((charges, mut held)) = self.place.take() {
-            // Leave to wait is held until all is given back, but nobody waits by it any more.
+            // The permit is held until everything is refunded, but no request waits by it any more.
             held.permits.iter_mut().for_each(WaitPermit::end);
             self.limiter.abandon(&charges, held);
         }

@@ -1,4 +1,4 @@
-//! How many wait for each limit, and how many may.
+//! The number of requests that wait for each limit, and their maximum.
 
 use crate::rules::Rules;
 use std::collections::BTreeMap;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tidegate_policy::{Limit, Policy};
 
-/// Where those wait whom one limit holds back, by whichever policy they meet it. A reload keeps it as
-/// long as the limit keeps its name.
+/// The requests that wait for one limit, under any policy that contains it. A reload keeps the room as long
+/// as the limit keeps its name.
 #[derive(Debug, Default)]
 pub(crate) struct WaitRoom {
-    /// Who waits, or asks and may have to.
+    /// Requests that wait, or that are being decided and may have to.
     held: AtomicU32,
-    /// Who waits.
+    /// Requests that wait.
     waiting: AtomicU32,
 }
 
-/// The rooms of all limits that let wait, by the numbers of policy and limit.
+/// The rooms of all limits that let requests wait, by the indexes of policy and limit.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
     rooms: Vec<Vec<Option<Arc<WaitRoom>>>>,
 }
 
-/// Rooms by the names of policy and limit; of what was joined, by those of its origin.
+/// Rooms by the names of policy and limit; for a joined policy, by the name of its origin.
 type RoomsByLimit = BTreeMap<(String, String), Arc<WaitRoom>>;
 
-/// Leave to wait, until it is dropped.
+/// A permit to wait, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitPermit {
     room: Arc<WaitRoom>,
@@ -33,8 +33,8 @@ pub(crate) struct WaitPermit {
 }
 
 impl Rooms {
-    /// The rooms of `policies`; those of `earlier` go on where names are the same. A limit has one room
-    /// in its own policy and in all that it was joined in, as it has one bucket for each subject.
+    /// Returns the rooms of `policies`; reuses those of `earlier` with the same names. A limit has one room
+    /// in its own policy and in all policies it was joined into, just as it has one bucket per subject.
     pub(crate) fn of(policies: &[Policy], earlier: Option<&Rules>) -> Self {
         let mut known: RoomsByLimit = earlier.map(Self::known).unwrap_or_default();
         let rooms = policies.iter().map(|policy| {
@@ -51,7 +51,7 @@ impl Rooms {
         }
     }
 
-    /// The rooms of `rules`, by name.
+    /// Returns the rooms of `rules`, by name.
     fn known(rules: &Rules) -> RoomsByLimit {
         let policies = rules.policies.iter().zip(&rules.rooms.rooms);
         let rooms = policies.flat_map(|(policy, rooms)| {
@@ -70,12 +70,12 @@ impl Rooms {
 }
 
 impl WaitRoom {
-    /// How many wait.
+    /// Returns the number of requests that wait.
     pub(crate) fn waiting(&self) -> u32 {
         self.waiting.load(Relaxed)
     }
 
-    /// Leave for one more to wait, if there are fewer than `most`.
+    /// Returns a permit for one more request to wait, if there are fewer than `most`.
     pub(super) fn enter(self: &Arc<Self>, most: u32) -> Option<WaitPermit> {
         let one_more = |held: u32| (held < most).then(|| held.saturating_add(1));
         self.held.fetch_update(Relaxed, Relaxed, one_more).ok()?;
@@ -87,7 +87,7 @@ impl WaitRoom {
 }
 
 impl WaitPermit {
-    /// Whoever has it waits from now on.
+    /// Counts the holder as waiting from now on.
     pub(super) fn begin(&mut self) {
         if !self.is_waiting {
             self.is_waiting = true;
@@ -95,7 +95,7 @@ impl WaitPermit {
         }
     }
 
-    /// Nobody waits by it any more, though it is still held.
+    /// Counts the holder as no longer waiting; the permit is still held.
     pub(super) fn end(&mut self) {
         if self.is_waiting {
             self.is_waiting = false;

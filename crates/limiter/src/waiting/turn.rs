@@ -17,8 +17,8 @@ use tidegate_policy::{Limit, WaitRules};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// Decides a request that meets limits which let it wait. Without a runtime there is nothing to wait
-/// by, and it is decided as if they did not.
+/// Decides a request that matches limits with `on_refusal: wait`. Without a runtime there are no timers, and
+/// it is decided without waiting.
 pub(crate) async fn decide<S: Store>(
     limiter: &Limiter<S>,
     question: &PreparedRequest<'_>,
@@ -46,11 +46,11 @@ struct WaitingTurn<'a, 'q, S> {
     standing: Option<LinePlace<'a>>,
 }
 
-/// A bucket that is not a token bucket and whose limit lets wait.
+/// A bucket that is not a token bucket, of a limit that lets requests wait.
 #[derive(Clone, Copy)]
 struct WaitWindow<'a> {
     bucket: &'a [u8],
-    /// Which of the limits met.
+    /// The index among the matched limits.
     nth: usize,
     waiting: WaitRules,
 }
@@ -85,7 +85,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         }
     }
 
-    /// The first window with a line that somebody stands in who came earlier.
+    /// Returns the first window whose line contains an earlier request.
     fn who_is_before(&self) -> Option<(WaitWindow<'a>, LastRefusal)> {
         let mut windows = self.windows.iter();
         windows.find_map(|window| {
@@ -94,7 +94,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         })
     }
 
-    /// Stands in the line of `window`, and in no other; `false` where there is no room for it.
+    /// Joins the line of `window`, and leaves any other. Returns false if there is no room.
     fn stand(&mut self, window: WaitWindow<'a>, told: LastRefusal) -> bool {
         if let Some(standing) = &self.standing
             && standing.is_before(window.bucket)
@@ -112,11 +112,10 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         true
     }
 
-    /// Waits to be the first of the line it stands in. If its time is over before: what the line was
-    /// last told.
+    /// Waits to be the first of its line. Returns the last refusal of the line if `max_wait` ends before.
     async fn be_kept_waiting(&self, window: WaitWindow<'a>) -> Option<LastRefusal> {
         let standing = self.standing.as_ref()?;
-        // Whoever was before it may have gone before it stood there; then nobody rings.
+        // The earlier request may have left before this one joined; then no notification comes.
         self.limiter.lines().before(window.bucket, self.number)?;
         let deadline = self.began + window.waiting.max_wait;
         match timeout_at(deadline, standing.rung()).await {
@@ -125,7 +124,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         }
     }
 
-    /// Waits in the place that was taken, if its turn is not now.
+    /// Waits in its place, if its turn is not now.
     async fn pass(mut self, places: WaitQuestion, reply: Reply, charges: TurnCharges) -> Decision {
         let TurnCharges { charges, watch } = charges;
         let question = self.question;
@@ -148,7 +147,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         }
         let heard = Instant::now();
         let sooner_us = reserved.pass().await;
-        // What clients are told is to be true when they are told it.
+        // The reported values must be correct at the time of the response.
         let waited_us = u64::try_from(heard.elapsed().as_micros()).unwrap_or(u64::MAX);
         plain.at = plain.at.plus(waited_us);
         for (nth, outcome) in plain.outcomes.iter_mut().enumerate() {
@@ -161,7 +160,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         decision.after(self.began.elapsed())
     }
 
-    /// Which window to wait for, and for how long, if the request is refused by nothing else.
+    /// Returns the window to wait for, and the wait, if nothing else refuses the request.
     fn refused_by(&self, answers: &Answers) -> Option<(WaitWindow<'a>, Duration)> {
         if answers.is_fallback() {
             return None;
@@ -181,7 +180,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         Some((window, wait.as_duration()?))
     }
 
-    /// What the bands of the limit of `window` have answered.
+    /// Returns the outcomes of the bands of the limit of `window`.
     fn told(&self, window: WaitWindow<'_>, answers: &Answers) -> LastRefusal {
         let asks = self.question.asks.iter().zip(answers.outcomes());
         let of_limit = asks.filter(|(ask, _)| usize::from(ask.limit) == window.nth);
@@ -192,8 +191,8 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         }
     }
 
-    /// Refuses by what the line before `window` was told, without asking: whoever asks out of turn
-    /// may pass out of turn.
+    /// Refuses by the last refusal of the line before `window`, without calling the store: a call out of turn
+    /// might pass out of turn.
     fn turn_away(&self, window: WaitWindow<'_>, mut told: LastRefusal) -> Decision {
         told.age(Instant::now());
         let mut known = told.outcomes.iter().peekable();
@@ -213,7 +212,7 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
         self.question.decide(&Answers::refused(at, outcomes))
     }
 
-    /// How long any limit lets it wait.
+    /// Returns the longest time that any limit lets the request wait.
     fn longest(&self) -> Duration {
         let limits = self.question.limits();
         let waits = limits.filter_map(|(_, limit)| limit.waiting);

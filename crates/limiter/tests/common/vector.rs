@@ -1,11 +1,11 @@
-//! Vectors: from a line of a trace to a question, from a decision to the line that is expected.
+//! Vectors: converts a line of a trace into a request, and a decision into the expected line.
 
 use serde_json::{Value, json};
 use tidegate::{Decision, Limiter, ManualClock, Request, Store, Timestamp};
 use tidegate_testkit::vectors::Vector;
 
-/// Puts a whole trace to `limiter`, whose clock is `clock`, and compares each decision with what is
-/// expected. `settle` runs after each.
+/// Sends a whole trace to `limiter`, whose clock is `clock`, and compares each decision with the expected
+/// one. Runs `settle` after each.
 pub(crate) async fn replay<S: Store>(
     vector: &Vector,
     limiter: &Limiter<S>,
@@ -24,7 +24,7 @@ pub(crate) async fn replay<S: Store>(
     }
 }
 
-/// Names and values of an object; a list of values is several of them.
+/// Returns the names and values of an object; a list of values gives several pairs.
 fn pairs(object: &Value) -> Vec<(&str, &str)> {
     let mut pairs = Vec::new();
     for (name, value) in object.as_object().into_iter().flatten() {
@@ -42,7 +42,7 @@ fn pairs(object: &Value) -> Vec<(&str, &str)> {
     pairs
 }
 
-/// Puts the question of a trace to a limiter.
+/// Sends a request of a trace to a limiter.
 pub(crate) async fn decide<S: Store>(limiter: &Limiter<S>, question: &Value) -> Decision {
     let (headers, attributes) = (pairs(&question["headers"]), pairs(&question["attributes"]));
     let request = Request {
@@ -64,7 +64,7 @@ pub(crate) async fn decide<S: Store>(limiter: &Limiter<S>, question: &Value) -> 
     limiter.check(&request).await.expect("the store answers")
 }
 
-/// A decision as the vectors write it.
+/// Returns a decision in the form of the vectors.
 pub(crate) fn answer(decision: &Decision) -> Value {
     let Some(binding) = decision.binding() else {
         return json!({ "allowed": decision.is_allowed(), "limit": null });

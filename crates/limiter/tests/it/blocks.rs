@@ -25,7 +25,7 @@ fn user(name: &str) -> Request<'_> {
     Request::new().user(name)
 }
 
-/// Whether a block is kept of a bucket.
+/// Returns true if the store keeps a block for a bucket.
 fn is_kept(limiter: &Local, bucket: &str) -> bool {
     let block = Quota::block(1_000_000).expect("it can be");
     let kept = block_on(limiter.store().inspect(bucket.as_bytes(), &block));
@@ -85,7 +85,7 @@ fn nobody_else_is_blocked_and_no_name_that_a_client_chooses_names_a_block() {
         let passed = limiter.check_now(&user(other).cost(2)).unwrap();
         assert!(passed.is_allowed(), "{other}");
     }
-    // Whoever is called like that blocks nobody but themselves.
+    // A client with such a name blocks only itself.
     for other in &others[1..] {
         assert!(limiter.check_now(&user(other)).unwrap().is_blocked());
     }
@@ -154,7 +154,7 @@ fn none_is_none_and_who_only_watches_looks_or_tests_blocks_nobody() {
     clock.advance_micros(1_000_000);
     assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
 
-    // Who is blocked would not pass, and is told so; a look is not refused.
+    // A test reports the block; a read is not refused.
     assert!(limiter.check_now(&Request::new()).unwrap().is_blocked());
     clock.advance_micros(1_000_000);
     let tested = block_on(limiter.test(&Request::new())).unwrap();
@@ -192,7 +192,7 @@ fn each_limit_that_refuses_is_blocked_and_the_others_are_not_charged() {
         .map(|band| (band.is_allowed(), band.remaining()))
         .collect();
     assert_eq!(bands, [(false, 0), (false, 0), (true, 8), (true, 8)]);
-    // Meanwhile `a` is open again; `b` refuses alone.
+    // Meanwhile the block of `a` has ended; `b` refuses alone.
     clock.advance_micros(60_000_000);
     let refused = limiter.check_now(&Request::new()).unwrap();
     let allowed: Vec<bool> = refused.applied().map(|band| band.is_allowed()).collect();
@@ -255,7 +255,7 @@ fn what_is_reserved_is_refused_while_it_is_blocked() {
     }
 }
 
-/// Nothing that is given back asks whether a limit is open (law 16), in a reservation as in a check.
+/// A refund never tests if a limit is blocked (law 16), in a reservation as in a check.
 #[test]
 fn what_a_reservation_gives_back_was_refused_by_a_block_of_which_it_asks_nothing() {
     let (limiter, _) = configured(

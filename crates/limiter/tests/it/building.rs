@@ -66,7 +66,7 @@ fn a_policy_named_default_beside_limits_in_code_is_refused_and_not_silently_firs
     let request = Request::new().policy("default");
     let decision = built("api").unwrap().check_now(&request).unwrap();
     assert_eq!(decision.binding().unwrap().limit(), "in-code");
-    // A policy of this name is nobody's mistake where there are no limits in code.
+    // Without limits in code, a policy of this name is valid.
     assert!(Limiter::from_yaml(&yaml("default")).is_ok());
 }
 
@@ -166,7 +166,7 @@ fn what_was_used_stays_used_when_the_amount_changes() {
     limiter.check_now(&Request::new().cost(10)).unwrap();
     limiter.reload(config("20/h")).unwrap();
     let decision = limiter.check_now(&Request::new().cost(0)).unwrap();
-    // An hour's debt is an hour's debt: of twenty an hour, it is all twenty.
+    // Debt is kept as time: an hour of debt is all of twenty an hour.
     assert_eq!(decision.binding().unwrap().remaining(), 0);
     limiter.reload(config("5/h")).unwrap();
     let decision = limiter.check_now(&Request::new()).unwrap();

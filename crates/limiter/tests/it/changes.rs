@@ -1,4 +1,4 @@
-//! What becomes of buckets when the numbers of their limits change.
+//! The state of buckets when the numbers of their limits change.
 
 use tidegate::plan::PlanDocument;
 use tidegate::{Algorithm, BuildError, Timestamp};
@@ -28,7 +28,7 @@ fn left(limiter: &Tested) -> u64 {
     decision.binding().expect("a limit applies").remaining()
 }
 
-/// Before, what is used of it, and after; what is left then.
+/// The limit before, the units used of it, the limit after, and the units left then.
 #[test]
 fn a_reload_keeps_scales_or_forgets_what_was_used_as_the_limit_says() {
     for (before, used, after, rest) in [
@@ -108,7 +108,7 @@ fn nothing_is_gained_by_going_back_to_numbers_that_were_there_before() {
     }
 }
 
-/// Who gets another rate from a plan goes on as the limit says, without any reload.
+/// A subject with a new rate from a plan follows the limit's `on_change`, without any reload.
 #[test]
 fn a_plan_that_changes_follows_the_limit() {
     for (on_change, rest) in [("keep", 160), ("scale", 120), ("reset", 200)] {

@@ -1,4 +1,4 @@
-//! Guards: asked before any limit, by lists that change without a reload.
+//! Guards: evaluated before any limit, with lists that change without a reload.
 
 use crate::surroundings::Folder;
 use futures_util::FutureExt;
@@ -214,7 +214,7 @@ fn a_reload_keeps_a_list_whose_guard_means_the_same_and_reads_what_does_not() {
     };
     let file = folder.write("limits.yaml", &text("out", "enforce"));
     let limiter = Limiter::from_file(&file).unwrap();
-    // Nobody keeps the list, so the one that was read stays for as long as its guard does.
+    // No task refreshes the list, so the entries read last stay as long as the guard does.
     folder.write("list.txt", "ann\n");
     let refused = |user| {
         !limiter
@@ -296,7 +296,7 @@ fn a_file_that_is_not_there_is_a_mistake_in_the_configuration() {
     assert!(Config::from_yaml(&text.replace("file: /nowhere/list", "list: [::1]")).is_ok());
 }
 
-/// Lets the keeper of lists run until `done`, on a clock that goes as fast as it can.
+/// Runs the refresh of lists until `done`, on a paused clock.
 async fn kept(limiter: &Limiter, done: impl Fn() -> bool) {
     let keeping = std::pin::pin!(limiter.keep_lists());
     let waiting = std::pin::pin!(async {
@@ -445,7 +445,7 @@ fn a_limit_in_code_is_guarded_by_the_configuration_beside_it() {
     );
 }
 
-/// A reload waited for the file on the thread that serves, up to 30 s, and read it a second time.
+/// Regression: a reload waited for the file on the serving thread, up to 30 s, and read it a second time.
 #[tokio::test]
 async fn a_list_that_hangs_stopped_the_thread_that_reloads() {
     let limiter = Limiter::from_yaml(LIMITS).unwrap();

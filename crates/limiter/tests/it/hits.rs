@@ -8,7 +8,7 @@ fn limiter(policy: &str) -> Limiter {
     Limiter::from_yaml(&format!("policies: [{{ name: api, {policy} }}]")).expect("a limiter")
 }
 
-/// The hits of each limit, as `limit result hits`, with `near N` and `shadow` where they apply.
+/// Returns the hits of each limit, as `limit result hits`, with `near N` and `shadow` where they apply.
 fn told(decision: &Decision, request: &Request<'_>) -> Vec<String> {
     let hits = decision.limit_hits(request).map(|it| {
         let near = match it.near {
@@ -30,7 +30,7 @@ fn check(limiter: &Limiter, request: &Request<'_>) -> Vec<String> {
     told(&limiter.check_now(request).expect("a decision"), request)
 }
 
-/// A call of `cost` each, and what is told of every limit after each of them.
+/// Sends one call per cost, and returns the hits of every limit after each.
 fn calls(policy: &str, costs: &[u64]) -> Vec<Vec<String>> {
     let limiter = limiter(policy);
     let costs = costs.iter();
@@ -197,7 +197,7 @@ fn hits_are_counted_without_the_store_as_with_it() {
     let ask = || told(&instance.ask_for(8), &request);
     assert_eq!(ask(), ["x allowed 8", "y allowed 8", "free allowed 8"]);
     instance.store.cut();
-    // Local buckets start at the share of what was left: 6 of 12.
+    // Local buckets start at the share of the remaining units: 6 of 12.
     assert_eq!(ask(), ["x not_charged 8", "y refused 8"]);
 }
 

@@ -1,4 +1,4 @@
-//! The façade as its users see it.
+//! The façade from the view of its users.
 
 #![expect(
     clippy::indexing_slicing,
@@ -6,35 +6,35 @@
     reason = "a test fails by panicking, its helpers as well"
 )]
 
-/// The first refusal, and for how long.
+/// Blocks after the first refusal, and their duration.
 mod blocks;
-/// Building limiters, and what is refused.
+/// Building limiters, and invalid settings.
 mod building;
-/// What becomes of buckets when numbers change.
+/// The state of buckets when numbers change.
 mod changes;
-/// What a decision says.
+/// The contents of a decision.
 mod decisions;
 /// Requests that a proxy describes.
 mod descriptors;
-/// What happens when the store cannot tell.
+/// Decisions if the store does not answer.
 mod failure;
-/// Who may not pass at all, and whom no limit applies to.
+/// Clients that are refused outright, or exempt from all limits.
 mod guards;
 /// The hits of every limit.
 mod hits;
 /// Documents of other limiters, request by request.
 mod imported;
-/// How little it matters how many limits there are.
+/// The cost of a decision with many limits.
 mod many;
-/// Keys that find no room share buckets.
+/// Keys without room share buckets.
 mod overflow;
 /// Rates that come from plans.
 mod plans;
-/// What the builder was told, when another configuration comes.
+/// Settings made in code, across reloads.
 mod reload;
-/// Everything decided and counted, and nobody refused.
+/// Shadow mode: everything decided and counted, and no request refused.
 mod shadow;
 /// Variables and files that a configuration names.
 mod surroundings;
-/// Decisions that must come out to the letter.
+/// Decisions that must match exactly.
 mod vectors;

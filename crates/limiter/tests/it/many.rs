@@ -1,4 +1,4 @@
-//! A decision does not mind how many limits there are.
+//! The cost of a decision does not depend on the number of limits.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -9,23 +9,23 @@ use tokio::time::Instant;
 const FEW: usize = 10;
 const MANY: usize = 10_000;
 
-/// How much longer a decision may take among many than among few. Looking at each would take thousands of
-/// times as long; what is between is left to machines that have other things to do.
+/// The maximum ratio of the time of a decision with many limits to one with few. A linear search would take
+/// thousands of times as long; the margin is for busy machines.
 const TIMES_MAX: u32 = 4;
 
-/// How often both are measured, by turns, and how many decisions that is each time.
+/// The number of rounds in which both are measured in turn; `DECISIONS` is the number of decisions in each.
 const ROUNDS: usize = 21;
 const DECISIONS: usize = 300;
 
-/// How many of the limits are asked for, spread over all of them.
+/// The number of limits that requests use, spread over all of them.
 const ASKED: usize = 10;
 
-/// How limits are told apart.
+/// The property that distinguishes the limits.
 #[derive(Clone, Copy, Debug)]
 enum Apart {
     Path,
     Header,
-    /// Ten to a policy, which requests name.
+    /// Ten per policy, which requests name.
     Policy,
 }
 
@@ -51,7 +51,7 @@ impl Apart {
         Limiter::from_yaml(&text).expect("it is right")
     }
 
-    /// Asks as often as is measured, and tells how long that took.
+    /// Sends all measured requests, and returns the time that took.
     fn ask(self, limiter: &Limiter, limits: usize) -> Duration {
         let asked: Vec<[String; 4]> = (0..ASKED)
             .map(|nth| nth * limits / ASKED)
@@ -90,7 +90,7 @@ fn a_decision_takes_as_long_among_ten_thousand_limits_as_among_ten() {
         let (few, many) = (apart.limiter(FEW), apart.limiter(MANY));
         let (mut by_few, mut by_many) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            // By turns, so that whatever else the machine does befalls both alike.
+            // In turn, so that other load on the machine affects both alike.
             by_few.push(apart.ask(&few, FEW));
             by_many.push(apart.ask(&many, MANY));
         }

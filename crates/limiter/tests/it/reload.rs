@@ -1,4 +1,4 @@
-//! What the builder was told in code holds over every configuration that comes later.
+//! Settings made in code take precedence over every configuration that is loaded later.
 
 use crate::failure::Wired;
 use crate::surroundings::Folder;
@@ -32,7 +32,7 @@ fn a_secret_told_in_code_was_lost_by_a_reload_so_that_refused_keys_passed() {
     assert!(!allowed(), "the same text, the same bucket");
     limiter.reload(config(PER_KEY)).unwrap();
     assert!(!allowed());
-    // What is told in code goes before what the new configuration says.
+    // Settings made in code take precedence over the new configuration.
     let other = format!("store: {{ key_secret: other }}\n{PER_KEY}");
     limiter.reload(config(&other)).unwrap();
     assert!(!allowed());
@@ -81,7 +81,7 @@ fn what_to_do_without_the_store_was_lost_by_a_reload() {
     assert_eq!(admitted(None, Some(OnFailure::Deny), None), 0);
     assert_eq!(admitted(None, None, Some("{ local_share: 0.2 }")), 20);
     assert_eq!(admitted(None, None, Some("{ on_failure: deny }")), 0);
-    // What is told of one thing goes before what is told of the whole store.
+    // A single setting takes precedence over the settings of the whole store.
     assert_eq!(admitted(tenth, None, Some("{ local_share: 0.2 }")), 10);
 }
 
@@ -96,7 +96,7 @@ fn limits_in_code_were_lost_by_a_reload() {
     assert!(allowed());
     limiter.reload(config(PER_CLIENT)).unwrap();
     assert!(!allowed(), "the limit is there, and so is its bucket");
-    // As it would have been built: those of the configuration are first.
+    // As at build time: the policies of the configuration come first.
     let first = limiter.rules().unwrap().policy(None).unwrap().name.clone();
     assert_eq!(first, "api");
 }
@@ -129,7 +129,7 @@ fn a_file_with_an_environment_of_its_own_could_not_be_reloaded() {
     let decision = limiter.check_now(&Request::new()).unwrap();
     assert_eq!(decision.binding().unwrap().band(), Some("7/s"));
 
-    // And where nothing is to be looked up, a reload looks nothing up either.
+    // With an environment that looks nothing up, a reload looks nothing up either.
     let path = text.replace("${RATE}", "${PATH}");
     let closed = Limiter::builder().environment(NoEnvironment);
     let closed = closed.config(config(PER_CLIENT)).build().unwrap();

@@ -17,7 +17,7 @@ fn limits(limits: &str) -> Limiter {
     limiter(&format!("policies: [{{ name: api, limits: [{limits}] }}]"))
 }
 
-/// The limits that would have refused, and why.
+/// Returns the limits that would have refused, and the reasons.
 fn would(decision: &Decision) -> Vec<(&str, AnswerReason)> {
     assert!(decision.is_allowed(), "{decision:?}");
     assert!(decision.binding().is_none(), "nothing is reported");
@@ -256,7 +256,7 @@ fn limits_in_code_are_in_shadow_where_the_configuration_is() {
     assert_eq!(would(&decision), [("code", AnswerReason::Limited)]);
 }
 
-/// One limit for each word of `on_failure`, in a policy that decides them as `evaluate` says.
+/// Returns a limiter with one limit per `on_failure` value, in a policy with this `evaluate`.
 fn cut_off(evaluate: &str) -> Limiter<Wired> {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let store = Wired::new(&clock);

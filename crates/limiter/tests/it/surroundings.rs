@@ -7,7 +7,7 @@ use tidegate::{
     Request, StoreSettings,
 };
 
-/// A directory of its own, which goes when the test has passed.
+/// A temporary directory, removed when the test has passed.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -31,7 +31,7 @@ impl Drop for Folder {
     }
 }
 
-/// A configuration that needs a file, twice.
+/// Returns a configuration that needs a file, twice.
 fn needy(secret: &str) -> String {
     format!(
         "store: {{ key_secret_file: \"{secret}\" }}
@@ -52,7 +52,7 @@ fn a_file_that_names_secrets_could_not_be_loaded_and_now_can() {
         decision.binding().unwrap().key().to_owned()
     };
     let keyed = key(&limiter);
-    // The secret took effect: without it, keys are hashed otherwise.
+    // The secret took effect: without it, keys have a different hash.
     limiter
         .reload(
             Config::from_yaml(

@@ -1,5 +1,5 @@
-//! How: every vector is put to a limiter in memory, by a clock that its trace sets, and each
-//! decision is compared with what an independent model decided.
+//! Sends every vector to a limiter in memory, with a clock that its trace sets, and compares each decision
+//! with that of an independent model.
 
 #[path = "../common/vector.rs"]
 mod vector;

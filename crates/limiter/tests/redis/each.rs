@@ -15,8 +15,7 @@ fn left(decision: &Decision) -> Vec<Option<u64>> {
         .collect()
 }
 
-/// What is given back goes to Redis by another call than what is taken, and nobody knows which of two
-/// calls comes first.
+/// Refunds go to Redis in another call than charges, and the order of two calls is undefined.
 #[test]
 fn what_one_descriptor_gave_back_was_not_there_for_the_next_of_the_same_request() {
     let server = Server::start();

@@ -14,7 +14,7 @@ fn limit() -> LimitSpec {
 #[test]
 fn limits_in_code_had_no_way_into_redis_and_now_share_their_buckets_there() {
     let server = Server::start();
-    // The 20 ms that are the default may be too short on a busy machine.
+    // The default of 20 ms may be too short on a busy machine.
     let text = format!("{{ url: '{}', timeout: 10s }}", server.url());
     let patient = StoreSettings::from_yaml(&text, &NoEnvironment).expect("it is right");
     runtime().block_on(async {

@@ -14,7 +14,7 @@ guards:
   - { name: blacklist, refuse: ip, redis: { set: BlacklistIPsSet }, refresh: 100ms, timeout: 500ms }
 ";
 
-/// A limiter whose lists are kept, until it is dropped.
+/// A limiter whose lists are refreshed, until it is dropped.
 struct Kept {
     limiter: Limiter<AnyStore>,
     keeping: JoinHandle<()>,
@@ -28,7 +28,7 @@ impl Kept {
         Self { limiter, keeping }
     }
 
-    /// With buckets in the Redis at `url`.
+    /// Starts one with buckets in the Redis at `url`.
     fn at(url: &str) -> Self {
         Self::start(&format!("store: {{ url: '{url}' }}\n{GUARDS}{LIMITS}"))
     }
@@ -73,7 +73,7 @@ fn what_the_document_adds_is_refused_within_a_refresh_and_what_is_removed_passes
     let server = Server::start();
     server.command(&["SADD", "DisabledProjectsSet", "6762b5db032b200023854b2c"]);
     let kept = Kept::at(&server.url());
-    // Read before anything is served.
+    // Read before the first request.
     assert!(kept.is_blocked("6762b5db032b200023854b2c"));
     assert!(!kept.is_blocked("6762b5db032b200023854b2d"));
     server.command(&["SADD", "DisabledProjectsSet", "6762b5db032b200023854b2d"]);
@@ -200,7 +200,7 @@ fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_proces
     }
 }
 
-/// One guard on a set, under this name.
+/// Returns a configuration with one guard on a set, under this name.
 fn named(url: &str, guard: &str, refresh: &str) -> String {
     format!(
         "store: {{ url: '{url}' }}\nguards: [{{ name: {guard}, refuse: ip, refresh: {refresh}, timeout: 10s, {} }}]\n{LIMITS}",
@@ -214,7 +214,7 @@ fn a_guard_with_another_name_began_with_an_empty_list() {
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
     let kept = Kept::start(&named(&server.url(), "one", "1h"));
     assert!(kept.is_listed("10.0.0.50"));
-    // Nobody could read it now.
+    // The set is unreadable from now on.
     server.kill9();
     let config = Config::from_yaml(&named(&server.url(), "two", "30min")).unwrap();
     kept.limiter.reload(config).unwrap();
@@ -229,7 +229,7 @@ fn lists_that_nobody_has_read_are_read_before_a_reload_as_before_a_start() {
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
     server.command(&["SADD", "OtherSet", "10.0.0.60"]);
     let kept = Kept::start(&named(&server.url(), "one", "1h"));
-    // Nobody keeps them, so that nothing is read but what is read ahead.
+    // No task refreshes the lists, so only `read_ahead` reads them.
     kept.keeping.abort();
     let other = named(&server.url(), "one", "1h").replace("BlacklistIPsSet", "OtherSet");
     let config = Config::from_yaml(&other).unwrap();
@@ -248,7 +248,7 @@ fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
     let on = named(&server.url(), "one", "100ms");
     let off = on.replace("refuse: ip", "refuse: ip, enabled: false");
     let kept = Kept::start(&on);
-    // Nobody keeps it, so that nothing is read but what is read ahead.
+    // No task refreshes the list, so only `read_ahead` reads it.
     kept.keeping.abort();
     let reload = |text: &str| {
         let config = Config::from_yaml(text).expect("it is right");
@@ -266,7 +266,7 @@ fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
     reload(&on);
     assert!(kept.is_listed("10.0.0.50") && kept.is_listed("10.0.0.60"));
 
-    // What nobody can read any more is as it was read last.
+    // A list that cannot be read any more keeps the entries read last.
     reload(&off);
     server.kill9();
     until("it is time to read it", || {
@@ -280,7 +280,7 @@ fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
     assert_eq!(kept.status("one").failures, 1, "it is counted by name");
 }
 
-/// Nobody answers there, and every reload waited for it once more.
+/// Regression: the server does not answer, and every reload waited for it once more.
 #[test]
 fn a_list_that_could_not_be_read_so_far_was_waited_for_by_every_reload() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("it listens");

@@ -22,9 +22,9 @@ fn together(all: &[Recorded], which: impl Fn(&Recorded) -> &History) -> History 
     sum
 }
 
-/// Rows 1, 4 and 8: two of four instances are cut off for a while, one by silence and one by a reset,
-/// and one more flaps. Each admits its half of the policy by itself, once, however often it was cut
-/// off: at most k · f · (C + r · T) above the policy together.
+/// Rows 1, 4 and 8: two of four instances are cut off for a while, one by silence and one by a reset, and one
+/// more flaps. Each admits its half of the policy locally, once, for any number of outages: at most k · f ·
+/// (C + r · T) above the policy together.
 #[test]
 fn at_most_its_share_above_the_policy_for_each_instance_that_is_cut_off() {
     let server = Server::start();
@@ -49,7 +49,7 @@ fn at_most_its_share_above_the_policy_for_each_instance_that_is_cut_off() {
         for instance in &instances {
             instance.wire.set(ProxyFaults::none());
         }
-        // A connection that has lost something in the middle is of no use to anybody.
+        // A connection that has lost bytes in the middle is unusable.
         instances[0].wire.reset();
         for progress in progress {
             progress.await_store(50);
@@ -60,7 +60,7 @@ fn at_most_its_share_above_the_policy_for_each_instance_that_is_cut_off() {
     let (policy, share) = (quota(RATE, CAPACITY), quota(RATE / 2, CAPACITY / 2));
     let by_store = together(&all, |it| &it.by_store);
     assert_eq!(by_store.over(&policy), 0, "what Redis decided is exact");
-    // A busy machine may keep the fourth waiting beyond its deadline.
+    // A busy machine may delay the fourth beyond its deadline.
     let (mut above, mut cut_off) = (0, 0);
     for (nth, recorded) in all.iter().enumerate() {
         let locally = recorded.locally.admitted();
@@ -89,7 +89,7 @@ fn at_most_its_share_above_the_policy_for_each_instance_that_is_cut_off() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// All are away, and each knows how many they are: together they keep to the policy.
+/// All are cut off, and each knows their number: together they keep to the policy.
 #[test]
 fn instances_that_were_counted_keep_to_the_policy_together() {
     all_away(4);
@@ -101,7 +101,7 @@ fn instances_that_were_not_counted_are_above_the_policy_by_as_much() {
     all_away(2);
 }
 
-/// Four instances, of which so many were counted, without a server for a second.
+/// Runs four instances, of which `counted` were counted, without a server for a second.
 fn all_away(counted: u32) {
     let server = Server::start();
     let instances: Vec<Instance> = (0..4)

@@ -1,4 +1,4 @@
-//! Whole limiters on a real Redis that goes away: what each `on_failure` makes of it.
+//! Whole limiters on a real Redis with outages, for each `on_failure`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -6,17 +6,17 @@
     reason = "helpers of tests fail by panicking as tests do, and say what they measured"
 )]
 
-/// Counting who asks, and banning who asks too often.
+/// Counting requests by address, and banning addresses over the threshold.
 mod counting;
-/// Limits that are asked one by one.
+/// Limits that are decided separately.
 mod each;
 /// Limits in code, with their buckets in Redis.
 mod in_code;
 /// Lists of guards, in sets.
 mod lists;
-/// `local`: what instances that are cut off admit.
+/// `local`: the number of requests that instances admit while cut off.
 mod local;
-/// How keys are named after a reload.
+/// The names of keys after a reload.
 mod names;
 /// Rates from plans, in the layout of the documents.
 mod plans;
@@ -58,7 +58,7 @@ pub(crate) fn runtime() -> &'static Runtime {
     })
 }
 
-/// One instance, with a wire to Redis of its own.
+/// One instance, with its own wire to Redis.
 pub(crate) struct Instance {
     pub(crate) limiter: Limiter<RedisStore>,
     pub(crate) wire: FaultProxy,
@@ -89,7 +89,7 @@ impl Instance {
     }
 }
 
-/// What one instance has admitted, by who decided, and how long it took.
+/// The requests that one instance admitted, by the component that decided, and their latency.
 #[derive(Default)]
 pub(crate) struct Recorded {
     pub(crate) by_store: History,
@@ -100,7 +100,7 @@ pub(crate) struct Recorded {
     pub(crate) timer_late: Duration,
 }
 
-/// How far the load of each instance has come.
+/// The progress of the load of each instance.
 #[derive(Default)]
 pub(crate) struct Progress {
     by_store: AtomicU64,
@@ -114,7 +114,7 @@ impl Progress {
         await_more(&self.by_store, more);
     }
 
-    /// Waits until it was done without the store `more` times.
+    /// Waits until `more` decisions were made without the store.
     pub(crate) fn await_without(&self, more: u64) {
         await_more(&self.otherwise, more);
     }
@@ -125,8 +125,7 @@ fn await_more(counter: &AtomicU64, more: u64) {
     until("requests are decided", || counter.load(SeqCst) >= target);
 }
 
-/// Everybody asks for as much as they get while `during` runs. Returns what became of it, one for
-/// each instance.
+/// All instances send as many requests as pass while `during` runs. Returns the result of each instance.
 pub(crate) fn under_load(
     instances: &[Instance],
     during: impl FnOnce(&[Arc<Progress>]),
@@ -168,7 +167,7 @@ async fn ask(limiter: Limiter<RedisStore>, progress: Arc<Progress>) -> Recorded 
             _ => &progress.otherwise,
         };
         counter.fetch_add(1, SeqCst);
-        // What a deadline is held against, and something of the machine for the servers.
+        // Measures how late timers are, as a reference for deadlines, and leaves CPU time for the servers.
         let due = Instant::now() + Duration::from_millis(1);
         tokio::time::sleep_until(due).await;
         recorded.timer_late = recorded.timer_late.max(due.elapsed());
@@ -176,7 +175,7 @@ async fn ask(limiter: Limiter<RedisStore>, progress: Arc<Progress>) -> Recorded 
     recorded
 }
 
-/// Lets so much time pass while the load goes on.
+/// Waits for `time` while the load continues.
 pub(crate) fn pass(time: Duration) {
     runtime().block_on(async { sleep(time).await });
 }

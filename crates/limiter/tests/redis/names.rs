@@ -61,7 +61,7 @@ fn api_keys_with_other_characters_had_other_names_than_in_fluxgate() {
     let config = literal("redis://127.0.0.1", &limits);
     let (policy, rules) = (&config.policies[0], config.key_rules());
     let layout = open_layout(&config.policies, &rules);
-    // Those that try to be another's, in another limit or band, too.
+    // Includes values that imitate the key of another limit or band.
     let values = [
         "a",
         "a:b",

@@ -70,7 +70,7 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
         assert_eq!(value(&mut redis, "two").1, 2);
         assert!(redis.command(&["HGET", "rate_limits", "stranger"]).is_nil());
 
-        // What others wrote is read by the rules of the document.
+        // Values that other programs wrote are read by the rules of the document.
         let now = start.to_string();
         let long_ago = (start - 11).to_string();
         redis
@@ -83,7 +83,7 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
             .done();
         assert_eq!(passes("two", 9).await, 1);
 
-        // Another amount goes on in the same window.
+        // A new amount applies in the same window.
         limiter
             .replace_plans("events", document("projects: { one: { N: 5, T: 3600 } }"))
             .expect("it is right");
@@ -92,8 +92,8 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
     });
 }
 
-/// The layout of the documents, on one server and on a Cluster: the log lies in a sorted set, and what
-/// blocks beside it.
+/// The layout of the documents, on one server and on a Cluster: the log is a sorted set, and the block is a
+/// key next to it.
 #[test]
 fn every_token_is_blocked_for_as_long_as_its_line_says() {
     let (server, cluster) = (Server::start(), Cluster::start(3, 0));
@@ -126,7 +126,7 @@ policies:
             replaced.expect("it is right");
             for (token, least_s, most_s) in [("abc", 200, 300), ("def", 500, 600)] {
                 let request = Request::new().api_key(token);
-                // Two in one second, however slow this is.
+                // Two in one second, even on a slow machine.
                 let refused = loop {
                     let decision = limiter.check(&request).await.expect("it is decided");
                     if !decision.is_allowed() {

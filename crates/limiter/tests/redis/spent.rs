@@ -101,7 +101,7 @@ impl Checks<'_> {
         band.remaining()
     }
 
-    /// How many of six requests pass that take 600 each, which is known only afterwards.
+    /// Returns the number of six requests that pass, each with a cost of 600 that is known only afterwards.
     async fn passed(&self) -> usize {
         let mut passed = 0;
         for _ in 0..6 {
@@ -138,7 +138,7 @@ fn with_if_fits_a_debit_that_does_not_fit_is_not_charged() {
     });
 }
 
-/// A check before a request cannot be told from a debit after it, so what it states must fit.
+/// A check before a request looks the same as a debit after it, so a stated cost must fit.
 #[test]
 fn a_stated_cost_that_does_not_fit_is_refused() {
     everywhere(&imported(ChargeTime::EvenIfRefused), &async |checks| {
@@ -165,7 +165,7 @@ fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
             );
         }
         let back = |hits| [(ANN, DescriptorHits::GiveBack(hits))];
-        // 1,800 of 1,000.
+        // 1,800 of 1,000 are used.
         assert!(checks.check(&back(800)).await);
         assert!(
             !checks.check(&[(ANN, DescriptorHits::Take(0))]).await,
@@ -178,7 +178,7 @@ fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
             "{}",
             checks.yaml
         );
-        // Never further down than the floor, 1,000 below empty.
+        // Never below the floor, 1,000 below empty.
         assert!(!checks.check(&[(ANN, DescriptorHits::Take(50_000))]).await);
         assert!(checks.check(&back(1_001)).await);
         assert!(
@@ -194,7 +194,7 @@ fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
     });
 }
 
-/// What one request spent, all limits of the call are charged with, even where one of them refuses.
+/// The usage of one request is charged to all limits of the call, even if one of them refuses.
 #[test]
 fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
     let both = [false, true].map(|each| from_envoy(each, ChargeTime::EvenIfRefused));
@@ -210,7 +210,7 @@ fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
             assert!(!checks.check(&debit(ann, 100)).await, "{ann}");
             assert_eq!(checks.left(ACME).await, left, "{}", checks.yaml);
         }
-        // A descriptor that states nothing is charged with those that do.
+        // A descriptor that states no hits is charged with those that do.
         let mixed = [
             (ANN, DescriptorHits::AsRequest),
             (ACME, DescriptorHits::Take(100)),

@@ -1,10 +1,10 @@
-//! Two versions of a configuration on one Redis, as while a new one is rolled out.
+//! Two versions of a configuration on one Redis, as during a rollout.
 
 use crate::runtime;
 use tidegate::{Config, Limiter, Request};
 use tidegate_testkit::redis::Server;
 
-/// A limiter of its own connection, of a policy with one limit.
+/// Returns a limiter with its own connection, and a policy with one limit.
 async fn version(server: &Server, layout: &str, limit: &str) -> Limiter<impl tidegate::Store> {
     let text = format!(
         "
@@ -18,7 +18,7 @@ policies: [{{ name: api, limits: [{{ name: x, key: user, {limit} }}] }}]
     limiter.expect("the server is there")
 }
 
-/// Asks both in turns, and tells how often each let it pass.
+/// Sends requests to both in turn, and returns the number that passed at each.
 async fn in_turns(server: &Server, layout: &str, versions: [&str; 2]) -> [u64; 2] {
     let one = version(server, layout, versions[0]).await;
     let other = version(server, layout, versions[1]).await;
@@ -36,7 +36,7 @@ async fn in_turns(server: &Server, layout: &str, versions: [&str; 2]) -> [u64; 2
     passed
 }
 
-/// How buckets are kept, and what else the two versions of a limit say.
+/// The layout, and the other settings of the two versions of a limit.
 const LIMITS: [(&str, [&str; 2]); 11] = [
     ("packed", ["", ""]),
     ("packed", [", on_change: scale"; 2]),
@@ -69,7 +69,7 @@ fn two_versions_never_let_more_pass_than_the_larger_allows() {
     });
 }
 
-/// Each counts in its own, and finds it again.
+/// Each counts in its own buckets, and finds them again.
 #[test]
 fn two_versions_that_reset_count_apart() {
     let server = Server::start();
@@ -95,7 +95,7 @@ fn two_versions_that_reset_count_apart() {
     });
 }
 
-/// Names are as documented, but for limits whose numbers tell their buckets apart.
+/// Names are as documented, except for limits whose buckets are distinguished by their numbers.
 #[test]
 fn names_of_keys_end_with_the_numbers_only_where_those_reset() {
     let server = Server::start();

@@ -4,7 +4,7 @@ use tidegate::{LocalShare, OnFailure};
 use tidegate_core::Quota;
 use tidegate_testkit::redis::{Server, audit};
 
-/// Two instances, a server that is killed and comes back having forgotten everything.
+/// Runs two instances with a server that is killed and restarts with empty data.
 fn outage(on_failure: OnFailure) -> Vec<Recorded> {
     let server = Server::start();
     let instances = [(); 2].map(|()| Instance::start(&server, on_failure, LocalShare::default()));
@@ -36,7 +36,7 @@ fn outage(on_failure: OnFailure) -> Vec<Recorded> {
         "{on_failure:?}: {} by Redis, {over} over",
         by_store.admitted()
     );
-    // What a server without persistence forgets: a capacity.
+    // A server without persistence loses its data: one capacity.
     assert!(over <= CAPACITY, "{over}");
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
     all

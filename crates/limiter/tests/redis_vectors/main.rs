@@ -1,5 +1,5 @@
-//! How: every vector is put to a limiter over Redis, over every topology and layout, by a clock that
-//! its trace sets; each decision is compared with what an independent model decided.
+//! Sends every vector to a limiter over Redis, over every topology and layout, with a clock that its trace
+//! sets, and compares each decision with that of an independent model.
 
 #![expect(
     clippy::indexing_slicing,
@@ -24,19 +24,19 @@ use tidegate_testkit::redis::{
 use tidegate_testkit::vectors::{self, Vector};
 use tokio::runtime::Runtime;
 
-/// What the limiter needs to be allowed; see `docs/operating-redis.md`.
+/// The ACL rules that the limiter needs; see `docs/operating-redis.md`.
 const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get +mget +set \
      +del +time +info +role +cluster|slots +hmget +hget +hset +hdel +hlen +hrandfield +zadd +zrange \
      +zrem +zcount +zremrangebyrank +pttl +exists +pexpire +pexpireat";
 
-/// No two stores share keys.
+/// A prefix per store, so that no two stores share keys.
 static PREFIX: AtomicU32 = AtomicU32::new(0);
 
 fn address(server: &Server) -> Address {
     Address::new("127.0.0.1", server.port())
 }
 
-/// Puts all vectors that `fits` lets through to stores that `settings` reach.
+/// Sends all vectors that `fits` accepts to stores at `settings`.
 fn replay_all(
     settings: &ConnectionSettings,
     options: &RedisOptions,
@@ -50,7 +50,7 @@ fn replay_all(
         let options = options
             .clone()
             .prefix(format!("tg{}:", PREFIX.fetch_add(1, Relaxed)))
-            // It goes by real time.
+            // The deny cache uses real time.
             .deny_cache(0)
             .clock(clock.clone());
         runtime.block_on(async {
@@ -60,7 +60,7 @@ fn replay_all(
             let builder = Limiter::builder().clock(clock.clone());
             let builder = builder.yaml(&vector.config).unwrap();
             let limiter = builder.build_with(store.clone()).unwrap();
-            // On several slots of a Cluster, a refusal holds its cost until it is given back.
+            // On several slots of a Cluster, a refusal holds its cost until it is refunded.
             let stats = store.stats();
             let settled = || stats.refunds.get() == stats.refunds_due.get();
             vector::replay(&vector, &limiter, &clock, || {
@@ -71,11 +71,11 @@ fn replay_all(
     }
 }
 
-/// Puts the vectors to both layouts.
+/// Sends the vectors to both layouts.
 fn replay_layouts(settings: &ConnectionSettings, options: &RedisOptions) {
     replay_all(settings, options, |_| true);
     let open = options.clone().layout(Layout::Open(OpenLayout::new()));
-    // Windows of the open layout begin with a whole second, as its document has them.
+    // Windows of the open layout begin with a whole second, as its document specifies.
     let has_fixed_windows = |vector: &Vector| vector.config.contains("fixed-window");
     replay_all(settings, &open, |vector| !has_fixed_windows(vector));
 }
@@ -143,8 +143,8 @@ fn cluster_by_subject_and_by_policy() {
     }
 }
 
-/// Names of keys are made in two places that do not know each other: where a configuration is
-/// explained, and where keys are written.
+/// Key names are made in two independent places: where a configuration is explained, and where keys are
+/// written.
 #[test]
 fn both_name_keys_of_the_open_layout_alike() {
     let text = "

@@ -12,12 +12,12 @@ use tidegate::{
 };
 use tidegate_core::{Ask, ChargedOutcome, Inspection, PartialAnswer, Quota, Reply};
 
-/// A store that others share, and that goes away, all of it or a part.
+/// A shared store that becomes unreachable, wholly or in part.
 #[derive(Clone, Debug)]
 struct Flaky {
     shared: SharedMemory,
     is_down: Arc<AtomicBool>,
-    /// Buckets whose names have this in them are not answered for.
+    /// Buckets whose names contain this are not answered for.
     lost: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -38,7 +38,7 @@ impl Flaky {
         Ok(())
     }
 
-    /// Decides what is not lost, and tells of the rest that it is not known.
+    /// Decides the asks that are not lost, and reports the rest as unknown.
     async fn decide_part(&self, asks: &[Ask<'_>], lost: &str) -> Result<Reply, StoreError> {
         let is_lost = |ask: &Ask<'_>| String::from_utf8_lossy(ask.bucket).contains(lost);
         if !asks.iter().any(is_lost) {
@@ -107,7 +107,7 @@ impl SharedState for Flaky {
     }
 }
 
-/// Two instances, each of which has half of everything while the store is away.
+/// Two instances, each of which has half of everything while the store is unreachable.
 struct Two {
     store: Flaky,
     limiters: [Limiter<Flaky>; 2],
@@ -153,7 +153,7 @@ async fn what_was_charged_here_is_settled_here_and_kept_elsewhere() {
         assert_eq!(reserved.decision().decided_by(), DecidedBy::Local);
         assert_eq!(remaining(one, &request).await, 10, "half, less forty");
         let id = reserved.id().unwrap();
-        // It was closed by a seal that only this one has.
+        // It was closed by a seal that only this instance has.
         assert!(other.commit(id, 0).await.is_err());
         assert_eq!(one.commit(id, 10).await.unwrap().state(), Settled);
         assert_eq!(remaining(one, &request).await, 40, "{algorithm}");
@@ -173,7 +173,7 @@ async fn another_instance_keeps_what_it_cannot_reach() {
     let two = Two::new(HOURLY);
     let [one, other] = &two.limiters;
     let request = Request::new();
-    // Both have agreed on a seal before the store goes.
+    // Both have agreed on a seal before the outage.
     for limiter in [one, other] {
         let id = reserve(limiter, &request).await;
         assert_eq!(limiter.refund(&id).await.unwrap().state(), Settled);
@@ -297,7 +297,7 @@ async fn without_the_store_each_limit_does_as_it_says() {
     assert!(matches!(error, Err(CheckError::Store(_))));
 }
 
-/// What was refused in the store is given back there, and leaves nothing to settle.
+/// Charges of a request refused by the store are refunded there, and leave nothing to settle.
 #[tokio::test]
 async fn a_limit_that_is_known_to_refuse_leaves_nothing_charged_here() {
     let two = Two::new("{ name: left, rate: 10/h }, { name: right, rate: 100/h }");
@@ -313,8 +313,8 @@ async fn a_limit_that_is_known_to_refuse_leaves_nothing_charged_here() {
     assert_eq!(left, [10, 100]);
 }
 
-/// Where nobody could be asked for the seal, ids are closed by one's own; and they are known still when
-/// the store is back, and another seal is agreed on.
+/// If the store cannot be asked for the seal, ids are closed by the instance's own seal. They are still valid
+/// when the store is back, and another seal is agreed on.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_comes_later_brings_a_seal_and_what_was_closed_before_stays_known() {
     let two = Two::new(HOURLY);
@@ -333,7 +333,7 @@ async fn a_store_that_comes_later_brings_a_seal_and_what_was_closed_before_stays
     ));
 }
 
-/// A failover may lose what was agreed on.
+/// A failover may lose the agreed seal.
 #[tokio::test(start_paused = true)]
 async fn a_seal_that_the_store_has_lost_is_put_back() {
     let two = Two::new(HOURLY);
@@ -347,7 +347,7 @@ async fn a_seal_that_the_store_has_lost_is_put_back() {
     assert_eq!(other.refund(&before).await.unwrap().state(), Settled);
 }
 
-/// The store is not asked again for every id that somebody makes up.
+/// Forged ids do not cause a call to the store each.
 #[tokio::test(start_paused = true)]
 async fn ids_that_are_made_up_do_not_make_us_ask_the_store() {
     let two = Two::new(HOURLY);

@@ -35,7 +35,7 @@ async fn what_nobody_made_is_unknown() {
     assert!(is_unknown(&limiter, &id.replacen("r1", "r2", 1)).await);
     assert!(is_unknown(&limiter, &format!(" {id}")).await);
     assert!(is_unknown(&limiter, &"r1A".repeat(100_000)).await);
-    // And it itself is still there.
+    // The reservation itself is still valid.
     assert!(limiter.commit(&id, 1).await.is_ok());
 }
 
@@ -60,8 +60,8 @@ async fn who_has_another_secret_or_none_does_not_know_it() {
     let id = reserve(&one, &Request::new().user("ann")).await;
     assert!(is_unknown(&other, &id).await);
     assert!(is_unknown(&Limiter::from_yaml(&policy(TOKENS)).unwrap(), &id).await);
-    // Buckets of one process are its own, so that another with the secret knows the id, and has
-    // nothing to give back.
+    // In-memory buckets belong to one process: another with the same secret recognizes the id, but has
+    // nothing to refund.
     let again = with_secret("one");
     assert_eq!(
         again.commit(&id, 0).await.unwrap().state(),

@@ -1,4 +1,4 @@
-//! Limits in code that take reservations.
+//! Limits in code that accept reservations.
 
 use super::MINUTE;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn limits_in_code_take_reservations_once_told_to_and_still_after_a_reload(
     assert_eq!(settled.state(), SettleState::Settled);
     let left = limiter.check(&ann().cost(0)).await.unwrap();
     assert_eq!(left.binding().unwrap().remaining(), 850);
-    // The policy of the configuration takes none for that.
+    // The policy of the configuration still accepts none.
     let error = limiter.reserve(&Request::new(), None).await.unwrap_err();
     assert!(matches!(error, CheckError::CannotReserve { policy, .. } if policy == "api"));
 }
@@ -50,7 +50,7 @@ async fn their_buckets_lend_so_that_what_others_kept_in_debt_comes_back_late() {
         .unwrap();
     let ask = |cost| Request::new().cost(cost);
     let reserved = limiter.reserve(&ask(50), None).await.unwrap();
-    // Others never let the debt fall below 40, for longer than it takes to fill the bucket.
+    // Other requests never let the debt fall below 40, for longer than it takes to fill the bucket.
     let start = Timestamp::from_millis(1_700_000_000_000);
     for step in 1..=40_u64 {
         clock.set(start.plus(step * 100_000));

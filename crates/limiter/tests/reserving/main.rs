@@ -1,4 +1,4 @@
-//! Reservations: an estimate is charged, and settled by what was used in the end.
+//! Reservations: an estimate is charged, and settled by the actual usage.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,15 +10,15 @@
 
 /// A store that does not answer, or only in part.
 mod away;
-/// Ids: what is in them, and who can make one.
+/// Ids: their contents, and protection against forgery.
 mod ids;
 /// Limits in code.
 mod in_code;
-/// Any order of anything, against the model.
+/// Any order of any operations, compared with the model.
 mod model;
 /// A real Redis, two instances, and a network that fails.
 mod redis;
-/// What settling does, case by case.
+/// The effects of settling, case by case.
 mod settling;
 /// Stores that schedules run over.
 mod stores;
@@ -31,7 +31,7 @@ use tidegate_core::{Clock, Timestamp};
 
 pub(crate) const MINUTE: Duration = Duration::from_mins(1);
 
-/// One policy that takes reservations, with these limits.
+/// Returns a policy that accepts reservations, with these limits.
 pub(crate) fn policy(limits: &str) -> String {
     format!(
         "policies: [{{ name: llm, reserve: {{ default_ttl: 1min, max_ttl: 10min }}, limits: [{limits}] }}]"
@@ -46,7 +46,7 @@ pub(crate) fn clock() -> ManualClock {
     ManualClock::at(Timestamp::from_millis(1_700_000_000_000))
 }
 
-/// A limiter in this process whose time is told.
+/// A limiter in memory with a manual clock.
 pub(crate) struct Here {
     pub(crate) limiter: Limiter<MemoryStore<ManualClock>>,
     pub(crate) clock: ManualClock,
@@ -67,7 +67,7 @@ impl Here {
         self.clock.advance_micros(micros(time));
     }
 
-    /// Reserves for a minute; the id.
+    /// Reserves for a minute, and returns the id.
     pub(crate) async fn reserve(&self, estimate: u64) -> String {
         reserve(&self.limiter, &Request::new().cost(estimate)).await
     }
@@ -95,7 +95,7 @@ pub(crate) fn state(settled: &SettledReservation) -> SettleState {
     settled.state()
 }
 
-/// What is left for those whom `request` means.
+/// Returns the remaining units for the subject of `request`.
 pub(crate) async fn remaining<S: Store>(limiter: &Limiter<S>, request: &Request<'_>) -> u64 {
     let looked = limiter.check(&request.cost(0)).await.unwrap();
     looked.binding().unwrap().remaining()

@@ -1,6 +1,6 @@
-//! Any order of reserving, settling, settling again, letting expire and asking beside it, at two
-//! instances: never more than the model allows, which replays history exactly and knows nothing of how
-//! giving back is done.
+//! Any order of reserving, settling, settling again, letting expire and checking in between, at two
+//! instances. The result is never more than the model allows, which replays history exactly and is
+//! independent of the implementation of refunds.
 
 use crate::stores::{self, Pair};
 use crate::{MINUTE, micros, now_us};
@@ -21,13 +21,13 @@ const OVERDRAFT: u64 = 20;
 enum Act {
     Reserve(u64),
     Check(u64),
-    /// Settles one of those made so far, perhaps once more.
+    /// Settles an earlier reservation, perhaps once more.
     Commit(prop::sample::Index, u64),
-    /// Begins to, and is gone before it is done.
+    /// Starts to settle it, and is dropped before it is done.
     Abandon(prop::sample::Index, u64),
 }
 
-/// At which instance, after how many milliseconds, what.
+/// The instance, the milliseconds since the last step, and the action.
 type Step = (usize, u64, Act);
 
 fn schedule() -> impl Strategy<Value = Vec<Step>> {
@@ -67,7 +67,7 @@ fn limits(algorithm: &str) -> String {
     )
 }
 
-/// What was reserved, and whether it has been settled.
+/// A reservation, and its state.
 struct Held {
     id: String,
     at_us: u64,
@@ -122,7 +122,7 @@ impl<S: Store + 'static> World<'_, S> {
             Act::Abandon(which, actual) if !self.held.is_empty() => {
                 let which = which.index(self.held.len());
                 abandon(limiter.commit(&self.held[which].id, actual));
-                // Whoever has gone sends it again, and that it was done before is as good.
+                // The caller repeats the dropped call; `Already` is then a success.
                 let settled = limiter.commit(&self.held[which].id, actual).await.unwrap();
                 let is_first = !self.held[which].is_settled;
                 let state = match settled.state() {
@@ -138,7 +138,7 @@ impl<S: Store + 'static> World<'_, S> {
         assert!(left <= exact, "{left} > {exact}");
     }
 
-    /// What settling one for the first time comes to.
+    /// Returns the expected state of a reservation that is settled for the first time.
     fn expected(&self, which: usize) -> SettleState {
         let held = &self.held[which];
         let is_late = self.now_us() > held.at_us + micros(MINUTE);
@@ -174,7 +174,7 @@ impl<S: Store + 'static> World<'_, S> {
     }
 }
 
-/// Begins something and lets it go at its first wait.
+/// Polls a future once, and drops it at its first wait.
 fn abandon<F: Future>(future: F) {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -206,7 +206,7 @@ async fn run<S: Store + 'static>(
     }
 }
 
-/// Runs schedules over a pair; each has a user of its own.
+/// Runs schedules over a pair, each with its own user.
 fn run_over<S: Store + 'static>(
     runtime: &Runtime,
     cases: u32,
@@ -269,8 +269,8 @@ fn on_a_cluster_no_order_of_anything_lets_through_more_than_the_model() {
     }
 }
 
-/// Counted from outside, with no model: what is used in any interval is at most the burst, what comes
-/// back in it, and the overdraft.
+/// Counted from outside, without a model: usage in any interval is at most the burst, the refill in it, and
+/// the overdraft.
 #[test]
 fn what_is_used_never_exceeds_the_envelope() {
     let runtime = runtime();
@@ -292,8 +292,8 @@ fn what_is_used_never_exceeds_the_envelope() {
     ran.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Runs a schedule; what was used, and when it was charged, in order. What was used beyond an estimate
-/// counts only as far as there was room for it.
+/// Runs a schedule. Returns the usage and the time of its charge, in order. Usage beyond an estimate counts
+/// only as far as there was room for it.
 async fn used<S: Store + 'static>(pair: &Pair<S>, schedule: Vec<Step>) -> Vec<(u64, u64)> {
     let request = Request::new().user("ann");
     let mut used: Vec<(u64, u64)> = Vec::new();
@@ -335,8 +335,8 @@ async fn used<S: Store + 'static>(pair: &Pair<S>, schedule: Vec<Step>) -> Vec<(u
     used
 }
 
-/// The bucket would have been as good as new after half a second, by itself. But others have kept it in
-/// debt all along; so what was reserved is still owed, and comes back.
+/// Alone, the bucket would have been full after half a second. But other requests have kept it in debt all
+/// along, so the reserved units are still owed, and are refunded.
 async fn comes_back_after_seconds<S: Store + 'static>(pair: &Pair<S>) {
     let (one, other) = (pair.of(0), pair.of(1));
     let request = Request::new();

@@ -10,7 +10,7 @@ use tidegate_testkit::redis::{Cluster, FaultProxy, ProxyFaults, Server};
 
 const HOURLY: &str = "{ name: tokens, key: user, rate: 100/h, algorithm: fixed-window }";
 
-/// An instance of its own, by the server's clock.
+/// Returns a separate instance, by the server's clock.
 async fn instance(port: u16, timeout: Duration, limits: &str) -> Limiter<RedisStore> {
     let address = Address::new("127.0.0.1", port);
     let settings =
@@ -40,7 +40,7 @@ async fn what_one_instance_reserves_another_settles_and_so_does_one_that_was_sta
     let started = instance(server.port(), PATIENCE, HOURLY).await;
     assert_eq!(started.refund(&second).await.unwrap().state(), Settled);
     assert_eq!(remaining(&started, &ann).await, 90);
-    // What they have agreed on is theirs for as long as anybody reserves.
+    // The agreed seal is kept as long as any instance reserves.
     let left = server.command(&["PTTL", "tg:seal"]).int();
     assert!((80_000_000..=86_400_000).contains(&left), "{left}");
     assert_eq!(server.command(&["STRLEN", "tg:seal"]).int(), 32);
@@ -78,7 +78,7 @@ async fn a_mark_lies_beside_its_bucket_and_goes_after_a_while() {
     assert!((1..=60_000).contains(&left), "{left}");
 }
 
-/// Row by row of what a network does: the request is lost, the reply is, the connection breaks.
+/// Network failures, row by row: the request is lost, the reply is lost, the connection breaks.
 #[tokio::test]
 async fn whatever_the_network_does_to_a_commit_it_counts_once() {
     let server = Server::start();
@@ -124,7 +124,7 @@ async fn whatever_the_network_does_to_a_commit_it_counts_once() {
     }
 }
 
-/// Until `far` knows the seal, and its way to the store is open.
+/// Waits until `far` knows the seal, and can reach the store.
 async fn until_it_settles(far: &Limiter<RedisStore>, near: &Limiter<RedisStore>) {
     let id = reserve(near, &Request::new().user("nobody")).await;
     while far.refund(&id).await.is_err() {

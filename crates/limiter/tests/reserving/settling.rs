@@ -69,8 +69,7 @@ async fn what_was_used_beyond_the_estimate_is_charged_down_to_the_overdraft() {
     assert_eq!(wait, Duration::from_hours(1) * 51 / 100);
 }
 
-/// A forced charge refuses where nothing is left, though it is made; its mark must be taken all the
-/// same.
+/// A forced charge refuses if nothing is left, though it is made; its mark must be taken all the same.
 #[tokio::test]
 async fn an_excess_on_an_empty_bucket_is_charged_once_however_often_it_is_sent() {
     let here = Here::new(TOKENS);
@@ -118,7 +117,7 @@ async fn a_late_commit_of_all_that_was_reserved_was_told_as_settled_after_a_refu
     let here = Here::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
     let id = here.reserve(50).await;
     assert_eq!(here.commit(&id, 0).await, Settled);
-    // The mark of the refund is forgotten.
+    // The mark of the refund has expired.
     here.pass(MINUTE + Duration::from_millis(1));
     assert_eq!(here.commit(&id, 50).await, Expired);
 }
@@ -128,7 +127,7 @@ async fn a_mark_outlives_the_reservation() {
     let here = Here::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
     let id = here.reserve(50).await;
     assert_eq!(here.commit(&id, 10).await, Settled);
-    // Long after the mark of a commit is forgotten, the reservation has expired as well.
+    // Long after the mark of a commit has expired, the reservation has expired as well.
     for _ in 0..30 {
         here.pass(Duration::from_secs(7));
         assert_ne!(here.commit(&id, 0).await, Settled);
@@ -195,7 +194,7 @@ async fn an_estimate_of_nothing_asks_whether_anything_is_left() {
     let here = Here::new("{ name: tokens, rate: 10/h, overdraft: 10 }");
     let id = here.reserve(0).await;
     assert_eq!(here.remaining(), 10);
-    // Nothing was charged, so there is no bucket to settle: what is used beside it is reported.
+    // Nothing was charged, so there is no bucket to settle: other usage is reported separately.
     assert_eq!(here.commit(&id, 0).await, Settled);
     here.reserve(10).await;
     let refused = here.limiter.reserve(&Request::new().cost(0), MINUTE).await;
@@ -258,7 +257,7 @@ async fn what_an_id_cannot_carry_is_refused_before_it_is_charged() {
     assert_eq!(here.remaining(), 100);
 }
 
-/// A rate cut by a thousand would otherwise make a thousand times the time of each unit.
+/// Otherwise, a rate cut by a thousand would make each unit worth a thousand times as much time.
 #[tokio::test]
 async fn a_reload_does_not_change_what_a_reserved_unit_is_worth() {
     let here = Here::new("{ name: tokens, rate: 1000/h }");
@@ -295,8 +294,8 @@ async fn a_decision_that_reserved_is_given_back_by_its_id_alone() {
     assert_eq!(here.remaining(), 100);
 }
 
-/// A full store has room for no more marks: then of all who share the one that stands in for them, one
-/// settles, and the others' estimates stand. Never more than that.
+/// A full store has no room for more marks. Then, of all reservations that share the overflow mark, one is
+/// settled, and the estimates of the others stay charged. Never more than that is refunded.
 #[tokio::test]
 async fn a_store_without_room_for_marks_gives_back_too_little_and_never_too_much() {
     let clock = crate::clock();

@@ -1,4 +1,4 @@
-//! Stores that schedules run over: two instances each, by one clock.
+//! Stores that schedules run over: two instances each, with one clock.
 
 use crate::{clock, config};
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use tidegate::{Limiter, ManualClock, MemoryStore, SharedState, Store, StoreError
 use tidegate_core::{Ask, Inspection, Quota, Reply};
 use tidegate_testkit::redis::{Cluster, Server};
 
-/// Buckets in this process that several limiters share, as if they were elsewhere.
+/// In-memory buckets that several limiters share, like a remote store.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedMemory {
     memory: Arc<MemoryStore<ManualClock>>,
@@ -23,7 +23,7 @@ pub(crate) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Where it `is_far`, whoever asks has to wait.
+    /// Creates the store. If it `is_far`, callers have to wait.
     pub(crate) fn new(clock: ManualClock, is_far: bool) -> Self {
         let memory = MemoryStore::builder().clock(clock).max_keys(10_000).build();
         Self {
@@ -34,12 +34,12 @@ impl SharedMemory {
         }
     }
 
-    /// As a failover may do.
+    /// Forgets the secret, as a failover may.
     pub(crate) fn forget_secret(&self) {
         *self.secret.lock() = None;
     }
 
-    /// How often anybody has asked for the secret.
+    /// Returns the number of requests for the secret.
     pub(crate) fn secrets_asked(&self) -> u32 {
         self.secrets_asked.load(Relaxed)
     }
@@ -47,7 +47,7 @@ impl SharedMemory {
 
 impl Store for SharedMemory {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
-        // Somebody else may come between what is begun and what is done.
+        // Another task may run between the start of a call and its effect.
         tokio::task::yield_now().await;
         let reply = self.memory.decide_now(asks);
         tokio::task::yield_now().await;
@@ -98,7 +98,7 @@ pub(crate) struct Pair<S> {
 }
 
 impl<S: Store + 'static> Pair<S> {
-    /// Each by these limits, over a store of its own making.
+    /// Creates a pair with these limits; `store` creates the store of each.
     pub(crate) fn over(clock: ManualClock, limits: &str, store: impl Fn() -> S) -> Self {
         let limiter = || {
             let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
@@ -116,17 +116,17 @@ impl<S: Store + 'static> Pair<S> {
     }
 }
 
-/// In this process, and far.
+/// Creates a pair in memory that behaves like a remote store.
 pub(crate) fn in_memory(limits: &str) -> Pair<SharedMemory> {
     let clock = clock();
     let store = SharedMemory::new(clock.clone(), true);
     Pair::over(clock, limits, || store.clone())
 }
 
-/// No two stores of one server share keys.
+/// A prefix per store, so that no two stores of one server share keys.
 static PREFIX: AtomicU32 = AtomicU32::new(0);
 
-/// Over a server that is reached by `settings`.
+/// Creates a pair over the server at `settings`.
 pub(crate) async fn in_redis(
     settings: &ConnectionSettings,
     tag: KeyTag,
@@ -137,7 +137,7 @@ pub(crate) async fn in_redis(
     let options = RedisOptions::default()
         .prefix(prefix)
         .tag(tag)
-        // It goes by real time.
+        // The deny cache uses real time.
         .deny_cache(0)
         .clock(clock.clone());
     let mut stores = Vec::new();
@@ -149,7 +149,7 @@ pub(crate) async fn in_redis(
     Pair::over(clock, limits, || stores.lock().pop().unwrap())
 }
 
-/// How to reach one server; slowly, rather than not at all.
+/// Returns settings for one server, with long timeouts.
 pub(crate) fn standalone(server: &Server) -> ConnectionSettings {
     patient(RedisTopology::Standalone, std::slice::from_ref(server))
 }

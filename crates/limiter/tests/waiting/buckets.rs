@@ -1,4 +1,4 @@
-//! Token buckets: whoever waits has a place, and nobody gets before it.
+//! Token buckets: a request that waits has a place, and no other request passes before it.
 
 use crate::{Crowd, ask, ask_for, limiter, settle, waiting};
 use std::time::Duration;
@@ -12,7 +12,7 @@ async fn a_thousand_wait_in_order_of_arrival_and_the_next_is_refused() {
     let limiter = limiter(
         "{ name: all, rate: 100/s burst 1, on_refusal: wait, max_wait: 10s, max_waiting: 2000 }",
     );
-    // One passes at once, and a thousand have places.
+    // One passes immediately, and a thousand have places.
     let crowd = Crowd::of(&limiter, 1_001).await;
     assert_eq!(waiting(&limiter), 1_000);
     let late = ask(&limiter).await.unwrap();
@@ -22,7 +22,7 @@ async fn a_thousand_wait_in_order_of_arrival_and_the_next_is_refused() {
     let all = crowd.end().await;
     for (nth, (decision, passed)) in (0..).zip(&all) {
         assert!(decision.is_allowed(), "{nth}");
-        // Never before its turn, and at most what a timer and a tick are late.
+        // Never before its turn, and at most late by a timer and a tick.
         let turn = 10 * MS * nth;
         assert!(*passed >= turn && *passed <= turn + MS, "{nth}: {passed:?}");
         assert!(decision.waited() <= Duration::from_secs(10) + MS);
@@ -34,7 +34,7 @@ async fn a_thousand_wait_in_order_of_arrival_and_the_next_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_longer_than_may_be_waited() {
     let limiter = limiter("{ name: all, rate: 3/s burst 2, on_refusal: wait, max_wait: 1500ms }");
-    // Two at once, and four come free in a second and a half.
+    // Two at once, and four refill in a second and a half.
     let all = Crowd::of(&limiter, 10).await.end().await;
     let allowed: Vec<_> = all.iter().filter(|(it, _)| it.is_allowed()).collect();
     assert_eq!(allowed.len(), 6);
@@ -77,7 +77,7 @@ async fn who_may_not_wait_any_more_still_passes_where_there_is_room_at_once() {
     let waits = of("ann");
     settle().await;
     assert_eq!(waiting(&limiter), 1);
-    // All of one limit share the room; but nobody else has used this bucket.
+    // All clients of one limit share the room; but no other client has used this bucket.
     assert!(of("bob").await.unwrap().is_allowed());
     assert!(!of("bob").await.unwrap().is_allowed());
     assert!(waits.await.unwrap().is_allowed());
@@ -87,7 +87,7 @@ async fn who_may_not_wait_any_more_still_passes_where_there_is_room_at_once() {
 async fn who_has_a_place_does_not_compete_for_it_again() {
     let limiter = limiter("{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 1s }");
     let crowd = Crowd::of(&limiter, 6).await;
-    // Others try all the time, and those who do not wait find nothing in between.
+    // Other requests try all the time; those that do not wait find nothing in between.
     let began = Instant::now();
     for _ in 0..500 {
         tokio::time::advance(MS).await;
@@ -133,7 +133,7 @@ async fn in_no_stretch_of_time_passes_more_than_the_policy_allows() {
         let mut sum = 0;
         for (to, cost) in &passed[i..] {
             sum += cost;
-            // A timer rings up to a millisecond late, so that two may seem that much closer.
+            // A timer fires up to a millisecond late, so that two may seem that much closer.
             let micros = u64::try_from((*to - *from + MS).as_micros()).unwrap();
             assert!(
                 sum <= burst + rate * micros / 1_000_000 + 1,
@@ -159,10 +159,10 @@ async fn a_cost_that_never_fits_is_refused_at_once_and_costs_wait_their_due() {
     let one = one.await.unwrap();
     assert!(one.is_allowed() && began.elapsed() >= 500 * MS);
     assert_eq!(one.binding().unwrap().remaining(), 0);
-    // When the bucket is as good as new, counted from when it passed.
+    // The time until the bucket is full, counted from when the request passed.
     let reset = one.binding().unwrap().reset_after();
     assert!(reset <= Duration::from_millis(500), "{reset:?}");
-    // A look waits for nobody.
+    // A read waits for nothing.
     let looked = limiter.check(&Request::new().cost(0)).await.unwrap();
     assert!(looked.is_allowed() && looked.waited().is_zero());
 }

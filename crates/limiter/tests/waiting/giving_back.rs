@@ -1,4 +1,4 @@
-//! Giving back what a decision has charged.
+//! Refunding the charges of a decision.
 
 use crate::{ask, limiter, settle};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Who goes while waiting gives its place back, and all else it was charged.
+//! A request that leaves while waiting releases its place, and all its other charges are refunded.
 
 use crate::{Crowd, InMemory, ask, limiter, settle, waiting};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use tidegate::Request;
 
 const HUNDRED: &str = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }";
 
-/// How many more fit into the line; they go again.
+/// Returns the number of further requests that fit into the line; they leave again.
 async fn room(limiter: &InMemory) -> usize {
     let before = waiting(limiter);
     let crowd = Crowd::of(limiter, 300).await;
@@ -38,7 +38,7 @@ async fn whoever_goes_makes_room_for_as_many_others_wherever_they_stood() {
         }
         assert_eq!(waiting(&limiter), 100 - u32::try_from(gone.len()).unwrap());
         assert_eq!(room(&limiter).await, gone.len(), "{gone:?}");
-        // And again: those who tried have gone as well.
+        // Once more: the requests of the first attempt have left as well.
         assert_eq!(room(&limiter).await, gone.len(), "{gone:?}");
     }
 }
@@ -60,7 +60,7 @@ async fn who_stays_moves_up_when_others_before_it_go() {
         let turn = Duration::from_millis(100) * stayed;
         assert!(decision.is_allowed());
         assert!(passed >= turn && passed <= turn + Duration::from_millis(1));
-        // What it is told of the bucket holds for those who are left.
+        // The reported reset takes the remaining requests into account.
         let reset = decision.binding().unwrap().reset_after();
         assert!(reset <= Duration::from_millis(100), "{nth}: {reset:?}");
         stayed += 1;
@@ -133,8 +133,8 @@ proptest! {
                 crowd.tasks[nth].abort();
                 settle().await;
             }
-            // All who are left go from behind; then the bucket is as if only those had come who
-            // passed: nobody waits, so a new one never waits longer than one who follows them.
+            // All remaining requests leave, the last first. Then the bucket is as if only those that passed
+            // had come: none waits, so a new request never waits longer than one that follows them.
             for task in crowd.tasks.iter().rev() {
                 task.abort();
                 settle().await;

@@ -1,11 +1,11 @@
-//! A limit that requests meet by its own policy and by one that a route has joined it in.
+//! A limit that requests match through its own policy and through a joined policy.
 
 use crate::{InMemory, RuntimeClock, settle};
 use std::time::Duration;
 use tidegate::{Config, Decision, Limiter, Request};
 use tokio::task::JoinHandle;
 
-/// Two policies, of which a route carries both and another the first.
+/// Returns two policies, of which one route has both and another the first.
 fn text(algorithm: &str) -> String {
     format!(
         "
@@ -37,7 +37,7 @@ fn ask(limiter: &InMemory, policy: &'static str) -> JoinHandle<Decision> {
     tokio::spawn(async move { limiter.check(&Request::new().policy(policy)).await.unwrap() })
 }
 
-/// How many wait, by policy and limit.
+/// Returns the number of requests that wait, by policy and limit.
 fn waiting(limiter: &InMemory) -> Vec<(String, u32)> {
     let waiting = limiter.waiting().into_iter();
     let named = waiting.map(|at| (format!("{}/{}", at.policy, at.limit), at.count));
@@ -59,7 +59,7 @@ async fn as_many_wait_for_a_limit_as_it_lets_by_whichever_policy_they_meet_it() 
             waiters.push(ask(&limiter, policy));
             settle().await;
         }
-        // Whoever has a place in one token bucket has one in each.
+        // A request with a place in one token bucket has one in each.
         assert_eq!(waiting(&limiter), counts(3, many), "{algorithm}");
         for policy in ["a", "a+b"] {
             let refused = ask(&limiter, policy).await.unwrap();

@@ -1,4 +1,4 @@
-//! Requests that wait instead of being refused, in a time that only moves when everybody waits.
+//! Requests that wait instead of being refused, on a clock that only moves when all tasks wait.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,17 +11,17 @@
 
 /// Token buckets: places, their order, their bounds.
 mod buckets;
-/// Giving back what was allowed.
+/// Refunds of allowed requests.
 mod giving_back;
-/// Who goes while waiting.
+/// Requests that leave while waiting.
 mod gone;
-/// Limits that a route carries together with others.
+/// Limits in joined policies.
 mod joined;
-/// Several limits at once, reloads, and doors that do not wait.
+/// Several limits at once, reloads, and callers that do not wait.
 mod mixed;
-/// Those behind who goes move up, and nothing passes beside them.
+/// Requests behind one that leaves move up, and nothing overtakes them.
 mod moving_up;
-/// One line for all who share a Redis.
+/// One line for all instances that share a Redis.
 mod redis;
 /// A store that does not answer.
 mod store;
@@ -34,7 +34,7 @@ use tidegate::{Clock, Config, Decision, Limiter, MemoryStore, Request, Timestamp
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// The time of the runtime, for a store: both move together.
+/// The clock of the runtime, for a store: both move together.
 #[derive(Clone, Debug)]
 pub(crate) struct RuntimeClock(Instant);
 
@@ -53,7 +53,7 @@ impl Clock for RuntimeClock {
 
 pub(crate) type InMemory = Limiter<MemoryStore<RuntimeClock>>;
 
-/// One policy with these limits.
+/// Returns a policy with these limits.
 pub(crate) fn policy(limits: &str) -> String {
     format!("policies: [{{ name: api, limits: [{limits}] }}]")
 }
@@ -68,12 +68,12 @@ pub(crate) fn limiter(limits: &str) -> InMemory {
     built.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A request that is on its way, for one unit.
+/// Sends a request of one unit.
 pub(crate) fn ask(limiter: &InMemory) -> JoinHandle<Decision> {
     ask_for(limiter, 1)
 }
 
-/// A request that is on its way.
+/// Sends a request.
 pub(crate) fn ask_for(limiter: &InMemory, cost: u64) -> JoinHandle<Decision> {
     let limiter = limiter.clone();
     tokio::spawn(async move {
@@ -82,25 +82,25 @@ pub(crate) fn ask_for(limiter: &InMemory, cost: u64) -> JoinHandle<Decision> {
     })
 }
 
-/// Lets everybody go on until they all wait.
+/// Lets all tasks run until they all wait.
 pub(crate) async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-/// How many requests wait for the first limit.
+/// Returns the number of requests that wait for the first limit.
 pub(crate) fn waiting(limiter: &InMemory) -> u32 {
     limiter.waiting()[0].count
 }
 
-/// Requests, one after the other, that each tell when they passed and where in the order.
+/// Requests in order, each of which reports when it passed.
 pub(crate) struct Crowd {
     pub(crate) tasks: Vec<JoinHandle<(Decision, Duration)>>,
 }
 
 impl Crowd {
-    /// As many requests as this, in order.
+    /// Sends this many requests, in order.
     pub(crate) async fn of(limiter: &InMemory, count: usize) -> Self {
         let began = Instant::now();
         let limiter = Arc::new(limiter.clone());
@@ -116,7 +116,7 @@ impl Crowd {
         Self { tasks }
     }
 
-    /// What came of each.
+    /// Returns the result of each.
     pub(crate) async fn end(self) -> Vec<(Decision, Duration)> {
         let mut all = Vec::new();
         for task in self.tasks {

@@ -21,7 +21,7 @@ async fn a_limit_that_does_not_wait_refuses_at_once_and_nothing_is_charged() {
     assert_eq!(refused.binding().unwrap().limit(), "strict");
     let all = crowd.end().await;
     assert!(all.iter().all(|(it, _)| it.is_allowed()));
-    // No place was taken by the one refused: the next would be the third.
+    // The refused request took no place: the next would be the third.
     assert_eq!(all[2].1.as_millis() / 100, 2);
     let looked = limiter.check_now(&Request::new().cost(0)).unwrap();
     let strict = looked.applied().nth(1).unwrap();
@@ -73,7 +73,7 @@ async fn a_reload_lets_those_who_wait_wait_and_the_bounds_go_on() {
     limiter.reload(config(text)).unwrap();
     assert_eq!(waiting(&limiter), 5, "they are still counted");
     assert!(!ask(&limiter).await.unwrap().is_allowed());
-    // From now on nobody waits; whoever did keeps its place.
+    // From now on no request waits; those that already do keep their places.
     let strict = "{ name: all, rate: 10/s burst 1, refundable: true }";
     limiter.reload(config(strict)).unwrap();
     assert_eq!(limiter.waiting(), []);
@@ -119,7 +119,7 @@ async fn who_does_not_wait_is_told_at_once() {
     assert!(!refused.is_allowed());
     let retry_after = refused.binding().unwrap().retry_after();
     assert!(retry_after.is_some_and(|wait| wait <= 100 * MS));
-    // A look is decided at once.
+    // A read is decided immediately.
     assert!(!is_pending(&Request::new().cost(0)));
 }
 

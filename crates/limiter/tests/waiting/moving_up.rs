@@ -1,5 +1,5 @@
-//! Who goes leaves no gap: those behind move up, newcomers come after them, and in no stretch of
-//! time passes more than the policy allows, by the instants at which requests really pass.
+//! A request that leaves makes no gap: those behind move up, newcomers come after them. No interval admits
+//! more than the policy allows, by the times at which requests really pass.
 
 use crate::{InMemory, limiter, settle};
 use parking_lot::Mutex;
@@ -14,13 +14,13 @@ use tokio::time::{Instant, sleep};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A timer rings up to a millisecond late.
+/// A timer fires up to a millisecond late.
 const SKEW_US: u64 = 1_000;
 
 const ONE: &str =
     "{ name: all, rate: 100/s burst 10, on_refusal: wait, max_wait: 4s, max_waiting: 5000 }";
 
-/// Who goes of those who wait: by the number of arrival, and where in the line they are.
+/// Selects the waiting requests that leave: by the number of arrival, and the position in the line.
 type Goes = fn(nth: usize, position: usize, of: usize) -> bool;
 
 const GOERS: [(&str, Goes); 5] = [
@@ -31,18 +31,18 @@ const GOERS: [(&str, Goes); 5] = [
     ("the back", |_, position, of| position >= of / 2),
 ];
 
-/// One half of all numbers, and no pattern.
+/// Selects one half of all numbers, without a pattern.
 fn is_picked(number: usize) -> bool {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) >> 63 == 1
 }
 
-/// Requests of a few clients, by order of arrival, and when each passed.
+/// Requests of a few clients, in order of arrival, and when each passed.
 struct Scene {
     limiter: InMemory,
     clients: usize,
-    /// After how long every second gives back what it was charged, when it has passed.
+    /// The time after which every second request is refunded, once it has passed.
     returns_after: Option<Duration>,
     began: Instant,
     tasks: Vec<JoinHandle<()>>,
@@ -63,7 +63,7 @@ impl Scene {
     }
 
     fn client(&self, nth: usize) -> usize {
-        // Two and two, so that whoever goes is not always the same.
+        // In pairs, so that it is not always the same client that leaves.
         nth / 2 % self.clients
     }
 
@@ -91,14 +91,14 @@ impl Scene {
         settle().await;
     }
 
-    /// Who waits, in order of arrival.
+    /// Returns the requests that wait, in order of arrival.
     fn waiting(&self) -> Vec<usize> {
         let tasks = self.tasks.iter().enumerate();
         let waiting = tasks.filter(|(_, task)| !task.is_finished());
         waiting.map(|(nth, _)| nth).collect()
     }
 
-    /// Lets some go, and tells how many.
+    /// Makes some requests leave, and returns their number.
     async fn go(&mut self, goes: Goes) -> usize {
         let waiting = self.waiting();
         let of = waiting.len();
@@ -122,7 +122,7 @@ impl Scene {
         }
     }
 
-    /// What passed, of one client or of all.
+    /// Returns the history of one client or of all.
     fn history(&self, client: Option<usize>) -> History {
         let mut history = History::default();
         for (nth, at) in &*self.passed.lock() {
@@ -150,7 +150,7 @@ fn quota(rate: u64, burst: u64) -> Quota {
     Quota::new(rate, 1_000_000).burst(burst).build().unwrap()
 }
 
-/// By how much a history is over, in the two ways there are to say it.
+/// Asserts that a history is never over the limit, in two independent ways.
 fn assert_never_over(history: &History, (rate, burst): (u64, u64), of: &str) {
     assert_eq!(
         history.over_with_skew(&quota(rate, burst), SKEW_US),
@@ -183,7 +183,7 @@ async fn a_queue_that_many_leave_and_others_join_is_never_over_nor_idle() {
         scene.end().await;
         assert_never_over(&scene.history(None), (100, 10), of);
         scene.assert_in_order(of);
-        // All of the time was used: nothing but the burst passes for free.
+        // No time is lost: nothing but the burst passes for free.
         let passed = u32::try_from(scene.passed.lock().len()).unwrap();
         let exact = 10 * MS * (passed - 10);
         assert!(scene.last() <= exact + 2 * MS, "{of}: {:?}", scene.last());
@@ -206,8 +206,8 @@ async fn those_who_stay_pass_as_soon_as_if_the_others_had_never_come() {
     }
 }
 
-/// A request passes when all of its turns have come, so by passing it is counted exactly by the limit
-/// that it waits for longest: once that for all, and once that for each.
+/// A request passes when all of its turns have come. So its passing is exact only for the limit that it waits
+/// for longest: once that for all, and once that for each.
 #[tokio::test(start_paused = true)]
 async fn of_two_limits_that_wait_the_one_that_holds_back_is_never_over_nor_idle() {
     for each_holds_back in [false, true] {

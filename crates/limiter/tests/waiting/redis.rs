@@ -1,4 +1,4 @@
-//! One line for all who share a Redis.
+//! One line for all instances that share a Redis.
 
 use crate::config;
 use std::sync::OnceLock;
@@ -33,7 +33,7 @@ fn limiter(server: &Server, limits: &str) -> Limiter<RedisStore> {
         .expect("a limiter")
 }
 
-/// A request, and when it passed or was refused.
+/// Sends a request, and returns when it passed or was refused.
 fn ask(limiter: &Limiter<RedisStore>, began: Instant) -> JoinHandle<(Decision, Duration)> {
     let limiter = limiter.clone();
     runtime().spawn(async move {
@@ -65,7 +65,7 @@ fn two_limiters_share_one_line_of_places_and_are_never_over() {
     }
     passed.sort_unstable();
     for (nth, at) in (0..).zip(&passed) {
-        // The n-th may pass when n - 5 have come back since the first was asked for.
+        // The n-th may pass when n - 5 units have refilled since the first request.
         let earliest = Duration::from_millis(5) * u32::saturating_sub(nth, 5);
         assert!(*at >= earliest, "{nth}: {at:?}, not before {earliest:?}");
     }
@@ -85,13 +85,13 @@ fn who_goes_hands_its_place_over_and_nobody_is_over() {
     });
     let theirs: Vec<_> = (0..100).map(|_| ask(&limiters[1], began)).collect();
     until("all of theirs wait", || waiting(&limiters[1..]) == 100);
-    // Every second of ours goes who still waits, and others come to both.
+    // Every second of the first instance's waiting requests leaves, and others come to both.
     let left: Vec<_> = ours.iter().filter(|task| !task.is_finished()).collect();
     left.iter().step_by(2).for_each(|task| task.abort());
     let mut others = Vec::new();
     for nth in 0..90 {
         others.push(ask(&limiters[nth % 2], began));
-        // So much time that whatever were given back would be by now.
+        // Takes enough time for any refund to arrive.
         let look = Request::new().cost(0);
         let looked = runtime().block_on(limiters[0].check(&look));
         looked.expect("it is decided");
@@ -109,12 +109,12 @@ fn who_goes_hands_its_place_over_and_nobody_is_over() {
         passed.into_iter().max().expect("somebody passes")
     };
     let (our_last, their_last, last) = (pass(ours), pass(theirs), pass(others));
-    // The places of ours end 195 turns after the first, those of theirs a hundred later.
+    // The places of the first instance end 195 turns after the first, those of the second a hundred later.
     let turns = |count: u32| Duration::from_millis(10) * count;
     assert!(our_last < turns(195 - 40), "ours moved up: {our_last:?}");
     assert!(their_last >= turns(294), "theirs did not: {their_last:?}");
     assert!(last >= turns(384), "nor is there a place before: {last:?}");
-    // A busy machine lets some be late, who then pass nearer to those after them.
+    // On a busy machine some are late, and pass nearer to those after them.
     let quota = Quota::new(100, 1_000_000).burst(5).build();
     let quota = quota.expect("it can be represented");
     assert_eq!(history.over_with_skew(&quota, 50_000), 0);

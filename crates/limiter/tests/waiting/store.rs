@@ -1,4 +1,4 @@
-//! A store elsewhere, which takes its time, and may not answer.
+//! A remote store, which is slow and may not answer.
 
 use crate::{RuntimeClock, config, settle};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tokio::time::{Instant, advance, sleep};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Buckets that are a while away, on a wire that can be cut.
+/// Buckets behind a slow wire that can be cut.
 #[derive(Clone, Debug)]
 struct Far {
     memory: Arc<MemoryStore<RuntimeClock>>,
     is_cut: Arc<AtomicBool>,
-    /// How many are being given back, by one limiter.
+    /// The number of refunds in flight, by one limiter.
     under_way: Arc<AtomicUsize>,
     given_back: Arc<AtomicUsize>,
 }
@@ -77,7 +77,7 @@ fn waiting(limiter: &Limiter<Far>) -> u32 {
     limiter.waiting()[0].count
 }
 
-/// Beside the one that waits, one to which something can be given back.
+/// In addition to the limit that waits, one that can be refunded.
 const TWO: &str = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s },
      { name: hourly, rate: 1000/h }";
 
@@ -107,7 +107,7 @@ async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_what_is_no_
     );
     assert_eq!(remaining(&one).await.unwrap(), 1_000 - 101);
     let alive: Vec<_> = tasks.iter().filter(|task| !task.is_finished()).collect();
-    // The last first, so that each has others behind it that have gone.
+    // The last first, so that each has others behind it that have left.
     for task in alive.iter().rev().take(50) {
         task.abort();
     }
@@ -120,7 +120,8 @@ async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_what_is_no_
     sleep(200 * MS).await;
     assert_eq!(store.given_back.load(Relaxed), 50);
     assert_eq!(remaining(&one).await.unwrap(), 1_000 - 51);
-    // Others may wait behind them, so their places are nobody's; those of 200 ms have come free.
+    // Other instances may have requests behind them, so their places stay unused; those of 200 ms have
+    // refilled.
     let again: Vec<_> = (0..60).map(|_| ask(&one)).collect();
     settle().await;
     let got = again.iter().filter(|task| !task.is_finished()).count();
@@ -142,7 +143,7 @@ async fn a_place_goes_to_the_next_of_the_same_process_and_nobody_else_moves() {
         }));
         settle().await;
     }
-    // Of one process, the turns of 4, 8 and 14 are free.
+    // In one process, the turns of 4, 8 and 14 become free.
     for nth in [4, 8, 14] {
         tasks[nth].abort();
         settle().await;
@@ -173,7 +174,7 @@ async fn what_passed_is_not_given_back_where_others_may_have_places_behind_it() 
         late.waited() >= Duration::from_secs(1),
         "it is still charged"
     );
-    // Of another limit it is.
+    // The charge of another limit is refunded.
     let both = store.limiter(TWO);
     let decision = ask(&both).await.unwrap();
     let before = remaining(&both).await.unwrap();

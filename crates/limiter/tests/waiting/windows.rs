@@ -1,4 +1,4 @@
-//! Windows: whoever came first to this process asks first.
+//! Windows: the first request to arrive in this process is the first to call the store.
 
 use crate::{Crowd, InMemory, ask, ask_for, limiter, settle, waiting};
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn all_pass_in_order_of_arrival_and_never_over_the_policy() {
             );
             last = *passed;
         }
-        // Of a fixed window and of an estimate, up to twice as many in a stretch of time.
+        // A fixed window and an estimate admit up to twice as many in an interval.
         let most = if algorithm.starts_with("fixed") || algorithm == "sliding-window" {
             10
         } else {
@@ -71,7 +71,7 @@ async fn whoever_is_not_reached_in_time_is_refused_then_and_not_later() {
                 assert!(decision.waited().is_zero());
             }
         }
-        // Whoever passed came before whoever did not.
+        // Requests that passed came before those that did not.
         let order: Vec<bool> = all.iter().map(|(it, _)| it.is_allowed()).collect();
         assert!(order.is_sorted_by(|a, b| a >= b), "{algorithm}");
     }
@@ -89,7 +89,7 @@ async fn no_more_wait_than_may_and_nobody_passes_those_who_do() {
         assert!(binding.retry_after().is_some_and(|wait| !wait.is_zero()));
         advance(45 * MS).await;
     }
-    // The window is over but for an instant. Who comes now must not be faster than those who wait.
+    // The window is almost over. A newcomer must not overtake requests that wait.
     advance(100 * MS).await;
     let late = ask(&limiter);
     settle().await;
@@ -132,7 +132,7 @@ async fn when_the_first_goes_the_next_one_asks() {
     settle().await;
     assert_eq!(waiting(&limiter), 2);
     much.abort();
-    // At once: it fits by now, and nobody stands before it.
+    // Immediately: it fits by now, and no request is before it.
     let little = tokio::time::timeout(MS, little).await;
     assert!(little.unwrap().unwrap().is_allowed());
     assert_eq!(waiting(&limiter), 0);
@@ -194,7 +194,7 @@ async fn two_windows_that_refuse_in_turn_do_not_wait_for_each_other_for_ever() {
     for task in tasks {
         assert!(task.await.unwrap().is_allowed());
     }
-    // Two a second is all that holds them back.
+    // Two a second is the only bound.
     assert!(
         began.elapsed() <= Duration::from_secs(16),
         "{:?}",

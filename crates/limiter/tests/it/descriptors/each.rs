@@ -54,7 +54,7 @@ fn of_quotas_one_that_allows_is_enough() {
             assert!(decision.binding().is_some_and(|band| band.is_allowed()));
         }
     }
-    // Any other that refuses still refuses.
+    // Any other limit that refuses still refuses.
     let refused = ask(&limiter, &[of(&[("pool", "c")]), ANN]);
     assert_eq!(refused.limit(), Some("user"));
 }
@@ -76,7 +76,7 @@ fn of_quotas_that_all_refuse_the_one_is_reported_that_allows_first() {
         Some("a"),
         "it waits an hour, and the other a day"
     );
-    // Beside one that must allow and takes longer, that is what it takes.
+    // Next to a limit that must allow and waits longer, that wait is reported.
     let day = "name: day, match: { descriptor: [user] }, rate: 1/d";
     let (limiter, _) = super::limiter(&policy("each", &[POOL_A, day]));
     ask(&limiter, &[hits(A, DescriptorHits::Take(2)), ANN]);

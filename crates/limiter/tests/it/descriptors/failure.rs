@@ -80,7 +80,7 @@ fn local_decides_here_at_a_share_and_each_limit_by_itself_where_that_is_said() {
         let left = refused.descriptor(0).map(|band| band.remaining());
         let expected = u64::from(evaluate != "each");
         assert_eq!(left, Some(expected), "{evaluate}: what another refuses");
-        // What does not fit the share may fit the limit.
+        // A cost that exceeds the share may fit the limit.
         let large = ask(&instance, &[hits(BOB, DescriptorHits::Take(4))]);
         let wait = large.descriptor(0).and_then(|band| band.retry_after());
         assert!(wait.is_some() && !large.is_allowed());
@@ -112,7 +112,7 @@ fn apart_what_is_known_stays_charged_though_another_is_not_known() {
     let decision = ask(&instance, &[ANN]);
     assert_eq!(decision.descriptor(0).map(|band| band.remaining()), Some(3));
     assert_eq!(instance.store.given_back(), []);
-    // Together nothing is.
+    // Together, nothing stays charged.
     let instance = limits("all", ["local", "deny"]);
     instance.store.lose("/tenant/");
     assert!(!ask(&instance, &[ANN, ACME]).is_allowed());
@@ -137,7 +137,7 @@ fn of_quotas_one_that_is_known_to_allow_spares_the_others_their_failure() {
         assert!(decision.is_allowed(), "{word}");
         assert_eq!(statuses(&decision), [word == "error", true]);
         assert_eq!(decision.limit(), Some("b"));
-        // Now it is spent, and all depends on the one that is not known.
+        // Now it is used up, and the result depends on the limit whose state is unknown.
         let decided = put(&instance, &[a, b]);
         let by = decided.ok().map(|decision| {
             assert!(!decision.is_allowed());

@@ -57,7 +57,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 1..40)
 }
 
-/// Puts a call to the limiter.
+/// Sends a call to the limiter.
 async fn put<S: Store>(limiter: &Limiter<S>, call: &Call) -> Decision {
     let described = call.said.iter().map(|said| Descriptor {
         entries: &said.entries,
@@ -94,7 +94,7 @@ fn told(decision: &Decision) -> (Told, Vec<Told>) {
     (whole, each.collect())
 }
 
-/// Puts all `calls` to a limiter and to the model, and compares what they say.
+/// Sends all `calls` to a limiter and to the model, and compares the results.
 async fn compare<S: Store>(
     limiter: &Limiter<S>,
     clock: &ManualClock,
@@ -128,14 +128,14 @@ proptest! {
     }
 }
 
-/// As many random lists of calls, the same every time.
+/// Returns `count` random lists of calls, the same every time.
 fn some_calls(count: usize) -> Vec<Vec<Call>> {
     let mut runner = TestRunner::deterministic();
     let list = || calls().new_tree(&mut runner).expect("calls").current();
     std::iter::repeat_with(list).take(count).collect()
 }
 
-/// Puts random calls to Redis as `settings` reach it.
+/// Sends random calls to the Redis of `settings`.
 fn compare_over(settings: &ConnectionSettings, options: &RedisOptions, count: usize) {
     let patience = Duration::from_secs(10);
     let settings = settings.clone().timeout(patience).connect_timeout(patience);
@@ -146,7 +146,7 @@ fn compare_over(settings: &ConnectionSettings, options: &RedisOptions, count: us
             let options = options
                 .clone()
                 .prefix(format!("tg{nth}{evaluate:?}:"))
-                // It goes by real time.
+                // The deny cache uses real time.
                 .deny_cache(0)
                 .clock(clock.clone());
             runtime.block_on(async {
@@ -155,7 +155,7 @@ fn compare_over(settings: &ConnectionSettings, options: &RedisOptions, count: us
                 let builder = Limiter::builder().clock(clock.clone());
                 let builder = builder.yaml(&config(evaluate)).expect("it is right");
                 let limiter = builder.build_with(store.clone()).expect("a limiter");
-                // On several slots of a Cluster, a refusal holds its cost until it is given back.
+                // On several slots of a Cluster, a refusal holds its cost until it is refunded.
                 let stats = store.stats();
                 let settled = || stats.refunds.get() == stats.refunds_due.get();
                 compare(&limiter, &clock, calls, evaluate, || {

@@ -1,17 +1,17 @@
-//! Requests that a proxy describes: one step, or one for each limit, and what is told of each
+//! Requests that a proxy describes: decided in one step or one step per limit, and the report of each
 //! descriptor.
 
-/// Limits that are asked one by one, and quotas of which one is enough.
+/// Limits that are decided separately, and quotas of which one is enough.
 mod each;
-/// What happens to descriptors when the store cannot tell.
+/// Descriptors if the store does not answer.
 mod failure;
-/// The limiter beside the model, over memory and over Redis.
+/// The limiter compared with the model, over memory and over Redis.
 mod like_the_model;
-/// Counts in windows, and the rules in plain words.
+/// A model that counts in windows, with the rules in plain words.
 mod model;
-/// Testing without taking, and telling what was used.
+/// Testing without consuming, and reporting usage.
 mod test_and_report;
-/// What each word means by itself.
+/// The meaning of each setting alone.
 mod words;
 
 use tidegate::{
@@ -19,12 +19,12 @@ use tidegate::{
 };
 use tidegate::{Timestamp, ToldLimit};
 
-/// The beginning of a day, so that no window ends by itself.
+/// The start of a day, so that no window ends during a test.
 pub(super) const START_S: u64 = 1_699_920_000;
 
 pub(super) type Local = Limiter<MemoryStore<ManualClock>>;
 
-/// A limiter in memory, and its clock.
+/// Returns a limiter in memory, and its clock.
 pub(super) fn limiter(yaml: &str) -> (Local, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(START_S * 1_000));
     let config = Config::from_yaml(yaml).unwrap_or_else(|errors| panic!("{errors}"));
@@ -32,7 +32,7 @@ pub(super) fn limiter(yaml: &str) -> (Local, ManualClock) {
     (builder.build().expect("a limiter"), clock)
 }
 
-/// A policy of these limits, whose windows go by the clock.
+/// Returns a policy of these limits, with windows aligned to the clock.
 pub(super) fn policy(evaluate: &str, limits: &[&str]) -> String {
     let head = format!("policies:\n  - name: edge\n    evaluate: {evaluate}\n    limits:\n");
     let limits = limits.iter();
@@ -46,7 +46,7 @@ pub(super) const USER: &str =
 pub(super) const TENANT: &str =
     "name: tenant, match: { descriptor: [tenant] }, key: 'descriptor:tenant', rate: 2/h";
 
-/// A descriptor that takes what the request does.
+/// Returns a descriptor with the cost of the request.
 pub(super) const fn of<'a>(entries: &'a [(&'a str, &'a str)]) -> Descriptor<'a> {
     Descriptor {
         entries,
@@ -79,7 +79,8 @@ pub(super) fn ask(limiter: &Local, descriptors: &[Descriptor<'_>]) -> Decision {
     limiter.check_now(&request).expect("memory answers")
 }
 
-/// What remains of each descriptor's limit, without taking anything; `None` where none applies.
+/// Returns the remaining units of each descriptor's limit, without consuming anything; `None` if none
+/// applies.
 pub(super) fn remaining(limiter: &Local, descriptors: &[Descriptor<'_>]) -> Vec<Option<u64>> {
     let request = Request::new().cost(0).descriptors(descriptors);
     let decision = limiter.check_now(&request).expect("memory answers");

@@ -1,4 +1,4 @@
-//! What a call with descriptors comes to, by a model that knows nothing of the limiter: counts in
+//! The expected result of a call with descriptors, by a model that is independent of the limiter: counts in
 //! windows, and the rules in plain words.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(super) const HOUR: u64 = 3_600;
 pub(super) const DAY: u64 = 24 * HOUR;
 
-/// How the limits of the policy come together.
+/// The evaluation mode of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evaluate {
     All,
@@ -14,7 +14,7 @@ pub(super) enum Evaluate {
     Each,
 }
 
-/// The policy of these tests; see [`Rule::all`] for the same once more.
+/// Returns the policy of these tests; [`Rule::all`] repeats it.
 pub(super) fn config(evaluate: Evaluate) -> String {
     let (word, quota) = match evaluate {
         Evaluate::All => ("all", ""),
@@ -94,7 +94,7 @@ impl Rule {
     }
 }
 
-/// What a descriptor wants of its limits.
+/// The hits that a descriptor requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Want {
     Whole,
@@ -102,7 +102,7 @@ pub(super) enum Want {
     Back(u64),
 }
 
-/// A descriptor: its entries, what it wants, and the amount an hour that it brings.
+/// A descriptor: its entries, its hits, and the amount per hour of the limit that it carries.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) entries: Vec<(&'static str, &'static str)>,
@@ -110,7 +110,7 @@ pub(super) struct Said {
     pub(super) brings: Option<u64>,
 }
 
-/// A call: what it costs, how it is described, and by how many seconds it comes after the last.
+/// A call: its cost, its descriptors, and the seconds since the last call.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) cost: u64,
@@ -118,8 +118,8 @@ pub(super) struct Call {
     pub(super) after_s: u64,
 }
 
-/// What is told of a descriptor, or of the whole call: whether it is allowed, which limit is reported
-/// and what remains of it, and whether it is unlimited.
+/// The reported result of a descriptor, or of the whole call: allowed or not, the reported limit and its
+/// remaining units, and true if it is unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) allowed: bool,
@@ -127,7 +127,7 @@ pub(super) struct Told {
     pub(super) unlimited: bool,
 }
 
-/// A limit that is met.
+/// A matched limit.
 struct Met {
     rule: Rule,
     subject: String,
@@ -143,11 +143,11 @@ enum Op {
     Back(u64),
 }
 
-/// What one band of a limit met has said.
+/// The outcome of one band of a matched limit.
 #[derive(Clone)]
 struct Line {
     met: usize,
-    /// 0 passes; the longer the wait, the more.
+    /// 0 passes; a longer wait is a larger number.
     wait: u64,
     remaining: u64,
 }
@@ -155,7 +155,7 @@ struct Line {
 /// The counts so far.
 #[derive(Default)]
 pub(super) struct Model {
-    /// By limit, subject and band: the window and its count.
+    /// The window and its count, by limit, subject and band.
     used: BTreeMap<(String, String, usize), (u64, u64)>,
     now_s: u64,
 }
@@ -168,7 +168,7 @@ impl Model {
         }
     }
 
-    /// What the call comes to: the whole, and each descriptor.
+    /// Returns the result of a call: the whole, and each descriptor.
     pub(super) fn decide(&mut self, call: &Call, evaluate: Evaluate) -> (Told, Vec<Told>) {
         self.now_s += call.after_s;
         let mut met = vec![Met {
@@ -201,7 +201,7 @@ impl Model {
         (told(allowed, &met, &lines), each)
     }
 
-    /// All or nothing; what is given back comes first, in any case.
+    /// Decides all or nothing; refunds come first, in any case.
     fn together(&mut self, met: &[Met]) -> (Vec<Line>, bool) {
         for it in met {
             self.give_back(it);
@@ -209,7 +209,7 @@ impl Model {
         let mut lines = Vec::new();
         for (nth, it) in met.iter().enumerate() {
             for band in 0..it.rule.bands.len() {
-                // Of the same bucket, what comes before takes first, and what is only watched last.
+                // In the same bucket, earlier limits consume first, and shadow limits last.
                 let before: u64 = met
                     .iter()
                     .enumerate()
@@ -245,7 +245,7 @@ impl Model {
         (lines, allowed)
     }
 
-    /// Each limit by itself.
+    /// Decides each limit separately.
     fn one_by_one(&mut self, met: &[Met]) -> (Vec<Line>, bool) {
         let mut all = Vec::new();
         for (nth, it) in met.iter().enumerate() {
@@ -275,7 +275,7 @@ impl Model {
         let quotas: Vec<usize> = enforced().filter(|nth| met[*nth].rule.is_quota).collect();
         let short = !quotas.is_empty() && quotas.iter().all(|nth| refuses(*nth));
         if !short {
-            // Those that refuse say nothing of the whole; see `told`.
+            // Quotas that refuse are not part of the whole; see `told`.
             return (all, !strict);
         }
         (all, false)
@@ -344,7 +344,7 @@ impl Model {
     }
 }
 
-/// The limits of one descriptor.
+/// Adds the matched limits of one descriptor.
 fn meet(said: &Said, nth: usize, cost: u64, evaluate: Evaluate, met: &mut Vec<Met>) {
     let op = match said.want {
         Want::Whole if cost == 0 => Op::Look,
@@ -391,7 +391,7 @@ fn cost(op: Op) -> u64 {
     }
 }
 
-/// The reported one of `lines`: the fewest remaining, or the longest wait; the first of equals.
+/// Returns the reported one of `lines`: the fewest remaining, or the longest wait; the first of equals.
 fn reported<'l>(allowed: bool, lines: impl Iterator<Item = &'l Line>) -> Option<&'l Line> {
     let mut best: Option<&Line> = None;
     for line in lines {
@@ -410,7 +410,7 @@ fn reported<'l>(allowed: bool, lines: impl Iterator<Item = &'l Line>) -> Option<
 }
 
 fn told(allowed: bool, met: &[Met], lines: &[Line]) -> Told {
-    // Of quotas that refuse, the one that waits least speaks for all, if none allows.
+    // If no quota allows, the one with the shortest wait is reported for all.
     let wait = |nth: usize| {
         let of = lines.iter().filter(|line| line.met == nth);
         of.map(|line| line.wait).max().unwrap_or(0)

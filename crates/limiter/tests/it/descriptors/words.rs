@@ -28,7 +28,7 @@ fn the_same_descriptor_twice_counts_twice() {
     let allowed: Vec<bool> = (0..4).map(|nth| refused.descriptor_allowed(nth)).collect();
     assert_eq!(allowed, [true, true, true, false]);
     assert_eq!(remaining(&limiter, &[ANN]), [Some(3)]);
-    // What fits by itself does not fit behind what does not.
+    // A cost that fits alone does not fit behind one that does not.
     let refused = ask(&limiter, &[hits(ANN, DescriptorHits::Take(4)), ANN]);
     assert!(!refused.descriptor_allowed(0) && !refused.descriptor_allowed(1));
 }
@@ -57,7 +57,7 @@ fn no_hits_take_nothing_and_are_refused_where_nothing_is_left() {
     assert_eq!(remaining(&limiter, &[ACME]), [Some(2)], "all or nothing");
     let wait = refused.descriptor(0).expect("it applied").retry_after();
     assert_eq!(wait, Some(Duration::from_hours(1)));
-    // A request that costs nothing only looks, as ever.
+    // A request with cost 0 only reads, as usual.
     let looked = limiter.check_now(&Request::new().cost(0).descriptors(&[ANN]));
     assert!(looked.expect("memory answers").is_allowed());
 }
@@ -75,7 +75,7 @@ fn what_is_given_back_is_given_back_even_if_the_call_is_refused() {
     let refused = ask(&limiter, &[hits(ANN, DescriptorHits::GiveBack(3)), ACME]);
     assert!(!refused.is_allowed() && refused.descriptor_allowed(0));
     assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(3), Some(0)]);
-    // No more than is owed, and never refused.
+    // A refund is capped at the debt, and never refused.
     assert!(ask(&limiter, &[hits(ANN, DescriptorHits::GiveBack(u64::MAX))]).is_allowed());
     assert_eq!(remaining(&limiter, &[ANN]), [Some(5)]);
 }
@@ -205,7 +205,7 @@ fn a_descriptor_that_nobody_knows_is_allowed_and_reports_nothing() {
     let decision = ask(&limiter, &[of(&[("who", "knows")]), ANN]);
     assert!(decision.descriptor_allowed(0) && decision.descriptor(0).is_none());
     assert!(!decision.descriptor_unlimited(0));
-    // Nor does one that is not there.
+    // A descriptor that does not exist reports nothing either.
     assert_eq!(decision.descriptors(), 2);
     assert!(decision.descriptor_allowed(9) && decision.descriptor(9).is_none());
     assert!(decision.descriptor(usize::from(u16::MAX)).is_none());
@@ -261,7 +261,7 @@ fn a_refusal_for_want_of_an_identity_is_told_of_the_descriptor_that_asked_for_it
         assert!(refused.descriptor(0).is_none(), "nobody was asked about it");
         assert_eq!(remaining(&limiter, &[ANN]), [Some(5)]);
     }
-    // By a limit of the request as a whole, no descriptor is refused.
+    // A limit of the request as a whole refuses no descriptor.
     let whole = "name: whole, key: user, missing: refuse, rate: 2/h";
     let (limiter, _) = limiter(&policy("all", &[USER, whole]));
     let refused = ask(&limiter, &[ANN, ACME]);

@@ -38,7 +38,7 @@ fn without_the_store_the_first_refusal_blocks_here() {
     assert_eq!(instance.ask().blocked_for(), Some(Duration::from_secs(1)));
     let bob = block_on(instance.limiter.check(&Request::new().user("bob")));
     assert!(bob.unwrap().is_allowed());
-    // The store knows nothing of it.
+    // The store has no record of it.
     instance.store.mend();
     assert!(instance.ask().is_allowed());
 }

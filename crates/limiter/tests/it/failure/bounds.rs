@@ -6,7 +6,7 @@ const POLICY: &str = "policies: [{name: a, limits: [{name: x, key: user, rate: 1
 const CAPACITY: u64 = 20;
 const RATE: u64 = 10;
 
-/// Everybody asks for as much as they get, ten times a second, for `seconds`.
+/// All instances send as many requests as pass, ten times a second, for `seconds`.
 fn hammer(instances: &[Instance], seconds: u64) -> u64 {
     let mut admitted = 0;
     for _ in 0..seconds * 10 {
@@ -47,7 +47,7 @@ fn twenty_flaps_bring_one_local_burst_and_not_twenty() {
         instance.store.cut();
         local += instance.admitted();
         instance.store.mend();
-        // The store says that all is well: plenty remains.
+        // The store reports that plenty remains.
         assert!(instance.ask_for(0).is_allowed());
         instance.clock.advance_micros(10_000);
     }
@@ -75,8 +75,8 @@ fn all_instances_away_at_a_share_each_of_the_living_keep_to_the_policy() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever wires are cut whenever: never more than the policy and, for each instance, its share
-    /// of the policy.
+    /// For any pattern of cut wires: never more than the policy and, for each instance, its share of the
+    /// policy.
     #[test]
     fn no_pattern_of_outages_exceeds_the_bound(
         steps in proptest::collection::vec((0..3_usize, any::<bool>(), 0..400_000_u64), 1..80),
@@ -99,7 +99,7 @@ proptest! {
             instance.clock.advance_micros(micros);
             passed_us += micros;
         }
-        // A log lets its amount pass in each period that begins: one capacity more than the rate.
+        // A log admits its amount in each period that begins: one capacity more than the rate.
         let policy = CAPACITY + RATE + RATE * passed_us / 1_000_000;
         let bound = policy + 3 * policy / 2;
         prop_assert!(admitted <= bound, "{} > {}", admitted, bound);

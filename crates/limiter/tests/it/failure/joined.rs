@@ -1,5 +1,4 @@
-//! Policies that routes join, on a store that takes several steps: whoever shares a bucket counts in
-//! it the same way.
+//! Joined policies on a store that needs several steps: all users of a bucket must count in it the same way.
 
 use super::{Instance, Wired, clock, config};
 use tidegate::Rules;
@@ -18,7 +17,7 @@ policies:
   - { name: d, limits: [{ name: v, key: user, rate: 9/h }, { name: w, key: user, rate: 9/h }] }
 ";
 
-/// The same without routes.
+/// Returns the same without routes.
 fn apart() -> String {
     let (_, policies) = JOINED.split_once("policies:").expect("there are policies");
     format!("policies:{policies}")
@@ -35,7 +34,7 @@ fn instance(keeps_policies: bool, yaml: &str) -> Instance {
     Instance::over(store, clock, yaml)
 }
 
-/// The limits of a policy all of whose bands can be given back.
+/// Returns the limits of a policy all of whose bands are refundable.
 fn refundable(rules: &Rules, policy: &str) -> Vec<String> {
     let limits = rules
         .policy(Some(policy))
@@ -50,7 +49,7 @@ fn refundable(rules: &Rules, policy: &str) -> Vec<String> {
 fn a_limit_counts_the_same_way_in_its_policy_and_wherever_that_is_joined() {
     let instance = instance(false, JOINED);
     let rules = instance.limiter.rules().unwrap();
-    // Only `b+c` lies apart; that `b` is in `a+b` as well does not make `a` do so.
+    // Only `b+c` spans groups; that `b` is also in `a+b` does not affect `a`.
     for (policy, expected) in [
         ("a", vec![]),
         ("b", vec!["y"]),

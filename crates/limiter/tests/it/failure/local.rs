@@ -53,7 +53,7 @@ fn a_bucket_begins_at_the_share_of_what_was_last_known_to_remain() {
 fn what_refills_meanwhile_counts_at_the_local_rate() {
     let instance = Instance::new(HUNDRED);
     assert!(instance.ask_for(100).is_allowed());
-    // In half an hour, fifty of the policy, and twenty-five of the share.
+    // In half an hour, fifty of the policy refill, and twenty-five of the share.
     instance.clock.advance_micros(1_800_000_000);
     instance.store.cut();
     assert_eq!(instance.admitted(), 25);
@@ -93,7 +93,7 @@ policies:
 ",
     );
     assert!(instance.ask_for(80).is_allowed());
-    // It says that all of the first remains, and nothing of the second.
+    // It reports that all of the first remains, and nothing of the second.
     instance.store.remembers.store(true, Relaxed);
     assert!(!instance.ask().is_allowed());
     instance.store.cut();
@@ -116,12 +116,12 @@ fn a_bucket_of_an_earlier_outage_is_held_to_what_the_store_has_said_since() {
         here.store.cut();
         assert!(here.ask_for(10).is_allowed());
         here.store.mend();
-        // A log takes no large costs.
+        // A log accepts no large costs.
         assert!((0..90).all(|_| there.ask().is_allowed()), "{limit}");
         assert!(here.ask().is_allowed());
         here.store.cut();
         assert_eq!(here.admitted(), expected, "half of nine, by {limit}");
-        // What was heard once is held against it once.
+        // Each level from the store is applied once.
         assert!(!here.ask().is_allowed());
         here.store.mend();
         assert!(here.ask_for(3).is_allowed());
@@ -150,7 +150,7 @@ fn a_share_that_follows_the_living_keeps_what_was_used() {
     for live in [4, 2, 7, 1, 2] {
         instance.instances.store(live, Relaxed);
         let admitted = instance.admitted();
-        // An hour's debt is an hour's debt, whatever the share.
+        // Debt is kept as time, regardless of the share.
         assert_eq!(admitted, 0, "because {live} are alive");
     }
 }

@@ -1,16 +1,16 @@
-//! What happens when the store cannot tell.
+//! Decisions if the store does not answer.
 
-/// What is blocked while the store is away.
+/// Blocks while the store is unreachable.
 mod blocks;
-/// N instances cut off: what they admit above the policy, and what flaps do not add.
+/// N instances cut off: the number they admit above the policy, and that flapping adds nothing.
 mod bounds;
-/// Policies that routes join.
+/// Joined policies.
 mod joined;
-/// Where local buckets begin, and what becomes of them.
+/// The initial level of local buckets, and their later life.
 mod local;
-/// Warnings, the way back, counters.
+/// Warnings, recovery, counters.
 mod visible;
-/// Every `on_failure` beside every other, whole and in part; what is given back.
+/// Every combination of two `on_failure` values, with the store lost as a whole and in part; refunds.
 mod words;
 
 use parking_lot::Mutex;
@@ -25,23 +25,22 @@ use tidegate_core::{
 };
 use tidegate_testkit::laws::{Manual, StoreUnderTest, block_on, law_12_unknown_is_an_error};
 
-/// A store of memory behind a wire that can be cut, wholly or for buckets of one limit. Shared by
-/// as many instances as there are clones, each with a wire of its own.
+/// An in-memory store behind a wire that can be cut, wholly or for buckets of one limit. Several
+/// instances share the store, each with its own wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Wired {
     memory: Arc<MemoryStore<ManualClock>>,
     is_cut: Arc<AtomicBool>,
-    /// Buckets whose name contains this do not answer, though the others do.
+    /// Buckets whose name contains this do not answer; the others do.
     lost: Arc<Mutex<Option<&'static str>>>,
-    /// What was given back.
+    /// The refunds.
     given_back: Arc<Mutex<Vec<(String, u64)>>>,
-    /// Buckets whose name contains this hold what is not ours.
+    /// Buckets whose name contains this hold corrupt values.
     corrupt: Arc<Mutex<Option<&'static str>>>,
-    /// Refuses everything as if it remembered a refusal: by the last bucket asked, knowing nothing
-    /// of the others.
+    /// If true, refuses everything like a deny cache: by the last bucket asked, without knowing the others.
     remembers: Arc<AtomicBool>,
     atomicity: Atomicity,
-    /// Whether all asks could be given back.
+    /// For each call, true if all asks were refundable.
     refundable: Arc<Mutex<Vec<bool>>>,
 }
 
@@ -59,7 +58,7 @@ impl Wired {
         }
     }
 
-    /// The same store, over another wire.
+    /// Returns the same store over another wire.
     pub(crate) fn beside(&self) -> Self {
         Self {
             is_cut: Arc::default(),
@@ -81,12 +80,12 @@ impl Wired {
         *self.lost.lock() = None;
     }
 
-    /// Loses the answers of buckets whose name contains `part`.
+    /// Drops the answers of buckets whose name contains `part`.
     pub(crate) fn lose(&self, part: &'static str) {
         *self.lost.lock() = Some(part);
     }
 
-    /// What buckets hold whose name contains `part` is not ours.
+    /// Makes the values of buckets whose name contains `part` corrupt.
     pub(crate) fn corrupt(&self, part: &'static str) {
         *self.corrupt.lock() = Some(part);
     }
@@ -105,7 +104,7 @@ impl Wired {
         Ok(&self.memory)
     }
 
-    /// Each ask is a group of its own, as far as it can be reached.
+    /// Decides each ask as a separate group, as far as it can be reached.
     fn decide_groups(&self, asks: &[Ask<'_>], lost: &str) -> Result<Reply, StoreError> {
         let is_lost = |ask: &Ask<'_>| String::from_utf8_lossy(ask.bucket).contains(lost);
         if !asks.iter().any(is_lost) {
@@ -127,7 +126,7 @@ impl Wired {
             .with_answers(answers.collect()))
     }
 
-    /// The last refuses; how the others are was made up.
+    /// Refuses by the last ask; the outcomes of the others are made up.
     fn refuse_by_memory(asks: &[Ask<'_>]) -> Reply {
         let made_up = asks
             .iter()
@@ -212,7 +211,7 @@ impl Instance {
         Self::over(Wired::new(&clock), clock, yaml)
     }
 
-    /// One more instance of the same store.
+    /// Returns another instance of the same store.
     pub(crate) fn beside(&self, yaml: &str) -> Self {
         Self::over(self.store.beside(), self.clock.clone(), yaml)
     }
@@ -243,7 +242,7 @@ impl Instance {
             .expect("it is decided, one way or another")
     }
 
-    /// How many pass until one does not.
+    /// Returns the number of requests that pass until one does not.
     pub(crate) fn admitted(&self) -> u64 {
         let mut admitted = 0;
         while admitted < 10_000 && self.ask().is_allowed() {

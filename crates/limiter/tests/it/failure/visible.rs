@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const LOCAL: &str = "policies: [{name: a, limits: [{name: x, key: user, rate: 100/h}]}]";
 const SECOND_US: u64 = 1_000_000;
 
-/// What was logged.
+/// The captured log.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -32,7 +32,7 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// The lines that `work` logs on this thread.
+/// Returns the lines that `work` logs on this thread.
 fn logged(work: impl FnOnce()) -> Vec<String> {
     let lines = Lines::default();
     let logs = tracing_subscriber::fmt()
@@ -77,7 +77,7 @@ fn a_store_that_fails_now_and_then_is_told_once() {
     let instance = Instance::new(LOCAL);
     let lines = logged(|| {
         for nth in 0..300 {
-            // Every tenth, and so three times a second.
+            // Every tenth call, so three times a second.
             if nth % 10 == 0 {
                 instance.store.cut();
             } else {
@@ -90,7 +90,7 @@ fn a_store_that_fails_now_and_then_is_told_once() {
     assert_eq!(lines.len(), 1, "{lines:#?}");
 }
 
-/// Fails once in every `micros`, and is asked four times in between; how many lines that was.
+/// Fails once every `micros`, with four calls in between. Returns the number of log lines.
 fn told(instance: &Instance, failures: usize, micros: u64) -> usize {
     let lines = logged(|| {
         for _ in 0..failures {
@@ -114,7 +114,7 @@ fn a_store_that_fails_again_and_again_is_told_ever_less_often() {
         (200, SECOND_US + SECOND_US / 2, 3),
         (200, 5 * SECOND_US, 7),
         (200, 20 * SECOND_US, 11),
-        // As seldom as this, each is told, twice.
+        // At this interval, every outage is logged, twice.
         (10, 100 * SECOND_US, 20),
     ] {
         let instance = Instance::new(LOCAL);
@@ -131,7 +131,7 @@ fn an_outage_after_flaps_is_told_on_the_way_in_and_back() {
     let instance = Instance::new(LOCAL);
     told(&instance, 20, 2 * SECOND_US);
     let lines = logged(|| {
-        // Quiet for long enough, whatever was before.
+        // Quiet for long enough, regardless of the past.
         for _ in 0..4 {
             instance.clock.advance_micros(8 * SECOND_US);
             instance.ask();
@@ -188,7 +188,7 @@ fn a_bucket_that_is_not_ours_is_counted_and_does_not_make_the_store_away() {
         errors.contains(&(StoreErrorKind::Corrupt, 90)),
         "{errors:?}"
     );
-    // Nor does it make one that is away be back.
+    // Nor does it end an outage.
     instance.store.cut();
     instance.ask();
     assert!(!health(&instance).is_up);

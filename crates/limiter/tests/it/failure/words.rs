@@ -4,7 +4,8 @@ use tidegate_testkit::laws::block_on;
 
 const WORDS: [&str; 4] = ["local", "allow", "deny", "error"];
 
-/// Two limits on every request, each with its own word; plenty of room but for the local share.
+/// Returns an instance with two limits on every request, each with its own `on_failure`; plenty of room
+/// except for the local share.
 fn two(first: &str, second: &str) -> Instance {
     Instance::new(&format!(
         "
@@ -17,7 +18,7 @@ policies:
     ))
 }
 
-/// What law 8 says of two limits, both of them unknown.
+/// Returns the result by law 8 of two limits, both with unknown state.
 fn expected(first: &str, second: &str) -> &'static str {
     let either = |word| first == word || second == word;
     match () {
@@ -73,7 +74,7 @@ fn the_stores_word_counts_where_a_limit_has_none() {
         instance.store.cut();
         assert_eq!(answer(&instance).0, word);
     }
-    // A reload while the store is away may change its mind.
+    // A reload during an outage may change it.
     let instance = Instance::new(&yaml("deny"));
     instance.store.cut();
     assert_eq!(answer(&instance).0, "deny");

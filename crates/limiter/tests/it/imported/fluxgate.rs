@@ -68,7 +68,7 @@ fn one_refusal_refuses_all_and_nothing_stays_charged() {
         .applied()
         .find(|it| it.limit() == "rule-2")
         .unwrap();
-    // Ten came back to none: 100 a minute is one in 600 ms.
+    // Ten used, one refilled (100 a minute is one in 600 ms), and one used by this request.
     assert_eq!(user.remaining(), 90);
 }
 
@@ -118,7 +118,7 @@ fn a_band_without_a_label_is_the_default_one_and_two_of_them_share_no_bucket() {
 
 #[test]
 fn asking_often_loses_no_refill() {
-    // There, 33 of these 60 pass.
+    // In FluxGate, 33 of these 60 pass.
     let (limiter, clock) = rules(
         r#"{ "id": "a", "scope": "GLOBAL", "bands": [{ "windowSeconds": 1, "capacity": 10 }] }"#,
     );

@@ -1,5 +1,5 @@
-//! What documents of other limiters mean once they are translated: request by request, under a clock
-//! that the test moves.
+//! The behavior of translated documents of other limiters: request by request, with a clock that the test
+//! moves.
 
 mod fluxgate;
 mod gateway;
@@ -10,7 +10,7 @@ use tidegate_policy::Config;
 
 type Local = Limiter<MemoryStore<ManualClock>>;
 
-/// A limiter with the policies of a translation, and nothing else of it.
+/// Returns a limiter with the policies of a translation, and nothing else of it.
 fn limiter(part: &str) -> (Local, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let builder = Limiter::builder().clock(clock.clone());
@@ -22,12 +22,12 @@ fn config(part: &str) -> Config {
     Config::from_yaml(part).unwrap_or_else(|errors| panic!("{errors}\nin\n{part}"))
 }
 
-/// Whether a request passes.
+/// Returns true if a request passes.
 fn passes(limiter: &Local, request: &Request<'_>) -> bool {
     limiter.check_now(request).expect("an answer").is_allowed()
 }
 
-/// Which limit decides a request, if any does; it is only looked at.
+/// Returns the limit that decides a request, if any does, without consuming anything.
 fn decided_by(limiter: &Local, request: &Request<'_>) -> Option<String> {
     let look = (*request).cost(0);
     let decision = limiter.check_now(&look).expect("an answer");

@@ -178,7 +178,7 @@ fn no_second_has_more_than_the_limit_wherever_it_begins() {
         limits(r#"{ "limits": [{ "rules": [{ "urlpathpattern": "/" }], "limit": 20 }] }"#);
     let mut passed: Vec<u64> = Vec::new();
     for ms in (0..8_000_u64).step_by(7) {
-        // Bursts at the ends of seconds are what fixed ones let pass twice.
+        // Fixed windows let bursts at the ends of seconds pass twice.
         let asked = if ms % 1_000 > 900 || ms % 1_000 < 100 {
             9
         } else {
@@ -195,7 +195,7 @@ fn no_second_has_more_than_the_limit_wherever_it_begins() {
         let within = passed[at..].iter().take_while(|it| **it < first + 1_000);
         assert!(within.count() <= 20, "from {first} ms");
     }
-    // And nobody is kept from more than it lets go late: a 32nd of a second in each.
+    // No more is refused than the window expires late: a 32nd of a second in each.
     assert!(passed.len() >= 7 * 20, "{}", passed.len());
 }
 
@@ -213,7 +213,7 @@ fn a_limit_of_one_lets_one_pass_from_the_very_beginning_and_after_a_reload() {
 
 #[test]
 fn rules_count_in_the_order_written_whatever_they_look_like() {
-    // There, patterns of one shape came together, and rules of headers alone came last.
+    // In the plugin, patterns of one shape were grouped, and rules with only headers came last.
     let (limiter, _) = limits(
         r#"{ "limits": [
              { "rules": [{ "headerkey": "tier", "headerval": "free" }], "limit": 1 },
@@ -312,7 +312,7 @@ fn a_header_in_other_letters_gave_a_limit_a_fresh_counter() {
 
 #[test]
 fn limits_of_one_name_in_another_order_exchanged_their_counters() {
-    // Both would be called `a-b`.
+    // Both would be named `a-b`.
     let (slash, dash) = (
         r#"{ "rules": [{ "urlpathpattern": "/a/b" }], "limit": 5 }"#,
         r#"{ "rules": [{ "urlpathpattern": "/a-b" }], "limit": 5 }"#,

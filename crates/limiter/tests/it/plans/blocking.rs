@@ -2,7 +2,7 @@ use super::{ask, document, limiter, passes};
 use std::time::Duration;
 use tidegate::plan::{PlanDocument, Unset};
 
-/// The first limit blocks and has its rate from a plan; the second is plain.
+/// The first limit blocks and takes its rate from a plan; the second is plain.
 const BLOCKS: &str = "
 plans: [{ name: events, from: { file: plans.yaml } }]
 policies:
@@ -56,7 +56,7 @@ fn whom_a_plan_limits_is_blocked_after_a_refusal() {
     assert_eq!(passes(&limiter, "few", 1), 1);
 }
 
-/// Levels that say for how long, from the least specific on.
+/// Levels that set the block, from the least specific on.
 const LEVELS: &str = "
 plans: { free: { N: 1, T: 10, block: 1h } }
 groups: { acme: { plan: free }, strict: { plan: free, block: 2h } }
@@ -91,7 +91,7 @@ fn every_subject_was_blocked_for_as_long_as_the_limit_says_whatever_its_plan_sai
     assert_eq!(passes(&limiter, "self", 1), 1, "so is its block");
     assert_eq!(passes(&limiter, "own", 1), 0);
 
-    // Another document counts for those who are blocked already, as another configuration would.
+    // A new document also applies to subjects that are already blocked, like a new configuration.
     let shorter = LEVELS.replace("block: 2h", "block: 1m");
     limiter
         .replace_plans("events", document(&shorter))

@@ -5,7 +5,7 @@ use tidegate::plan::PlanSource;
 use tidegate::{FilePlans, Limiter, LoadPlans, LoadedPlans, ManualClock, MemoryStore};
 use tokio::time::{Instant, sleep};
 
-/// A source that answers as it is told, and notes when it was asked.
+/// A source with scripted answers that records when it was called.
 #[derive(Default)]
 struct Told {
     answers: parking_lot::Mutex<Vec<Answer>>,
@@ -72,7 +72,7 @@ async fn a_source_is_asked_as_often_as_it_says_and_told_what_is_known() {
     assert_eq!(limiter.plans()[0].loads, 4);
 }
 
-/// A configuration whose plans are not in a file.
+/// Returns a configuration whose plans are not in a file.
 fn elsewhere() -> String {
     EVENTS.replace("file: plans.yaml", "http: 'http://plans.internal'")
 }
@@ -93,7 +93,7 @@ async fn a_source_that_fails_is_asked_soon_again_then_seldom_and_what_it_told_st
     let gaps: Vec<Duration> = asked.windows(2).map(|it| it[1].0 - it[0].0).collect();
     let seconds = Duration::from_secs;
     assert_eq!(gaps[0].as_secs(), 30, "{gaps:?}");
-    // It did not answer for five seconds, and was asked again within one.
+    // It did not answer for five seconds, and was called again within one.
     assert!(gaps[1] >= seconds(5) && gaps[1] <= seconds(6), "{gaps:?}");
     assert!(gaps[2] >= seconds(1) && gaps[2] <= seconds(2), "{gaps:?}");
     assert!(gaps.iter().all(|gap| *gap <= seconds(31)), "{gaps:?}");
@@ -211,7 +211,7 @@ async fn a_file_is_read_and_one_that_is_wrong_changes_nothing() {
     assert_eq!(passes(&limiter, "p", 9), 2);
 }
 
-/// A source that answers what it held before somebody else said what it tells.
+/// A source that returns older plans after a caller has set newer ones.
 struct Outrun(Limiter<MemoryStore<ManualClock>>);
 
 impl LoadPlans for Outrun {
@@ -242,8 +242,8 @@ async fn what_was_read_before_somebody_said_otherwise_was_served_after_it() {
     assert_eq!(passes(&limiter, "p", 9), 4);
 }
 
-/// A source that is a shelf: it tells by its version whether it has changed, and what was there and is
-/// not any more is gone.
+/// A source like a document store: its version shows if it has changed, and a document that was removed is an
+/// error.
 struct Shelf(parking_lot::Mutex<(&'static str, &'static str)>);
 
 impl LoadPlans for &Shelf {
@@ -290,7 +290,7 @@ async fn what_was_written_first_and_served_last_was_served_for_ever() {
     let shelf = Shelf(parking_lot::Mutex::new(("6", "subjects: { p: 4/h }")));
     let steps = async {
         sleep(Duration::from_secs(1)).await;
-        // Somebody wrote this before, and comes to serve it only now.
+        // A caller wrote this version earlier, and activates it only now.
         let table = document("subjects: { p: 2/h }").table(tidegate::plan::Unset::Unlimited);
         let table = std::sync::Arc::new(table.unwrap());
         limiter

@@ -40,7 +40,7 @@ pub(crate) fn document(text: &str) -> PlanDocument {
     PlanDocument::read(text, false).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// A limiter whose clock stands still, and the clock.
+/// Returns a limiter with a paused clock, and the clock.
 pub(crate) fn limiter(text: &str, plans: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let builder = Limiter::builder().config(config(text)).clock(clock.clone());
@@ -53,14 +53,14 @@ pub(crate) fn limiter(text: &str, plans: &str) -> (Limiter<MemoryStore<ManualClo
     (limiter, clock)
 }
 
-/// Asks for a project.
+/// Sends a request of a project.
 pub(crate) fn ask(limiter: &Limiter<MemoryStore<ManualClock>>, project: &str) -> Decision {
     let attributes = [("project", project)];
     let request = Request::new().attributes(&attributes);
     limiter.check_now(&request).expect("it is decided")
 }
 
-/// How many of `times` requests pass.
+/// Returns the number of `times` requests that pass.
 pub(crate) fn passes(
     limiter: &Limiter<MemoryStore<ManualClock>>,
     project: &str,

@@ -13,7 +13,7 @@ fn another_amount_or_period_finds_the_bucket_as_it_was() {
     replace("subjects: { p: { N: 9, T: 600 } }").unwrap();
     clock.advance_micros(30_000_000);
     assert_eq!(passes(&limiter, "p", 9), 1, "eight are used");
-    // In the table of this process a window that has begun ends when it was to.
+    // In the in-memory table, a window that has begun keeps its end.
     clock.advance_micros(30_000_000);
     assert_eq!(passes(&limiter, "p", 20), 9);
     clock.advance_micros(60_000_000);
@@ -25,7 +25,7 @@ fn what_is_wrong_leaves_what_was_told_last_in_force() {
     let (limiter, _) = limiter(EVENTS, "subjects: { p: 5/h }");
     let wrong = limiter.replace_plans("events", document("subjects: { p: { N: x }, q: 1/h }"));
     assert!(matches!(wrong, Err(PlansError::Document(_))), "{wrong:?}");
-    // A burst is of a token bucket, and this is a window.
+    // A burst is for token buckets, and this is a window.
     let burst = limiter.replace_plans("events", document("subjects: { p: 5/h burst 9 }"));
     let Err(PlansError::Rate { reason }) = burst else {
         panic!("{burst:?}");
@@ -101,7 +101,7 @@ fn a_reload_keeps_what_plans_told_and_refuses_limits_that_cannot_count_so() {
         Some(20_000)
     );
     assert_eq!(passes(&limiter, "stranger", 9), 1);
-    // A log remembers each unit, and that many are too many.
+    // A log stores each unit, and this amount is too large.
     let refused = limiter.reload(config(&EVENTS.replace("fixed-window", "sliding-log")));
     assert!(
         matches!(refused, Err(BuildError::Plans { .. })),
@@ -111,7 +111,7 @@ fn a_reload_keeps_what_plans_told_and_refuses_limits_that_cannot_count_so() {
         ask(&limiter, "p").binding().map(|it| it.remaining()),
         Some(19_998)
     );
-    // Another source has told nothing yet.
+    // Another source has not delivered any plans yet.
     limiter
         .reload(config(
             &EVENTS

@@ -1,10 +1,10 @@
-//! Limits that do not apply to whoever their plan does not know.
+//! Limits that do not apply to subjects unknown to their plan.
 
 use super::limiter;
 use std::net::IpAddr;
 use tidegate::{Limiter, ManualClock, MemoryStore, Request};
 
-/// Tokens that are known have numbers of their own; everybody else counts by address.
+/// Known tokens have their own numbers; all other clients are counted by address.
 const TOKEN_OVER_ADDRESS: &str = "
 plans: [{ name: events, from: { file: tokens.json } }]
 policies:
@@ -21,7 +21,7 @@ policies:
 
 const TOKENS: &str = r#"{"tokens": {"abc123": {"limit": 4, "window_seconds": 60}}}"#;
 
-/// Who decides, and whether it passes.
+/// Returns the limit that decides, and true if the request passes.
 fn ask(
     limiter: &Limiter<MemoryStore<ManualClock>>,
     address: &str,

@@ -1,11 +1,12 @@
-//! Redis goes away and comes back: nobody waits for it, and everything counts once.
+//! Redis becomes unreachable and recovers: no request waits for it, and everything counts once.
 
 use super::kit::{Instance, Place, THRESHOLD};
 use std::time::Duration;
 use tidegate_testkit::redis::{FaultProxy, ProxyFaults, until};
 use tokio::time::Instant;
 
-/// A place whose wire can be cut, and an instance behind it that gives up soon.
+/// Returns a place whose wire can be cut, and the configuration of an instance behind it with a short
+/// timeout.
 fn behind_a_wire() -> (Place, FaultProxy, String) {
     let place = Place::standalone();
     let wire = FaultProxy::start(place.server().port());
@@ -32,7 +33,7 @@ fn while_redis_is_away_counts_are_gathered_and_nobody_waits_and_then_they_are_se
     let asked = Instant::now();
     instance.ask_often("192.0.2.1", 500);
     instance.ask_often("192.0.2.2", 500);
-    // Not one timeout would fit a thousand times.
+    // Far less than a thousand timeouts.
     let took = asked.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}");
     assert_eq!(place.sum("AllIPsMap"), 100);
@@ -60,7 +61,7 @@ fn what_redis_has_counted_without_telling_is_not_counted_again() {
         wire.set(ProxyFaults::drop_replies());
         instance.send();
         assert!(instance.status().failures > failures, "it was answered");
-        // Redis has it, and nobody knows.
+        // Redis has it, but the reply is lost.
         assert_eq!(place.sum("AllIPsMap"), 10 + 10 * round);
         wire.set(ProxyFaults::none());
         wire.reset();
@@ -108,7 +109,7 @@ fn a_total_that_is_no_map_kept_the_period_from_being_counted() {
     instance.keep();
     until("periods close, and ban", || place.is_in_set("192.0.2.2"));
     until("it is told", || instance.status().closed > 0);
-    // Somebody puts it right: nothing is lost that was meant for it.
+    // An operator fixes the key: none of its counts are lost.
     place.type_in("DEL", "AllIPsMap", &[]).done();
     instance.send();
     let expected = [("192.0.2.1", 3), ("192.0.2.2", THRESHOLD)];

@@ -1,4 +1,4 @@
-//! Who is banned, for how long, and who never.
+//! Banned and exempt clients, and the duration of bans.
 
 use super::everywhere;
 use super::kit::{EXEMPT, Instance, Place, THRESHOLD, WATCHED};
@@ -23,7 +23,7 @@ const FOR_AN_HOUR: &str = "ban: { guard: blacklist, for: 1h }";
 
 fn who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is(place: &Place) {
     let mut instance = Instance::start(&place.config(FOR_AN_HOUR));
-    // Nothing is sent yet, so that all of it lies in one period.
+    // Nothing is sent yet, so that all of it falls into one period.
     instance.ask_often("192.0.2.1", THRESHOLD);
     instance.ask_often("192.0.2.2", THRESHOLD - 1);
     instance.ask_often(EXEMPT, 5 * THRESHOLD);
@@ -93,7 +93,7 @@ fn who_was_added_by_hand_never_expires_and_is_let_in_by_hand(place: &Place) {
     place.type_in("SADD", "BlacklistIPsSet", &by_hand).done();
     let config = place.config("ban: { guard: blacklist, for: 1s }, count_banned: true");
     let mut instance = Instance::start(&config);
-    // It asks too often as well, and that gives it no end.
+    // It exceeds the threshold as well, and that does not give its ban an end.
     instance.ask_often(by_hand[0], THRESHOLD);
     instance.ask_often("192.0.2.1", THRESHOLD);
     instance.keep();
@@ -162,7 +162,7 @@ fn an_exemption_that_is_off_keeps_nobody_from_being_banned(place: &Place) {
     until("it is in the set", || place.is_in_set(EXEMPT));
 }
 
-/// How many bans have an end.
+/// Returns the number of bans with an end.
 fn ends(place: &Place) -> i64 {
     place.beside("ZCARD", "BlacklistIPsSet", "until", &[]).int()
 }

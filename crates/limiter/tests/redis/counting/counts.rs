@@ -1,4 +1,4 @@
-//! What counts, and for whom.
+//! The requests that count, and the addresses they count for.
 
 use super::everywhere;
 use super::kit::{EXEMPT, Instance, Place};
@@ -22,11 +22,11 @@ fn every_request_counts_once_whatever_comes_of_it_and_looks_do_not(place: &Place
     let instance = Instance::start(&place.config_at(&place.url(), "", limit));
     let allowed = (0..5).filter(|_| instance.ask("192.0.2.1").is_allowed());
     assert_eq!(allowed.count(), 3, "two are refused");
-    // Of one network, which is one client.
+    // Both are in one network, which is one client.
     instance.ask("2001:db8::1");
     instance.ask("2001:db8::ffff:1");
     assert_eq!(instance.ask(EXEMPT).reason(), AnswerReason::Exempt);
-    // IPv4 in the clothes of IPv6.
+    // An IPv4-mapped IPv6 address.
     instance.ask("::ffff:192.0.2.1");
     let looked = Request::new().ip("192.0.2.1".parse().expect("an address"));
     runtime().block_on(async {
@@ -34,7 +34,7 @@ fn every_request_counts_once_whatever_comes_of_it_and_looks_do_not(place: &Place
         limiter.test(&looked).await.expect("it is told");
         limiter.report(&looked).await.expect("it is taken down");
         limiter.check_guards(&looked).expect("it is open");
-        // Who it was, nobody knows.
+        // A request without an address.
         limiter.check(&Request::new()).await.expect("it is decided");
     });
     instance.send();
@@ -107,7 +107,7 @@ fn counts_are_seen_by_others_while_it_runs(place: &Place) {
             place.sum("AllIPsMap") == round * 100
         });
     }
-    // Periods are closed meanwhile, by one or the other, and what was in them is known.
+    // Periods are closed meanwhile by either instance, and their counts are known.
     until("all of it is in a closed period", || {
         let counted = place.beside("HGET", "CurrentPeriodMap", "period", &["counted"]);
         !counted.is_nil() && counted.text() == "300"
@@ -149,7 +149,7 @@ fn a_full_map_counts_strangers_as_one_whom_nobody_bans(place: &Place) {
         let counted = place.map(map);
         assert_eq!((counted.len(), counted["other"]), (4, 27), "{map}");
     }
-    // 27 is over the threshold; it is nobody.
+    // 27 is over the threshold, but `other` is not an address.
     instance.keep();
     until("the period is closed", || instance.status().closed > 0);
     assert_eq!(instance.banned(), []);
@@ -162,7 +162,7 @@ fn a_map_of_all_periods_that_lasts_has_an_end_from_its_beginning(place: &Place) 
     instance.send();
     let left = place.type_in("PTTL", "AllIPsMap", &[]).int();
     assert!((1..=3_600_000).contains(&left), "{left}");
-    // It is not put off by what comes later.
+    // Later counts do not prolong it.
     place.type_in("PEXPIRE", "AllIPsMap", &["1000000"]).done();
     instance.ask("192.0.2.2");
     instance.send();

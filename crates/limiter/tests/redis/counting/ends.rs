@@ -1,4 +1,4 @@
-//! When bans end, whoever made them, and what those are told who are banned.
+//! The ends of bans, made by any instance, and the time reported to banned clients.
 
 use super::everywhere;
 use super::kit::{Instance, Place, THRESHOLD};
@@ -20,7 +20,7 @@ fn who_is_banned_for_a_time_was_not_told_when_to_come_back(place: &Place) {
     instance.ask_often("192.0.2.1", THRESHOLD);
     instance.keep();
     until("it is kept out", || instance.is_kept_out("192.0.2.1"));
-    // The set may be read between the ban and its end.
+    // The set may be read between the ban and the write of its end.
     until("its end is known", || {
         instance.ask("192.0.2.1").barred_for().is_some()
     });
@@ -35,7 +35,7 @@ fn who_is_banned_for_a_time_was_not_told_when_to_come_back(place: &Place) {
     assert_eq!(refused.barred_for(), None, "nobody knows");
     assert_eq!(instance.ask("192.0.2.2").barred_for(), None);
 
-    // A network that was added by hand holds on longer than any ban in it.
+    // A network that was added by hand outlasts any ban in it.
     let network = ["192.0.2.0/24"];
     place.type_in("SADD", "BlacklistIPsSet", &network).done();
     until("it has no end", || {
@@ -49,7 +49,7 @@ fn a_ban_did_not_end_once_ban_was_taken_out_of_the_configuration(place: &Place) 
     instance.ask_often("192.0.2.1", THRESHOLD);
     instance.keep();
     until("it is kept out", || instance.is_kept_out("192.0.2.1"));
-    // Nobody bans any more, and addresses are not even counted.
+    // No instance bans any more, and addresses are not even counted.
     let without = place.config("");
     let without: Vec<&str> = without
         .lines()
@@ -82,7 +82,7 @@ fn who_was_let_in_by_hand_and_is_added_by_hand_again_stays(place: &Place) {
     assert_eq!(instance.ask(member[0]).barred_for(), None);
 }
 
-/// What lies under the name of the ends is somebody else's.
+/// Another program's data is stored under the name of the ends.
 #[test]
 fn ends_that_cannot_be_read_hinder_nobody_from_reading_the_set() {
     let place = Place::standalone();
@@ -108,7 +108,7 @@ fn ends_that_cannot_be_read_hinder_nobody_from_reading_the_set() {
     assert!(instance.is_kept_out("192.0.2.1"));
 }
 
-/// The list of all ends may be too long to be read in time, or not be ours to read.
+/// The list of all ends may be too long to be read in time, or not readable.
 #[test]
 fn bans_did_not_end_where_their_ends_could_not_be_listed() {
     let place = Place::standalone();

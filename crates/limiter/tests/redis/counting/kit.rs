@@ -1,4 +1,4 @@
-//! Somewhere to count, and somebody who does.
+//! Servers to count in, and instances that count.
 
 use crate::runtime;
 use parking_lot::Mutex;
@@ -14,13 +14,13 @@ use tokio::task::JoinHandle;
 /// The threshold of [`Place::config`].
 pub(super) const THRESHOLD: u64 = 10;
 
-/// Whom nobody bans.
+/// An address that is never banned.
 pub(super) const EXEMPT: &str = "192.0.2.200";
 
-/// Whom an exemption lists that only watches.
+/// An address in the list of an exemption in shadow mode.
 pub(super) const WATCHED: &str = "192.0.2.77";
 
-/// Servers, and names that no other test has.
+/// Servers, and names that no other test uses.
 pub(super) struct Place {
     servers: Servers,
     prefix: String,
@@ -32,7 +32,7 @@ enum Servers {
 }
 
 impl Place {
-    /// A server of its own, with the names of the documents.
+    /// Returns a server of this test alone, with the names of the documents.
     pub(super) fn standalone() -> Self {
         Self {
             servers: Servers::One(Server::start()),
@@ -67,12 +67,12 @@ impl Place {
         format!("{}{name}", self.prefix)
     }
 
-    /// Somebody types a command about the key of this name.
+    /// Sends a command about the key of this name.
     pub(super) fn type_in(&self, verb: &str, name: &str, rest: &[&str]) -> RespReply {
         self.command(verb, &self.name(name), rest)
     }
 
-    /// The same about what lies beside that key.
+    /// Sends a command about the key next to it, with this suffix.
     pub(super) fn beside(&self, verb: &str, name: &str, suffix: &str, rest: &[&str]) -> RespReply {
         let key = format!("{{{}}}:{suffix}", self.name(name));
         self.command(verb, &key, rest)
@@ -87,7 +87,7 @@ impl Place {
         .good()
     }
 
-    /// Everything that a map counts.
+    /// Returns all counts of a map.
     pub(super) fn map(&self, name: &str) -> BTreeMap<String, u64> {
         let words = self.type_in("HGETALL", name, &[]).texts();
         let pairs = words.chunks_exact(2);
@@ -105,7 +105,8 @@ impl Place {
         found.int() == 1
     }
 
-    /// Counts of one second, who asks ten times is banned; `more` is more of `addresses`.
+    /// Returns a configuration with periods of one second that bans after ten requests; `more` adds settings
+    /// to `addresses`.
     pub(super) fn config(&self, more: &str) -> String {
         self.config_at(&self.url(), more, "{ name: all, rate: 1000000/s }")
     }
@@ -136,7 +137,7 @@ policies:
     }
 }
 
-/// A limiter, and whom it has banned.
+/// A limiter, and the addresses it has banned.
 pub(super) struct Instance {
     pub(super) limiter: Limiter<AnyStore>,
     pub(super) banned: Arc<Mutex<Vec<Banned>>>,
@@ -144,7 +145,7 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// One that counts, and sends nothing yet.
+    /// Starts an instance that counts, and sends nothing yet.
     pub(super) fn start(config: &str) -> Self {
         let builder = Limiter::builder().yaml(config).expect("it is right");
         let limiter = runtime().block_on(builder.start()).expect("it starts");
@@ -156,7 +157,7 @@ impl Instance {
         }
     }
 
-    /// From now on counts are sent and periods closed.
+    /// Starts to send counts and close periods.
     pub(super) fn keep(&mut self) {
         let banned = Arc::clone(&self.banned);
         let tell = move |it| banned.lock().push(it);
@@ -164,7 +165,7 @@ impl Instance {
             .push(runtime().spawn(self.limiter.keep_counts(tell)));
     }
 
-    /// One that does from the beginning.
+    /// Starts an instance that sends counts from the beginning.
     pub(super) fn kept(config: &str) -> Self {
         let mut instance = Self::start(config);
         instance.keep();

@@ -1,16 +1,17 @@
-//! Counting who asks, and banning who asks too often: on a single Redis, and on a Cluster.
+//! Counting requests by address, and banning addresses over the threshold: on a single Redis, and on a
+//! Cluster.
 
-/// Redis goes away and comes back.
+/// Redis becomes unreachable and recovers.
 mod away;
-/// Who is banned, for how long, and who never.
+/// Banned and exempt clients, and the duration of bans.
 mod bans;
-/// What counts, and for whom.
+/// The requests that count, and the addresses they count for.
 mod counts;
-/// When bans end, and what those are told.
+/// The ends of bans, and the time reported to banned clients.
 mod ends;
-/// Somewhere to count, and somebody who does.
+/// Servers to count in, and instances that count.
 mod kit;
-/// Another configuration while counts are under way.
+/// A reload while counts are in flight.
 mod reload;
 
 /// Runs functions that take a [`Place`](kit::Place) as tests, on each topology.

@@ -1,4 +1,4 @@
-//! Another configuration while counts are under way.
+//! A reload while counts are in flight.
 
 use super::everywhere;
 use super::kit::{Instance, Place};
@@ -22,7 +22,7 @@ fn elsewhere(place: &Place) -> String {
 fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
     let mut instance = Instance::start(&place.config("threshold: 1000000"));
     instance.ask_often("192.0.2.1", 7);
-    // Somebody is half way through when the rules change, and counts by the old ones.
+    // A request is in flight when the rules change, and counts by the old ones.
     let rules = instance.limiter.rules().expect("it is open");
     instance.reload(&elsewhere(place));
     instance.keep();
@@ -36,7 +36,7 @@ fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
     drop(rules);
     until("the late one has come", || place.sum("AllIPsMap") == 8);
     until("the new counts have come", || place.sum("OtherMap") == 5);
-    // Redis has them before we know.
+    // Redis has them before the instance knows.
     until("all are told, over the reload", || {
         instance.status().sent == 13
     });
