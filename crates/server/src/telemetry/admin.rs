@@ -32,7 +32,7 @@ impl AdminMetrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// Counts a change that was written to the log only, not to the audit trail.
+    /// Counts a change that could not be written to the audit file or stream.
     pub(crate) fn count_unwritten(&self) {
         self.unwritten.inc();
     }
