@@ -55,7 +55,7 @@ impl Tasks {
 }
 
 /// Runs `work`, which takes long without waiting, on a thread where it blocks no task. Returns `None` if it
-/// panicked.
+/// panicked or never ran.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.inspect_err(report_panic).ok()

@@ -101,7 +101,7 @@ pub(crate) async fn begin(
     Ok(sender)
 }
 
-/// Spawns hyper's tasks of a connection where draining waits for them.
+/// An executor that spawns hyper's tasks where draining waits for them.
 #[derive(Clone, Debug)]
 struct Spawn(Arc<Tasks>);
 

@@ -54,8 +54,8 @@ struct PieceWait {
 }
 
 impl Pace {
-    /// Each piece may take up to `idle`, and all pieces together as long as `least` allows. `unread` is for
-    /// bodies on HTTP/2 connections.
+    /// Creates the time limits: each piece may take up to `idle`, and all pieces together as long as `least`
+    /// allows. `unread` is for bodies on HTTP/2 connections.
     pub(crate) fn new(idle: Duration, least: Option<LeastRate>, unread: Option<Unread>) -> Self {
         Self {
             idle,

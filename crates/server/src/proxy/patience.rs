@@ -15,7 +15,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Each piece may take this long.
+    /// Creates a timeout of this length for each piece.
     pub(crate) fn new(time: Duration) -> Self {
         Self {
             time,

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The resolution of idle times of connections.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Accepts the connections of one listener.
+/// The acceptor of one listener's connections.
 struct Acceptor<R> {
     reception: Arc<R>,
     phase: PhaseWatch,

@@ -35,7 +35,7 @@ const BYTES: u32 = 256;
 /// The time that earns one frame. Clients ping over connections that are otherwise silent.
 const OF_TIME: Duration = Duration::from_millis(10);
 
-/// Counts the frames of one connection, both ways.
+/// A meter of the frames of one connection, both ways.
 #[derive(Debug)]
 pub(super) struct FrameMeter {
     received: Http2Frames,
@@ -143,7 +143,7 @@ struct Frame {
     stream: u32,
 }
 
-/// Follows frames in one direction, in pieces of any size.
+/// A tracker of frames in one direction, in pieces of any size.
 #[derive(Debug, Default)]
 struct Http2Frames {
     head: [u8; HEAD],

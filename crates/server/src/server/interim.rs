@@ -21,7 +21,7 @@ pub(super) struct Interims {
     is_any: AtomicBool,
 }
 
-/// Sends interim responses to the client of one request.
+/// A sender of interim responses to the client of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct InterimSink(Arc<Pulse>);
 

@@ -17,11 +17,11 @@ pub enum Phase {
     Closing,
 }
 
-/// Reports the present phase of the server.
+/// A watcher of the server's phase.
 #[derive(Clone, Debug)]
 pub struct PhaseWatch(watch::Receiver<Phase>);
 
-/// Moves the server from phase to phase.
+/// The controller of the server's phase.
 #[derive(Debug)]
 pub struct Lead(watch::Sender<Phase>);
 

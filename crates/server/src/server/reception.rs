@@ -18,7 +18,7 @@ use tidegate_policy::admin::Sha256;
 use tidegate_policy::config::ConnectionAge;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Speaks a protocol on connections, from the first byte to the last.
+/// A handler of one protocol on connections, from the first byte to the last.
 pub(crate) trait ConnectionHandler: Send + Sync + 'static {
     /// Returns the listener's settings.
     fn threshold(&self) -> &DoorConfig;

@@ -1,4 +1,4 @@
-//! Everything that `/metrics` shows, in the OpenMetrics text format.
+//! All metrics of `/metrics`, in the OpenMetrics text format.
 
 use super::admin::AdminMetrics;
 use super::callers::Callers;

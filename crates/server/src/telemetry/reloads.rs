@@ -6,7 +6,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use tidegate::{Clock, SystemClock};
 
-/// Outcomes of reloads: a check for operators that reload by hand, and an alert for programs that do.
+/// Outcomes of reloads, for operators that check a manual reload, and for alerts on automated ones.
 #[derive(Debug)]
 pub(crate) struct ReloadMetrics {
     outcomes: Family<[(&'static str, &'static str); 1], Counter>,

@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use std::sync::Arc;
 
-/// Forwards interim responses to a client that speaks HTTP/1.1.
+/// A forwarder of interim responses to a client that speaks HTTP/1.1.
 #[derive(Clone, Debug)]
 pub(crate) struct Interim {
     client: InterimSink,

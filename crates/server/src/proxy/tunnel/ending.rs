@@ -13,7 +13,7 @@ const LOOKS: u32 = 5;
 /// The time for reading from a side that no longer takes data.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Detects the end of a tunnel. It has one timer for life, which checks periodically if anything moved, so
+/// The detector of a tunnel's end. It has one timer for life, which checks periodically if anything moved, so
 /// that moving data reads no clock.
 #[derive(Debug)]
 pub(in crate::proxy) struct Ending {

@@ -6,7 +6,7 @@ use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
 use tidegate_policy::route::MessageBounds;
 use tokio::time::Instant;
 
-/// Meters the frames of one client against their bounds.
+/// A meter of one client's frames against their bounds.
 #[derive(Debug)]
 pub(super) struct MessageMeter {
     message_bytes: Option<u64>,

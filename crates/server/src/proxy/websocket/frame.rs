@@ -17,7 +17,7 @@ const IN_EIGHT: u8 = 127;
 
 const KEY_BYTES: usize = 4;
 
-/// Follows the frames that one side sends.
+/// A tracker of the frames that one side sends.
 #[derive(Debug)]
 pub(super) struct WebSocketFrames {
     from: Side,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Decides on each message of a client, in their order, one at a time.
+/// A decider on each message of a client, in their order, one at a time.
 pub(crate) trait Gate {
     /// Decides if the next message may pass. It may take its time: nothing more is read from the client
     /// meanwhile. Dropping the future cancels the request.

@@ -53,7 +53,7 @@ fn first(bytes: &[u8], hits: impl Fn(u64) -> u64) -> usize {
     before.saturating_add(marked.trailing_zeros() as usize / 8)
 }
 
-/// Marks the byte at this index.
+/// Words in which the byte at their index is marked.
 const END: [u64; 8] = [
     0x80,
     0x80 << 8,

@@ -4,8 +4,8 @@ use super::field::HeaderField;
 use super::message::RequestFraming;
 use super::reason::StrictReason;
 
-/// Reads requests in pieces of any size, with the same result. A request is rejected at the first byte that
-/// no valid request could have there.
+/// A reader of requests in pieces. The result does not depend on the sizes of the pieces. A request is
+/// rejected at the first byte that no valid request could have there.
 #[derive(Debug)]
 pub(in crate::server) struct StrictReader {
     pub(super) state: ReaderState,

@@ -33,7 +33,7 @@ use tokio::time::timeout;
 
 pub(super) const IDLE: Duration = Duration::from_secs(75);
 
-/// Responds by the path of a request.
+/// A frontend that responds by the path of a request.
 #[derive(Debug, Default)]
 pub(super) struct TestDoor {
     /// The paths of complete requests.

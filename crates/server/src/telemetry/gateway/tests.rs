@@ -28,7 +28,7 @@ impl World {
         page
     }
 
-    /// The series that begin with `name`, in the order of the page.
+    /// Returns the series that begin with `name`, in the order of the page.
     fn series(&self, name: &str) -> Vec<String> {
         let page = self.page();
         let series = page.lines().filter(|line| line.starts_with(name));

@@ -4,7 +4,7 @@ use crate::telemetry::decisions::Pending;
 use std::fmt::Write;
 use tidegate_policy::statsd::{Format, Statsd};
 
-/// Writes statistics as lines, `PREFIX.KEY.STATISTIC:COUNT|c`.
+/// A writer of statistics as lines, `PREFIX.KEY.STATISTIC:COUNT|c`.
 #[derive(Debug)]
 pub(super) struct StatsdLines {
     prefix: String,

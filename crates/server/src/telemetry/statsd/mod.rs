@@ -34,7 +34,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// first.
 const RECOVERED_AFTER: u32 = 3;
 
-/// Sends statistics. Nothing of it is on the path of a request.
+/// The sender of statistics. None of its work is on the path of a request.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     interval: Duration,

@@ -8,7 +8,7 @@ use tidegate_policy::traces::{Sample, Traces};
 
 fn spans(sample: Sample) -> (Arc<Tracer>, TraceMetrics) {
     let traces = Traces {
-        // Nothing listens there, and nothing is sent there.
+        // Nothing listens there.
         endpoint: "http://127.0.0.1:1/v1/traces".to_owned(),
         headers: Vec::new(),
         sample,

@@ -19,7 +19,7 @@ const QUEUE: usize = 2_048;
 /// The maximum time for sending the remaining requests.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Decides which requests are recorded, and queues them. Recording never waits.
+/// The sampler and queue of recorded requests. Recording never waits.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     sample: Sample,
