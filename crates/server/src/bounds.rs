@@ -3,12 +3,12 @@
 use std::time::Duration;
 use tidegate_policy::config::Listen;
 
-/// How much the server takes on, and how long it waits. The same for every door, but for what is said
-/// of the gateway.
+/// The amounts that the server accepts, and the times that it waits. The same for every listener, except for
+/// the bounds of the gateway and the admin listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Connections of one listener. When it is full, the longest idle ones close; if none is idle, new
-    /// ones wait in the kernel's backlog.
+    /// Connections of one listener. When it is full, the longest idle ones close; if none is idle, new ones
+    /// wait in the kernel's backlog.
     pub connections: usize,
     /// Connections of the gateway, which serves all clients and not a few proxies.
     pub gateway_connections: usize,
@@ -16,32 +16,32 @@ pub struct Bounds {
     pub admin_connections: usize,
     /// Descriptors kept back for the gateway's connections to upstreams.
     pub upstream_connections: usize,
-    /// Bytes of a request's line and headers; beyond it 431.
+    /// Bytes of a request's line and headers; beyond that 431.
     pub head_bytes: usize,
-    /// The same for the gateway: what applications take, cookies included.
+    /// The same for the gateway: as much as applications accept, cookies included.
     pub gateway_head_bytes: usize,
-    /// Bytes of a request's body; beyond it 413. Also what is read ahead of a connection, and what
-    /// waits to be sent on it; a client that does not take its answers is not read from.
+    /// Bytes of a request's body; beyond that 413. Also the bound of data read ahead on a connection, and of
+    /// data to be sent on it; the server stops reading from a client that does not read its responses.
     pub body_bytes: usize,
-    /// How long a TLS handshake may take.
+    /// The maximum time of a TLS handshake.
     pub handshake_time: Duration,
-    /// How long a body may take to arrive once its head is there; beyond it 408.
+    /// The maximum time for a body to arrive after its head; beyond that 408.
     pub body_time: Duration,
-    /// How long a connection may go without a new request while none is under way, and an answer
-    /// without being taken; then it closes. That bounds idle connections, heads that trickle in, and
-    /// clients that do not read. Longer than the 60 seconds
-    /// after which most proxies give up an idle connection, so that they close it and not we: a
-    /// request that crosses our close on the wire would be lost.
+    /// The maximum time of a connection without a new request while none is in flight, and of a response
+    /// without being read; then the connection closes. That bounds idle connections, heads that trickle in,
+    /// and clients that do not read. Longer than the 60 seconds after which most proxies close an idle
+    /// connection, so that they close first: a request that crosses the server's close on the wire would be
+    /// lost.
     pub idle_time: Duration,
-    /// How long a connection at the door of the Redis protocol may be silent. Redis closes none, and
-    /// clients keep theirs in pools for hours: who takes one out that is closed meanwhile gets an error
-    /// with its next command.
+    /// The maximum silence of a connection on the listener of the Redis protocol. Redis closes none, and
+    /// clients keep theirs in pools for hours: a client that takes out a connection that was closed meanwhile
+    /// gets an error with its next command.
     pub resp_idle_time: Duration,
-    /// While draining, how long an idle connection stays open for a request already on its way.
+    /// While draining, the time for which an idle connection stays open for a request already in transit.
     pub farewell_time: Duration,
-    /// How long it goes on serving once it is told to stop, while it says that it is about to.
+    /// The time for which the server continues to serve after the signal to stop, while readiness fails.
     pub notice_time: Duration,
-    /// How long draining may take; connections that are left are then cut.
+    /// The maximum time of draining; remaining connections are then cut.
     pub drain_time: Duration,
 }
 
@@ -66,8 +66,8 @@ impl Default for Bounds {
     }
 }
 
-/// Descriptors kept back for the store, sources, logs and everything else that is not a listener's: an
-/// eighth, and no more than this.
+/// The maximum number of descriptors kept back for the store, sources, logs and everything else that is not a
+/// listener's: an eighth of all, and no more than this.
 const KEPT_BACK: u64 = 1_024;
 
 impl Bounds {
@@ -113,7 +113,7 @@ impl Bounds {
     }
 }
 
-/// As many connections as wanted, and as there are descriptors; never none at all.
+/// Returns the wanted number of connections, bounded by the descriptors; at least 1.
 fn share(wanted: usize, descriptors: u64) -> usize {
     wanted
         .min(usize::try_from(descriptors).unwrap_or(usize::MAX))

@@ -1,4 +1,4 @@
-//! Changes that administrators have begun: finished although their callers go, and waited for when the
+//! Changes by administrators in flight: finished even if their callers disconnect, and waited for when the
 //! server stops.
 
 use crate::tasks::Tasks;
@@ -8,38 +8,38 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
-/// How long what is left may take once the time to drain is over: changes to be written down as they
-/// stand, and connections to be told.
+/// The time for the remaining work once the time to drain is over: recording interrupted changes, and sending
+/// responses.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Changes under way.
+/// Changes in flight.
 #[derive(Debug, Default)]
 pub(crate) struct PendingChanges {
     tasks: Tasks,
-    /// Whether there is no time left for any of them.
+    /// True if there is no time left for any of them.
     is_over: watch::Sender<bool>,
 }
 
 impl PendingChanges {
-    /// Makes a change, beside whoever asked for it.
+    /// Runs a change in its own task, independent of its caller.
     pub(crate) fn spawn(&self, change: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(change);
     }
 
-    /// Whether there is no time left, and nothing is to begin any more.
+    /// Returns true if there is no time left, and nothing may begin any more.
     pub(crate) fn is_over(&self) -> bool {
         *self.is_over.borrow()
     }
 
-    /// Waits until there is no time left: whoever is in the middle of something writes down that it was.
+    /// Waits until there is no time left: an interrupted change then records that it was interrupted.
     pub(crate) async fn over(&self) {
         let mut is_over = self.is_over.subscribe();
         // The sender lives as long as this does.
         is_over.wait_for(|is_over| *is_over).await.ok();
     }
 
-    /// Waits until none is left, until `by` at the latest; and from then on only for last words. Tells how
-    /// many did not come to their end.
+    /// Waits until no change is left, until `by` at the latest, and after that for at most [`LAST_WORDS`].
+    /// Returns the number of changes that did not finish.
     async fn finish(&self, by: Instant) -> usize {
         if timeout_at(by, self.tasks.finished()).await.is_ok() {
             return 0;
@@ -55,24 +55,24 @@ impl PendingChanges {
     }
 }
 
-/// Closes the admin door, whose `connections` have been told to end. What an administrator has begun comes
-/// to its end, is written down and answered, in the time that is left for draining, until `by`. Tells how
-/// much of that did not.
+/// Closes the admin listener, whose `connections` have been signalled to end. A change that has begun
+/// finishes, is recorded and answered, in the time that is left for draining, until `by`. Returns the number
+/// of changes that did not finish.
 pub(crate) async fn close(changes: &PendingChanges, connections: &Tasks, by: Instant) -> usize {
     let by = by.max(Instant::now() + LAST_WORDS);
     let mut cut = 0;
     loop {
         cut += changes.finish(by).await;
-        // They bring the answers. A call that was still being read may begin something yet.
+        // The connections carry the responses. A call that was still being read may yet begin a change.
         let ended = timeout(LAST_WORDS, connections.finished()).await.is_ok();
         if changes.tasks.count() == 0 || ended || Instant::now() >= by {
             break;
         }
     }
-    // Nothing is lost with a probe that is cut.
+    // Cutting a probe loses nothing.
     connections.abort();
     connections.finished().await;
-    // Nobody begins anything any more, but somebody may just have.
+    // No new change can begin, but one may just have begun.
     cut + changes.finish(by).await
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     const DRAIN: Duration = Duration::from_secs(10);
 
-    /// A change that takes so long, and whether it came to its end.
+    /// Starts a change that takes this long. Returns receivers that resolve when it ends.
     fn change(
         changes: &PendingChanges,
         length: Duration,
@@ -101,7 +101,7 @@ mod tests {
         (is_done, is_told)
     }
 
-    /// Closes, and tells how long that took, and how much was cut.
+    /// Closes, and returns the time that it took and the number of changes that were cut.
     async fn closed(changes: &PendingChanges, connections: &Tasks) -> (Duration, usize) {
         let begun = Instant::now();
         let cut = close(changes, connections, begun + DRAIN).await;
@@ -160,7 +160,7 @@ mod tests {
             sleep(LAST_WORDS / 2).await;
             wrote.send(()).unwrap();
         });
-        // Whoever does not heed it is cut.
+        // Tasks that ignore it are cut.
         changes.spawn(pending());
         connections.spawn(pending());
         let (took, cut) = closed(&changes, &connections).await;

@@ -26,18 +26,18 @@ Examples:
 Without a subcommand, tidegate serves."
 )]
 pub struct Cli {
-    /// What to do; to serve, unless told.
+    /// The subcommand. Default: `serve`.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// What `serve` takes, for when no subcommand is given.
+    /// The arguments of `serve`, for when no subcommand is given.
     #[command(flatten)]
     pub serve: serve::ServeArgs,
-    /// How to log.
+    /// The options for logging.
     #[command(flatten)]
     pub log: LogArgs,
 }
 
-/// How to log.
+/// The options for logging.
 #[derive(Args, Debug)]
 pub struct LogArgs {
     /// How much to log: error, warn, info, debug, trace, or a list such as `info,hyper=debug`.
@@ -52,7 +52,7 @@ pub struct LogArgs {
     /// How to write it: as lines of text, as JSON, or text on a terminal and JSON elsewhere. Default:
     /// auto
     #[arg(
-        // `simulate` has a format of its own.
+        // `simulate` has its own format.
         id = "log-format",
         long = "log-format",
         env = "TIDEGATE_LOG_FORMAT",
@@ -62,7 +62,7 @@ pub struct LogArgs {
     pub format: Option<LogFormat>,
 }
 
-/// What to do.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve decisions over HTTP (the default)

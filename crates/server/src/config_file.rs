@@ -1,5 +1,5 @@
-//! Reading a configuration from a file, for every command that takes one, and those of others from a
-//! folder.
+//! Reading a configuration from a file, for every command that takes one, and the files of other limiters
+//! from a folder.
 
 use crate::config_source::ConfigInput;
 use crate::failure::Failure;
@@ -9,27 +9,26 @@ use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
 use tidegate_policy::import::SourceFile;
 
-/// The most that is read of a file: more than the language takes, so that it is the language's own
-/// message that says so.
+/// The most bytes read of a file: more than the language accepts, so that the language's own message reports
+/// the excess.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The most files that are read of a folder: more than there can be domains.
+/// The most files read of a folder: more than there can be domains.
 const FILES_MAX: usize = 10_000;
 
-/// The most that is read of a folder.
+/// The most bytes read of a folder.
 const FOLDER_BYTES_MAX: usize = 64 << 20;
 
-/// What a folder holds.
+/// The content of a folder.
 #[derive(Debug, Default)]
 pub struct Folder {
-    /// Its files, by name.
+    /// The files, by name.
     pub files: Vec<SourceFile>,
-    /// What was not read, and why.
+    /// The skipped entries, with the reasons.
     pub passed_over: Vec<String>,
 }
 
-/// The configuration in `path`, with what the sources say that it lists, or everything that is wrong
-/// with it.
+/// Loads the configuration in `path`, with the sources that it lists. Returns all errors at once.
 pub fn load(path: &Path, environment: &dyn Environment) -> Result<Config, Failure> {
     let source = ConfigInput {
         file: Some(path),
@@ -39,13 +38,13 @@ pub fn load(path: &Path, environment: &dyn Environment) -> Result<Config, Failur
     Ok(config)
 }
 
-/// The text in `path`.
+/// Reads the text in `path`.
 pub fn read(path: &Path) -> Result<String, Failure> {
     tidegate::read_text(path, FILE_BYTES_MAX).map_err(|error| unreadable(path, &error))
 }
 
-/// The YAML files in the folder `path`, by name; or `path` itself, if it is a file. Links are followed,
-/// for that is how Kubernetes mounts a `ConfigMap`, and what is hidden is not looked at.
+/// Reads the YAML files in the folder `path`, by name; or `path` itself, if it is a file. Links are followed,
+/// because Kubernetes mounts a `ConfigMap` that way. Hidden files are ignored.
 pub fn read_all(path: &Path) -> Result<Folder, Failure> {
     let about = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !about.is_dir() {
@@ -81,7 +80,7 @@ pub fn read_all(path: &Path) -> Result<Folder, Failure> {
     Ok(folder)
 }
 
-/// What a folder has, in order.
+/// Returns the entries of a folder, in order.
 fn entries(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// The reload succeeded, without the limits of that file.
+    /// Regression: the reload succeeded, without the limits of that file.
     #[test]
     fn a_device_with_the_name_of_a_file_was_skipped_with_its_limits() {
         let name = format!("tidegate-config-file-{}", std::process::id());

@@ -1,5 +1,5 @@
-//! Where a configuration comes from: a file, the files of envoyproxy/ratelimit, or both; and the sources
-//! that the file lists.
+//! The inputs of a configuration: a file, the files of envoyproxy/ratelimit, or both; and the sources that
+//! the file lists.
 
 use crate::config_file;
 use crate::failure::Failure;
@@ -13,51 +13,51 @@ use tidegate_policy::source::{ComposedConfig, NamedText, PolicySource, SourcePar
 use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Config, ConfigErrors};
 
-/// Where a configuration comes from. It can be read again and again.
+/// The inputs of a configuration. They can be read repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigInput<'a> {
     /// The configuration file.
     pub file: Option<&'a Path>,
-    /// The files of envoyproxy/ratelimit, and how they are translated.
+    /// The files of envoyproxy/ratelimit, and the options of their translation.
     pub envoy: Option<(&'a Path, EnvoyOptions)>,
 }
 
-/// What a source said when it was read.
+/// The texts of all inputs, as read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigTexts {
-    /// What the file is called, and says.
+    /// The name and the text of the file.
     file: Option<(String, String)>,
-    /// What the translation is called, and says.
+    /// The name and the text of the translation.
     translated: Option<(String, String)>,
-    /// What the sources said that the file lists, for those who ask them once.
+    /// The texts of the sources that the file lists, for commands that query them once.
     told: Vec<SourceText>,
-    /// What there is to know about the translation.
+    /// Notes about the translation.
     notes: Vec<SourceNote>,
 }
 
-/// What a source said that the file lists.
+/// The text of a source that the file lists.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SourceText {
-    /// What messages call it.
+    /// The name in messages.
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) is_translated: bool,
     pub(crate) is_separable: bool,
 }
 
-/// Why a source cannot be used.
+/// The reason why an input cannot be used.
 #[derive(Debug)]
 pub enum Unusable {
     /// It cannot be read.
     Unread(Failure),
-    /// What it says is wrong.
+    /// Its content is invalid.
     Wrong(ConfigErrors),
 }
 
-// === impl Source ===
+// === impl ConfigInput ===
 
 impl ConfigInput<'_> {
-    /// What people call it.
+    /// Returns the name for people.
     pub fn name(&self) -> String {
         let envoy = self.envoy.map(|(path, _)| path.display().to_string());
         let file = self.file.map(|path| path.display().to_string());
@@ -68,13 +68,13 @@ impl ConfigInput<'_> {
         }
     }
 
-    /// Whether there is nothing to read, so that the built-in policy is served.
+    /// Returns true if there is nothing to read, so that the built-in policy is served.
     pub fn is_built_in(&self) -> bool {
         self.file.is_none() && self.envoy.is_none()
     }
 
-    /// Reads the files, and translates what is to be translated. The sources that the file lists are not
-    /// asked.
+    /// Reads the files, and translates those of envoyproxy/ratelimit. Does not query the sources that the
+    /// file lists.
     pub(crate) fn read_files(&self) -> Result<ConfigTexts, Unusable> {
         let mut texts = ConfigTexts {
             file: None,
@@ -97,7 +97,7 @@ impl ConfigInput<'_> {
         Ok(texts)
     }
 
-    /// Reads the files, and asks the sources that the file lists, once.
+    /// Reads the files, and queries the sources that the file lists, once.
     pub fn read(&self, environment: &dyn Environment) -> Result<ConfigTexts, Unusable> {
         let mut texts = self.read_files()?;
         let sources = texts.sources(environment)?;
@@ -109,7 +109,7 @@ impl ConfigInput<'_> {
         Ok(texts)
     }
 
-    /// Reads it, and understands it.
+    /// Reads and parses the configuration. Returns it with the notes.
     pub fn load(&self, environment: &dyn Environment) -> Result<(Config, Vec<String>), Unusable> {
         let texts = self.read(environment)?;
         let config = texts.parse(environment)?;
@@ -117,8 +117,8 @@ impl ConfigInput<'_> {
         Ok((config, notes.collect()))
     }
 
-    /// The same for who can do without what sources say: the file alone where a source does not answer
-    /// that is required, and why it did not.
+    /// Does the same for callers that can do without sources: if a required source does not respond, returns
+    /// the configuration of the file alone, and the reason.
     pub(crate) fn load_anyway(
         &self,
         environment: &dyn Environment,
@@ -134,17 +134,17 @@ impl ConfigInput<'_> {
         };
         match (texts.parse(environment), away) {
             (Ok(config), away) => Ok((config, away)),
-            // What is wrong with the file may be so for want of what the source says.
+            // The errors in the file may be due to the missing source.
             (Err(_), Some(why)) => Err(why.into()),
             (Err(errors), None) => Err(errors.into()),
         }
     }
 }
 
-// === impl Texts ===
+// === impl ConfigTexts ===
 
 impl ConfigTexts {
-    /// What they mean, with what `environment` says over it.
+    /// Parses the texts, with the overrides of `environment`.
     pub fn parse(&self, environment: &dyn Environment) -> Result<Config, ConfigErrors> {
         let told = self.told.iter().map(|told| SourcePart {
             named: NamedText {
@@ -159,7 +159,7 @@ impl ConfigTexts {
         self.compose(&told, environment).map(|it| it.config)
     }
 
-    /// What they mean together with what sources say, `parts`.
+    /// Parses the texts together with `parts`, the texts of sources.
     pub(crate) fn compose(
         &self,
         parts: &[SourcePart<'_>],
@@ -178,17 +178,17 @@ impl ConfigTexts {
         all.extend(parts);
         let mut composed = Config::compose(self.own(), &all, environment)?;
         if self.translated.is_some() {
-            // Dashboards of envoyproxy/ratelimit go on: it sends statistics by default.
+            // Keep dashboards of envoyproxy/ratelimit working: it sends statistics by default.
             composed.config.statsd.get_or_insert_with(Statsd::envoy);
         }
-        // Counted among `parts`; those before are none that anything is left out of.
+        // Indices refer to `parts`; nothing is left out of the texts before them.
         for it in &mut composed.left_out {
             it.part = it.part.saturating_sub(before);
         }
         Ok(composed)
     }
 
-    /// The sources that the file lists.
+    /// Returns the sources that the file lists.
     pub(crate) fn sources(
         &self,
         environment: &dyn Environment,
@@ -196,7 +196,7 @@ impl ConfigTexts {
         Config::sources_of(self.own(), environment)
     }
 
-    /// What messages call the texts that are composed before those of the sources.
+    /// Returns the names, in messages, of the texts that are composed before those of the sources.
     pub(crate) fn names(&self) -> Vec<String> {
         let own = self.own().name.to_owned();
         let translated = self.translated.as_ref().filter(|_| self.file.is_some());
@@ -204,7 +204,7 @@ impl ConfigTexts {
         iter::once(own).chain(translated).collect()
     }
 
-    /// The text that all else is added to.
+    /// Returns the text to which all others are added.
     fn own(&self) -> NamedText<'_> {
         match (&self.file, &self.translated) {
             (Some((name, text)), _) | (None, Some((name, text))) => NamedText { name, text },
@@ -215,7 +215,7 @@ impl ConfigTexts {
         }
     }
 
-    /// What there is to know about the translation.
+    /// Returns the notes about the translation.
     pub(crate) fn notes(&self) -> &[SourceNote] {
         &self.notes
     }

@@ -1,5 +1,4 @@
-//! The process's environment with flags over it, which remembers the variables that it gave out, and the
-//! files.
+//! The process's environment, overridden by flags. Records the variables that it returned, and the files.
 
 use crate::sight::FileStamp;
 use std::cell::{Cell, RefCell};
@@ -7,47 +6,47 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tidegate_policy::config::{Environment, Setting};
 
-/// Where a configuration looks up `${NAME}`, overrides and files: flags first, then the process.
+/// The lookup of `${NAME}`, overrides and files for a configuration: flags first, then the process.
 #[derive(Debug, Default)]
 pub struct FlagEnvironment {
-    /// What flags say, under the name of the variable that means the same.
+    /// The values of flags, under the name of the equivalent variable.
     flags: Vec<(&'static str, String)>,
     defaults: Vec<Setting>,
     taken: RefCell<BTreeSet<String>>,
-    /// The files that were read, each as it looked just before.
+    /// The files that were read, each with its stamp just before.
     read: RefCell<BTreeMap<PathBuf, FileStamp>>,
     is_lacking: Cell<bool>,
     process: tidegate::ProcessEnvironment,
 }
 
 impl FlagEnvironment {
-    /// The process's environment alone.
+    /// Creates an environment of the process alone.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets a flag have its way over the variable `name`.
+    /// Overrides the variable `name` by a flag, if the flag has a value.
     pub fn set(&mut self, name: &'static str, value: Option<impl ToString>) {
         self.flags
             .extend(value.map(|value| (name, value.to_string())));
     }
 
-    /// Sets settings for where a configuration has none.
+    /// Sets defaults for settings that a configuration does not have.
     pub(crate) fn set_defaults(&mut self, defaults: Vec<Setting>) {
         self.defaults = defaults;
     }
 
-    /// The variables that took effect so far, by name. Their values may be secrets.
+    /// Returns the names of the variables that took effect so far. Their values may be secrets.
     pub fn taken(&self) -> Vec<String> {
         self.taken.borrow().iter().cloned().collect()
     }
 
-    /// The files that were read so far, or could not be, each as it looked just before.
+    /// Returns the files that were read so far, or could not be, each with its stamp just before.
     pub(crate) fn files(&self) -> BTreeMap<PathBuf, FileStamp> {
         self.read.borrow().clone()
     }
 
-    /// Whether any of them could not be: what is wrong may be none of the configuration's doing then.
+    /// Returns true if any file could not be read: an error may then not be the configuration's fault.
     pub(crate) fn is_lacking(&self) -> bool {
         self.is_lacking.get()
     }
@@ -66,7 +65,7 @@ impl Environment for FlagEnvironment {
     }
 
     fn file(&self, path: &str) -> Result<String, String> {
-        // Looked at first: whatever changes from here on is seen to differ.
+        // Stamp first: any later change makes a difference.
         let sight = FileStamp::of(Path::new(path));
         let mut read = self.read.borrow_mut();
         read.entry(path.into()).or_insert(sight);
@@ -124,7 +123,7 @@ mod tests {
         assert!(!environment.is_lacking());
         assert!(environment.file(gone).is_err());
         assert!(environment.is_lacking());
-        // Lists are read by whoever keeps them.
+        // Lists are read later, by the code that maintains them.
         assert!(environment.has_file(file!()).is_err());
         let files = environment.files();
         assert_eq!(files.len(), 2);

@@ -1,8 +1,8 @@
-//! Errands: one request of our own to somebody over HTTP, and what it is answered.
+//! Fetches: single outgoing HTTP requests, and their responses.
 //!
-//! For what happens now and then: fetching a document, telling somebody something. Each makes a
-//! connection, says its piece and hangs up; nothing is followed, retried or kept, and everything has
-//! a bound. TLS is verified, as it is to upstreams.
+//! For occasional requests: fetching a document, sending a notification. Each opens a connection, sends one
+//! request and closes; nothing is followed, retried or kept, and everything is bounded. TLS is verified, as
+//! it is to upstreams.
 
 use crate::proxy::dial::Dial;
 use crate::proxy::target::Manner;
@@ -28,33 +28,33 @@ const NO_ANSWER: &str = "no answer in time";
 const MAYBE_CUT: &str = "the answer says neither how long it is nor where it ends (`Content-Length`, or \
                          `Transfer-Encoding: chunked`): it may have been cut off";
 
-/// Where errands go.
+/// The target and the bounds of a fetch.
 pub(crate) struct HttpFetch {
     dial: Dial,
-    /// As `Host` has it: the only part of the address that is ever shown.
+    /// The value of `Host`: the only part of the address that is ever shown.
     authority: String,
     /// Path and query.
     target: Uri,
-    /// How long all of it may take.
+    /// The maximum time of the whole fetch.
     time_max: Duration,
-    /// How long an answer may be.
+    /// The maximum bytes of a response.
     bytes_max: usize,
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct FetchedResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Whether it said itself where it ends. Else it ended with its connection, and nobody can tell
-    /// whether that was all of it.
+    /// True if the response has an explicit end. Otherwise it ended with its connection, and may be
+    /// truncated.
     pub(crate) is_whole: bool,
 }
 
 impl FetchedResponse {
-    /// Its body, for those who go by what is in it, or why it is not to be believed: of a list that was
-    /// cut off, what is left may well be read, and limits less.
+    /// Returns the body, for callers that rely on its content, or an error if it may be truncated: the rest
+    /// of a truncated list may well be valid, and limit less.
     pub(crate) fn document(self) -> Result<Bytes, &'static str> {
         if self.is_whole {
             Ok(self.body)
@@ -65,8 +65,8 @@ impl FetchedResponse {
 }
 
 impl HttpFetch {
-    /// To `url`, or what is wrong with it. What is wrong is told without the URL, which may hold a
-    /// secret.
+    /// Creates a fetch from `url`. Returns an error message if it is invalid. The message does not contain
+    /// the URL, which may hold a secret.
     pub(crate) fn to(
         url: &str,
         tls: &UpstreamTls,
@@ -86,7 +86,7 @@ impl HttpFetch {
         let host = uri.host().unwrap_or_default();
         let upstream = Upstream {
             scheme,
-            // The brackets of an IPv6 address are the URL's.
+            // The brackets of an IPv6 address belong to the URL.
             host: host.trim_matches(['[', ']']).to_owned(),
             port: uri.port_u16().unwrap_or(scheme.port()),
             prefix: String::new(),
@@ -103,13 +103,13 @@ impl HttpFetch {
         })
     }
 
-    /// The same, given up sooner where nobody can be reached: then nothing was sent.
+    /// Sets a shorter time limit for connecting: after that nothing was sent.
     pub(crate) fn reached_within(mut self, time_max: Duration) -> Self {
         self.dial = self.dial.within(time_max);
         self
     }
 
-    /// Runs it: sends `body` with `headers`, and brings back what is answered, whatever its status.
+    /// Sends `body` with `headers`, and returns the response, with any status.
     pub(crate) async fn run(
         &self,
         method: Method,
@@ -130,8 +130,8 @@ impl HttpFetch {
         .await
     }
 
-    /// Posts `body` with `headers`, and reads what is answered line by line for as long as it comes,
-    /// until a line is `wanted`. Tells whether one was.
+    /// Posts `body` with `headers`, and reads the response line by line for as long as it comes, until a line
+    /// is `wanted`. Returns true if one was.
     pub(crate) async fn listen(
         &self,
         headers: HeaderMap,
@@ -188,13 +188,13 @@ impl HttpFetch {
         Ok(request)
     }
 
-    /// Sends `request`, and lets `read` read what is answered: all of it in time.
+    /// Sends `request`, and lets `read` read the response. The time limit applies to both.
     async fn talk<T>(
         &self,
         request: Request<Full<Bytes>>,
         read: impl AsyncFnOnce(Parts, Incoming) -> Result<T, ErrandError>,
     ) -> Result<T, ErrandError> {
-        // Whoever took too long to be reached has not heard of it.
+        // A server that could not be reached in time has received nothing.
         let is_reached = AtomicBool::new(false);
         let exchange = timeout(self.time_max, self.exchange(request, read, &is_reached));
         match exchange.await {
@@ -224,10 +224,10 @@ impl HttpFetch {
     }
 }
 
-/// Whether the headers of an answer with a body say where it ends.
+/// Returns true if the headers of a response mark the end of its body.
 fn has_end(headers: &HeaderMap) -> bool {
     match headers.get_all(TRANSFER_ENCODING).iter().next_back() {
-        // What was encoded last is read first.
+        // The coding applied last is decoded first.
         Some(codings) => {
             let last = codings.as_bytes().rsplit(|byte| *byte == b',').next();
             last.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"chunked"))
@@ -236,7 +236,7 @@ fn has_end(headers: &HeaderMap) -> bool {
     }
 }
 
-/// What `talk` comes to, while `connection` is driven beside it, as far as there is one.
+/// Returns the result of `talk`, while `connection` is driven alongside it, until it ends.
 async fn beside<T>(connection: impl Future, talk: impl Future<Output = T>) -> T {
     let (mut connection, mut talk) = (pin!(connection), pin!(talk));
     let mut is_over = false;
@@ -246,7 +246,7 @@ async fn beside<T>(connection: impl Future, talk: impl Future<Output = T>) -> T 
         }
         if !is_over && connection.as_mut().poll(context).is_ready() {
             is_over = true;
-            // Whatever was read last is there for the taking.
+            // The data read last is still available.
             return talk.as_mut().poll(context);
         }
         Poll::Pending
@@ -260,14 +260,14 @@ impl fmt::Debug for HttpFetch {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ErrandError {
-    /// Nobody is there, so nothing was sent.
+    /// No connection could be made, so nothing was sent.
     Unreachable(String),
     /// It took too long.
     TooSlow,
-    /// The connection broke, or what came is not HTTP, or too much of it.
+    /// The connection broke, or the response is not HTTP, or too large.
     Broken(String),
 }
 
@@ -298,7 +298,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// Answers one errand with `answer`, and tells what was asked.
+    /// Answers one fetch with `answer`, and returns the request.
     async fn run(
         answer: &str,
         bytes_max: usize,

@@ -1,38 +1,37 @@
-//! How the program fails, and with which exit code.
+//! Failures of the program, and their exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why the program ended without doing what it was asked. What it displays is for people, and may
-/// have several lines.
+/// The reason why the program failed. Its display text is for people, and may have several lines.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was written is wrong: the command line, the configuration, a trace. Exit code 2, which
-    /// is also what a mistyped flag gives.
+    /// The input is invalid: the command line, the configuration, a trace. Exit code 2, which is also that of
+    /// a mistyped flag.
     Input(String),
-    /// What was written is right, and yet it did not work. Exit code 1.
+    /// The input is valid, but an operation failed. Exit code 1.
     Runtime(String),
     /// The command worked, but found nothing. Exit code 3.
     NotFound(String),
 }
 
 impl Failure {
-    /// Something that was written is wrong.
+    /// Creates a failure because of invalid input.
     pub fn input(what: impl fmt::Display) -> Self {
         Self::Input(what.to_string())
     }
 
-    /// Something did not work.
+    /// Creates a failure of an operation.
     pub fn runtime(what: impl fmt::Display) -> Self {
         Self::Runtime(what.to_string())
     }
 
-    /// Nothing was found.
+    /// Creates a failure because nothing was found.
     pub fn not_found(what: impl fmt::Display) -> Self {
         Self::NotFound(what.to_string())
     }
 
-    /// The one place where failures become exit codes.
+    /// Returns the exit code. The only place where failures become exit codes.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Input(_) => 2,

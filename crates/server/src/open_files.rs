@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most that macOS grants, whatever its hard limit says.
+/// The most that macOS grants, regardless of its hard limit.
 const OPEN_MAX: u64 = 10_240;
 
 /// Raises the soft limit to the hard one, and returns the limit that applies. `None` means no limit.

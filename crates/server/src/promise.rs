@@ -1,13 +1,13 @@
-//! An answer that is there at once nearly always, and otherwise later.
+//! A value that is available at once in nearly all cases, and otherwise later.
 
 use futures_util::future::join_all;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A value that is there now, or comes later.
+/// A value that is available now, or comes later.
 ///
-/// A future that may have to wait holds requests, decisions and a call to the store: kilobytes, which would be
-/// part of every answer on its way. So values that are there at once come without one.
+/// A future that may have to wait holds requests, decisions and a call to the store: kilobytes, which would
+/// be part of every response in flight. So values that are available at once come without one.
 pub(crate) enum Promise<'a, T> {
     /// The value.
     Now(T),
@@ -15,15 +15,15 @@ pub(crate) enum Promise<'a, T> {
     Later(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
 }
 
-/// Boxes the value that `make` returns. Unlike with `Box::new`, the memory is there before the value, so that
-/// a large value is made in it and not copied to it.
+/// Boxes the value that `make` returns. Unlike with `Box::new`, the memory is allocated before the value, so
+/// that a large value is constructed in place and not copied.
 #[inline]
 pub(crate) fn boxed<T>(make: impl FnOnce() -> T) -> Box<T> {
     Box::write(Box::new_uninit(), make())
 }
 
 impl<'a, T: Send + 'a> Promise<'a, T> {
-    /// Returns the value, whenever it comes.
+    /// Returns the value, waiting for it if necessary.
     pub(crate) async fn value(self) -> T {
         match self {
             Self::Now(value) => value,
@@ -31,12 +31,12 @@ impl<'a, T: Send + 'a> Promise<'a, T> {
         }
     }
 
-    /// Returns true if the value is not there yet.
+    /// Returns true if the value is not available yet.
     pub(crate) fn is_later(&self) -> bool {
         matches!(self, Self::Later(_))
     }
 
-    /// Makes another value of it.
+    /// Converts the value with `make`.
     pub(crate) fn map<U: Send + 'a>(self, make: impl FnOnce(T) -> U + Send + 'a) -> Promise<'a, U> {
         match self {
             Self::Now(value) => Promise::Now(make(value)),
@@ -44,7 +44,7 @@ impl<'a, T: Send + 'a> Promise<'a, T> {
         }
     }
 
-    /// Returns all of the values in order. Those that come later are waited for together.
+    /// Returns all of the values in order. Those that come later are awaited together.
     pub(crate) fn all(promises: Vec<Self>) -> Promise<'a, Vec<T>> {
         if promises.iter().all(|it| matches!(it, Self::Now(_))) {
             let values = promises.into_iter().filter_map(|it| match it {

@@ -1,18 +1,18 @@
-//! What is seen of a file without reading it.
+//! The metadata by which changes of a file are detected without reading it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// When a file was changed, and what is known of it (who may read it, say), how long it is, and which it
-/// is; nothing where it cannot be looked at.
+/// The times of the last changes of a file's content and of its metadata (its permissions, say), its length
+/// and its inode; `None` if they cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp(Option<[i64; 6]>);
 
 impl FileStamp {
-    /// How the file looks now.
+    /// Returns the present stamp of the file.
     pub(crate) fn of(path: &Path) -> Self {
-        // Links are followed: that is how Kubernetes mounts a `ConfigMap`, or a `Secret`.
+        // Links are followed: Kubernetes mounts a `ConfigMap` or a `Secret` that way.
         let about = fs::metadata(path).ok();
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Self(about.map(|about| {
@@ -34,7 +34,7 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
-    /// Clocks of files may stand still for some milliseconds; this takes seconds.
+    /// File timestamps may not advance for some milliseconds; this takes seconds.
     const TRIES_MAX: u32 = 1_000_000;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The signals that end the program, and the one that has it read its configuration again.
+//! The signals that end the program, and the one that reloads its configuration.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,7 +11,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From here on signals are heard, and no longer end the process by themselves.
+    /// Starts handling the signals, which from here on no longer end the process automatically.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -19,7 +19,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one, and tells its name.
+    /// Waits for the next signal, and returns its name.
     pub async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -28,17 +28,17 @@ impl Signals {
     }
 }
 
-/// SIGHUP, by which an operator asks for the configuration to be read again.
+/// SIGHUP, by which an operator requests a reload of the configuration.
 #[derive(Debug)]
 pub struct Reloads(Signal);
 
 impl Reloads {
-    /// From here on SIGHUP is heard, and no longer ends the process by itself.
+    /// Starts handling SIGHUP, which from here on no longer ends the process automatically.
     pub fn listen() -> io::Result<Self> {
         signal(SignalKind::hangup()).map(Self)
     }
 
-    /// Waits until a reload is asked for. Those that come while nobody waits are one.
+    /// Waits until a reload is requested. Requests between two calls are merged into one.
     pub async fn next(&mut self) {
         // Only a runtime that is gone has no more of them.
         if self.0.recv().await.is_none() {

@@ -6,31 +6,30 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 use tokio::task::{JoinError, JoinSet};
 
-/// A group of tasks that are waited for together. Dropping it ends them.
+/// A group of tasks that are waited for together. Dropping it aborts them.
 #[derive(Default)]
 pub struct Tasks {
-    /// Locked for a moment by whoever spawns, and by the one who waits; never across an await.
+    /// Locked briefly to spawn and to wait; never across an await.
     set: Mutex<JoinSet<()>>,
 }
 
 impl Tasks {
-    /// No tasks yet.
+    /// Creates an empty group.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs `future` beside the caller.
+    /// Spawns `future` as a task of the group.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         let mut set = self.set.lock();
-        // Those that ended make room here, so that the set is no larger than the most that ever
-        // ran at once.
+        // Remove finished tasks here, so that the set is no larger than the most that ever ran at once.
         while let Some(ended) = set.try_join_next() {
             report(ended);
         }
         set.spawn(future);
     }
 
-    /// Waits until no task is left, those spawned meanwhile included.
+    /// Waits until no task is left, including those spawned meanwhile.
     pub async fn finished(&self) {
         poll_fn(|context| {
             loop {
@@ -44,25 +43,26 @@ impl Tasks {
         .await;
     }
 
-    /// How many are left.
+    /// Returns the number of tasks that are left.
     pub fn count(&self) -> usize {
         self.set.lock().len()
     }
 
-    /// Ends all tasks where they stand.
+    /// Aborts all tasks.
     pub fn abort(&self) {
         self.set.lock().abort_all();
     }
 }
 
-/// Runs `work`, which takes long without waiting, where it holds nobody up.
+/// Runs `work`, which takes long without waiting, on a thread where it blocks no task. Returns `None` if it
+/// panicked or never ran.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.inspect_err(report_panic).ok()
 }
 
-/// Runs `work` to its end, even where whoever waits for it goes away: for what must not be left half done.
-/// Nothing comes back only where it panicked.
+/// Runs `work` to its end, even if the caller's future is dropped: for work that must not be left half done.
+/// Returns `None` only if it panicked.
 #[expect(
     clippy::disallowed_methods,
     reason = "all that is done so is bounded in time, and ends with the runtime at the latest"
@@ -80,7 +80,7 @@ fn report(ended: Result<(), JoinError>) {
     }
 }
 
-/// A task that panics takes nothing else with it, but somebody has to know.
+/// Logs a panic: it affects no other task, but must not go unnoticed.
 fn report_panic(error: &JoinError) {
     if error.is_panic() {
         tracing::error!(%error, "a task panicked: please report this as a bug");

@@ -1,5 +1,4 @@
-//! What goes on beside the doors for as long as they are open: lists, plans and counts are kept, and
-//! people are told what needs them.
+//! Background work while the listeners are open: lists, plans and counts are maintained, and alerts are sent.
 
 use crate::alerts::{Alert, AlertKind, AlertSender, Messenger, watch};
 use crate::decider::Decider;
@@ -10,14 +9,14 @@ use std::time::Duration;
 use tidegate::{Banned, Store};
 use tokio::time::timeout;
 
-/// How long the last counts may take to be sent.
+/// The maximum time for sending the last counts.
 const LAST_COUNTS: Duration = Duration::from_secs(1);
 
-/// What goes on beside the doors. Dropped, it ends where it stands.
+/// The background work of a server. Dropping it aborts the work.
 #[derive(Debug)]
 pub(crate) struct Upkeep<S> {
     decider: Decider<S>,
-    /// Nothing is lost where these are cut, but for counts.
+    /// Aborting these loses nothing but counts.
     tasks: Tasks,
 }
 
@@ -52,9 +51,9 @@ impl<S: Store + 'static> Upkeep<S> {
         }
     }
 
-    /// Sends what was counted last, unless that takes long.
+    /// Sends the last counts, within a time limit.
     pub(crate) async fn end(self) {
-        // Whoever closes a period now would keep the last counts waiting; another instance takes over.
+        // Closing a period now would delay the last counts; another instance takes over.
         self.tasks.abort();
         timeout(LAST_COUNTS, self.decider.limiter().send_counts())
             .await

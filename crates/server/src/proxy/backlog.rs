@@ -15,9 +15,9 @@ pub(crate) struct Backlog(Mutex<Bodies>);
 #[derive(Debug, Default)]
 struct Bodies {
     unread: u32,
-    /// Time since which there are any.
+    /// The time since which there are any.
     since: Option<Instant>,
-    /// Time for which there were any before.
+    /// The total time for which there were any before.
     before: Duration,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Unread {
 }
 
 impl Backlog {
-    /// Returns for how long bodies have waited so far, at least one at a time.
+    /// Returns the total time for which at least one body has waited.
     fn time(&self) -> Duration {
         let bodies = self.0.lock();
         let present = bodies.since.map(|since| since.elapsed());
@@ -63,7 +63,7 @@ impl Unread {
         }
     }
 
-    /// Notes that the body waits to be read, or that all that came of it is read.
+    /// Records that the body waits to be read, or that everything received of it is read.
     pub(super) fn set(&mut self, is_unread: bool) {
         if self.is_unread == is_unread {
             return;
@@ -76,12 +76,12 @@ impl Unread {
         }
     }
 
-    /// Returns for how long bodies of the connection have waited so far, at least one at a time.
+    /// Returns the total time for which at least one body of the connection has waited.
     pub(super) fn time(&self) -> Duration {
         self.backlog.time()
     }
 
-    /// Whether another body of the connection waits.
+    /// Returns true if another body of the connection waits.
     pub(super) fn has_others(&self) -> bool {
         self.backlog.0.lock().unread > u32::from(self.is_unread)
     }

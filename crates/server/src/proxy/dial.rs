@@ -14,11 +14,11 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// How one upstream is connected to.
+/// The settings for connecting to one upstream.
 pub(crate) struct Dial {
     host: String,
     port: u16,
-    /// Known if the host is one: then nobody needs to be asked.
+    /// The address if the host is one: then no lookup is needed.
     address: Option<IpAddr>,
     security: Security,
     time_max: Duration,
@@ -26,26 +26,27 @@ pub(crate) struct Dial {
 
 enum Security {
     None,
-    /// HTTP/2 without TLS and without asking.
+    /// HTTP/2 without TLS and without negotiation.
     PriorKnowledge,
     Tls {
         connector: TlsConnector,
-        /// The same, but for HTTP/1 alone.
+        /// The same, but for HTTP/1 only.
         connector_http1: TlsConnector,
         name: ServerName<'static>,
-        /// Whether anything but HTTP/2 is an error.
+        /// True if anything but HTTP/2 is an error.
         only_http2: bool,
     },
 }
 
-/// A connection, and what is spoken on it.
+/// A connection and its protocol.
 pub(crate) struct Dialled {
     pub(crate) stream: UpstreamStream,
     pub(crate) is_http2: bool,
 }
 
 impl Dial {
-    /// How `upstream` is connected to within `time_max`, or what is wrong with its TLS.
+    /// Creates the settings for `upstream`, with `time_max` to connect. Returns an error message if its TLS
+    /// settings are invalid.
     pub(crate) fn new(
         upstream: &Upstream,
         tls: &UpstreamTls,
@@ -74,13 +75,13 @@ impl Dial {
         })
     }
 
-    /// The same, within another time.
+    /// Replaces the time limit.
     pub(crate) fn within(mut self, time_max: Duration) -> Self {
         self.time_max = time_max;
         self
     }
 
-    /// Connects.
+    /// Connects within the time limit.
     pub(crate) async fn dial(&self, manner: Manner) -> Result<Dialled, UpstreamError> {
         match timeout(self.time_max, self.connect(manner)).await {
             Ok(connected) => connected.map_err(UpstreamError::Unreachable),
@@ -104,10 +105,10 @@ impl Dial {
         }
         let stream = match self.address {
             Some(address) => TcpStream::connect(SocketAddr::new(address, self.port)).await?,
-            // Tries every address that the name has, in the order in which the system gives them.
+            // Tries every address of the name, in the system's order.
             None => TcpStream::connect((self.host.as_str(), self.port)).await?,
         };
-        // What is sent is complete; waiting for more would only delay it.
+        // Each write is complete; waiting for more would only delay it.
         stream.set_nodelay(true)?;
         let (connector, name, only_http2) = match &self.security {
             Security::None | Security::PriorKnowledge => {

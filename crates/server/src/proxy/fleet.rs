@@ -1,4 +1,4 @@
-//! All upstreams of a route, and how a request finds one that answers.
+//! All upstreams of a route, with retries of failed requests.
 
 use super::balance::{Balancer, UpstreamSet};
 use super::outgoing::Outgoing;
@@ -17,20 +17,20 @@ use tracing::debug;
 pub(crate) struct Fleet {
     pub(crate) targets: Vec<Arc<UpstreamTarget>>,
     pub(crate) balancer: Balancer,
-    /// How often a request may be tried again, where that is safe.
+    /// The maximum number of retries of a request, if retrying is safe.
     pub(crate) retries: u8,
     pub(crate) host: HostHeader,
 }
 
-/// A request that no upstream answered.
+/// The failure of a request that no upstream answered.
 #[derive(Debug)]
 pub(crate) struct NoUpstreamAnswer {
     pub(crate) trouble: UpstreamError,
-    /// Whether no upstream saw anything of it.
+    /// True if no upstream received any part of the request.
     pub(crate) is_unreached: bool,
 }
 
-/// An attempt that is told as abandoned if it is dropped before its end.
+/// An attempt that is reported as abandoned if it is dropped before its end.
 struct ObservedAttempt<'a, O: AttemptObserver> {
     observer: &'a O,
     upstream: usize,
@@ -59,21 +59,21 @@ impl<O: AttemptObserver> Drop for ObservedAttempt<'_, O> {
     }
 }
 
-/// What hears of every attempt, and of what came of it.
+/// An observer of every attempt and its outcome.
 pub(crate) trait AttemptObserver {
-    /// An upstream answered.
+    /// Called when an upstream answered.
     fn answered(&self, turn: &UpstreamLease);
-    /// It did not.
+    /// Called when an upstream did not answer.
     fn failed(&self, turn: &UpstreamLease, trouble: &UpstreamError);
-    /// Nobody wanted to know any more.
+    /// Called when an attempt was cancelled before its end.
     fn abandoned(&self, upstream: usize);
-    /// So the request is tried again.
+    /// Called before a retry.
     fn tries_again(&self);
 }
 
 impl Fleet {
-    /// Sends a request to one of the upstreams, and to another if that is safe and the first does not
-    /// answer. The target of `request` is a path, as an upstream without one of its own sees it.
+    /// Sends a request to one of the upstreams, and to another if that is safe and the first does not answer.
+    /// The target of `request` is a path, as seen by an upstream without a path prefix.
     pub(crate) async fn forward(
         &self,
         mut request: Box<Outgoing>,
@@ -135,12 +135,13 @@ impl Fleet {
         }
     }
 
-    /// The upstream with which it is this turn.
+    /// Returns the target of this lease.
     fn whose(&self, turn: UpstreamLease) -> Option<(&Arc<UpstreamTarget>, UpstreamLease)> {
         Some((self.targets.get(turn.index())?, turn))
     }
 
-    /// Writes on a request where it goes. Its own `path` is kept there where something comes before it.
+    /// Sets the target and the `Host` of a request for this upstream. `path` keeps the original path if the
+    /// upstream has a prefix.
     fn address<B>(
         &self,
         request: &mut Request<B>,
@@ -151,7 +152,7 @@ impl Fleet {
         if !prefix.is_empty() || path.is_some() {
             let own = || request.uri().path_and_query().cloned();
             let path = path.get_or_insert_with(|| own().unwrap_or(PathAndQuery::from_static("/")));
-            // A question about the server itself (RFC 9112, 3.2.4) is about no path of it.
+            // `*` asks about the server itself (RFC 9112, 3.2.4), so it has no path to prefix.
             let whole = if *path == "*" {
                 path.clone()
             } else {
@@ -159,8 +160,8 @@ impl Fleet {
             };
             *request.uri_mut() = Uri::from(whole);
         }
-        // Old clients need not say whom they want; whoever speaks HTTP/1.1 must. To look through the
-        // names is cheaper than to look for one.
+        // HTTP/1.0 clients need not send `Host`; HTTP/1.1 requires it. Iterating over the names is cheaper
+        // than a lookup.
         let mut names = request.headers().keys();
         if self.host == HostHeader::Upstream || !names.any(|name| *name == HOST) {
             let authority = target.authority.clone();

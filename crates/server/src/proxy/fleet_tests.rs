@@ -1,4 +1,4 @@
-//! How: requests are sent to a listener that answers or does not, and what the observer heard is read.
+//! Requests are sent to a listener that answers or does not, and the events of the observer are checked.
 
 use super::balance::Balancer;
 use super::fleet::{AttemptObserver, Fleet};
@@ -38,7 +38,7 @@ impl AttemptObserver for Heard {
     }
 }
 
-/// The fleet of a route with this one upstream.
+/// Creates the fleet of a route with this one upstream.
 fn fleet(upstream: SocketAddr) -> Fleet {
     let text = format!(
         "
@@ -65,7 +65,7 @@ fn request() -> Box<Outgoing> {
     Box::new(Outgoing::from(request))
 }
 
-/// A connection on which a whole request has come.
+/// Accepts a connection and reads a whole request from it.
 async fn asked(listener: &TcpListener) -> TcpStream {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut head = Vec::new();

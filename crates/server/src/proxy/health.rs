@@ -1,4 +1,4 @@
-//! Looks after one upstream by asking it now and then.
+//! Active health checks of one upstream.
 
 use super::standing::UpstreamHealth;
 use std::fmt::{self, Display};
@@ -11,9 +11,9 @@ use tidegate_policy::route::HealthCheck;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-/// Checks an upstream, by `probe`, as often as `checks` say, give or take a tenth, so that many gateways
-/// do not ask at once; until told to `stop`. It is taken to be as it was last known to be,
-/// which at first is healthy, until checks have said otherwise often enough.
+/// Checks an upstream by `probe` at the interval of `checks`, give or take a tenth, so that many gateways do
+/// not check at once; runs until `stop` is ready. The upstream keeps its last known state, which at first is
+/// healthy, until enough consecutive checks contradict it.
 pub(crate) async fn watch<P, F, E>(
     standing: Arc<UpstreamHealth>,
     checks: &HealthCheck,
@@ -26,8 +26,7 @@ pub(crate) async fn watch<P, F, E>(
 {
     standing.begin_checks();
     let look_after = async {
-        // Soon, for a dead upstream should not wait long to be found; not at once, for there may be
-        // hundreds.
+        // Start soon, to find a dead upstream quickly, but not at once, because there may be hundreds.
         sleep(random_part(checks.interval / 10)).await;
         let mut streak = Streak::default();
         loop {
@@ -47,7 +46,7 @@ pub(crate) async fn watch<P, F, E>(
     }
 }
 
-/// Checks in a row that contradict what the upstream is taken for.
+/// The number of consecutive checks that contradict the upstream's present state.
 #[derive(Debug, Default)]
 struct Streak {
     good: u32,
@@ -91,17 +90,17 @@ impl Display for NoAnswer {
     }
 }
 
-/// 90 % to 110 % of `pause`.
+/// Returns 90 % to 110 % of `pause`.
 fn jittered(pause: Duration) -> Duration {
     let tenth = pause / 10;
     let least = pause.saturating_sub(tenth);
     least.saturating_add(random_part(tenth.saturating_mul(2)))
 }
 
-/// Something from nothing to `whole`.
+/// Returns a random duration from zero to `whole`.
 fn random_part(whole: Duration) -> Duration {
     const PARTS: u32 = 1_024;
-    // Each `RandomState` has other keys, which stem from the system's randomness.
+    // Each `RandomState` has different keys, derived from the system's randomness.
     let random = RandomState::new().build_hasher().finish();
     let part = u32::try_from(random % u64::from(PARTS + 1)).unwrap_or(0);
     (whole / PARTS).saturating_mul(part)
@@ -127,8 +126,8 @@ mod tests {
         Arc::new(UpstreamHealth::new("orders", "127.0.0.1:9001", None))
     }
 
-    /// Runs checks that end as `script` says, one after the other, and then hang; what the upstream was
-    /// taken for before each of them, and in the end.
+    /// Runs checks with the results of `script`, then one that hangs. Returns the upstream's state before
+    /// each check and at the end.
     async fn seen(standing: &Arc<UpstreamHealth>, script: &[bool]) -> Vec<bool> {
         let (all_asked, done) = oneshot::channel();
         let all_asked = parking_lot::Mutex::new(Some(all_asked));
@@ -179,7 +178,7 @@ mod tests {
             asked.fetch_add(1, Relaxed);
             pending::<Result<(), &str>>()
         };
-        // The third is over after 14.5 seconds at most, and the fourth begins after 16.5 at least.
+        // The third check is over after 14.5 seconds at most, and the fourth begins after 16.5 at least.
         let stop = sleep(Duration::from_millis(14_600));
         watch(Arc::clone(&standing), &CHECKS, probe, stop).await;
         assert_eq!(asked.load(Relaxed), 3);

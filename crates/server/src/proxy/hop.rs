@@ -1,4 +1,4 @@
-//! What belongs to one connection and is not passed on to the next (RFC 9110, section 7.6.1).
+//! Hop-by-hop fields, which belong to one connection and are not forwarded (RFC 9110, section 7.6.1).
 
 use super::trace::is_trace;
 use http::header::{
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
 use tidegate_policy::route::CLIENT_CLAIMS;
 
-/// What has no place in trailers.
+/// Fields that are not allowed in trailers.
 const NOT_AFTERWARDS: [HeaderName; 12] = [
     AUTHORIZATION,
     CACHE_CONTROL,
@@ -26,14 +26,14 @@ const NOT_AFTERWARDS: [HeaderName; 12] = [
     TRAILER,
 ];
 
-/// What `Connection` nearly always says.
+/// The usual values of `Connection`.
 const USUAL: [&str; 3] = ["keep-alive", "close", "upgrade"];
 
-/// What a client may not have removed by naming it: how long the body is, and whom it is for.
+/// Fields that a client may not have removed by naming them in `Connection`: body framing and host.
 const NEVER: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRAILER];
 
-/// Takes out of a request what is not passed on: what belongs to its connection, and names that some
-/// take for others. That it wants trailers is passed on.
+/// Removes the fields of a request that are not forwarded: hop-by-hop fields, and names that some servers
+/// mistake for others. `TE: trailers` is forwarded.
 pub(crate) fn strip_request(headers: &mut HeaderMap) {
     if !headers
         .keys()
@@ -45,8 +45,7 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
     for name in lookalikes.cloned().collect::<Vec<_>>() {
         headers.remove(name);
     }
-    // That it expects something was between the client and this side, which answers it when the body
-    // is first asked for.
+    // `Expect` was between the client and the gateway, which answers it when it first reads the body.
     let found = found(headers, is_hop);
     let wants_trailers = found.contains(&TE) && has_token(headers, &TE, "trailers");
     strip(headers, found);
@@ -65,7 +64,7 @@ pub(crate) fn strip_claims(headers: &mut HeaderMap, passed: &[String]) {
     }
 }
 
-/// Takes out of an answer what is not passed on.
+/// Removes the fields of a response that are not forwarded.
 pub(crate) fn strip_response(headers: &mut HeaderMap) {
     let found = found(headers, |name| {
         is_hop(name) && *name != TE && *name != EXPECT
@@ -80,8 +79,8 @@ fn found(headers: &HeaderMap, is_meant: impl Fn(&HeaderName) -> bool) -> SmallVe
     found.cloned().collect()
 }
 
-/// Whether a field tells of the connection of its message, whether or not `Connection` names it. Most
-/// messages have none of these, and to look through the names once is cheaper than to look for each.
+/// Returns true if a field is hop-by-hop, even if `Connection` does not name it. Most messages have none of
+/// these, and scanning the names once is cheaper than a lookup of each.
 fn is_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
@@ -96,7 +95,7 @@ fn is_hop(name: &HeaderName) -> bool {
     )
 }
 
-/// Takes out what was found, and what `Connection` names if it is among that.
+/// Removes the fields that were found, and those that `Connection` names if it is among them.
 fn strip(headers: &mut HeaderMap, found: SmallVec<[HeaderName; 2]>) {
     if found.contains(&CONNECTION) {
         for name in named(headers) {
@@ -108,8 +107,8 @@ fn strip(headers: &mut HeaderMap, found: SmallVec<[HeaderName; 2]>) {
     }
 }
 
-/// Takes out of trailers what must not come after a head was judged: what belongs to a connection, what
-/// tells where a request came from or who sent it, and how its body is to be read (RFC 9110, 6.5.1).
+/// Removes fields from trailers that must not come after the headers were checked: hop-by-hop fields, fields
+/// about the origin or identity of the client, and body framing (RFC 9110, 6.5.1).
 pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
     let forbidden = trailers.keys().filter(|name| {
         is_hop(name)
@@ -123,28 +122,29 @@ pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
     }
 }
 
-/// Whether a name has an underscore. CGI and its heirs take it for a hyphen, and so for another field.
+/// Returns true if a name has an underscore. CGI and its successors map it to a hyphen, and so to another
+/// field.
 fn is_lookalike(name: &HeaderName) -> bool {
     name.as_str().contains('_')
 }
 
-/// Whether an upstream may obey a header although any client can write it.
+/// Returns true if an upstream may obey a header although any client can write it.
 fn is_claim(name: &HeaderName) -> bool {
     CLIENT_CLAIMS.contains(&name.as_str())
 }
 
-/// The fields that `Connection` names.
+/// Returns the fields that `Connection` names.
 fn named(headers: &HeaderMap) -> SmallVec<[HeaderName; 2]> {
     let values = headers.get_all(CONNECTION).iter();
     values
-        // What nearly all say, and none of these is the name of a field that would be left.
+        // Skip the usual values: none of them names a field that would be left.
         .filter(|value| !is_usual(value.as_bytes()))
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .filter(|name| !is_usual(name.as_bytes()))
         .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
-        // Who named what tells where it came from would take that away from whoever stands behind us.
+        // A client must not remove the forwarding headers that the upstream relies on.
         .filter(|name| !NEVER.contains(name) && !is_trace(name))
         .collect()
 }
@@ -154,7 +154,7 @@ fn is_usual(connection: &[u8]) -> bool {
     usual.any(|it| it.as_bytes().eq_ignore_ascii_case(connection))
 }
 
-/// Whether a list in these fields has `token`, whatever its case and parameters.
+/// Returns true if a list in these fields has `token`, ignoring case and parameters.
 pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     let values = headers.get_all(name).iter();
     values
@@ -166,8 +166,8 @@ pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> 
         })
 }
 
-/// Whether there is one way only to read where an answer with these headers ends. hyper takes what can
-/// be read in two ways as one of them; whoever stands behind us may take it as the other.
+/// Returns true if the framing of a response with these headers is unambiguous. hyper picks one reading of an
+/// ambiguous response; the client behind the gateway may pick the other.
 pub(crate) fn is_clearly_framed(headers: &HeaderMap) -> bool {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
@@ -185,7 +185,8 @@ pub(crate) fn is_clearly_framed(headers: &HeaderMap) -> bool {
     }
 }
 
-/// What a request wants to change to, if it asks properly: `Connection: upgrade` and one `Upgrade`.
+/// Returns the protocol that a request wants to upgrade to, if the request is valid: `Connection: upgrade`
+/// and one `Upgrade`.
 pub(crate) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut values = headers.get_all(UPGRADE).iter();
     let (Some(wanted), None) = (values.next(), values.next()) else {

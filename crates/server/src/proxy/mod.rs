@@ -1,18 +1,18 @@
-//! Passing requests on to upstreams, and their answers back. Nothing here knows of limits.
+//! Forwarding of requests to upstreams, and of their responses to clients. Nothing here knows of limits.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `fleet` | all upstreams of a route, and how a request finds one that answers |
-//! | `target` | one upstream: how it is reached |
-//! | `standing`, `health`, `balance` | what is known of upstreams, and which one is next |
+//! | `fleet` | all upstreams of a route, with retries |
+//! | `target` | one upstream: its connections and settings |
+//! | `standing`, `health`, `balance` | the health of upstreams, and the choice of the next one |
 //! | `dial`, `tls`, `stream` | connecting |
-//! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
-//! | `places` | how many of them may be in use, and how many requests wait |
-//! | `multiplex` | the HTTP/2 connection that all share |
-//! | `outgoing`, `upload`, `pace`, `backlog`, `relayed`, `patience` | requests and bodies on their way, bounded |
-//! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
-//! | `tunnel`, `websocket` | what comes after an upgrade |
-//! | `trouble` | why there is no answer |
+//! | `http1`, `pool` | HTTP/1 connections, driven by the tasks that use them |
+//! | `places` | bounds of connections in use and of waiting requests |
+//! | `multiplex` | the shared HTTP/2 connection |
+//! | `outgoing`, `upload`, `pace`, `backlog`, `relayed`, `patience` | requests and bodies, bounded |
+//! | `hop`, `trace`, `rewrite` | headers that are forwarded, added and changed |
+//! | `tunnel`, `websocket` | traffic after an upgrade |
+//! | `trouble` | reasons for a missing response |
 
 pub(crate) mod backlog;
 pub(crate) mod balance;

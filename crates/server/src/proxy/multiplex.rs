@@ -14,30 +14,30 @@ use std::time::Duration;
 use tokio::sync::MutexGuard;
 use tracing::debug;
 
-/// How often a connection is asked whether it is still there, and how long it may take to say so.
+/// The interval of pings on a connection, and the maximum time for their reply.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What one answer may be ahead of whoever reads it. The connection has no bound of its own: with one, a
-/// few who do not read would keep everybody else's answers from coming.
+/// The maximum data of one response that is buffered ahead of its reader. The connection itself has no bound:
+/// with one, a few clients that do not read would block the responses of all others.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
-/// Bytes of an answer's head.
+/// The maximum size of a response head in bytes.
 const HEAD_BYTES: u32 = 64 << 10;
 
 /// The HTTP/2 connection to an upstream, if there is one.
 #[derive(Debug)]
 pub(crate) struct Multiplex {
     sender: Mutex<Option<http2::SendRequest<Upload>>>,
-    /// Whether the upstream is configured, or was last found, to speak HTTP/2.
+    /// True if the upstream is configured, or was last found, to speak HTTP/2.
     is_spoken: AtomicBool,
-    /// Whoever connects holds it, so that many requests at once make one connection.
+    /// Held while connecting, so that many concurrent requests open one connection.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Multiplex {
-    /// No connection yet, to an upstream that is known to speak HTTP/2 or not.
+    /// Creates a multiplex without a connection, to an upstream that is known to speak HTTP/2 or not.
     pub(crate) fn new(is_spoken: bool) -> Self {
         Self {
             sender: Mutex::new(None),
@@ -46,31 +46,31 @@ impl Multiplex {
         }
     }
 
-    /// The connection, if there is one that lives.
+    /// Returns the connection, if there is an open one.
     pub(crate) fn current(&self) -> Option<http2::SendRequest<Upload>> {
         let sender = self.sender.lock();
         sender.as_ref().filter(|it| !it.is_closed()).cloned()
     }
 
-    /// Whether HTTP/2 is what the upstream is known to speak.
+    /// Returns true if the upstream is known to speak HTTP/2.
     pub(crate) fn is_spoken(&self) -> bool {
         self.is_spoken.load(Relaxed)
     }
 
-    /// Waits for the turn to connect, which is over when what this returns is dropped.
+    /// Waits for the turn to connect, which ends when the returned guard is dropped.
     pub(crate) async fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().await
     }
 
-    /// Lets all requests use this connection from now on.
+    /// Shares this connection with all requests from now on.
     pub(crate) fn share(&self, sender: &http2::SendRequest<Upload>) {
         let mut shared = self.sender.lock();
         *shared = Some(sender.clone());
         self.is_spoken.store(true, Relaxed);
     }
 
-    /// Notes that a new connection to the upstream speaks HTTP/1: unless one of HTTP/2 lives, requests
-    /// count by connection again.
+    /// Records that a new connection to the upstream speaks HTTP/1. Unless an HTTP/2 connection is open,
+    /// requests count by connection again.
     pub(crate) fn refused(&self) {
         let shared = self.sender.lock();
         if shared.as_ref().is_none_or(http2::SendRequest::is_closed) {
@@ -79,8 +79,7 @@ impl Multiplex {
     }
 }
 
-/// Begins to speak HTTP/2 on `stream`. The connection lives as long as anybody holds what this returns,
-/// or is answered on it.
+/// Starts HTTP/2 on `stream`. The connection lives as long as the returned sender or any response on it.
 pub(crate) async fn begin(
     stream: UpstreamStream,
     tasks: &Arc<Tasks>,
@@ -102,7 +101,7 @@ pub(crate) async fn begin(
     Ok(sender)
 }
 
-/// Runs what hyper needs beside a connection where draining knows of it.
+/// An executor that spawns hyper's tasks where draining waits for them.
 #[derive(Clone, Debug)]
 struct Spawn(Arc<Tasks>);
 

@@ -1,4 +1,4 @@
-//! A request on its way to an upstream.
+//! A request to an upstream.
 
 use super::http1::Interim;
 use super::upload::Upload;
@@ -7,19 +7,19 @@ use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Request};
 use std::ops::{Deref, DerefMut};
 
-/// A request on its way to an upstream.
+/// A request to an upstream.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     request: Request<Upload>,
-    /// Fields beside those of the request, as lines of HTTP/1. Those of one connection are mostly the
-    /// same, so they are written once; to put each into a map would be the dearer part of telling them.
+    /// Further fields as lines of HTTP/1. They are mostly the same for one connection, so they are written
+    /// once; inserting each into a map would cost more than sending them.
     lines: Bytes,
-    /// Where interim answers to it go.
+    /// The recipient of interim responses.
     interim: Option<Interim>,
 }
 
 impl Outgoing {
-    /// This request, and these lines beside its fields.
+    /// Creates a request with these lines in addition to its fields.
     pub(crate) fn new(request: Request<Upload>, lines: Bytes) -> Self {
         Self {
             request,
@@ -28,22 +28,22 @@ impl Outgoing {
         }
     }
 
-    /// The same, with interim answers to it going there.
+    /// Sets the recipient of interim responses.
     pub(crate) fn with_interim(self, interim: Option<Interim>) -> Self {
         Self { interim, ..self }
     }
 
-    /// Where interim answers to it go, if anywhere.
+    /// Returns the recipient of interim responses, if any.
     pub(super) fn interim(&self) -> Option<&Interim> {
         self.interim.as_ref()
     }
 
-    /// The fields that are not among those of the request, as lines.
+    /// Returns the additional fields, as lines.
     pub(super) fn lines(&self) -> &[u8] {
         &self.lines
     }
 
-    /// The request with all its fields, where nobody speaks in lines.
+    /// Returns the request with all its fields in the map, for protocols without lines.
     pub(super) fn into_request(mut self) -> Request<Upload> {
         unfold(&self.lines, self.request.headers_mut());
         self.request
@@ -70,7 +70,7 @@ impl DerefMut for Outgoing {
     }
 }
 
-/// Puts lines into a map, each as a field.
+/// Parses lines into a map, each as a field.
 fn unfold(mut lines: &[u8], headers: &mut HeaderMap) {
     while let Some(end) = memchr::memchr(b'\n', lines) {
         let (line, rest) = lines.split_at(end.saturating_add(1));

@@ -1,4 +1,4 @@
-//! How slowly the body of a request may come.
+//! The minimum rate of a request body.
 
 use super::backlog::Unread;
 use super::trouble::UploadError;
@@ -8,54 +8,54 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// The least rate of a body.
+/// The minimum rate of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeastRate {
-    /// Bytes that must come in a second, at least 1.
+    /// The minimum bytes per second, at least 1.
     pub(crate) bytes: u64,
-    /// How long a client may be waited for on top of that.
+    /// The waiting time that a client has on top of that.
     pub(crate) grace: Duration,
-    /// Whether it does not apply to a body that an HTTP/2 connection carries to the upstream.
+    /// True if the rate does not apply to a body that an HTTP/2 connection carries to the upstream.
     pub(crate) exempts_http2: bool,
 }
 
-/// Time until the least rate is looked at again where it cannot count at present.
+/// The time until the minimum rate is checked again while it cannot apply.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Patience with a client that sends a body. Only the time counts in which the client is waited for: a
-/// client need not send faster than the upstream takes what it sends. For the least rate, time does not
-/// count in which other bodies of the connection wait to be read: perhaps the client may not send. A body
-/// that is always there at once costs no timer.
+/// The time limits for a client that sends a body. Only the time spent waiting for the client counts: it need
+/// not send faster than the upstream reads. For the minimum rate, time does not count in which other bodies
+/// of the connection wait to be read, because the client may then be unable to send. A body that is always
+/// available at once costs no timer.
 pub(crate) struct Pace {
-    /// How long each piece may take.
+    /// The maximum time for each piece.
     idle: Duration,
     least: Option<LeastRate>,
-    /// Whether an HTTP/2 connection carries the body to the upstream.
+    /// True if an HTTP/2 connection carries the body to the upstream.
     is_http2: bool,
-    /// How much came, and how long the client was waited for until then.
+    /// The bytes received, and the time spent waiting for them.
     bytes: u64,
     waited: Duration,
     waits: Option<PieceWait>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Its part in the backlog of an HTTP/2 connection.
+    /// The body's entry in the backlog of an HTTP/2 connection.
     unread: Option<Unread>,
 }
 
 /// A wait for the next piece.
 #[derive(Clone, Copy, Debug)]
 struct PieceWait {
-    /// Its beginning.
+    /// The start of the wait.
     since: Instant,
-    /// Time up to which it is charged, and the time of the backlog then.
+    /// The time up to which it is charged, and the time of the backlog then.
     charged: Instant,
     backlog: Duration,
-    /// The bound that the client breaks when the timer fires.
+    /// The bound that the client exceeds when the timer fires.
     lost: UploadError,
 }
 
 impl Pace {
-    /// Each piece may take as long as `idle`, and all of them together as long as `least` says. `unread`
-    /// is for bodies on HTTP/2 connections.
+    /// Creates the time limits: each piece may take up to `idle`, and all pieces together as long as `least`
+    /// allows. `unread` is for bodies on HTTP/2 connections.
     pub(crate) fn new(idle: Duration, least: Option<LeastRate>, unread: Option<Unread>) -> Self {
         Self {
             idle,
@@ -69,12 +69,12 @@ impl Pace {
         }
     }
 
-    /// Notes the protocol of the connection that carries the body to the upstream.
+    /// Sets the protocol of the connection that carries the body to the upstream.
     pub(crate) fn set_http2(&mut self, is_http2: bool) {
         self.is_http2 = is_http2;
     }
 
-    /// A piece of so many bytes came.
+    /// Records a piece of this many bytes.
     pub(crate) fn came(&mut self, bytes: usize) {
         self.charge();
         self.bytes = self.bytes.saturating_add(bytes as u64);
@@ -83,12 +83,12 @@ impl Pace {
         }
     }
 
-    /// The body has come to its end.
+    /// Records the end of the body.
     pub(crate) fn ended(&mut self) {
         self.unread = None;
     }
 
-    /// Nothing is there: ready with what is wrong once that has been so for too long.
+    /// Records that nothing is available. Ready with an error once that has lasted too long.
     pub(crate) fn poll_lost(&mut self, context: &mut Context<'_>) -> Poll<UploadError> {
         if let Some(unread) = &mut self.unread {
             unread.set(false);
@@ -115,7 +115,7 @@ impl Pace {
             Some(left) if left < idle => (left, UploadError::TooLittle),
             _ => (idle, UploadError::TooSlow),
         };
-        // Nothing is charged meanwhile, so the timer must not fire again and again.
+        // Nothing is charged meanwhile, so the timer must not fire repeatedly.
         let is_blocked = self.unread.as_ref().is_some_and(Unread::has_others);
         let time = if is_blocked {
             time.max(PAUSE.min(idle))
@@ -136,8 +136,8 @@ impl Pace {
         wait
     }
 
-    /// Charges the present wait, if there is one, without the time of the backlog. Returns whether there
-    /// was such time.
+    /// Charges the present wait, if there is one, without the time of the backlog. Returns true if there was
+    /// such time.
     fn charge(&mut self) -> bool {
         let Some(wait) = self.waits.take() else {
             return false;
@@ -148,12 +148,12 @@ impl Pace {
         !blocked.is_zero()
     }
 
-    /// Returns for how long bodies of the connection have waited to be read so far.
+    /// Returns the total time for which bodies of the connection have waited to be read.
     fn backlog(&self) -> Duration {
         self.unread.as_ref().map(Unread::time).unwrap_or_default()
     }
 
-    /// How long the client may still be waited for by the least rate.
+    /// Returns the waiting time that the minimum rate still allows the client.
     fn left(&self) -> Option<Duration> {
         let is_http2 = self.is_http2;
         let least = self.least.filter(|it| !(it.exempts_http2 && is_http2))?;
@@ -195,7 +195,7 @@ mod tests {
         Pace::new(60 * SECOND, Some(least), unread)
     }
 
-    /// Waits for a piece of so many bytes for so long, unless patience ends before.
+    /// Waits for a piece of this many bytes for this long, unless a time limit ends the wait before.
     async fn wait(pace: &mut Pace, time: Duration, bytes: usize) -> Result<(), UploadError> {
         let lost = timeout(time, poll_fn(|context| pace.poll_lost(context))).await;
         match lost {
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(wait(&mut pace, 4 * SECOND, 1).await, Ok(()));
     }
 
-    /// Others can use up the window of an HTTP/2 connection: then the client may not send.
+    /// Other bodies can use up the window of an HTTP/2 connection: then the client cannot send.
     #[tokio::test(start_paused = true)]
     async fn bodies_that_wait_to_be_read_are_not_held_against_the_others() {
         let backlog = Arc::<Backlog>::default();
@@ -284,7 +284,7 @@ mod tests {
         );
     }
 
-    /// Clients that trickle several bodies on one connection do not excuse each other.
+    /// Several slow bodies on one connection do not excuse each other.
     #[tokio::test(start_paused = true)]
     async fn bodies_that_trickle_do_not_excuse_each_other() {
         let backlog = Arc::<Backlog>::default();

@@ -1,4 +1,4 @@
-//! How long something may stand still.
+//! An idle timeout.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,16 +6,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Patience with something that comes in pieces. What is always there at once costs no timer.
+/// An idle timeout for data that comes in pieces. Data that is always available at once costs no timer.
 pub(crate) struct Patience {
     time: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether a piece came since the timer was set.
+    /// True if a piece came since the timer was set.
     is_stale: bool,
 }
 
 impl Patience {
-    /// Each piece may take this long.
+    /// Creates a timeout of this length for each piece.
     pub(crate) fn new(time: Duration) -> Self {
         Self {
             time,
@@ -24,12 +24,12 @@ impl Patience {
         }
     }
 
-    /// A piece came.
+    /// Records that a piece came.
     pub(crate) fn renew(&mut self) {
         self.is_stale = true;
     }
 
-    /// Nothing is there: ready once that has been so for too long.
+    /// Records that nothing is available. Ready once that has lasted too long.
     pub(crate) fn poll_lost(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let time = self.time;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time)));

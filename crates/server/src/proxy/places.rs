@@ -1,7 +1,8 @@
-//! Places for connections to an upstream: how many requests use one at a time, and how many wait.
+//! Permits for connections to an upstream: a bound of requests that use one at a time, and of requests that
+//! wait.
 //!
-//! A client with one HTTP/2 connection can have more than a hundred requests in flight. Without a bound,
-//! each of them would open an HTTP/1 connection to the upstream.
+//! A client with one HTTP/2 connection can have more than a hundred requests in flight. Without a bound, each
+//! of them would open an HTTP/1 connection to the upstream.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use tidegate_policy::route::Connections;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The right to use a connection, until it is dropped.
+/// The permit to use a connection, released on drop.
 pub(crate) type UpstreamPermit = OwnedSemaphorePermit;
 
-/// The places of one upstream. Requests that wait get theirs in the order in which they came.
+/// The permits of one upstream. Waiting requests get theirs in order of arrival.
 #[derive(Debug)]
 pub(crate) struct UpstreamPermits {
     free: Arc<Semaphore>,
@@ -21,11 +22,11 @@ pub(crate) struct UpstreamPermits {
     max_waiting: u32,
 }
 
-/// A request that waits, until it is dropped.
+/// A waiting request, counted until dropped.
 struct UpstreamWaiter<'a>(&'a Mutex<u32>);
 
 impl UpstreamPermits {
-    /// As many as `bounds` allow, all free.
+    /// Creates as many permits as `bounds` allow, all free.
     pub(crate) fn new(bounds: Connections) -> Self {
         let max = usize::try_from(bounds.max).unwrap_or(usize::MAX);
         Self {
@@ -35,19 +36,19 @@ impl UpstreamPermits {
         }
     }
 
-    /// Takes a place, if one is free and no other request waits for it.
+    /// Takes a permit, if one is free and no other request waits for it.
     pub(crate) fn take(&self) -> Option<UpstreamPermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
-    /// Waits for a place. `None` if too many requests wait already, or none became free in time.
+    /// Waits for a permit. Returns `None` if too many requests wait already, or none became free in time.
     pub(crate) async fn wait(&self, time_max: Duration) -> Option<UpstreamPermit> {
         let _waiting = self.line_up()?;
         let place = Arc::clone(&self.free).acquire_owned();
         timeout(time_max, place).await.ok()?.ok()
     }
 
-    /// How many are free.
+    /// Returns the number of free permits.
     pub(crate) fn free(&self) -> usize {
         self.free.available_permits()
     }

@@ -1,36 +1,35 @@
-//! Connections to an upstream that wait for their next request.
+//! Idle connections to an upstream.
 
 use super::http1::UpstreamHttp1;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many sweeps one may wait, which is about 50 seconds. Most servers keep theirs for longer, so that
-/// it is we who close.
+/// The number of sweeps that a connection may stay idle, about 50 seconds. Most servers keep theirs for
+/// longer, so that the gateway closes first.
 const SWEEPS_MAX: u64 = 5;
 
-/// How many are looked at while the lock is held. To look is a system call each.
+/// The number of connections checked while the lock is held. Each check is a system call.
 const SWEPT_AT_ONCE: usize = 8;
 
-/// Connections that wait for their next request, the one used last in front: the fewer are in use,
-/// the sooner the others grow old.
+/// Idle connections, the one used last in front: the fewer are in use, the sooner the others expire.
 #[derive(Debug)]
 pub(crate) struct Pool {
     idle: Mutex<Vec<Idle>>,
-    /// Sweeps so far: a clock that costs nothing to read.
+    /// The number of sweeps so far: a clock that costs nothing to read.
     sweeps: AtomicU64,
-    /// How many may wait. More are closed when their request is done.
+    /// The maximum number of idle connections. Further ones are closed when their request is done.
     max: usize,
 }
 
 #[derive(Debug)]
 struct Idle {
     wire: Box<UpstreamHttp1>,
-    /// The sweep after which it came.
+    /// The sweep after which it became idle.
     since: u64,
 }
 
 impl Pool {
-    /// An empty one, for up to `max` connections.
+    /// Creates an empty pool for up to `max` connections.
     pub(crate) fn new(max: u32) -> Self {
         Self {
             idle: Mutex::default(),
@@ -39,8 +38,8 @@ impl Pool {
         }
     }
 
-    /// A connection that waits, if there is one. It may have been closed meanwhile, which is noticed when
-    /// something is to be sent on it.
+    /// Returns an idle connection, if there is one. It may have been closed meanwhile, which is noticed when
+    /// a request is sent on it.
     pub(crate) fn take(&self) -> Option<Box<UpstreamHttp1>> {
         Some(self.idle.lock().pop()?.wire)
     }
@@ -54,7 +53,7 @@ impl Pool {
         }
     }
 
-    /// Closes the one that has waited longest, if more than `max` wait.
+    /// Closes the longest idle connection, if there are more than `max`.
     pub(crate) fn make_room(&self, max: usize) {
         let mut idle = self.idle.lock();
         if idle.len() > max {
@@ -64,8 +63,8 @@ impl Pool {
         }
     }
 
-    /// Closes those that have waited for too long, or that the upstream has closed. Requests find the
-    /// others meanwhile: without them they would open connections that nobody needs.
+    /// Closes connections that were idle for too long, or that the upstream has closed. Requests can use the
+    /// others meanwhile: otherwise they would open unneeded connections.
     pub(crate) fn sweep(&self) {
         let now = self.sweeps.fetch_add(1, Relaxed).wrapping_add(1);
         let is_kept = |it: &mut Idle| {
@@ -77,7 +76,7 @@ impl Pool {
             let mut closed = Vec::new();
             let mut idle = self.idle.lock();
             for _ in 0..SWEPT_AT_ONCE {
-                // Those that requests take and give back meanwhile are at the end.
+                // Connections that requests take and return meanwhile are at the end.
                 let Some(it) = idle.get_mut(at) else {
                     return;
                 };

@@ -1,4 +1,4 @@
-//! The body of an answer on its way from an upstream to the client.
+//! The body of a response from an upstream, forwarded to the client.
 
 use super::http1::{Http1Fault, UpstreamHttp1};
 use super::patience::Patience;
@@ -14,40 +14,41 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub(crate) struct RelayedBody {
     source: BodySource,
-    /// The request is under way for as long as its answer is.
+    /// The request counts as in flight until its response ends.
     _turn: UpstreamLease,
     patience: Patience,
 }
 
-/// Where a body comes from.
+/// The source of a body.
 #[derive(Debug)]
 pub(crate) enum BodySource {
-    /// It is there already; `None` once it was taken, or if there is none.
+    /// The complete body; `None` once it was taken, or if there is none.
     Whole(Option<Bytes>),
-    /// A connection, which is driven as the body is read, and given back to the pool once all of it is
-    /// there. Dropped before that, it is closed.
+    /// A connection that is driven as the body is read, and returned to the pool at the end of the body. If
+    /// dropped before that, it is closed.
     Http1(Box<UpstreamHttp1>, Arc<UpstreamTarget>),
     /// A stream of a connection that drives itself.
     Http2(Incoming),
-    /// Nowhere any more: it broke off, and must not be taken for one that is complete.
+    /// The source broke off. The body must not appear complete.
     Lost,
 }
 
-/// Why a body did not come to its end.
+/// The reason why a body is incomplete.
 #[derive(Debug)]
 pub(crate) enum RelayError {
     /// The upstream broke off.
     Broken(Http1Fault),
-    /// The upstream fell silent.
+    /// The upstream sent nothing for too long.
     Silent,
 }
 
 impl BodySource {
-    /// The body of the answer that comes over `wire`, which is given back if it is there already.
+    /// Returns the body of the response on `wire`. If it is complete already, the connection is returned to
+    /// the pool.
     pub(super) fn http1(mut wire: Box<UpstreamHttp1>, target: &Arc<UpstreamTarget>) -> Self {
         match wire.whole() {
             Some(bytes) => {
@@ -92,10 +93,10 @@ impl BodySource {
     }
 }
 
-/// Gives a connection back, if it can take another request.
+/// Returns a connection to the pool, if it can take another request.
 fn release(mut wire: Box<UpstreamHttp1>, target: &UpstreamTarget) {
     if wire.rest() {
-        // First the connection, then the place: the next request finds both.
+        // Return the connection before the permit: the next request finds both.
         let place = wire.set_place(None);
         target.pool.put(wire);
         drop(place);
@@ -103,7 +104,7 @@ fn release(mut wire: Box<UpstreamHttp1>, target: &UpstreamTarget) {
 }
 
 impl RelayedBody {
-    /// A body from `source`, of which the next piece may take `patience` to come.
+    /// Creates a body from `source`. Each piece may take up to `patience`.
     pub(crate) fn new(source: BodySource, turn: UpstreamLease, patience: Duration) -> Self {
         Self {
             source,

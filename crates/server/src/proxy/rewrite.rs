@@ -1,10 +1,10 @@
-//! What a route changes in the head of a message.
+//! Header changes of a route.
 
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use tidegate_policy::route::Rewrite;
 
-/// What is changed in the head of a message, ready to be done.
+/// The header changes of a route, prepared.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderChanges {
     remove: Vec<HeaderName>,
@@ -13,7 +13,7 @@ pub(crate) struct HeaderChanges {
 }
 
 impl HeaderChanges {
-    /// What `rewrite` says; it holds proper names and values.
+    /// Prepares the changes of `rewrite`, which holds valid names and values.
     pub(crate) fn new(rewrite: &Rewrite) -> Self {
         let name = |name: &String| HeaderName::from_bytes(name.as_bytes()).ok();
         let pairs = |pairs: &[(String, String)]| {
@@ -21,7 +21,7 @@ impl HeaderChanges {
             pairs
                 .filter_map(|(key, value)| {
                     let mut value = HeaderValue::from_str(value).ok()?;
-                    // Gateways are told secrets to pass on.
+                    // Gateways are configured with secrets to send.
                     value.set_sensitive(true);
                     Some((name(key)?, value))
                 })
@@ -34,12 +34,12 @@ impl HeaderChanges {
         }
     }
 
-    /// Whether nothing is changed.
+    /// Returns true if nothing is changed.
     pub(crate) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.set.is_empty() && self.add.is_empty()
     }
 
-    /// Changes `headers`.
+    /// Applies the changes to `headers`.
     #[inline]
     pub(crate) fn apply(&self, headers: &mut HeaderMap) {
         for name in &self.remove {

@@ -1,12 +1,12 @@
-//! A second copy of a request, for the case that nobody answers the first. Over HTTP/1 there is no need
-//! for one: a request is only looked at while it is sent.
+//! A copy of a request for a retry over HTTP/2. Over HTTP/1 there is no need for one: a request is only
+//! borrowed while it is sent.
 
 use super::upload::Upload;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Uri};
 
-/// A second copy of a request that may safely be sent twice. Hardly one in thousands is needed, so it is
-/// kept in the form that is cheapest to make: a header map would be hashed anew.
+/// A copy of a request that is safe to send twice. Hardly one in thousands is needed, so it has the form that
+/// is cheapest to make: a header map would have to be hashed again.
 #[derive(Debug)]
 pub(super) struct Spare {
     method: Method,
@@ -15,8 +15,7 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// A copy of `request`, if it may be sent twice: it has no body, and its method means the same
-    /// however often it is done.
+    /// Copies `request`, if it may be sent twice: it has no body, and its method is idempotent.
     pub(super) fn of(request: &Request<Upload>) -> Option<Self> {
         if !request.method().is_idempotent() || !request.body().is_none() {
             return None;
@@ -31,7 +30,7 @@ impl Spare {
         })
     }
 
-    /// The request again, with the lines of each field in the order sent.
+    /// Returns the request, with the lines of each field in the order sent.
     pub(super) fn into_request(self) -> Request<Upload> {
         let mut request = Request::new(Upload::none());
         *request.method_mut() = self.method;

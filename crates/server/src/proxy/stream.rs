@@ -8,24 +8,24 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// The bytes to and from an upstream.
+/// The byte stream of a connection to an upstream.
 #[derive(Debug)]
 pub(crate) struct UpstreamStream {
     bytes: StreamTransport,
-    /// Held while a request uses the connection, or a tunnel does.
+    /// Held while a request or a tunnel uses the connection.
     place: Option<UpstreamPermit>,
 }
 
 #[derive(Debug)]
 enum StreamTransport {
-    /// As they are.
+    /// Plain TCP.
     Plain(TcpStream),
-    /// Through TLS.
+    /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl UpstreamStream {
-    /// Takes a place for as long as this is used, or gives it back.
+    /// Replaces the permit that is held while this is used, and returns the previous one.
     pub(super) fn set_place(&mut self, place: Option<UpstreamPermit>) -> Option<UpstreamPermit> {
         std::mem::replace(&mut self.place, place)
     }

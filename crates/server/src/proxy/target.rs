@@ -1,4 +1,4 @@
-//! One upstream: how it is reached, and what is known of it.
+//! One upstream: its connections, settings and health.
 
 use super::dial::Dial;
 use super::hop;
@@ -31,37 +31,37 @@ use tokio::time::timeout;
 /// One upstream of one route.
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
-    /// What the configuration says of it.
+    /// The upstream's configuration.
     pub(crate) upstream: Upstream,
     tls: UpstreamTls,
     timeouts: Timeouts,
-    /// What stands in `Host` and in the targets of HTTP/2.
+    /// The value of `Host` and of HTTP/2's `:authority`.
     pub(crate) authority: HeaderValue,
     pub(crate) standing: Arc<UpstreamHealth>,
     dial: Dial,
     connections: Connections,
-    /// How many connections may be in use.
+    /// The permits for connections in use.
     places: UpstreamPermits,
-    /// HTTP/1 connections that wait.
+    /// Idle HTTP/1 connections.
     pub(super) pool: Pool,
     /// The HTTP/2 connection.
     multiplex: Multiplex,
-    /// What runs beside the requests.
+    /// Tasks that run alongside the requests.
     tasks: Arc<Tasks>,
 }
 
-/// A request that got no answer.
+/// A request that got no response.
 #[derive(Debug)]
 pub(crate) struct FailedRequest {
     pub(crate) trouble: UpstreamError,
     /// The request, if it may be sent again.
     pub(crate) request: Option<Box<Outgoing>>,
-    /// Whether the upstream saw nothing of it.
+    /// True if the upstream received no part of the request.
     pub(crate) is_unreached: bool,
 }
 
 impl FailedRequest {
-    /// A request of which the upstream has seen nothing.
+    /// Returns the failure of a request of which the upstream has received nothing.
     fn unsent(trouble: UpstreamError, request: Box<Outgoing>) -> Self {
         Self {
             trouble,
@@ -70,7 +70,7 @@ impl FailedRequest {
         }
     }
 
-    /// A request that an upstream has seen, and that is not sent again.
+    /// Returns the failure of a request that an upstream has received, and that is not sent again.
     fn for_good(trouble: UpstreamError) -> Self {
         Self {
             trouble,
@@ -80,25 +80,25 @@ impl FailedRequest {
     }
 }
 
-/// How a request is to be sent.
+/// The kind of connection for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Over whatever connection there is.
+    /// Any connection, reused if possible.
     Usual,
-    /// Over a new one.
+    /// A new connection.
     Fresh,
-    /// Over a new one that can become something else, which in HTTP/2 it could not.
+    /// A new connection that can be upgraded, which HTTP/2 cannot.
     Upgrade,
 }
 
-/// The head of an answer, and where its body comes from.
+/// A response head, and the source of its body.
 #[derive(Debug)]
 pub(crate) struct UpstreamResponse {
     head: Response<()>,
     from: BodyOrigin,
 }
 
-/// Where the body of an answer comes from.
+/// The source of a response body.
 #[derive(Debug)]
 enum BodyOrigin {
     Http1(Box<UpstreamHttp1>),
@@ -111,12 +111,12 @@ enum ReadyConnection {
     Http2(http2::SendRequest<Upload>),
 }
 
-/// What comes of sending a request over HTTP/2.
+/// The result of sending a request over HTTP/2.
 type Http2SendResult = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
 
 impl UpstreamResponse {
-    /// The same, with a place that is taken for as long as the connection is used. Requests over HTTP/2
-    /// share one, and need none.
+    /// Adds a permit that is held while the connection is used. Requests over HTTP/2 share a connection, and
+    /// need none.
     fn holding(mut self, place: Option<UpstreamPermit>) -> Self {
         if let BodyOrigin::Http1(wire) = &mut self.from {
             wire.set_place(place);
@@ -124,17 +124,17 @@ impl UpstreamResponse {
         self
     }
 
-    /// Its status.
+    /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status()
     }
 
-    /// Its headers.
+    /// Returns the headers.
     pub(crate) fn headers(&self) -> &HeaderMap {
         self.head.headers()
     }
 
-    /// The answer, whose body drives the connection as it is read. `turn` is over when it is.
+    /// Returns the response, whose body drives the connection as it is read. `turn` ends with the body.
     pub(crate) fn relay(
         self,
         target: &Arc<UpstreamTarget>,
@@ -148,25 +148,25 @@ impl UpstreamResponse {
         self.head.map(|()| RelayedBody::new(source, turn, idle))
     }
 
-    /// The head, and the bytes that follow it on a connection that is no longer HTTP.
+    /// Returns the head, and the stream with the bytes that follow it after an upgrade.
     pub(crate) fn into_upgraded(self) -> (Response<()>, Option<(UpstreamStream, Bytes)>) {
         let upgraded = match self.from {
             BodyOrigin::Http1(wire) => Some(wire.into_upgraded()),
-            // HTTP/2 has no such answer.
+            // HTTP/2 has no such response.
             BodyOrigin::Http2(_) => None,
         };
         (self.head, upgraded)
     }
 }
 
-/// Whether a request may be sent again that was sent already: it has no body, and its method means the
-/// same however often it is done.
+/// Returns true if a request may be sent again after it was sent: it has no body, and its method is
+/// idempotent.
 fn is_repeatable(request: &Request<Upload>) -> bool {
     request.method().is_idempotent() && request.body().is_none()
 }
 
 impl UpstreamTarget {
-    /// An upstream of `route`, or what is wrong with its TLS.
+    /// Creates an upstream of `route`. Returns an error message if its TLS settings are invalid.
     pub(crate) fn new(
         upstream: &Upstream,
         route: &Route,
@@ -191,10 +191,10 @@ impl UpstreamTarget {
         })
     }
 
-    /// Whether it is the same upstream, reached in the same way: then its connections and what is known
-    /// of it outlive a reload.
+    /// Returns true if it is the same upstream with the same settings: then its connections and health
+    /// survive a reload.
     pub(crate) fn is(&self, upstream: &Upstream, route: &Route) -> bool {
-        // How much it takes compared with others is the balancer's business.
+        // The weight is the balancer's concern.
         let upstream = Upstream {
             weight: self.upstream.weight,
             ..upstream.clone()
@@ -205,8 +205,8 @@ impl UpstreamTarget {
             && self.connections == route.connections
     }
 
-    /// Sends a request and waits for the head of the answer. If it fails, a request that may be sent
-    /// again is given back; one that was sent already only if `is_repeatable`.
+    /// Sends a request and waits for the response head. A failure contains the request if it may be
+    /// sent again; if it was already sent, only if `is_repeatable`.
     pub(crate) async fn exchange(
         &self,
         mut request: Box<Outgoing>,
@@ -217,7 +217,7 @@ impl UpstreamTarget {
         if self.needs_place(manner) {
             place = self.places.take();
             if place.is_none() {
-                // Put aside: most requests find a place at once.
+                // Boxed: most requests get a permit at once.
                 place = match Box::pin(self.place()).await {
                     Ok(place) => Some(place),
                     Err(trouble) => return Err(FailedRequest::unsent(trouble, request)),
@@ -231,7 +231,7 @@ impl UpstreamTarget {
         {
             let is_shared = matches!(link, ReadyConnection::Http2(_));
             match self.send(link, manner, request, true).await {
-                // Closed while it waited, and nobody had noticed: that is not the upstream's fault.
+                // Closed while it was idle, and not noticed yet: that is not the upstream's fault.
                 Err(FailedRequest {
                     trouble: UpstreamError::Broken(_),
                     request: Some(back),
@@ -242,12 +242,12 @@ impl UpstreamTarget {
                 }
                 sent => return sent.map(|answered| answered.holding(place)),
             }
-            // Another one may live; but all have the same one of HTTP/2.
+            // Another idle connection may be open; but the HTTP/2 connection is the only one.
             if is_shared {
                 break;
             }
         }
-        // Put aside: it is large, and most requests find a connection.
+        // Boxed: it is large, and most requests find a connection.
         let sent = self.exchange_afresh(request, manner, is_repeatable, &mut place);
         let sent = Box::pin(sent).await;
         let sent = sent.map(|answered| answered.holding(place));
@@ -270,7 +270,7 @@ impl UpstreamTarget {
         }
     }
 
-    /// Takes a place, or waits for one.
+    /// Takes a permit, or waits for one.
     async fn place(&self) -> Result<UpstreamPermit, UpstreamError> {
         if let Some(place) = self.places.take() {
             return Ok(place);
@@ -279,8 +279,8 @@ impl UpstreamTarget {
         place.ok_or(UpstreamError::Full)
     }
 
-    /// Whether a request has a connection to itself that counts. Health checks are one at a time, and
-    /// must not fail because others are busy.
+    /// Returns true if a request uses its own connection, which counts. Health checks run one at a time, and
+    /// must not fail because requests use all permits.
     fn needs_place(&self, manner: Manner) -> bool {
         match manner {
             Manner::Usual => !self.multiplex.is_spoken(),
@@ -289,15 +289,15 @@ impl UpstreamTarget {
         }
     }
 
-    /// Returns an open connection, if there is one. One of HTTP/1 is only for a request with a place.
+    /// Returns an open connection, if there is one. An HTTP/1 connection is only for a request with a permit.
     fn waiting(&self, has_place: bool) -> Option<ReadyConnection> {
         let wire = has_place.then(|| self.pool.take()).flatten();
         let wire = wire.map(ReadyConnection::Http1);
         wire.or_else(|| self.multiplex.current().map(ReadyConnection::Http2))
     }
 
-    /// Opens a connection. Where HTTP/2 is spoken, the first one of many at once makes it for all. If it
-    /// turns out to be of HTTP/1, the request gets a place.
+    /// Opens a connection. If HTTP/2 is spoken, the first of many concurrent requests opens it for all. If it
+    /// turns out to be HTTP/1, the request gets a permit.
     async fn fresh(
         &self,
         manner: Manner,
@@ -307,8 +307,8 @@ impl UpstreamTarget {
             return self.connect(manner).await;
         }
         if self.multiplex.is_spoken() {
-            // The turns of others count as well: a hundred that fail one after the other would take
-            // ages.
+            // The waiting time for other requests' attempts counts as well: a hundred failing one after the
+            // other would take ages.
             let shared = timeout(self.timeouts.connect, self.share(place)).await;
             if let Some(link) = shared.unwrap_or(Err(UpstreamError::ConnectTimeout))? {
                 return Ok(link);
@@ -320,8 +320,8 @@ impl UpstreamTarget {
         self.connect(manner).await
     }
 
-    /// Returns the HTTP/2 connection of all requests, which the first one makes; or one of HTTP/1, if
-    /// that is what the upstream speaks now and there is a place for it at once.
+    /// Returns the HTTP/2 connection of all requests, which the first one opens; or an HTTP/1 connection, if
+    /// the upstream speaks that now and a permit is free at once.
     async fn share(
         &self,
         place: &mut Option<UpstreamPermit>,
@@ -330,7 +330,7 @@ impl UpstreamTarget {
         if let Some(sender) = self.multiplex.current() {
             return Ok(Some(ReadyConnection::Http2(sender)));
         }
-        // The request before this one found that it is no longer spoken.
+        // The request before this one found that HTTP/2 is no longer spoken.
         if !self.multiplex.is_spoken() {
             return Ok(None);
         }
@@ -344,7 +344,8 @@ impl UpstreamTarget {
 
     async fn connect(&self, manner: Manner) -> Result<ReadyConnection, UpstreamError> {
         if manner == Manner::Upgrade {
-            // It could use none of those that wait, and together they may be no more than are allowed.
+            // An upgrade cannot use an idle connection, and idle and used ones together may not exceed the
+            // maximum.
             self.pool.make_room(self.places.free());
         }
         let dialled = self.dial.dial(manner).await?;
@@ -367,8 +368,8 @@ impl UpstreamTarget {
         link.map_err(|error: hyper::Error| UpstreamError::Broken(Http1Fault::Http2(error)))
     }
 
-    /// Sends a request over this connection. One that was sent in vain is given back if it may be sent
-    /// again, and `may_repeat`.
+    /// Sends a request over this connection. A failure contains the request if it may be sent again and
+    /// `may_repeat` is true.
     async fn send(
         &self,
         link: ReadyConnection,
@@ -376,12 +377,12 @@ impl UpstreamTarget {
         mut request: Box<Outgoing>,
         may_repeat: bool,
     ) -> Result<UpstreamResponse, FailedRequest> {
-        // With each attempt: a request may go from a connection of one protocol to one of the other.
+        // Set on each attempt: a retry may use a connection of the other protocol.
         let is_http2 = matches!(link, ReadyConnection::Http2(_));
         request.body_mut().set_http2(is_http2);
         let mut wire = match link {
             ReadyConnection::Http1(wire) => wire,
-            // Put aside: it is large.
+            // Boxed: it is large.
             ReadyConnection::Http2(sender) => {
                 return Box::pin(self.send_http2(sender, request, may_repeat)).await;
             }
@@ -398,7 +399,7 @@ impl UpstreamTarget {
                 let from = BodyOrigin::Http1(wire);
                 return Ok(UpstreamResponse { head, from });
             }
-            // Perhaps it was the client, whose body could not be sent on.
+            // Perhaps the cause was the client, whose body could not be sent.
             Err(UpstreamError::Broken(fault)) if wire.has_sent() => upload
                 .failure()
                 .map_or(UpstreamError::Broken(fault), UpstreamError::Upload),
@@ -455,7 +456,7 @@ impl UpstreamTarget {
         }
     }
 
-    /// Turns the target of a request into what HTTP/2 has instead of a `Host`.
+    /// Sets the target of a request as HTTP/2 requires it, with `:authority` in place of `Host`.
     fn address_http2(&self, request: &mut Request<Upload>) {
         *request.version_mut() = Version::HTTP_2;
         let scheme = match self.upstream.scheme {
@@ -474,13 +475,13 @@ impl UpstreamTarget {
         }
     }
 
-    /// Closes connections that have waited for too long.
+    /// Closes connections that were idle for too long.
     pub(crate) fn sweep(&self) {
         self.pool.sweep();
     }
 }
 
-/// Waits for the head of an answer, from when the body of the request no longer goes on.
+/// Waits for the response head. The time counts from the last progress of the request's body.
 async fn in_time(
     answer: impl Future<Output = Http2SendResult>,
     upload: &UploadProgress,

@@ -10,8 +10,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// How TLS is spoken to an upstream, or what is wrong with the certificates. Only TLS 1.2 and 1.3 are
-/// spoken, and no certificate is believed unchecked.
+/// Creates the TLS connector for an upstream. Returns an error message if the certificates are invalid. Only
+/// TLS 1.2 and 1.3 are used, and every certificate is verified.
 pub(crate) fn connector(tls: &UpstreamTls, http2: Http2Use) -> Result<TlsConnector, String> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -46,7 +46,7 @@ pub(crate) fn connector(tls: &UpstreamTls, http2: Http2Use) -> Result<TlsConnect
 
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    // One that cannot be read or used is one that signs nothing.
+    // A certificate that cannot be parsed or used signs nothing.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
 }

@@ -1,8 +1,7 @@
-//! Where a request came from, as upstreams are told: `X-Forwarded-*`, `X-Real-IP`, `Forwarded` and
-//! `Via`.
+//! The origin of a request in headers for upstreams: `X-Forwarded-*`, `X-Real-IP`, `Forwarded` and `Via`.
 //!
-//! What a proxy that is trusted has said is added to; what anybody else says of it is replaced, for it
-//! may be made up.
+//! Values from a trusted proxy are extended. Values from other clients are replaced, because they may be made
+//! up.
 
 use bytes::Bytes;
 use http::header::{FORWARDED, HeaderName, VIA};
@@ -16,28 +15,28 @@ const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// What is told of every request that comes over one connection.
+/// The forwarding headers of all requests on one connection.
 #[derive(Debug)]
 pub(crate) struct ForwardingHeaders {
     peer: HeaderValue,
     proto: HeaderValue,
-    /// What is told of the host that was asked last: clients seldom ask for another.
+    /// The headers for the last requested host: clients rarely switch hosts.
     last: Mutex<Option<Last>>,
 }
 
-/// What is told of requests for one host.
+/// The forwarding headers of requests for one host.
 #[derive(Debug)]
 struct Last {
     host: HeaderValue,
     version: Version,
-    /// `Forwarded`.
+    /// The value of `Forwarded`.
     hop: HeaderValue,
-    /// All of it, as lines.
+    /// All headers, as lines.
     lines: Bytes,
 }
 
 impl ForwardingHeaders {
-    /// Of a connection from `peer`, through TLS or not.
+    /// Creates the headers of a connection from `peer`, with TLS or without.
     pub(crate) fn new(peer: IpAddr, is_secure: bool) -> Self {
         let text = peer.to_string();
         Self {
@@ -47,8 +46,8 @@ impl ForwardingHeaders {
         }
     }
 
-    /// Writes down where a request came from. `host` is the one that it is for, and `is_trusted`
-    /// whether the peer is a proxy that is believed.
+    /// Adds the origin of a request to `headers`. `host` is the requested host. `is_trusted` is true if the
+    /// peer is a trusted proxy.
     pub(crate) fn write(
         &self,
         headers: &mut HeaderMap,
@@ -87,8 +86,8 @@ impl ForwardingHeaders {
         }
     }
 
-    /// What [`write`](Self::write) would write, as lines of HTTP/1. `None` where something else stands in
-    /// the way of that: nothing is known of the host, or the request itself tells where it came from.
+    /// Returns the fields that [`write`](Self::write) would write, as lines of HTTP/1. Returns `None` if the
+    /// host is unknown, or if the request itself has forwarding headers.
     pub(crate) fn lines(
         &self,
         headers: &HeaderMap,
@@ -101,7 +100,7 @@ impl ForwardingHeaders {
         Some(self.of(host?, version, |last| last.lines.clone()))
     }
 
-    /// This hop, in the words of RFC 7239.
+    /// Returns this hop in the syntax of RFC 7239.
     fn forwarded(&self, host: Option<&HeaderValue>, version: Version) -> HeaderValue {
         match host {
             Some(host) => self.of(host, version, |last| last.hop.clone()),
@@ -109,7 +108,7 @@ impl ForwardingHeaders {
         }
     }
 
-    /// What is told of requests for `host`.
+    /// Calls `what` with the headers of requests for `host`.
     fn of<T>(&self, host: &HeaderValue, version: Version, what: impl FnOnce(&Last) -> T) -> T {
         let mut last = self.last.lock();
         match &*last {
@@ -146,13 +145,13 @@ impl ForwardingHeaders {
         let peer = self.peer.to_str().unwrap_or("unknown");
         let proto = self.proto.to_str().unwrap_or("http");
         let mut hop = String::with_capacity(64);
-        // An address with colons is a quoted string, and has brackets.
+        // An IPv6 address is a quoted string in brackets.
         let written = if peer.contains(':') {
             write!(hop, "for=\"[{peer}]\"")
         } else {
             write!(hop, "for={peer}")
         };
-        // What could end the quotes is not repeated.
+        // A host that could end the quotes is omitted.
         let host = host.filter(|host| !host.contains(['"', '\\']));
         let written = written.and_then(|()| match host {
             Some(host) => write!(hop, ";host=\"{host}\";proto={proto}"),
@@ -163,19 +162,19 @@ impl ForwardingHeaders {
     }
 }
 
-/// Whether a field tells where a request came from.
+/// Returns true if a field is a forwarding header.
 pub(super) fn is_trace(name: &HeaderName) -> bool {
     let name = name.as_str();
     name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "via" | "x-real-ip")
 }
 
-/// Adds to a list in one field, so that whoever reads only one line of it reads all.
+/// Appends to a list in one field, so that a reader of only one line gets the whole list.
 fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
     let joined = append_to(headers, &name, value);
     headers.insert(name, joined);
 }
 
-/// A list as it is with `value` at its end.
+/// Returns a list with `value` at its end.
 fn append_to(headers: &HeaderMap, name: &HeaderName, value: &HeaderValue) -> HeaderValue {
     let mut joined = Vec::with_capacity(64);
     for earlier in headers.get_all(name) {
@@ -183,7 +182,7 @@ fn append_to(headers: &HeaderMap, name: &HeaderName, value: &HeaderValue) -> Hea
         joined.extend_from_slice(b", ");
     }
     joined.extend_from_slice(value.as_bytes());
-    // Made of values, so it is one.
+    // Joined from valid values, so it is valid.
     HeaderValue::from_bytes(&joined).unwrap_or_else(|_| value.clone())
 }
 
@@ -281,7 +280,7 @@ mod tests {
             fields.sort_unstable();
             assert_eq!(lines, fields);
         }
-        // What the request says of itself has to be weighed first.
+        // The request's own forwarding headers have to be evaluated first.
         let host = HeaderValue::from_static("a.example");
         let told = trace.lines(&headers, Some(&host), Version::HTTP_11);
         assert_eq!(told, None);

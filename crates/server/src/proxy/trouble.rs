@@ -1,53 +1,53 @@
-//! Why an upstream gave no answer.
+//! Reasons why an upstream gave no response.
 
 use super::http1::Http1Fault;
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// Why there is no answer to a request.
+/// The reason why there is no response to a request.
 #[derive(Debug)]
 pub(crate) enum UpstreamError {
     /// No connection could be made.
     Unreachable(io::Error),
     /// No connection was made in time.
     ConnectTimeout,
-    /// All connections that there may be are in use, and none became free in time.
+    /// All allowed connections are in use, and none became free in time.
     Full,
-    /// The request was sent, or part of it, and no answer came in time.
+    /// The request was sent, or part of it, and no response came in time.
     ResponseTimeout,
-    /// The connection broke, or what came on it is not HTTP.
+    /// The connection broke, or its data is not HTTP.
     Broken(Http1Fault),
-    /// What came is HTTP, but nobody could pass it on: this is wrong with it.
+    /// The response is HTTP, but cannot be forwarded for this reason.
     Malformed(&'static str),
-    /// The client is to blame: its body did not come as it should.
+    /// The client's body failed or was malformed.
     Upload(UploadError),
 }
 
-/// What was wrong with the body of a request.
+/// The error of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UploadError {
-    /// It is larger than the route takes.
+    /// It exceeds the route's maximum size.
     TooLarge,
-    /// It did not go on in time.
+    /// A piece did not come in time.
     TooSlow,
     /// It came more slowly than the route accepts.
     TooLittle,
-    /// The client went away, or sent something that is not HTTP.
+    /// The client disconnected, or sent data that is not HTTP.
     Broken,
 }
 
 impl UpstreamError {
-    /// There was nobody left to ask.
+    /// Returns the error that no upstream is left to try.
     pub(crate) fn nobody() -> Self {
         Self::Unreachable(io::Error::other("no upstream is left to try"))
     }
 
-    /// Whether it speaks against the upstream.
+    /// Returns true if the error counts against the upstream.
     pub(crate) fn is_the_upstreams(&self) -> bool {
         match self {
-            // Whoever asks for an upgrade where none is to be had must not bring the upstream into
-            // disrepute.
+            // A client that requests an upgrade that the upstream does not support must not cause its
+            // ejection.
             Self::Unreachable(error) => error.kind() != io::ErrorKind::Unsupported,
             Self::Full | Self::Upload(_) => false,
             _ => true,

@@ -1,5 +1,4 @@
-//! The body of a request on its way to an upstream: bounded in size, in how long it may stand still, and
-//! in how slowly it may come.
+//! The body of a request to an upstream: bounded in size, idle time and minimum rate.
 
 use super::hop;
 use super::pace::Pace;
@@ -13,43 +12,44 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The body of a request on its way to an upstream.
+/// The body of a request to an upstream.
 #[derive(Debug)]
 pub(crate) struct Upload {
-    /// Absent where there is none.
+    /// `None` if there is no body.
     incoming: Option<Incoming>,
-    /// What was taken of it, and given back.
+    /// Data that was taken and put back.
     ahead: Bytes,
-    /// How many more bytes may come.
+    /// The number of further bytes that are allowed.
     left: u64,
     pace: Pace,
     progress: UploadProgress,
 }
 
-/// How a body goes on, for whoever waits for the answer to it. There is nothing to know of none.
+/// The progress of a body, for the task that waits for the response. Empty if there is no body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UploadProgress(Option<Arc<UploadState>>);
 
-/// What is known of a body that is under way.
+/// The state of a body that is being sent.
 #[derive(Debug, Default)]
 struct UploadState {
-    /// Whether a piece came since somebody last asked.
+    /// True if a piece came since the last query.
     has_moved: AtomicBool,
-    /// Whether it is the client who is waited for.
+    /// True while waiting for the client.
     is_clients: AtomicBool,
     failed: OnceLock<UploadError>,
 }
 
 impl UploadProgress {
-    /// Whether it is not the upstream that keeps the answer waiting: something was sent since this was
-    /// last asked, or the next piece is still to come, for which the client has a time of its own.
+    /// Returns true if the upstream does not cause the wait: something was sent since the last call, or the
+    /// next piece is still to come, for which the client has its own time limit.
     pub(crate) fn goes_on(&self) -> bool {
         self.0.as_ref().is_some_and(|course| {
             course.has_moved.swap(false, Relaxed) || course.is_clients.load(Relaxed)
         })
     }
 
-    /// What was wrong with it, where the upstream gave up: perhaps that nothing more of it came.
+    /// Returns the error of the body, if that is why the upstream gave up: perhaps because no more of it
+    /// came.
     pub(crate) fn failure(&self) -> Option<UploadError> {
         let course = self.0.as_ref()?;
         let is_late = course
@@ -82,7 +82,7 @@ impl UploadProgress {
 }
 
 impl Upload {
-    /// No body.
+    /// Returns an empty upload.
     pub(crate) fn none() -> Self {
         Self {
             incoming: None,
@@ -93,8 +93,8 @@ impl Upload {
         }
     }
 
-    /// This body, of up to `bytes_max`, which may come as slowly as `pace` allows. An error if it says
-    /// itself that it is larger.
+    /// Creates an upload of up to `bytes_max` that may come as slowly as `pace` allows. Returns an error if
+    /// its announced length is larger.
     pub(crate) fn new(incoming: Incoming, bytes_max: u64, pace: Pace) -> Result<Self, UploadError> {
         if incoming.is_end_stream() {
             return Ok(Self::none());
@@ -111,27 +111,27 @@ impl Upload {
         })
     }
 
-    /// What tells whether it goes on.
+    /// Returns the progress of the body.
     pub(crate) fn progress(&self) -> UploadProgress {
         self.progress.clone()
     }
 
-    /// Notes the protocol of the connection that carries it to the upstream.
+    /// Sets the protocol of the connection that carries it to the upstream.
     pub(crate) fn set_http2(&mut self, is_http2: bool) {
         self.pace.set_http2(is_http2);
     }
 
-    /// Whether there is no body.
+    /// Returns true if there is no body.
     pub(crate) fn is_none(&self) -> bool {
         self.incoming.is_none()
     }
 
-    /// Gives back what was taken of it, so that it comes once more.
+    /// Puts data back that was taken, so that it is read again.
     pub(crate) fn put_back(&mut self, bytes: Bytes) {
         self.ahead = bytes;
     }
 
-    /// Lets a piece pass that still fits.
+    /// Admits a piece if it fits.
     fn admit(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, UploadError> {
         let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
         let left = self.left.checked_sub(bytes);

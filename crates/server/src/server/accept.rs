@@ -1,4 +1,4 @@
-//! Accepting connections: bounded, through TLS where the listener has it, until the listener closes.
+//! Accepting connections: bounded, with TLS if the listener has it, until the listener closes.
 
 use super::bind::BoundDoor;
 use super::phase::PhaseWatch;
@@ -23,13 +23,13 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
-/// How long to wait when there is no room for another connection.
+/// The pause while there is no room for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How finely it is known how long connections have been idle.
+/// The resolution of idle times of connections.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Accepts the connections of one listener.
+/// The acceptor of one listener's connections.
 struct Acceptor<R> {
     reception: Arc<R>,
     phase: PhaseWatch,
@@ -63,9 +63,9 @@ pub(super) fn open<R: ConnectionHandler, S: Store + 'static>(
     tasks.spawn(acceptor.run(bound.socket));
 }
 
-/// Returns where `peer` is, by the rules of the configuration that is served now.
+/// Returns the origin of `peer`, by the rules of the current configuration.
 fn origin<S: Store>(decider: &Decider<S>, peer: IpAddr) -> Origin {
-    // There are no rules once nothing is decided any more.
+    // After shutdown there are no rules.
     let rules = decider.rules().ok();
     let client = rules.as_ref().map(|rules| rules.client());
     Origin::new(
@@ -87,8 +87,8 @@ impl<R: ConnectionHandler> Acceptor<R> {
         self.empty_queue(socket, waiting);
     }
 
-    /// Accepts the connections that the kernel has established, whose clients may have sent a request;
-    /// then closes the socket.
+    /// Accepts the connections that the kernel has established, whose clients may have sent a request; then
+    /// closes the socket.
     fn empty_queue(&self, socket: Socket, waiting: Option<(Stream, Origin, IpAddr)>) {
         if let (Some((stream, origin, peer)), Some(permit)) = (waiting, self.room.free()) {
             self.welcome(stream, origin, peer, permit);
@@ -106,7 +106,7 @@ impl<R: ConnectionHandler> Acceptor<R> {
         }
     }
 
-    /// Accepts for ever. A connection is `waiting` while there is no place for it.
+    /// Accepts until cancelled. A connection is `waiting` while there is no place for it.
     async fn accept(&self, socket: &Socket, waiting: &mut Option<(Stream, Origin, IpAddr)>) {
         let threshold = self.reception.threshold();
         let mut trouble = AcceptLog::default();
@@ -139,7 +139,7 @@ impl<R: ConnectionHandler> Acceptor<R> {
                         self.welcome(stream, origin, peer, permit);
                     }
                 }
-                // The client gave up before we came to it.
+                // The client gave up before its connection was accepted.
                 Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
                 Err(error) => {
                     trouble.note_failure(threshold, &error);
@@ -152,7 +152,7 @@ impl<R: ConnectionHandler> Acceptor<R> {
         }
     }
 
-    /// Makes sure that `origin` may have another connection. Connections that were asked to close get a
+    /// Makes sure that `origin` may have another connection. Connections that were signalled to close get a
     /// turn to do so first: a burst of new ones must not be refused because of them.
     async fn make_way(&self, origin: Origin) -> Option<usize> {
         let closed = self.room.make_way(origin);
@@ -163,7 +163,7 @@ impl<R: ConnectionHandler> Acceptor<R> {
         self.room.make_way(origin)
     }
 
-    /// Waits for a place. While there is none, the longest idle connections are asked to close.
+    /// Waits for a place. While there is none, the longest idle connections are signalled to close.
     async fn place(&self, trouble: &mut AcceptLog) -> Option<OwnedSemaphorePermit> {
         let threshold = self.reception.threshold();
         trouble.note_room(threshold, self.room.left());
@@ -178,7 +178,7 @@ impl<R: ConnectionHandler> Acceptor<R> {
         }
     }
 
-    /// Serves a connection in a task of its own. Its socket holds `permit` until it closes.
+    /// Serves a connection in its own task. Its socket holds `permit` until it closes.
     fn welcome(&self, stream: Stream, origin: Origin, peer: IpAddr, permit: OwnedSemaphorePermit) {
         if let Err(error) = stream.prepare() {
             return debug!(%error, "lost a connection");
@@ -265,7 +265,7 @@ fn is_the_clients(error: &io::Error) -> bool {
     )
 }
 
-/// Whether the system lacks descriptors or memory, of which idle connections have some.
+/// Returns true if the system lacks descriptors or memory, some of which idle connections hold.
 fn is_exhaustion(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -6,30 +6,30 @@ use std::time::Duration;
 use tidegate_policy::config::ConnectionAge;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// The age varies by up to this share of it either way, in thousandths: connections that were opened
-/// together must not all be opened again together.
+/// The maximum jitter of the age either way, in thousandths: connections that were opened together must not
+/// all be reopened together.
 const JITTER: u64 = 100;
 
 /// The times at which a connection closes because of its age.
 #[derive(Debug)]
 pub(super) struct Life {
-    /// The time at which the client is asked to close it; `None` once it was.
+    /// The time at which the connection asks its client to close; `None` once that is done.
     aged: Option<Instant>,
     /// The time at which it is closed although requests are in flight.
     over: Option<Instant>,
 }
 
-/// What the age of a connection calls for.
+/// The action that the age of a connection requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// The client is to be asked to close it.
+    /// Ask the client to close it.
     Farewell,
-    /// The grace is over: it is to be closed.
+    /// The grace is over: close it.
     End,
 }
 
 impl Life {
-    /// Begins the life of a connection.
+    /// Starts the life of a connection.
     pub(super) fn begin(age: Option<ConnectionAge>) -> Self {
         let aged = age.and_then(|age| Instant::now().checked_add(jittered(age.max, chance())));
         let over = aged.zip(age);
@@ -39,7 +39,7 @@ impl Life {
         }
     }
 
-    /// Waits for what is due next; without a maximum age, for ever.
+    /// Waits for the next action; never returns without a maximum age.
     pub(super) async fn next(&mut self) -> Due {
         match self.aged.or(self.over) {
             Some(time) => sleep_until(time).await,
@@ -51,18 +51,18 @@ impl Life {
         }
     }
 
-    /// Waits until the grace is over; without a maximum age, for ever.
+    /// Waits until the grace is over; never returns without a maximum age.
     pub(super) async fn end(&mut self) {
         while self.next().await != Due::End {}
     }
 
-    /// Waits for `pause`, or until something is due and then returns that.
+    /// Waits for `pause`, or until an action is due and then returns that.
     pub(super) async fn within(&mut self, pause: Duration) -> Option<Due> {
         timeout(pause, self.next()).await.ok()
     }
 }
 
-/// Returns `age`, less or more by up to a tenth as `chance` has it.
+/// Returns `age`, varied by up to a tenth either way by `chance`.
 fn jittered(age: Duration, chance: u64) -> Duration {
     let micros = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
     let thousandths = (1_000 - JITTER).saturating_add(chance % (2 * JITTER + 1));

@@ -1,4 +1,4 @@
-//! Opening the doors: sockets bound, certificates read, nothing accepted yet.
+//! Binding the listeners: sockets bound, certificates read, nothing accepted yet.
 
 use super::socket::{self, Socket};
 use super::tls::DoorTls;
@@ -12,18 +12,18 @@ use std::sync::Arc;
 use tidegate_policy::config::{ConnectionAge, Listen, ListenAddress, Listener};
 use tracing::warn;
 
-/// Connections that the kernel holds for a listener until they are accepted. The system's own bound
-/// (`net.core.somaxconn` on Linux, 4,096 by default) applies as well.
+/// The number of connections that the kernel holds for a listener until they are accepted. The system's own
+/// bound (`net.core.somaxconn` on Linux, 4,096 by default) applies as well.
 const BACKLOG: u32 = 4_096;
 
-/// The doors of this server, bound. Connections wait in the kernel until [`run`](super::run).
+/// The bound listeners of this server. Connections wait in the kernel until [`run`](super::run).
 #[derive(Debug)]
 pub struct Listeners {
     /// The HTTP API, if it is open.
     pub http: Option<BoundDoor>,
     /// Envoy's rate limit service, if it is open.
     pub grpc: Option<BoundDoor>,
-    /// The protocol of Redis, if it is open.
+    /// The Redis protocol, if it is open.
     pub resp: Option<BoundDoor>,
     /// The reverse proxy, if it is open.
     pub gateway: Option<BoundDoor>,
@@ -31,14 +31,14 @@ pub struct Listeners {
     pub admin: BoundDoor,
 }
 
-/// One door: a socket, and what it takes to come in.
+/// One listener: a socket and its access settings.
 pub struct BoundDoor {
     pub(super) socket: Socket,
-    /// Where it listens: with the port that the system chose, where 0 was asked for.
+    /// The listen address, with the port that the system chose if port 0 was configured.
     pub address: ListenAddress,
     pub(super) tls: Option<Arc<DoorTls>>,
     pub(super) token: Option<DoorToken>,
-    /// The most connections of one address, if configured.
+    /// The maximum number of connections of one address, if configured.
     pub(super) of_address: Option<usize>,
     /// The maximum age of a connection, if it has one.
     pub(super) age: Option<ConnectionAge>,
@@ -59,7 +59,7 @@ impl Listeners {
     }
 }
 
-/// Binds all listeners, or says which one could not be opened, and what to do about it.
+/// Binds all listeners. Returns an error that names the listener that failed, and the remedy.
 pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
     let (one, both, two) = (
         Protocols::Http1.alpn(),
@@ -87,8 +87,8 @@ async fn bind_door(
     alpn: &'static [&'static [u8]],
     may_move: bool,
 ) -> Result<BoundDoor, Failure> {
-    // Files first: a certificate that cannot be read is a mistake in the configuration, whether or
-    // not the address is free.
+    // Read files first: an unreadable certificate is a mistake in the configuration, even if the address is
+    // taken.
     let tls = listener.tls.as_ref();
     let tls = tls.map(|tls| DoorTls::read(tls, alpn)).transpose();
     let tls = tls.map_err(|why| Failure::input(format!("listen.{name}.tls: {why}")))?;
@@ -163,17 +163,17 @@ impl BoundDoor {
         self.address.tcp()
     }
 
-    /// Whether it speaks TLS.
+    /// Returns true if it speaks TLS.
     pub fn has_tls(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Returns when its certificate expires, as RFC 3339 writes it.
+    /// Returns the expiry of its certificate, in RFC 3339.
     pub fn expiry(&self) -> Option<String> {
         self.tls.as_ref()?.expiry()
     }
 
-    /// Whether callers need a token.
+    /// Returns true if callers need a token.
     pub fn has_token(&self) -> bool {
         self.token.is_some()
     }

@@ -32,7 +32,7 @@ use tokio::io::AsyncRead;
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// What all connections of a door share that speaks HTTP.
+/// The state that all connections of an HTTP listener share.
 #[derive(Debug)]
 pub(super) struct DoorContext<D> {
     pub(super) threshold: DoorConfig,
@@ -40,7 +40,7 @@ pub(super) struct DoorContext<D> {
     pub(super) token: Option<DoorToken>,
 }
 
-/// A session and its door. Each request holds a clone, and cloning touches only what belongs to this
+/// A connection and its listener. Each request holds a clone, and cloning touches only data of this
 /// connection.
 pub(super) struct DoorConnection<D: Door> {
     pub(super) context: Arc<DoorContext<D>>,
@@ -61,7 +61,7 @@ impl<D: Door> ConnectionHandler for DoorContext<D> {
     }
 }
 
-/// Serves a connection until it ends, is idle for too long, or the door closes.
+/// Serves a connection until it ends, is idle for too long, or the listener closes.
 async fn serve<D: Door, I: ByteStream, O: ConnectionGuard>(
     context: Arc<DoorContext<D>>,
     stream: I,
@@ -73,7 +73,7 @@ async fn serve<D: Door, I: ByteStream, O: ConnectionGuard>(
     let phase = arrival.phase.clone();
     let host = Arc::new(DoorConnection {
         session: ConnectionState {
-            // A socket for both families shows IPv4 in the clothes of IPv6.
+            // A dual-stack socket shows IPv4 addresses mapped to IPv6.
             peer: arrival.peer.to_canonical(),
             is_secure: secure.is_some(),
             certificate: secure.and_then(|secure| secure.certificate),
@@ -111,7 +111,7 @@ async fn serve<D: Door, I: ByteStream, O: ConnectionGuard>(
     serve_http1(stream, host, phase).await;
 }
 
-/// The same, once it is known that it is HTTP/1.
+/// Serves a connection that is known to be HTTP/1.
 async fn serve_http1<I: ByteStream, D: Door>(
     stream: I,
     host: Arc<DoorConnection<D>>,
@@ -125,8 +125,8 @@ async fn serve_http1<I: ByteStream, D: Door>(
     let connection = http(&bounds).serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection.with_upgrades());
 
-    // Asked only when one of them has something to say, and not with every piece that moves: most of
-    // the time nothing but the connection has.
+    // Polled only when one of them is woken, and not with every piece of data: most of the time only the
+    // connection is.
     let mut calls = FuturesUnordered::from_iter([async {
         tokio::select! {
             biased;
@@ -149,32 +149,32 @@ async fn serve_http1<I: ByteStream, D: Door>(
     }
     drop(calls);
 
-    // A client may have sent a request that is still on its way. It is answered, and told that it
-    // was the last one; only a connection on which nothing comes is closed without a word.
+    // A client may have sent a request that is still in transit. It is answered as the last one; only a
+    // connection without one is closed without an answer.
     pulse.close();
     tokio::select! {
         biased;
         ended = connection.as_mut() => return report(ended),
         () = sleep(bounds.farewell_time) => {}
     }
-    // To hyper a connection that never had a request is not idle, and it would wait for the first.
+    // For hyper a connection without any request is not idle, and it would wait for the first.
     if pulse.was_heard() {
         connection.as_mut().graceful_shutdown();
         tokio::select! {
             biased;
             ended = connection => report(ended),
-            // A client that does not take its last answer must not keep its place.
+            // A client that does not read its last response must not keep its place.
             () = idle(&pulse, bounds.idle_time) => debug!("closed an idle connection"),
             () = life.end() => debug!("closed a connection after its grace"),
         }
     }
 }
 
-/// Why a connection ends while nothing is wrong with it.
+/// The reason why a healthy connection ends.
 enum CloseReason {
     /// Nothing has happened for too long.
     Idle,
-    /// The door closes, or the connection has its maximum age.
+    /// The listener closes, or the connection has its maximum age.
     Closing,
     /// There are too many connections, and this one was idle.
     Evicted,
@@ -182,19 +182,18 @@ enum CloseReason {
 
 fn http(bounds: &Bounds) -> http1::Builder {
     let mut http = http1::Builder::new();
-    // Not `pipeline_flush`: it loses answers when a connection closes with requests unread (a test
-    // in `check` shows it), and buffers without bound for a client that does not read.
+    // Not `pipeline_flush`: it loses responses when a connection closes with requests unread (a test in
+    // `check` shows it), and buffers without bound for a client that does not read.
     http.writev(false)
         .max_header_size(bounds.head_bytes)
-        // What is read ahead and what waits to be sent: at least a head, and most bodies in one
-        // piece.
+        // The bound of data read ahead and of data to be sent: at least a head, and most bodies in one piece.
         .max_buf_size(bounds.head_bytes.max(bounds.body_bytes))
-        // Without a timer hyper has no timeouts of its own; `idle` and the doors have them.
+        // Without a timer hyper has no timeouts; `idle` and the frontends have them.
         .header_read_timeout(None);
     http
 }
 
-/// Clients that go away or do not speak HTTP are everyday business.
+/// Logs an error at debug level: clients that disconnect or do not speak HTTP are normal.
 fn report(ended: Result<(), hyper::Error>) {
     if let Err(error) = ended {
         debug!(%error, "a connection broke");
@@ -204,7 +203,7 @@ fn report(ended: Result<(), hyper::Error>) {
 impl<D: Door> DoorConnection<D> {
     const IS_SCREENED: bool = matches!(D::PROTOCOLS, Protocols::Http1AndHttp2);
 
-    /// Waits for a client's first bytes, and tells whether they begin HTTP/2; `None` if none come.
+    /// Waits for a client's first bytes. Returns true if they begin HTTP/2; `None` if none come.
     async fn greet<I, O>(
         &self,
         stream: &mut WatchedStream<I, O>,
@@ -242,10 +241,10 @@ impl<D: Door> DoorConnection<D> {
             Ok(D::whole(respond::unauthorized()))
         };
         match at_once {
-            // Both boxed, for hyper moves what it is given, and an answer is large.
+            // Box both: hyper moves the future, and a response is large.
             Ok(answer) => Either::Left(Box::pin(ready(Ok(self.finish(answer, is_connect))))),
             Err(begun) => {
-                // The request as well, or every step on the way would have room for one of its own.
+                // Box the request as well, or every await point would reserve space for one.
                 let begun = (Box::new(request), begun);
                 let host = Arc::clone(self);
                 let waiting = boxed(|| host.wait(begun, strand, is_connect));
@@ -276,7 +275,7 @@ impl<D: Door> DoorConnection<D> {
         if let Some(status) = D::problem(&answer) {
             self.context.threshold.metrics.count_bad(status);
         }
-        // What is no answer yet, but the beginning of something else, has a `Connection` of its own.
+        // An interim response, such as for an upgrade, has its own `Connection`.
         if self.session.pulse.is_closing() && !answer.status().is_informational() {
             return respond::closing(answer);
         }

@@ -1,11 +1,11 @@
-//! The day on which a certificate expires.
+//! The expiry date of a certificate.
 //!
-//! Read from its DER by hand: that is the fifth field of the first, and crates that read certificates whole
-//! bring nine others along. Whether the certificate is valid is for rustls and for clients to say.
+//! Read from its DER by hand: it is the fifth field of the first, and crates that parse whole certificates
+//! add nine dependencies. The validity of the certificate is checked by rustls and by clients.
 
 use crate::simulate::when::{LATEST, rfc3339};
 
-/// Returns when a certificate expires, as RFC 3339 writes it; `None` if that cannot be read.
+/// Returns the expiry of a certificate in RFC 3339; `None` if it cannot be read.
 pub(super) fn expiry(certificate: &[u8]) -> Option<String> {
     let (_, certificate) = Der(certificate).next(SEQUENCE)?;
     let (_, mut fields) = certificate.next(SEQUENCE)?;
@@ -23,7 +23,7 @@ pub(super) fn expiry(certificate: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// Returns the same as seconds since 1970, or the latest instant that is counted if it lies beyond.
+/// Returns the expiry as seconds since 1970, or the latest supported instant if it is beyond that.
 pub(super) fn seconds(expiry: &str) -> i64 {
     let at = rfc3339(expiry).unwrap_or(LATEST);
     i64::try_from(at.as_micros() / 1_000_000).unwrap_or(i64::MAX)
@@ -35,18 +35,19 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// Values that follow each other.
+/// A sequence of values.
 #[derive(Clone, Copy)]
 struct Der<'a>(&'a [u8]);
 
 impl Der<'_> {
-    /// Returns what follows the next value, and its content; `None` if it is no `tag`, or cut off.
+    /// Returns the rest after the next value, and its content; `None` if its tag is not `tag`, or it is cut
+    /// off.
     fn next(self, tag: u8) -> Option<(Self, Self)> {
         let (found, rest) = self.0.split_first()?;
         let (first, mut rest) = rest.split_first()?;
         let mut length = usize::from(*first);
         if length >= 0x80 {
-            // So many bytes of length follow. More than four would not fit in memory.
+            // This many bytes of length follow. More than four would not fit in memory.
             let (bytes, behind) = rest.split_at_checked(length & 0x7f)?;
             if *found != tag || bytes.is_empty() || bytes.len() > 4 {
                 return None;
@@ -60,9 +61,9 @@ impl Der<'_> {
         (*found == tag).then_some((Self(rest), Self(content)))
     }
 
-    /// Returns what follows the next value, which is a time, and that.
+    /// Returns the rest after the next value, which is a time, and the time.
     fn time(self) -> Option<(Self, String)> {
-        // Of two digits, those below 50 mean this century (RFC 5280, 4.1.2.5.1).
+        // Of two-digit years, those below 50 mean this century (RFC 5280, 4.1.2.5.1).
         if let Some((rest, text)) = self.next(UTC_TIME) {
             let text = str::from_utf8(text.0).ok()?;
             let century = if text < "50" { "20" } else { "19" };
@@ -73,7 +74,7 @@ impl Der<'_> {
     }
 }
 
-/// `20261117022500Z` as RFC 3339 writes it.
+/// Converts `20261117022500Z` to RFC 3339.
 fn spelled(text: &str) -> Option<String> {
     let digits = text.strip_suffix('Z')?;
     if digits.len() != 14 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -111,7 +112,7 @@ mod tests {
             (2049, 2_498_083_200),
             (2050, 2_529_619_200),
             (2100, 4_107_456_000),
-            // Nobody counts that far, and a gauge must not be missing for it.
+            // Beyond the supported range, but the gauge must not be missing.
             (9999, 9_007_199_254),
         ] {
             let expiry = expiry(&certificate(year)).unwrap();
@@ -130,7 +131,7 @@ mod tests {
             let mut damaged = whole.clone();
             for byte in [0, 0x7f, 0x80, 0x84, 0xff] {
                 damaged[at] = byte;
-                // Any result will do: it is not the certificate's any more.
+                // Any result will do: the certificate is no longer the same.
                 expiry(&damaged);
             }
         }

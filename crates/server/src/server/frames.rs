@@ -1,17 +1,17 @@
 //! A budget of HTTP/2 control frames, counted by their headers as bytes pass.
 //!
-//! Control frames (`PRIORITY`, `WINDOW_UPDATE`, `PING`, `SETTINGS`, `RST_STREAM`) cost a client nothing and the
-//! server some work each, so a flood of them slows down everybody else. A well-behaved client sends them
-//! because something happened: it began a request, or it received a piece of a response. Those earn
+//! Control frames (`PRIORITY`, `WINDOW_UPDATE`, `PING`, `SETTINGS`, `RST_STREAM`) cost a client nothing and
+//! the server some work each, so a flood of them slows down all other clients. A well-behaved client sends
+//! them because something happened: it began a request, or it received a piece of a response. Those earn
 //! budget; so does time, a little.
 
 use prometheus_client::metrics::counter::Counter;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How an HTTP/2 connection begins: what comes before the first frame.
+/// The length of the connection preface, before the first frame.
 const PREFACE: usize = 24;
-/// The header of a frame.
+/// The length of a frame header.
 const HEAD: usize = 9;
 
 const DATA: u8 = 0;
@@ -22,27 +22,27 @@ const GOAWAY: u8 = 7;
 const ACK: u8 = 1;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// Control frames that a connection begins with.
+/// The initial budget of control frames.
 const START: u32 = 2_000;
-/// The most that can be earned ahead.
+/// The maximum budget.
 const MOST: u32 = 100_000;
-/// Earned by a request.
+/// The budget earned by a request.
 const OF_REQUEST: u32 = 8;
-/// Earned by a piece of a response: updates of two windows, and a measurement of the round trip. And so
-/// many bytes of it earn one more, for clients that update windows in small steps.
+/// The budget earned by a piece of a response: updates of two windows, and a measurement of the round trip.
+/// Each [`BYTES`] bytes of it earn one more, for clients that update windows in small steps.
 const OF_PIECE: u32 = 4;
 const BYTES: u32 = 256;
-/// Time that earns one frame. Clients ping over connections that are otherwise silent.
+/// The time that earns one frame. Clients ping over connections that are otherwise silent.
 const OF_TIME: Duration = Duration::from_millis(10);
 
-/// Counts the frames of one connection, both ways.
+/// A meter of the frames of one connection, both ways.
 #[derive(Debug)]
 pub(super) struct FrameMeter {
     received: Http2Frames,
     sent: Http2Frames,
-    /// Control frames that the client may still send.
+    /// The control frames that the client may still send.
     left: u32,
-    /// When time last earned something: looked at only when nothing is left.
+    /// The time of the last earning by time: read only when nothing is left.
     earned_at: Instant,
     /// The last stream that the client began.
     stream: u32,
@@ -50,7 +50,7 @@ pub(super) struct FrameMeter {
 }
 
 impl FrameMeter {
-    /// Counts floods by `floods`.
+    /// Creates a meter that counts floods by `floods`.
     pub(super) fn new(floods: Counter) -> Self {
         Self {
             received: Http2Frames {
@@ -65,7 +65,7 @@ impl FrameMeter {
         }
     }
 
-    /// Counts what the client has sent; false once it is too much.
+    /// Counts frames that the client has sent. Returns false once there are too many.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> bool {
         let Self {
             received,
@@ -95,7 +95,7 @@ impl FrameMeter {
         !is_flood
     }
 
-    /// Counts what was sent to the client.
+    /// Counts frames that were sent to the client.
     pub(super) fn send(&mut self, bytes: &[u8]) {
         let left = &mut self.left;
         self.sent.follow(bytes, |frame| match frame.kind {
@@ -106,7 +106,7 @@ impl FrameMeter {
         });
     }
 
-    /// Returns the frame that says why the connection closes; `None` in the middle of another frame.
+    /// Returns the frame with the reason for closing the connection; `None` in the middle of another frame.
     pub(super) fn goaway(&self) -> Option<[u8; 17]> {
         if self.sent.skip > 0 || self.sent.known > 0 {
             return None;
@@ -134,7 +134,7 @@ fn earned(at: &mut Instant) -> u32 {
     u32::try_from(frames).map_or(START, |frames| frames.min(START))
 }
 
-/// A frame, as far as its header tells.
+/// The fields of a frame header.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     length: u32,
@@ -143,13 +143,13 @@ struct Frame {
     stream: u32,
 }
 
-/// Follows frames in one direction, in whatever pieces they come.
+/// A tracker of frames in one direction, in pieces of any size.
 #[derive(Debug, Default)]
 struct Http2Frames {
     head: [u8; HEAD],
-    /// Bytes of the header that are known.
+    /// The number of known bytes of the header.
     known: usize,
-    /// Bytes of the payload that are still to come.
+    /// The number of payload bytes still to come.
     skip: usize,
 }
 
@@ -200,7 +200,7 @@ mod tests {
         [&head[..], &vec![0; length.into()]].concat()
     }
 
-    /// A meter after the preface.
+    /// Returns a meter after the preface.
     fn meter() -> FrameMeter {
         let mut meter = FrameMeter::new(Counter::default());
         assert!(meter.receive(&[0; PREFACE]));
@@ -219,7 +219,7 @@ mod tests {
                 }
                 passed += piece.len();
             }
-            // Up to the header of the one that is too many.
+            // Up to the header of the first frame beyond the budget.
             let whole = 2_000 * 14;
             assert!(passed < whole + HEAD && passed + size > whole, "{size}");
             assert_eq!(meter.floods.get(), 1);

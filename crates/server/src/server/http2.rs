@@ -19,17 +19,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tracing::debug;
 
-/// What a client may send ahead, of one request and of all: that is what may have to be held.
+/// The bytes that a client may send ahead, per request and in total: they may have to be buffered.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
-/// What waits to be sent on one stream.
+/// The bytes buffered for sending on one stream.
 const SEND_BYTES: usize = 64 << 10;
-/// Streams that we had to reset for the client's mistakes.
+/// The maximum number of streams reset because of the client's errors.
 const ERRORS: usize = 128;
-/// How long a client may be silent before it is asked whether it is there, and may then take.
+/// The time of silence before a ping to the client, and the time for its reply.
 const PING_TIME: Duration = Duration::from_secs(30);
 
-/// Serves a connection until it ends, is idle or open for too long, or the door closes.
+/// Serves a connection until it ends, is idle or open for too long, or the listener closes.
 pub(super) async fn serve<I, D>(stream: I, host: Arc<DoorConnection<D>>, mut phase: PhaseWatch)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -63,7 +63,7 @@ where
                 }
                 Some(Due::End) => return debug!("closed a connection after its grace"),
             },
-            // Told at once: what is on its way is answered, and nothing else is sent.
+            // Sent at once: requests in flight are answered, and no others are accepted.
             () = phase.reaches(closes_in), if !is_closing => {
                 is_closing = true;
                 connection.as_mut().graceful_shutdown();
@@ -75,8 +75,8 @@ where
                 if pulse.idle_since().is_none() {
                     continue;
                 }
-                // Once, so that the client gets the GOAWAY: an idle one must not keep its place. This
-                // may read another request, or find that the client is still taking an answer.
+                // Poll once, so that the client gets the GOAWAY: an idle connection must not keep its place.
+                // This may read another request, or find that the client is still reading a response.
                 let rest = poll_fn(|context| {
                     Poll::Ready(drive(connection.as_mut(), &mut streams, context).is_ready())
                 });
@@ -99,8 +99,7 @@ where
     }
 }
 
-/// Goes on with the streams, so that what they have to say is sent; then with the connection; then
-/// with the streams that it began.
+/// Polls the streams, so that their output is sent; then the connection; then the streams that it began.
 fn drive<C: Future>(
     connection: Pin<&mut C>,
     streams: &mut Streams,
@@ -133,7 +132,7 @@ fn http(settings: Http2Settings, bounds: &Bounds, beginner: Beginner) -> http2::
     http
 }
 
-/// Clients that go away or do not speak HTTP are everyday business.
+/// Logs an error at debug level: clients that disconnect or do not speak HTTP are normal.
 fn report(ended: Result<(), hyper::Error>) {
     if let Err(error) = ended {
         debug!(%error, "a connection broke");

@@ -1,16 +1,16 @@
-//! When a connection has been quiet for too long.
+//! Detection of idle connections.
 
 use super::pulse::{Pulse, Strand};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often a connection is looked at before it is given up.
+/// The number of checks before a connection is given up.
 pub(super) const LOOKS: u32 = 5;
 
-/// Waits until nothing has happened for `time_max`, or up to a fifth longer: no request began, and of
-/// those that had begun none is under way, or the client does not take its answer.
+/// Waits until nothing has happened for `time_max`, or up to a fifth longer: no request began, and no request
+/// is in flight, or the client does not read its response.
 ///
-/// It looks now and then, so that a request costs no timer and reads no clock.
+/// It checks periodically, so that a request costs no timer and reads no clock.
 pub(super) async fn idle(pulse: &Pulse, time_max: Duration) {
     let mut quiet = Quiet::at(pulse);
     while !quiet.look(pulse) {
@@ -18,14 +18,14 @@ pub(super) async fn idle(pulse: &Pulse, time_max: Duration) {
     }
 }
 
-/// How long a connection has been quiet, in looks.
+/// The time for which a connection has been quiet, in checks.
 #[derive(Debug)]
 pub(super) struct Quiet {
     seen: Look,
     looks: Option<u32>,
 }
 
-/// What is to be seen of a connection at one time.
+/// A snapshot of a connection's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     requests: u64,
@@ -41,7 +41,8 @@ impl Quiet {
         }
     }
 
-    /// Looks once more, and tells whether it is enough. The first look is the beginning.
+    /// Checks once more. Returns true if the connection was quiet for enough checks. The first check is the
+    /// baseline.
     pub(super) fn look(&mut self, pulse: &Pulse) -> bool {
         let now = Look::at(pulse);
         let is_quiet = now == self.seen && !now.is_ours();
@@ -64,7 +65,7 @@ impl Look {
         }
     }
 
-    /// Whether it is for us to go on, and not for the client.
+    /// Returns true if the server is to continue, and not the client.
     fn is_ours(self) -> bool {
         self.is_busy && !Strand::is_clients(self.turns)
     }

@@ -1,8 +1,8 @@
-//! Interim answers (1xx) to clients that speak HTTP/1.1.
+//! Interim responses (1xx) to clients that speak HTTP/1.1.
 //!
-//! hyper cannot send them. They are written to the socket while a request is being answered and hyper
-//! has nothing left to write, which is between two answers. What could not be written before the answer
-//! is there is dropped.
+//! hyper cannot send them. They are written to the socket while a request is being answered and hyper has
+//! nothing left to write, which is between two responses. Interim responses that could not be written before
+//! the final one are dropped.
 
 use super::pulse::Pulse;
 use bytes::Bytes;
@@ -10,18 +10,18 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Bytes of interim answers that may wait. A client that does not read is not sent more.
+/// The maximum bytes of queued interim responses. A client that does not read is not sent more.
 const BYTES_MAX: usize = 64 << 10;
 
-/// Interim answers that wait to be written.
+/// A queue of interim responses.
 #[derive(Debug, Default)]
 pub(super) struct Interims {
     waiting: Mutex<Vec<u8>>,
-    /// Whether any waits: to look at this is cheaper than to lock.
+    /// True if the queue is not empty: reading this is cheaper than locking.
     is_any: AtomicBool,
 }
 
-/// Sends interim answers to the client of one request.
+/// A sender of interim responses to the client of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct InterimSink(Arc<Pulse>);
 
@@ -36,7 +36,7 @@ impl Interims {
         true
     }
 
-    /// All that wait, which are to be written now.
+    /// Takes all queued responses, which are to be written now.
     pub(super) fn take(&self) -> Option<Bytes> {
         if !self.is_any.swap(false, Relaxed) {
             return None;
@@ -45,7 +45,7 @@ impl Interims {
         Some(Bytes::from(waiting)).filter(|bytes| !bytes.is_empty())
     }
 
-    /// Drops all that wait: the answer itself comes next.
+    /// Drops all queued responses: the final response comes next.
     pub(super) fn clear(&self) {
         drop(self.take());
     }
@@ -56,7 +56,7 @@ impl InterimSink {
         Self(Arc::clone(pulse))
     }
 
-    /// Sends a whole head. Returns whether it is on its way, which takes a turn of the connection.
+    /// Queues a whole head. Returns true if it is queued; it is sent at the next turn of the connection.
     pub(crate) fn send(&self, head: &[u8]) -> bool {
         self.0.interims().add(head)
     }

@@ -1,9 +1,8 @@
-//! The end of a connection whose client has not finished speaking.
+//! The end of a connection whose client is still sending.
 //!
-//! A socket that is closed while something is unread tells the client so at once, by a reset, and the
-//! last answer may be lost: a client that is still sending notices the reset first. To a proxy that is
-//! no answer at all, and it may let pass what was refused as too large. So what still comes is read
-//! and thrown away, for a while.
+//! A socket that is closed with unread data resets the connection at once, and the last response may be lost:
+//! a client that is still sending notices the reset first. To a proxy that is no response at all, and it may
+//! let a request pass that was refused as too large. So further data is read and discarded, for a while.
 
 use std::io;
 use std::pin::Pin;
@@ -12,20 +11,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long a client may go on sending, and how much of it is read.
+/// The maximum time and the maximum bytes for which further data is read.
 const TIME_MAX: Duration = Duration::from_secs(1);
 const BYTES_MAX: usize = 256 << 10;
 
-/// How far the closing of a connection has come.
+/// The progress of closing a connection.
 #[derive(Debug, Default)]
 pub(super) struct Linger {
-    /// Set once our side is shut; runs until nobody waits any longer.
+    /// Set once the server's side is shut; runs until the wait ends.
     patience: Option<Pin<Box<Sleep>>>,
     thrown_away: usize,
 }
 
 impl Linger {
-    /// Shuts our side of `stream`, and throws away what comes until the client has shut its own.
+    /// Shuts the server's side of `stream`, and discards further data until the client has shut its side.
     pub(super) fn poll_shutdown<I: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut I,
@@ -43,7 +42,7 @@ impl Linger {
             let mut buffer = ReadBuf::new(&mut space);
             match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
                 Poll::Pending => return patience.as_mut().poll(context).map(Ok),
-                // Broken or shut: either way nothing comes any more.
+                // Broken or shut: either way nothing more comes.
                 Poll::Ready(Err(_)) => break,
                 Poll::Ready(Ok(())) if buffer.filled().is_empty() => break,
                 Poll::Ready(Ok(())) => {

@@ -2,19 +2,19 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `bind`, `socket` | opening the doors: TCP and unix sockets |
-//! | `tls`, `token` | what it takes to come in |
-//! | `renewal`, `expiry` | certificates that are replaced, and when they expire |
-//! | `accept`, `room`, `trouble` | accepting connections, bounded, and what the log hears of it |
-//! | `reception` | what stands between accepting and speaking |
+//! | `bind`, `socket` | opening the listeners: TCP and unix sockets |
+//! | `tls`, `token` | access control of a listener |
+//! | `renewal`, `expiry` | replacement of certificates, and their expiry |
+//! | `accept`, `room`, `trouble` | accepting connections, bounded, and the log of problems |
+//! | `reception` | the interface between accepting and the protocols |
 //! | `connection`, `http2`, `streams` | one connection, from its first byte to its last |
 //! | `frames` | a budget of HTTP/2 control frames |
-//! | `session` | what a door may know of it |
-//! | `pulse`, `idle`, `paced` | whether it is alive |
-//! | `age` | when it is old enough to close |
-//! | `watched`, `linger` | its socket, and how that is closed |
-//! | `screen`, `strict` | at a door for strangers: what is refused before anybody reads it |
-//! | [`phase`] | where the server is in its life |
+//! | `session` | the view that a frontend has of a connection |
+//! | `pulse`, `idle`, `paced` | activity of a connection |
+//! | `age` | the maximum age of a connection |
+//! | `watched`, `linger` | the socket of a connection, and its closing |
+//! | `screen`, `strict` | rejection of ambiguous requests of untrusted clients |
+//! | [`phase`] | the lifecycle of the server |
 
 mod accept;
 mod age;
@@ -68,22 +68,21 @@ use tidegate::Store;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-/// How serving ended.
+/// The result of serving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum ServeEnd {
     /// Everything that had begun was finished.
     Drained,
-    /// This many connections, and changes of administrators, were cut, because they took too long to
-    /// finish.
+    /// This many connections, and changes of administrators, were cut, because they took too long to finish.
     Cut(usize),
 }
 
 /// Serves until `shutdown` is ready, then drains.
 ///
-/// Where there is a time of notice, `/readyz` and gRPC health say so that long before anything else
-/// happens, so that balancers have stopped sending by then. Draining stops accepting, lets `/readyz` say so, finishes what has begun, and ends. The admin
-/// door closes last, so that it can be watched.
+/// With a shutdown delay, `/readyz` and gRPC health fail for that time before anything else happens, so that
+/// load balancers have stopped sending by then. Draining stops accepting, makes `/readyz` fail, finishes
+/// everything that has begun, and ends. The admin listener closes last, so that draining can be observed.
 pub async fn run<S: Store + 'static>(
     listeners: Listeners,
     serving: Serving<S>,
@@ -100,7 +99,7 @@ pub async fn run<S: Store + 'static>(
         age: bound.age,
     };
 
-    // Ends where it stands, once this is dropped.
+    // Aborted when this is dropped.
     let renewals = Tasks::new();
     let files = renewal::of(&listeners, decider.metrics());
     renewals.spawn(renewal::keep(files, serving.live().cloned()));
@@ -167,7 +166,7 @@ pub async fn run<S: Store + 'static>(
     all_in_all(end, cut)
 }
 
-/// How serving ended, with so many changes that were cut.
+/// Combines the result of serving with the number of changes that were cut.
 fn all_in_all(end: ServeEnd, changes: usize) -> ServeEnd {
     match end {
         ServeEnd::Drained if changes == 0 => info!("drained"),
@@ -180,7 +179,7 @@ fn all_in_all(end: ServeEnd, changes: usize) -> ServeEnd {
     end
 }
 
-/// Waits for `tasks` to finish, and ends those that do not.
+/// Waits for `tasks` to finish, and aborts those that do not.
 async fn finish(tasks: &Tasks, time_max: Duration) -> ServeEnd {
     if timeout(time_max, tasks.finished()).await.is_ok() {
         return ServeEnd::Drained;

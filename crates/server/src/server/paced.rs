@@ -1,4 +1,4 @@
-//! A body that tells whether it waits for its source or for the client.
+//! A body that reports if it waits for its source or for the client.
 
 use super::pulse::Alive;
 use http_body::{Body, Frame, SizeHint};
@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project! {
-    /// The body of an answer that comes in pieces. While it lives its connection is not idle; a
-    /// client that does not take what was handed out is cut off, however long the source may take.
+    /// The body of a response that comes in pieces. While it lives its connection is not idle. A client that
+    /// does not read a piece is cut off, regardless of the time that the source takes.
     #[derive(Debug)]
     pub(crate) struct PacedBody<B> {
         #[pin]

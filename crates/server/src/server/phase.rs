@@ -1,38 +1,38 @@
-//! Where the server is in its life. Everybody watches it; one place changes it.
+//! The lifecycle of the server. All parts watch it; one place changes it.
 
 use tokio::sync::watch;
 
-/// Where the server is in its life; it only ever moves on.
+/// The phase of the server; it only ever moves forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Not yet ready for requests.
     Starting,
     /// Serving.
     Serving,
-    /// Serving as ever, and telling whoever asks that it will not for long, so that nobody sends any more.
+    /// Serving as usual, while health checks fail, so that no new requests are sent.
     Leaving,
-    /// Finishing what has begun; no new connections but on the admin door.
+    /// Finishing requests in flight; no new connections except on the admin listener.
     Draining,
-    /// All doors but the admin door are closed, and now it closes as well.
+    /// All listeners but the admin listener are closed, and now it closes as well.
     Closing,
 }
 
-/// Tells in which phase the server is.
+/// A watcher of the server's phase.
 #[derive(Clone, Debug)]
 pub struct PhaseWatch(watch::Receiver<Phase>);
 
-/// Moves the server from phase to phase.
+/// The controller of the server's phase.
 #[derive(Debug)]
 pub struct Lead(watch::Sender<Phase>);
 
-/// The two ends.
+/// Returns the two ends, in the phase `Starting`.
 pub fn channel() -> (Lead, PhaseWatch) {
     let (sender, receiver) = watch::channel(Phase::Starting);
     (Lead(sender), PhaseWatch(receiver))
 }
 
 impl Lead {
-    /// Enters `phase`.
+    /// Enters `phase`. Does nothing if the server is past it.
     pub fn enter(&self, phase: Phase) {
         self.0.send_if_modified(|now| {
             let is_later = phase > *now;
@@ -43,12 +43,12 @@ impl Lead {
 }
 
 impl PhaseWatch {
-    /// The present phase.
+    /// Returns the present phase.
     pub fn now(&self) -> Phase {
         *self.0.borrow()
     }
 
-    /// Waits until the server is in `phase` or past it. A server that is gone is past everything.
+    /// Waits until the server is in `phase` or past it. Returns at once if the server is gone.
     pub async fn reaches(&mut self, phase: Phase) {
         // An error means that the lead was dropped.
         self.0.wait_for(|now| *now >= phase).await.ok();

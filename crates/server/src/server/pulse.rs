@@ -1,66 +1,65 @@
-//! Signs of life of one connection.
+//! The activity of one connection.
 //!
-//! hyper can time out the reading of a head, at the cost of a timer for every request. Here a
-//! connection has one timer for life, which looks every now and then whether anything happened: see
-//! `idle`.
+//! hyper can time out the reading of a head, at the cost of a timer for every request. Here a connection has
+//! one timer for life, which checks periodically if anything happened: see `idle`.
 
 use super::interim::Interims;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Notify;
 
-/// Signs of life of one connection. All fields but `held` are written by the connection's own task
-/// alone, so loads and stores suffice; they are atomic because that task moves between threads.
+/// The activity of one connection. All fields but `held` are written by the connection's own task alone, so
+/// loads and stores suffice; they are atomic because that task moves between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     /// Requests whose head has been read; on a RESP connection, reads.
     requests: AtomicU64,
-    /// Whether the last of them has a body, of which some may still be to come.
+    /// True if the last request has a body, of which some may still be to come.
     has_body: AtomicBool,
-    /// Whether the client has sent anything at all.
+    /// True if the client has sent anything at all.
     heard: AtomicBool,
-    /// Whether the next answer is to be the connection's last.
+    /// True if the next response is to be the connection's last.
     closing: AtomicBool,
-    /// Requests, counted as above, whose answer is known; and whether the last one makes a tunnel of the
-    /// connection. Kept only where strangers are read strictly.
+    /// The number of requests, counted as above, whose response is known; and true if the last one turns the
+    /// connection into a tunnel. Maintained only on listeners for untrusted clients.
     answered: AtomicU64,
     is_tunnel: AtomicBool,
-    /// Requests whose answer a door is working on.
+    /// The number of requests that a frontend is processing.
     answering: AtomicU32,
-    /// Whether bytes were written that the system has not taken: the client is still reading an answer.
+    /// True if bytes were written that the system has not taken: the client is still reading a response.
     unflushed: AtomicBool,
-    /// Guards that say that a request is under way: see [`Alive`].
+    /// The number of guards for requests in flight: see [`Alive`].
     held: AtomicU32,
-    /// The one answer that is under way on a connection with one at a time.
+    /// The response in flight on a connection with one at a time.
     strand: Strand,
-    /// The moment at which the connection was active last, of those that `moments` counts.
+    /// The moment of the last activity, as counted by `moments`.
     active_at: AtomicU64,
     moments: Arc<AtomicU64>,
     /// Wakes the connection to close and make room for another.
     eviction: Notify,
-    /// Interim answers to write before the next bytes of it.
+    /// Interim responses to write before the next bytes of the final one.
     interims: Interims,
 }
 
-/// One answer that is under way, and whose turn it is: even while its sender makes the next piece,
-/// odd while a piece waits for the client to take it.
+/// One response in flight, and its turn: even while its sender makes the next piece, odd while a piece waits
+/// for the client to read it.
 #[derive(Debug, Default)]
 pub(crate) struct Strand(AtomicU64);
 
-/// A request that is under way: as long as this lives, its connection is not idle, however long
-/// nothing moves on it. A door that streams holds it in the body of its answer; [`Paced`] does.
+/// A request in flight: as long as this lives, its connection is not idle, even if nothing moves on it. A
+/// frontend that streams holds it in the body of its response; [`PacedBody`] does.
 ///
-/// [`Paced`]: super::paced::PacedBody
+/// [`PacedBody`]: super::paced::PacedBody
 #[derive(Debug)]
 pub(crate) struct Alive {
     pulse: Arc<Pulse>,
-    /// Where a connection has several answers under way.
+    /// Set if a connection has several responses in flight.
     strand: Option<Arc<Strand>>,
-    /// Whether the last piece is with the client.
+    /// True if the last piece is with the client.
     is_given: bool,
 }
 
-/// A request whose answer is being worked on, by the connection's own task.
+/// A request that the connection's own task is processing.
 #[derive(Debug)]
 pub(crate) struct RequestInProgress<'a>(&'a Pulse);
 
@@ -75,7 +74,7 @@ impl Pulse {
         pulse
     }
 
-    /// Notes that the connection is not idle just now.
+    /// Records that the connection is active now.
     fn touch(&self) {
         self.active_at.store(self.moments.load(Relaxed), Relaxed);
     }
@@ -87,7 +86,7 @@ impl Pulse {
         is_idle.then(|| self.active_at.load(Relaxed))
     }
 
-    /// Asks the connection to close.
+    /// Signals the connection to close.
     pub(crate) fn evict(&self) {
         self.eviction.notify_one();
     }
@@ -97,12 +96,12 @@ impl Pulse {
         self.eviction.notified().await;
     }
 
-    /// Notes whether bytes were written that the system has not taken.
+    /// Records if bytes were written that the system has not taken.
     pub(super) fn note_unflushed(&self, is_unflushed: bool) {
         self.unflushed.store(is_unflushed, Relaxed);
     }
 
-    /// A request has begun, with a body or without.
+    /// Records that a request has begun, with a body or without.
     pub(crate) fn begin(&self, has_body: bool) {
         self.touch();
         self.requests
@@ -114,12 +113,12 @@ impl Pulse {
         self.requests.load(Relaxed)
     }
 
-    /// Whether the last request has a body.
+    /// Returns true if the last request has a body.
     pub(super) fn has_body(&self) -> bool {
         self.has_body.load(Relaxed)
     }
 
-    /// The client has sent something.
+    /// Records that the client has sent something.
     pub(super) fn hear(&self) {
         self.heard.store(true, Relaxed);
     }
@@ -128,7 +127,7 @@ impl Pulse {
         self.heard.load(Relaxed)
     }
 
-    /// Makes the next answer the last.
+    /// Makes the next response the last.
     pub(super) fn close(&self) {
         self.closing.store(true, Relaxed);
     }
@@ -137,7 +136,7 @@ impl Pulse {
         self.closing.load(Relaxed)
     }
 
-    /// The answer to the last request is known.
+    /// Records that the response to the last request is known.
     pub(super) fn settle(&self, is_tunnel: bool) {
         self.is_tunnel.store(is_tunnel, Relaxed);
         self.answered.store(self.requests(), Relaxed);
@@ -147,29 +146,29 @@ impl Pulse {
         self.answered.load(Relaxed)
     }
 
-    /// Whether the connection is HTTP no longer.
+    /// Returns true if the connection is no longer HTTP.
     pub(super) fn is_tunnel(&self) -> bool {
         self.is_tunnel.load(Relaxed)
     }
 
-    /// A door works on an answer until what this returns is dropped.
+    /// Marks a request as being processed until the returned guard is dropped.
     pub(crate) fn answering(&self) -> RequestInProgress<'_> {
         let others = self.answering.load(Relaxed);
         self.answering.store(others.wrapping_add(1), Relaxed);
         RequestInProgress(self)
     }
 
-    /// Whether a request is under way.
+    /// Returns true if a request is in flight.
     pub(super) fn is_busy(&self) -> bool {
         self.answering.load(Relaxed) > 0 || self.held.load(Relaxed) > 0
     }
 
-    /// Interim answers that wait to be written, where there is one answer at a time.
+    /// Returns the queue of interim responses, for connections with one response at a time.
     pub(super) fn interims(&self) -> &Interims {
         &self.interims
     }
 
-    /// The answer under way, where there is one at a time.
+    /// Returns the response in flight, for connections with one at a time.
     pub(super) fn strand(&self) -> &Strand {
         &self.strand
     }
@@ -184,12 +183,12 @@ impl Drop for RequestInProgress<'_> {
 }
 
 impl Strand {
-    /// How often the turn has changed.
+    /// Returns the number of turn changes.
     pub(super) fn turns(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// Whether after this many turns it is the client's.
+    /// Returns true if it is the client's turn after this many changes.
     pub(super) fn is_clients(turns: u64) -> bool {
         turns % 2 == 1
     }
@@ -209,7 +208,8 @@ impl Alive {
         }
     }
 
-    /// A piece was handed out. If nobody asks for the next one for too long, the client is stuck.
+    /// Records that a piece was handed out. If the next one is not requested for too long, the client is
+    /// stuck.
     pub(crate) fn gave(&mut self) {
         if !self.is_given {
             self.is_given = true;
@@ -217,7 +217,7 @@ impl Alive {
         }
     }
 
-    /// The next piece is asked for: whatever is waited for from here on is not the client.
+    /// Records that the next piece is requested: from here on the wait is not for the client.
     pub(crate) fn asked(&mut self) {
         if self.is_given {
             self.is_given = false;

@@ -1,8 +1,8 @@
-//! What stands between accepting a connection and speaking on it.
+//! The interface between accepting a connection and its protocol.
 //!
-//! Accepting, TLS, the bound on connections, and the end of a door are the same for every protocol:
-//! see `accept`. What is said on a connection is the reception's: [`DoorContext`] speaks HTTP for all
-//! doors that do.
+//! Accepting, TLS, the bound on connections, and the closing of a listener are the same for every protocol:
+//! see `accept`. A [`ConnectionHandler`] speaks the protocol: [`DoorContext`] speaks HTTP for all frontends
+//! that do.
 //!
 //! [`DoorContext`]: super::connection::DoorContext
 
@@ -18,13 +18,13 @@ use tidegate_policy::admin::Sha256;
 use tidegate_policy::config::ConnectionAge;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Speaks with whoever has connected, from the first byte to the last.
+/// A handler of one protocol on connections, from the first byte to the last.
 pub(crate) trait ConnectionHandler: Send + Sync + 'static {
-    /// What accepting needs to know of the door.
+    /// Returns the listener's settings.
     fn threshold(&self) -> &DoorConfig;
 
-    /// Serves a connection until it ends, is idle for too long, or the door closes. Runs in the
-    /// connection's own task. `arrival.open` is to be dropped with the stream, and not before.
+    /// Serves a connection until it ends, is idle for too long, or the listener closes. Runs in the
+    /// connection's own task. `arrival.open` must be dropped with the stream, and not before.
     fn serve<I: ByteStream, O: ConnectionGuard>(
         self: Arc<Self>,
         stream: I,
@@ -32,46 +32,46 @@ pub(crate) trait ConnectionHandler: Send + Sync + 'static {
     ) -> impl Future<Output = ()> + Send + 'static;
 }
 
-/// What all connections of a door share, whatever is spoken on them.
+/// The settings that all connections of a listener share, for every protocol.
 #[derive(Debug)]
 pub(crate) struct DoorConfig {
     pub(crate) name: &'static str,
     pub(crate) bounds: Bounds,
     pub(crate) metrics: DoorMetrics,
-    /// The phase in which its connections say farewell.
+    /// The phase in which its connections close.
     pub(crate) closes_in: Phase,
     /// The maximum age of its connections, if they have one.
     pub(crate) age: Option<ConnectionAge>,
 }
 
-/// What a connection begins with.
+/// A new connection.
 pub(crate) struct AcceptedConnection<O> {
-    /// Who is at the other end; IPv4 perhaps in the clothes of IPv6.
+    /// The peer's address; IPv4 may be mapped to IPv6.
     pub(crate) peer: IpAddr,
-    /// What was agreed on, where there is TLS.
+    /// The result of the TLS handshake, if there was one.
     pub(crate) secure: Option<Secure>,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) phase: PhaseWatch,
-    /// Signs of life, by which the longest idle connection is found when there are too many.
+    /// The activity, by which the longest idle connection is found when there are too many.
     pub(crate) pulse: Arc<Pulse>,
     /// Dropped together with the socket.
     pub(crate) open: O,
 }
 
-/// What was agreed on by TLS.
+/// The result of a TLS handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Secure {
     pub(crate) is_http2: bool,
-    /// The hash of the certificate that the caller has shown, where callers are asked for one.
+    /// The hash of the caller's certificate, if the listener requests one.
     pub(crate) certificate: Option<Sha256>,
 }
 
-/// Two directions of bytes: a socket, plain or through TLS.
+/// A stream of bytes in both directions: a socket, plain or with TLS.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<I: AsyncRead + AsyncWrite + Unpin + Send + 'static> ByteStream for I {}
 
-/// What a connection holds for as long as its socket is open.
+/// A value that a connection holds for as long as its socket is open.
 pub(crate) trait ConnectionGuard: Unpin + Send + 'static {}
 
 impl<O: Unpin + Send + 'static> ConnectionGuard for O {}

@@ -1,4 +1,4 @@
-//! The TLS files of listeners, read again when they change, and when a reload is requested.
+//! Reloading of the listeners' TLS files when they change, and when a reload is requested.
 
 use super::bind::Listeners;
 use super::expiry::seconds;
@@ -19,12 +19,12 @@ pub(super) struct Renewal {
     door: &'static str,
     tls: Arc<DoorTls>,
     metrics: DoorMetrics,
-    /// How the files looked when they were last read, and a second ago.
+    /// The stamps of the files when they were last read, and a second ago.
     read: Vec<FileStamp>,
     seen: Vec<FileStamp>,
-    /// When files that cannot be used are read once more.
+    /// The time at which invalid files are read once more.
     again: Again,
-    /// What was logged about them.
+    /// The last error that was logged about them.
     complaint: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn of(listeners: &Listeners, metrics: &Metrics) -> Vec<Renewal> {
     all.collect()
 }
 
-/// Keeps `all` up to date for as long as it is polled. Without `live` nobody requests reloads.
+/// Keeps `all` up to date for as long as it is polled. Without `live` there are no reload requests.
 pub(super) async fn keep(mut all: Vec<Renewal>, live: Option<Composer>) {
     let is_watched = live.as_ref().is_none_or(Composer::is_watched);
     let mut reloads = live.as_ref().map(Composer::reloads);
@@ -76,8 +76,8 @@ async fn requested(reloads: &mut Option<watch::Receiver<u64>>) {
 }
 
 impl Renewal {
-    /// Reads the files again if that is requested, or if they have changed and look the same twice in a
-    /// row: a certificate and its key are seldom written at the same time.
+    /// Reads the files again if that is requested, or if they have changed and look the same twice in a row:
+    /// a certificate and its key are seldom written at the same time.
     fn look(&mut self, is_requested: bool) {
         let now = self.tls.sights();
         let is_changed = now != self.read && now == self.seen;
@@ -112,7 +112,7 @@ impl Renewal {
         }
     }
 
-    /// Shows when the certificate expires.
+    /// Sets the metric of the certificate's expiry.
     fn show(&self) {
         let expiry = self.tls.expiry();
         self.metrics

@@ -1,4 +1,4 @@
-//! The connections of one listener: how many there are, from where, and which have been idle longest.
+//! The connections of one listener: their number, their origin, and the longest idle ones.
 
 use super::pulse::Pulse;
 use foldhash::quality::RandomState;
@@ -11,23 +11,23 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The least share of a listener that one network has by default.
+/// The minimum share of a listener that one network has by default.
 const SHARE_MIN: usize = 100;
 
-/// Out of so many connections one is closed when all places are taken: looking for the longest idle ones
-/// takes a step for each, and must not happen with every connection that comes.
+/// One in this many connections is closed when all places are taken: finding the longest idle ones takes a
+/// step per connection, and must not happen for every new one.
 const BATCH: usize = 64;
 
-/// The time in which a full listener does not close a connection before its first request. It covers a
-/// TLS handshake: otherwise new connections would close each other.
+/// The time in which a full listener does not close a connection before its first request. It covers a TLS
+/// handshake: otherwise new connections would close each other.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Where a connection comes from.
+/// The origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// The address, or for IPv6 the network: whoever has one address there has all of them.
+    /// The address, or for IPv6 the network: a client with one address there has all of them.
     pub(super) network: IpAddr,
-    /// A trusted proxy brings connections of many clients.
+    /// True for a trusted proxy, which brings connections of many clients.
     pub(super) is_proxy: bool,
 }
 
@@ -49,13 +49,13 @@ impl Origin {
 #[derive(Debug)]
 pub(super) struct ConnectionRoom {
     places: Arc<Semaphore>,
-    /// Connections of one network, and of a network of trusted proxies.
+    /// The maximum connections of one network, and of a network of trusted proxies.
     of_network: usize,
     of_proxy: usize,
-    /// Moments so far: each connection is one, and so is each second. By them it is known how long
-    /// connections have been idle, and no request reads a clock for it.
+    /// The number of moments so far: each connection is one, and so is each second. They measure idle times
+    /// without reading a clock for each request.
     moments: Arc<AtomicU64>,
-    /// By network and number.
+    /// The connections by network and number.
     open: Mutex<HashMap<IpAddr, Own, RandomState>>,
 }
 
@@ -67,11 +67,11 @@ type Own = HashMap<u64, OpenConnection, RandomState>;
 struct OpenConnection {
     pulse: Arc<Pulse>,
     accepted_at: Instant,
-    /// Whether it was asked to close. It has its place until it does.
+    /// True if it was signalled to close. It keeps its place until it does.
     is_asked: bool,
 }
 
-/// A place in a [`ConnectionRoom`], until it is dropped.
+/// A place in a [`ConnectionRoom`], released on drop.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     room: Arc<ConnectionRoom>,
@@ -81,8 +81,8 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionRoom {
-    /// A room for `most` connections, and for so many of one network; by default a tenth. Trusted proxies
-    /// have nine tenths: the rest stays free for others.
+    /// Creates a room for `most` connections, and for `of_network` of one network. Default: a tenth. Trusted
+    /// proxies have nine tenths: the rest stays free for others.
     pub(super) fn new(most: usize, of_network: Option<usize>) -> Self {
         let of_network = of_network.unwrap_or((most / 10).max(SHARE_MIN));
         Self {
@@ -94,7 +94,7 @@ impl ConnectionRoom {
         }
     }
 
-    /// Notes that time passes, and returns the moment that is over.
+    /// Counts a moment, and returns the one that is over.
     pub(super) fn tick(&self) -> u64 {
         self.moments.fetch_add(1, Relaxed)
     }
@@ -109,14 +109,14 @@ impl ConnectionRoom {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
-    /// Returns how many places are free.
+    /// Returns the number of free places.
     pub(super) fn left(&self) -> usize {
         self.places.available_permits()
     }
 
-    /// Makes sure that `origin` may have another connection, and returns how many of its own were asked
-    /// to close for that. Returns `None` if it has its share and none of them is idle, or if too many
-    /// that were asked to close are still open.
+    /// Makes sure that `origin` may have another connection, and returns the number of its connections that
+    /// were signalled to close for that. Returns `None` if it has its share and none of them is idle, or if
+    /// too many that were signalled are still open.
     pub(super) fn make_way(&self, origin: Origin) -> Option<usize> {
         let share = if origin.is_proxy {
             self.of_proxy
@@ -144,7 +144,7 @@ impl ConnectionRoom {
         (!longest.is_empty()).then_some(longest.len())
     }
 
-    /// Asks some of the longest idle connections to close, and returns how many.
+    /// Signals some of the longest idle connections to close, and returns their number.
     pub(super) fn evict(&self) -> usize {
         let now = Instant::now();
         let mut open = self.open.lock();
@@ -163,7 +163,7 @@ impl ConnectionRoom {
         longest.len()
     }
 
-    /// Takes the place that `permit` stands for.
+    /// Takes the place of `permit`.
     pub(super) fn enter(
         self: &Arc<Self>,
         origin: Origin,
@@ -190,13 +190,13 @@ impl ConnectionRoom {
 }
 
 impl OpenConnection {
-    /// Returns the moment since which the connection is idle; `None` while it is not, or if it was asked
+    /// Returns the moment since which the connection is idle; `None` while it is not, or if it was signalled
     /// to close.
     fn idle_since(&self) -> Option<u64> {
         self.pulse.idle_since().filter(|_| !self.is_asked)
     }
 
-    /// Whether the first request may still be on its way.
+    /// Returns true if the first request may still be in transit.
     fn is_new(&self, now: Instant) -> bool {
         self.pulse.requests() == 0 && now.saturating_duration_since(self.accepted_at) < GRACE
     }
@@ -223,8 +223,8 @@ fn batch(all: usize) -> usize {
     (all / BATCH).max(1)
 }
 
-/// Returns the `most` longest idle of `idle`, by when they were active last and then by number; at most
-/// half of them, but at least one: where few are idle, those have just become it.
+/// Returns the `most` longest idle of `idle`, by last activity and then by number; at most half of them, but
+/// at least one: if few are idle, those have just become idle.
 fn longest<T: Ord>(mut idle: Vec<(u64, T)>, most: usize) -> Vec<(u64, T)> {
     let most = most.min((idle.len() / 2).max(1));
     if idle.len() > most {
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(places.len(), 128 + 2, "its share and a batch");
         assert_eq!(places.iter().filter(|(_, it)| is_evicted(it)).count(), 2);
         assert!(enter(&room, "192.0.2.2").is_some());
-        // Once one has closed, the next may be asked.
+        // Once one has closed, the next may be signalled.
         places.remove(0);
         assert_eq!(room.make_way(origin("192.0.2.1")), Some(1));
         places.push(enter(&room, "192.0.2.1").unwrap());
@@ -366,7 +366,7 @@ mod tests {
         drop(enter(&room, "192.0.2.1").unwrap());
         assert!(room.open.lock().is_empty());
         assert_eq!(room.left(), 1);
-        // A connection that was asked to close leaves nothing behind either.
+        // A connection that was signalled to close leaves nothing behind either.
         let asked = enter(&room, "192.0.2.1").unwrap();
         assert_eq!(room.evict(), 1);
         drop(asked);

@@ -1,8 +1,8 @@
-//! What stands between the socket and hyper at a door for strangers.
+//! A filter between the socket and hyper on a listener for untrusted clients.
 //!
-//! Bytes pass through it as they are, or not at all. In the middle of a head that is refused hyper gets
-//! a byte that no head may have, answers 400 and closes; in the middle of a body it gets an error, and
-//! so does whoever reads the body.
+//! Bytes pass through it unchanged, or not at all. In the middle of a head that is rejected, hyper gets a
+//! byte that no head may have, answers 400 and closes; in the middle of a body, hyper and the reader of the
+//! body get an error.
 
 use super::pulse::Pulse;
 use super::strict::{ReadStop, StrictReader};
@@ -14,34 +14,35 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// How an HTTP/2 connection begins.
+/// The preface of an HTTP/2 connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What is read first of a connection. Most requests fit in, and it is copied once more.
+/// The size of the first read. Most requests fit in, and it is copied once more.
 const FIRST: usize = 2 << 10;
 
-/// What no head may have, and the end of one: hyper reads a head that came in pieces once it is whole.
+/// Bytes that no head may have, and the end of a head: hyper parses a head that came in pieces once it is
+/// complete.
 const POISON: &[u8] = b"\0\r\n\r\n";
 
-/// What stands between the socket and hyper.
+/// A filter between the socket and hyper.
 #[derive(Debug)]
 pub(super) struct Screen {
     mode: ScreenState,
     reader: StrictReader,
-    /// Read from the socket, and not handed on.
+    /// Bytes that were read from the socket, and not handed on.
     ahead: BytesMut,
     metrics: Arc<GatewayMetrics>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScreenState {
-    /// Everything is read before it is handed on.
+    /// Bytes are checked before they are handed on.
     Reading,
-    /// What comes is kept until it is known whether it is a request.
+    /// Bytes are held until it is known if they are a request.
     Holding,
     /// Everything is handed on.
     Open,
-    /// Nothing is.
+    /// Nothing is handed on.
     Refused { in_body: bool },
 }
 
@@ -55,12 +56,12 @@ impl Screen {
         }
     }
 
-    /// Lets everything pass from here on.
+    /// Hands everything on from here on.
     pub(super) fn open(&mut self) {
         self.mode = ScreenState::Open;
     }
 
-    /// Reads the first bytes, and tells whether they begin an HTTP/2 connection.
+    /// Reads the first bytes. Ready with true if they begin an HTTP/2 connection.
     pub(super) fn poll_is_http2<I: AsyncRead + Unpin>(
         &mut self,
         stream: &mut I,
@@ -116,14 +117,14 @@ impl Screen {
             if self.mode == ScreenState::Reading {
                 self.judge(buffer, before);
             }
-            // Nothing handed on would mean that the connection has ended.
+            // Zero bytes would mean that the connection has ended.
             if is_end || buffer.filled().len() > before {
                 return Poll::Ready(Ok(()));
             }
         }
     }
 
-    /// Leaves in `buffer`, after what was there `before`, what may be handed on.
+    /// Keeps in `buffer`, after the first `before` bytes, only those that may be handed on.
     fn judge(&mut self, buffer: &mut ReadBuf<'_>, before: usize) {
         let new = buffer.filled().get(before..).unwrap_or_default();
         let Err((at, stop)) = self.reader.read(new) else {
@@ -143,7 +144,7 @@ impl Screen {
                 self.mode = ScreenState::Refused { in_body };
                 buffer.set_filled(before.saturating_add(at));
                 if !in_body {
-                    // In the place of what was refused; what there is no room for comes next.
+                    // Write the poison in place of the rejected bytes; the part that does not fit comes next.
                     self.ahead.clear();
                     let count = POISON.len().min(buffer.remaining());
                     let (now, later) = POISON.split_at_checked(count).unwrap_or((POISON, &[]));
@@ -154,7 +155,7 @@ impl Screen {
         }
     }
 
-    /// Whether what was held may pass. Then it is either no request, or read as one.
+    /// Returns true if the held bytes may pass: they belong to a tunnel, or are read as requests.
     fn is_settled(&mut self, pulse: &Pulse) -> bool {
         if pulse.answered() < self.reader.heads() {
             return false;
@@ -168,8 +169,8 @@ impl Screen {
         true
     }
 
-    /// Keeps what comes, one piece of it, so that the end of the connection is noticed. Nobody needs to
-    /// be woken by more of it: when there is an answer, hyper comes back by itself.
+    /// Holds one piece of incoming data, so that the end of the connection is noticed. No wake-up is needed
+    /// for more: hyper reads again once there is a response.
     fn poll_hold<I: AsyncRead + Unpin>(
         &mut self,
         stream: &mut I,

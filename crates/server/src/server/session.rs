@@ -1,4 +1,4 @@
-//! What a door may know of the connection that a request came on.
+//! The view that a frontend has of a request's connection.
 
 use super::interim::InterimSink;
 use super::phase::{Phase, PhaseWatch};
@@ -9,27 +9,27 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_policy::admin::Sha256;
 
-/// What one connection knows of itself. `M` is what the door remembers of it.
+/// The state of one connection. `M` is the frontend's own state for it.
 #[derive(Debug)]
 pub(crate) struct ConnectionState<M = ()> {
-    /// Who is at the other end.
+    /// The peer's address.
     pub(super) peer: IpAddr,
     pub(super) is_secure: bool,
-    /// The hash of the certificate that the caller has shown, if any.
+    /// The hash of the caller's certificate, if any.
     pub(super) certificate: Option<Sha256>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) tasks: Arc<Tasks>,
     pub(super) phase: PhaseWatch,
-    /// The phase in which the door's connections say farewell.
+    /// The phase in which the listener's connections close.
     pub(super) closes_in: Phase,
     pub(super) memory: M,
 }
 
-/// One request, as far as its connection goes. Two pointers, to be handed on by value.
+/// One request's view of its connection. Two pointers, to be passed by value.
 #[derive(Debug)]
 pub(crate) struct RequestContext<'a, M = ()> {
     session: &'a ConnectionState<M>,
-    /// Where a connection has several answers under way: this one.
+    /// The response of this request, if a connection has several in flight.
     strand: Option<&'a Arc<Strand>>,
 }
 
@@ -38,50 +38,51 @@ impl<'a, M> RequestContext<'a, M> {
         Self { session, strand }
     }
 
-    /// Who is at the other end; IPv4 always in its own clothes.
+    /// Returns the peer's address; IPv4 is never mapped to IPv6.
     pub(crate) fn peer(self) -> IpAddr {
         self.session.peer
     }
 
-    /// Whether the connection is TLS.
+    /// Returns true if the connection is TLS.
     pub(crate) fn is_secure(self) -> bool {
         self.session.is_secure
     }
 
-    /// The hash of the certificate that the caller has shown, which one of those signed that the door
-    /// believes; none where it asks for none.
+    /// Returns the hash of the caller's certificate, which is signed by one that the listener trusts; `None`
+    /// if the listener requests none.
     pub(crate) fn certificate(self) -> Option<&'a Sha256> {
         self.session.certificate.as_ref()
     }
 
-    /// What the door remembers of this connection, from its first request to its last.
+    /// Returns the frontend's state for this connection, from its first request to its last.
     pub(crate) fn memory(self) -> &'a M {
         &self.session.memory
     }
 
-    /// With which to spawn what outlives the answer, such as a tunnel. Draining waits for it, and cuts
-    /// it in the end.
+    /// Returns the tasks with which to spawn work that outlives the response, such as a tunnel. Draining
+    /// waits for it, and aborts it in the end.
     pub(crate) fn tasks(self) -> &'a Arc<Tasks> {
         &self.session.tasks
     }
 
-    /// Says that the request is under way, until it is dropped.
+    /// Marks the request as in flight until the returned guard is dropped.
     pub(crate) fn alive(self) -> Alive {
         Alive::new(&self.session.pulse, self.strand)
     }
 
-    /// With which to send interim answers before the answer. In HTTP/2 there is no way to.
+    /// Returns a sink for interim responses before the final one; `None` in HTTP/2, where there is no way to
+    /// send them.
     pub(crate) fn interims(self) -> Option<InterimSink> {
         let is_http1 = self.strand.is_none();
         is_http1.then(|| InterimSink::new(&self.session.pulse))
     }
 
-    /// Where the server is in its life.
+    /// Returns the present phase of the server.
     pub(crate) fn phase(self) -> Phase {
         self.session.phase.now()
     }
 
-    /// Is ready once the door closes: what could go on for ever should come to its end.
+    /// Returns a future that is ready once the listener closes: unbounded work should then end.
     pub(crate) fn closing(self) -> impl Future<Output = ()> + Send + use<M> {
         let mut phase = self.session.phase.clone();
         let closes_in = self.session.closes_in;

@@ -1,4 +1,4 @@
-//! TCP and unix sockets, as one type: to listen on, and of one connection.
+//! TCP and unix sockets as one type: for listeners and for connections.
 
 use rustix::net::sockopt::set_ipv6_v6only;
 use std::fs::{self, Permissions};
@@ -22,18 +22,18 @@ pub(super) enum Socket {
     Unix(UnixListener, SocketFile),
 }
 
-/// The connections that the kernel holds for a socket which is not listened on any more.
+/// The connections that the kernel holds for a socket that no longer listens.
 #[derive(Debug)]
 pub(super) enum AcceptQueue {
     Tcp(std::net::TcpListener),
     Unix {
         socket: std::os::unix::net::UnixListener,
-        /// Removed together with it.
+        /// Removed together with the socket.
         _file: SocketFile,
     },
 }
 
-/// The file of a unix socket, which is removed on drop if it still is the same.
+/// The file of a unix socket, which is removed on drop if it is still the same.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: String,
@@ -64,7 +64,7 @@ pub(super) async fn listen_on(
             let socket = UnixSocket::new_stream()?;
             socket.bind(path)?;
             let file = SocketFile::of(path)?;
-            // Before anybody can connect, whatever the umask is.
+            // Set before any client can connect, regardless of the umask.
             fs::set_permissions(path, Permissions::from_mode(*mode))?;
             let socket = socket.listen(backlog)?;
             Ok((Socket::Unix(socket, file), address.clone()))
@@ -102,15 +102,15 @@ fn open(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
 /// Sets the options of a socket that is going to listen on `address`.
 fn prepare(socket: &TcpSocket, address: SocketAddr) -> io::Result<()> {
     if address.ip() == Ipv6Addr::UNSPECIFIED {
-        // Every address is those of IPv4 too, whatever `net.ipv6.bindv6only` is on this machine.
+        // Include IPv4, regardless of `net.ipv6.bindv6only` on this machine.
         set_ipv6_v6only(socket, false)?;
     }
-    // A restart must not wait until connections of the process before are forgotten.
+    // A restart must not wait for the `TIME_WAIT` of connections of the previous process.
     socket.set_reuseaddr(true)
 }
 
-/// Removes the socket of a program that has ended. Fails if one listens there, or if the file is not a
-/// socket.
+/// Removes the socket of a program that has ended. Returns an error if a program listens there, or if the
+/// file is not a socket.
 async fn remove_stale(path: &str) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -146,8 +146,8 @@ impl Socket {
         }
     }
 
-    /// Stops to wait for connections. The rest is asked of the system itself: tokio only knows what it
-    /// said some time ago.
+    /// Stops waiting for connections. The rest are accepted directly from the system: tokio only knows its
+    /// state of some time ago.
     pub(super) fn into_queue(self) -> io::Result<AcceptQueue> {
         Ok(match self {
             Self::Tcp(socket) => AcceptQueue::Tcp(socket.into_std()?),
@@ -160,7 +160,7 @@ impl Socket {
 }
 
 impl AcceptQueue {
-    /// Returns a connection that is there, or an error if there is none.
+    /// Returns an established connection, or an error if there is none.
     pub(super) fn next(&self) -> io::Result<(Stream, IpAddr)> {
         match self {
             Self::Tcp(socket) => {
@@ -203,7 +203,7 @@ impl Stream {
     /// Sets the options that all connections have.
     pub(super) fn prepare(&self) -> io::Result<()> {
         match self {
-            // Answers are small and complete; waiting for more to send would only delay them.
+            // Responses are small and complete; waiting for more to send would only delay them.
             Self::Tcp(stream) => stream.set_nodelay(true),
             Self::Unix(_) => Ok(()),
         }
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_address_was_ipv6_alone_where_the_system_says_so() {
-        // As `net.ipv6.bindv6only` does.
+        // The same effect as `net.ipv6.bindv6only`.
         let socket = |address: &str| {
             let socket = TcpSocket::new_v6().ok()?;
             set_ipv6_v6only(&socket, true).unwrap();
@@ -292,7 +292,7 @@ mod tests {
             return;
         };
         assert!(!every);
-        // Other addresses are left as they are.
+        // Other addresses are not changed.
         assert_eq!(socket("[::1]:0"), Some(true));
     }
 

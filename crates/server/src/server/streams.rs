@@ -1,8 +1,7 @@
 //! The streams of an HTTP/2 connection, which run in the connection's own task.
 //!
-//! hyper wants to spawn each. Within one task they need no lock that anybody else could hold, wake
-//! nobody on another thread, and end with their connection; and a stream whose client does not take
-//! what it is sent can be cut without the others noticing.
+//! hyper wants to spawn each. Within one task they need no contended lock, wake no other thread, and end with
+//! their connection; and a stream whose client does not read can be cut without affecting the others.
 
 use super::idle::LOOKS;
 use super::pulse::Strand;
@@ -17,14 +16,14 @@ use std::task::{Context, Poll, Waker};
 
 type StreamTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Takes on the streams that hyper begins.
+/// The executor that receives the streams that hyper begins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beginner(Arc<Mutex<NewStreams>>);
 
 /// Streams that have begun, and were not yet seen by [`Streams`]. There are a few at a time.
 #[derive(Default)]
 struct NewStreams {
-    /// The answer of the stream that is begun next.
+    /// The response of the stream that is begun next.
     strand: Option<Arc<Strand>>,
     streams: Vec<Http2Stream>,
 }
@@ -38,19 +37,19 @@ pub(super) struct Streams {
 
 /// One stream.
 struct Http2Stream {
-    /// Until it ends or is cut.
+    /// Present until the stream ends or is cut.
     work: Option<StreamTask>,
     strand: Option<Arc<Strand>>,
-    /// How often its turn had changed at the last look, and at how many looks it was the client's
-    /// since.
+    /// The number of turn changes at the last check, and the number of checks since then at which it was the
+    /// client's turn.
     seen: u64,
     quiet: u32,
-    /// Wakes it, so that it is noticed that it was cut.
+    /// Wakes the stream after it was cut.
     waker: Option<Waker>,
 }
 
 impl Beginner {
-    /// The next stream that is begun has this answer.
+    /// Returns the response of the next stream that is begun.
     pub(super) fn announce(&self) -> Arc<Strand> {
         let strand = Arc::<Strand>::default();
         self.0.lock().strand = Some(Arc::clone(&strand));
@@ -81,7 +80,7 @@ impl Streams {
         }
     }
 
-    /// Goes on with all that can, those that have just begun included.
+    /// Polls all streams that can make progress, including those that have just begun.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) {
         loop {
             self.running
@@ -97,7 +96,7 @@ impl Streams {
         }
     }
 
-    /// Cuts those whose client has not taken what it was given, at so many looks.
+    /// Cuts the streams whose client has not read for [`LOOKS`] checks.
     pub(super) fn look(&mut self) {
         for stream in &mut self.running {
             stream.look();

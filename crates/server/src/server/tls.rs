@@ -23,29 +23,29 @@ const HTTP2: &[u8] = b"h2";
 /// The most bytes of a file.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The TLS of a listener. A handshake takes the files as they were last read without a mistake.
+/// The TLS of a listener. A handshake uses the files as they were last read without an error.
 pub(super) struct DoorTls {
     files: Tls,
     alpn: &'static [&'static [u8]],
     current: ArcSwap<Current>,
-    /// How the files looked before they were read for the first time.
+    /// The stamps of the files before they were read for the first time.
     first_seen: Vec<FileStamp>,
 }
 
-/// What was read.
+/// The state from the last successful read.
 struct Current {
     config: Arc<ServerConfig>,
-    /// When the certificate expires, as RFC 3339 writes it.
+    /// The expiry of the certificate, in RFC 3339.
     expiry: Option<String>,
     /// Hashes of the files.
     files: Vec<Sha256>,
 }
 
 impl DoorTls {
-    /// Reads `files`, or returns what is wrong with them. Only TLS 1.2 and 1.3 are spoken, and within it
-    /// only the protocols of `alpn`, or any protocol if there are none.
+    /// Reads `files`. Returns an error message if they are invalid. Only TLS 1.2 and 1.3 are used, and within
+    /// it only the protocols of `alpn`, or any protocol if there are none.
     pub(super) fn read(files: &Tls, alpn: &'static [&'static [u8]]) -> Result<Self, String> {
-        // Looked at first: whatever changes from here on is seen to differ.
+        // Stamp first: any later change makes a difference.
         let first_seen = sights(files);
         Ok(Self {
             current: ArcSwap::from_pointee(Current::read(files, alpn)?),
@@ -55,8 +55,8 @@ impl DoorTls {
         })
     }
 
-    /// Reads the files again, and returns true if they hold something else than before: the next
-    /// handshake takes that. An error leaves everything as it was.
+    /// Reads the files again, and returns true if their content has changed: the next handshake uses it. An
+    /// error changes nothing.
     pub(super) fn read_again(&self) -> Result<bool, String> {
         let read = Current::read(&self.files, self.alpn)?;
         let is_new = read.files != self.current.load().files;
@@ -66,7 +66,7 @@ impl DoorTls {
         Ok(is_new)
     }
 
-    /// Returns when the certificate expires, as RFC 3339 writes it.
+    /// Returns the expiry of the certificate, in RFC 3339.
     pub(super) fn expiry(&self) -> Option<String> {
         self.current.load().expiry.clone()
     }
@@ -75,12 +75,12 @@ impl DoorTls {
         TlsAcceptor::from(Arc::clone(&self.current.load().config))
     }
 
-    /// Returns how the files looked before they were read for the first time.
+    /// Returns the stamps of the files before they were read for the first time.
     pub(super) fn first_seen(&self) -> &[FileStamp] {
         &self.first_seen
     }
 
-    /// Returns how the files look now.
+    /// Returns the present stamps of the files.
     pub(super) fn sights(&self) -> Vec<FileStamp> {
         sights(&self.files)
     }
@@ -129,20 +129,20 @@ impl Current {
     }
 }
 
-/// Whether it was agreed to speak HTTP/2.
+/// Returns true if HTTP/2 was negotiated.
 pub(super) fn is_http2<I>(stream: &TlsStream<I>) -> bool {
     let (_, connection) = stream.get_ref();
     connection.alpn_protocol() == Some(HTTP2)
 }
 
-/// The hash of the certificate that the caller has shown, if any.
+/// Returns the hash of the caller's certificate, if any.
 pub(super) fn certificate<I>(stream: &TlsStream<I>) -> Option<Sha256> {
     let (_, connection) = stream.get_ref();
     let shown = connection.peer_certificates()?.first()?;
     Some(Sha256::of(shown))
 }
 
-/// Lets in only callers whose certificate one of those in `path` signed.
+/// Accepts only callers whose certificate is signed by one of those in `path`.
 fn verifier(
     path: &str,
     text: &[u8],
@@ -159,7 +159,7 @@ fn verifier(
         .map_err(|error| format!("`{path}` cannot be used for callers: {error}"))
 }
 
-/// The certificates in a PEM file; at least one.
+/// Returns the certificates in a PEM file; at least one.
 fn certificates(path: &str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let certificates = read.map_err(|error| unreadable(path, "certificate", &error))?;

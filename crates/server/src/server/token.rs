@@ -1,11 +1,11 @@
-//! The bearer token of a door.
+//! The bearer token of a listener.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 use tidegate_policy::config::Secret;
 
-/// What callers of a door must present.
+/// The token that callers of a listener must present.
 #[derive(Clone, Debug)]
 pub(crate) struct DoorToken(Secret);
 
@@ -14,16 +14,17 @@ impl DoorToken {
         Self(secret)
     }
 
-    /// Whether `presented` is it.
+    /// Returns true if `presented` is the token.
     ///
-    /// How long the comparison takes tells the token's length, and nothing else of it.
+    /// The time of the comparison reveals the token's length, and nothing else.
     pub(crate) fn is(&self, presented: &[u8]) -> bool {
         presented.ct_eq(self.0.expose().as_bytes()).into()
     }
 
-    /// Whether a request presents it: exactly one `Authorization`, and the scheme ignores case.
+    /// Returns true if a request presents the token: exactly one `Authorization`, with the scheme in any
+    /// case.
     ///
-    /// How long the comparison takes tells the token's length, and nothing else of it.
+    /// The time of the comparison reveals the token's length, and nothing else.
     pub(crate) fn is_presented(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else {

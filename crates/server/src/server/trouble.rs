@@ -1,4 +1,4 @@
-//! What an acceptor tells the log.
+//! The log of problems with accepting.
 
 use super::reception::DoorConfig;
 use super::room::Origin;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// What has been complained about already, so that trouble that lasts is told once.
+/// The problems that are already logged, so that a lasting one is logged once.
 #[derive(Debug, Default)]
 pub(super) struct AcceptLog {
     is_full: bool,
     is_failing: bool,
-    /// When a refused address may be logged again.
+    /// The time at which a refused address may be logged again.
     refused_until: Option<Instant>,
 }
 
-/// How often refused addresses are logged: one of them.
+/// The interval at which one of the refused addresses is logged.
 const REFUSED_EVERY: Duration = Duration::from_mins(1);
 
 impl AcceptLog {
@@ -29,7 +29,7 @@ impl AcceptLog {
                 connections, "the listener is full; closing its longest idle connections"
             );
         }
-        // Only once there is room to speak of, or a door that is just full would tell it each time.
+        // Reset only with ample room, or a listener that is just full would log each time.
         if left > connections / 10 {
             self.is_full = false;
         }
@@ -53,7 +53,8 @@ impl AcceptLog {
         self.is_failing = false;
     }
 
-    /// Most often the process has no more file descriptors, and will have some again.
+    /// Logs a failure to accept. Most often the process has no more file descriptors, and will have some
+    /// again.
     pub(super) fn note_failure(&mut self, threshold: &DoorConfig, error: &io::Error) {
         if !self.is_failing {
             self.is_failing = true;

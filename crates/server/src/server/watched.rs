@@ -1,4 +1,4 @@
-//! The socket of a connection, which tells its pulse what happens on it.
+//! The socket of a connection, which reports its activity to the pulse.
 
 use super::frames::FrameMeter;
 use super::linger::Linger;
@@ -12,23 +12,23 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream that tells its pulse what happens on it.
+/// A stream that reports its activity to the pulse.
 #[derive(Debug)]
 pub(super) struct WatchedStream<I, O> {
     stream: I,
     pulse: Arc<Pulse>,
-    /// How many requests had begun when something was last read.
+    /// The number of requests that had begun when data was last read.
     read_at: u64,
     linger: Linger,
-    /// What is left to write of an interim answer that was begun.
+    /// The rest of an interim response that was begun.
     interim: Bytes,
-    /// At a door for strangers.
+    /// Set on a listener for untrusted clients.
     screen: Option<Box<Screen>>,
-    /// On a connection of HTTP/2.
+    /// Set on an HTTP/2 connection.
     meter: Option<Box<FrameMeter>>,
-    /// The client has sent too many frames: nothing more is read or written.
+    /// True if the client has sent too many frames: nothing more is read or written.
     is_cut: bool,
-    /// Counts the connection as open for as long as its socket is, whoever holds it: a tunnel may.
+    /// Counts the connection as open for as long as its socket is, even if a tunnel holds it.
     _open: O,
 }
 
@@ -47,26 +47,26 @@ impl<I, O> WatchedStream<I, O> {
         }
     }
 
-    /// The same, with everything that is read going through `screen` first.
+    /// Passes all data that is read through `screen` first.
     pub(super) fn screened(mut self, screen: Screen) -> Self {
         self.screen = Some(Box::new(screen));
         self
     }
 
-    /// Lets everything pass: what comes is not HTTP/1.
+    /// Hands everything on: the data is not HTTP/1.
     pub(super) fn open(&mut self) {
         if let Some(screen) = &mut self.screen {
             screen.open();
         }
     }
 
-    /// The same, with its frames counted: it is HTTP/2.
+    /// Counts frames: the connection is HTTP/2.
     pub(super) fn metered(mut self, meter: FrameMeter) -> Self {
         self.meter = Some(Box::new(meter));
         self
     }
 
-    /// Waits for the first bytes, and tells whether they begin an HTTP/2 connection.
+    /// Waits for the first bytes. Returns true if they begin an HTTP/2 connection.
     pub(super) async fn is_http2(&mut self) -> io::Result<bool>
     where
         I: AsyncRead + Unpin,
@@ -78,23 +78,23 @@ impl<I, O> WatchedStream<I, O> {
         }
     }
 
-    /// Whether the client may be in the middle of something: a head that did not come to its end, or
-    /// a body that nobody waited for.
+    /// Returns true if the client may be in the middle of a message: an incomplete head, or a body that was
+    /// not read.
     fn is_interrupted(&self) -> bool {
         self.read_at == self.pulse.requests() || self.pulse.has_body()
     }
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, O> WatchedStream<I, O> {
-    /// Tells the client why, and closes. What it still sends is thrown away for a while, so that a reset
-    /// does not overtake that.
+    /// Sends the reason to the client, and closes. Further data is discarded for a while, so that a reset
+    /// does not overtake the reason.
     fn poll_cut(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_cut {
             self.is_cut = true;
             let goaway = self.meter.as_ref().and_then(|meter| meter.goaway());
             if let Some(goaway) = goaway {
                 let mut stream = Pin::new(&mut self.stream);
-                // A client that does not read does not learn it.
+                // A client that does not read does not get it.
                 let is_sent = stream.as_mut().poll_write(context, &goaway).is_ready();
                 let _flushed = is_sent && stream.poll_flush(context).is_ready();
             }
@@ -140,7 +140,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncRead for WatchedStream<I,
 }
 
 impl<I: AsyncWrite + Unpin, O> WatchedStream<I, O> {
-    /// Writes the rest of an interim answer that was begun.
+    /// Writes the rest of an interim response that was begun.
     fn poll_interim(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.interim.is_empty() {
             let stream = Pin::new(&mut self.stream);
@@ -203,7 +203,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for WatchedStream<I
 
     #[inline]
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper flushes when it has nothing left to write, so nothing is cut in two here.
+        // hyper flushes when it has nothing left to write, so no message is split here.
         ready!(self.poll_interim(context))?;
         while let Some(interim) = self.pulse.interims().take() {
             self.interim = interim;
@@ -215,7 +215,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for WatchedStream<I
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // In a tunnel the other direction goes on.
+        // In a tunnel the other direction continues.
         let is_interrupted = self.is_interrupted() && !self.pulse.is_tunnel();
         let Self { stream, linger, .. } = &mut *self;
         if is_interrupted {

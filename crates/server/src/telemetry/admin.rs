@@ -1,10 +1,10 @@
-//! What is asked of the admin API.
+//! Metrics of the admin API.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// Calls of the admin API. Their labels are names of routes and statuses, and nothing that callers send.
+/// Counters of admin API calls. Labels hold route names and statuses, never anything that callers send.
 #[derive(Debug, Default)]
 pub(crate) struct AdminMetrics {
     requests: Family<[(&'static str, String); 2], Counter>,
@@ -25,14 +25,14 @@ impl AdminMetrics {
         );
     }
 
-    /// Counts a request that came to `route`, or to none.
+    /// Counts a request to `route`, or to no route.
     pub(crate) fn count(&self, route: Option<&'static str>, code: u16) {
         let route = route.unwrap_or("none").to_owned();
         let labels = [("route", route), ("code", code.to_string())];
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// Counts a change that only the log has heard of.
+    /// Counts a change that could not be written to the audit file or stream.
     pub(crate) fn count_unwritten(&self) {
         self.unwritten.inc();
     }

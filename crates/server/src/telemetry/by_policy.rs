@@ -1,20 +1,20 @@
-//! Counters for each policy of a configuration, laid out when it takes effect.
+//! Counters for each policy of a configuration, created when the configuration takes effect.
 
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate_policy::Policy;
 
-/// Counters for policies, by name. Replaced whole by a reload; policies that stay keep theirs.
+/// Counters for policies, by name. A reload replaces the whole set; policies that remain keep their counters.
 #[derive(Debug)]
 pub(super) struct ByPolicy<C> {
     policies: ArcSwap<PolicyCounterSet<C>>,
-    /// Which policies are counted at all.
+    /// Selects the policies that are counted.
     counts: fn(&Policy) -> bool,
 }
 
-/// In the order written; then the policies that only the configuration before had, as with other
-/// [decisions](super::decisions::DecisionCounters).
+/// Counters in configuration order, then those of policies that only the previous configuration had, as with
+/// other [decisions](super::decisions::DecisionCounters).
 pub(crate) type PolicyCounterSet<C> = Vec<PolicyCounter<C>>;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct PolicyCounter<C> {
 }
 
 impl<C: Default> ByPolicy<C> {
-    /// Counters for those of `policies` that `counts` wants.
+    /// Creates counters for those of `policies` that `counts` selects.
     pub(super) fn new(policies: &[Policy], counts: fn(&Policy) -> bool) -> Self {
         Self {
             policies: ArcSwap::from_pointee(laid_out(policies, counts, &[])),
@@ -33,7 +33,7 @@ impl<C: Default> ByPolicy<C> {
         }
     }
 
-    /// Lays them out for `policies`, which are about to take effect, and tells how they were.
+    /// Creates the counters for `policies`, which are about to take effect, and returns the previous layout.
     pub(super) fn lay_out(&self, policies: &[Policy]) -> Arc<PolicyCounterSet<C>> {
         let before = self.all();
         let layout = laid_out(policies, self.counts, &before);
@@ -41,17 +41,17 @@ impl<C: Default> ByPolicy<C> {
         before
     }
 
-    /// Puts a layout back, because nothing came of those policies.
+    /// Restores a layout because its successor's policies did not take effect.
     pub(super) fn put_back(&self, layout: Arc<PolicyCounterSet<C>>) {
         self.policies.store(layout);
     }
 
-    /// All of them, as they are now.
+    /// Returns all current counters.
     pub(super) fn all(&self) -> Arc<PolicyCounterSet<C>> {
         self.policies.load_full()
     }
 
-    /// Counts something of the policy of this name, if that is counted.
+    /// Calls `count` with the counters of the policy of this name, if that policy is counted.
     pub(super) fn with(&self, policy: &str, count: impl FnOnce(&C)) {
         let policies = self.policies.load();
         if let Some(policy) = policies.iter().find(|it| *it.name == *policy) {
@@ -60,7 +60,7 @@ impl<C: Default> ByPolicy<C> {
     }
 }
 
-/// Adds one to the counter of `word`, where `counters` are in the order of `words`.
+/// Adds one to the counter of `word`. `counters` are in the order of `words`.
 pub(super) fn add(words: &[&str], counters: &[AtomicU64], word: &str) {
     let counters = words.iter().zip(counters);
     for (_, counter) in counters.filter(|(other, _)| **other == word) {

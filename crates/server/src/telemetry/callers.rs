@@ -1,4 +1,4 @@
-//! Who asked without being believed.
+//! Counters of untrusted callers.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 use std::net::IpAddr;
 use tracing::warn;
 
-/// Callers and tokens that were not believed.
+/// Counters of callers and tokens that were not trusted.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     untrusted: Counter,
@@ -27,8 +27,8 @@ impl Callers {
         );
     }
 
-    /// Counts a question from `peer`, which is no trusted proxy. The log hears of the first, the
-    /// tenth, the hundredth: enough to find a proxy that was forgotten, too little to fill a disk.
+    /// Counts a check request from `peer`, which is not a trusted proxy. The log records the first, the
+    /// tenth, the hundredth and so on: enough to find a forgotten proxy, too little to fill a disk.
     pub(crate) fn count_untrusted(&self, peer: Option<IpAddr>) {
         let count = self.untrusted.inc().saturating_add(1);
         if is_power_of_ten(count) {
@@ -41,7 +41,7 @@ impl Callers {
         }
     }
 
-    /// Counts a token that was not believed, and why: one of a few phrases.
+    /// Counts a rejected token by reason, which is one of a few phrases.
     pub(crate) fn count_token(&self, why: &'static str) {
         self.tokens_refused.get_or_create(&[("reason", why)]).inc();
     }

@@ -1,20 +1,20 @@
-//! Numbers by chance: for samples and for ids. Not for secrets.
+//! Pseudorandom numbers for samples and ids. Not for secrets.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// The odd number nearest to 2^64 by the golden ratio: added again and again, it comes everywhere.
+/// The odd number nearest to 2^64 divided by the golden ratio: repeated addition visits every value.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 thread_local! {
-    /// Begins elsewhere in each thread and in each process, by the system's own chance.
+    /// Generator state, seeded by the system: each thread and each process starts elsewhere.
     static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one("begin"));
-    /// How often [`is_turn`] was asked. The first is a turn.
+    /// The number of calls of [`is_turn`]. The first call is a turn.
     static TURNS: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
-/// A number that nobody foresees who does not try to. Costs a nanosecond or two: see `SplitMix64`, by
-/// Steele, Lea and Flood.
+/// Returns a pseudorandom number, unpredictable only for clients that do not try. Costs a nanosecond or two:
+/// see `SplitMix64`, by Steele, Lea and Flood.
 pub(crate) fn chance() -> u64 {
     let state = STATE.with(|state| {
         let next = state.get().wrapping_add(STEP);
@@ -26,8 +26,7 @@ pub(crate) fn chance() -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Whether it is the turn of one of `every` (a power of two): the first, and then each so-manieth that
-/// this thread asks.
+/// Returns true for one of `every` calls (a power of two) of this thread, starting with the first.
 #[inline]
 pub(crate) fn is_turn(every: u32) -> bool {
     TURNS.with(|turns| {

@@ -1,4 +1,4 @@
-//! What came of counting addresses, looked up when asked.
+//! Outcomes of counting addresses, read at scrape time.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -20,7 +20,7 @@ impl<S> CountingMetrics<S> {
 
 impl<S: Store + Debug + 'static> Collector for CountingMetrics<S> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // Where addresses are not counted, it would be noise.
+        // Omit the series if addresses are not counted: they would be noise.
         let Some(status) = self.limiter.counting() else {
             return Ok(());
         };

@@ -7,23 +7,23 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Upper bounds of the buckets, in microseconds; a last one takes the rest. From a decision in
-/// memory to a store that hardly answers.
+/// Upper bounds of the buckets, in microseconds, from a decision in memory to a store that hardly responds. A
+/// last bucket takes the rest.
 const BOUNDS_US: [u64; 16] = [
     1, 2, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000,
     10_000_000,
 ];
 
-/// Durations, by bucket. The crate's own histogram takes a lock for each one.
+/// A histogram of durations. The crate's own histogram takes a lock for each observation.
 #[derive(Debug, Default)]
 pub(crate) struct Durations {
-    /// How many fell into each bucket and no earlier one; the last is for what fits none.
+    /// The count of each bucket, not cumulative; the last bucket is for durations above all bounds.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_ns: AtomicU64,
 }
 
 impl Durations {
-    /// Whether there was none yet.
+    /// Returns true if nothing was observed yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.buckets.iter().all(|bucket| bucket.load(Relaxed) == 0)
     }
@@ -52,7 +52,7 @@ impl EncodeMetric for Durations {
         let bounds = bounds.chain([f64::INFINITY]);
         let counts = self.buckets.iter().map(|bucket| bucket.load(Relaxed));
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-        // From the buckets as just read, so that the last bucket and the count never differ.
+        // Sum the buckets as just read, so that the last bucket and the count never differ.
         let count = buckets.iter().map(|(_, count)| count).sum();
         let sum = self.sum_ns.load(Relaxed) as f64 / 1e9;
         encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)

@@ -1,4 +1,4 @@
-//! What the gRPC door counts.
+//! Metrics of the gRPC frontend.
 
 use super::durations::Durations;
 use super::metrics::SharedMetric;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate_http::unix_seconds;
 use tracing::warn;
 
-/// What the gRPC door counts, beside what all doors do.
+/// The gRPC frontend's own metrics, in addition to those of all frontends.
 #[derive(Debug, Default)]
 pub(crate) struct GrpcMetrics {
-    /// From a call's head to its answer.
+    /// Time from a call's headers to its response.
     pub(crate) durations: Arc<Durations>,
     unknown_domains: Counter,
-    /// The minute in which the log last heard of an unknown domain, since the epoch.
+    /// The minute, since the epoch, in which an unknown domain was last logged.
     told_in: AtomicU64,
 }
 
@@ -35,8 +35,8 @@ impl GrpcMetrics {
         );
     }
 
-    /// Counts a call whose domain no policy has. It passes, as with Envoy's own service; so the log has
-    /// to hear of it, but once a minute is enough.
+    /// Counts a call whose domain no policy has. The call passes, as with Envoy's own service; so it is
+    /// logged, at most once a minute.
     pub(crate) fn count_unknown(&self, domain: &str) {
         self.unknown_domains.inc();
         let minute = unix_seconds() / 60;

@@ -1,4 +1,4 @@
-//! What guards do, and how it stands with their lists.
+//! Metrics of guards and of the status of their lists.
 
 use parking_lot::RwLock;
 use prometheus_client::collector::Collector;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{AnswerReason, Decision, Limiter, ListStatus, Store};
 
-/// What guards do, counted by name: only guards of a configuration are here, and only those that have
-/// done something.
+/// Outcomes of guards, counted by name: only guards of a configuration are here, and only those that have
+/// acted.
 #[derive(Debug, Default)]
 pub(crate) struct GuardMetrics {
     guards: RwLock<BTreeMap<Box<str>, Arc<GuardCounters>>>,
@@ -29,7 +29,7 @@ struct GuardCounters {
 }
 
 impl GuardMetrics {
-    /// Counts what guards did about a request.
+    /// Counts the outcome of guards for a request.
     pub(crate) fn count(&self, decision: &Decision) {
         if let Some(guard) = decision.guard() {
             let counts = self.of(&guard.name);
@@ -47,7 +47,7 @@ impl GuardMetrics {
         }
     }
 
-    /// The counts of the guard of this name.
+    /// Returns the counters of the guard of this name.
     fn of(&self, guard: &str) -> Arc<GuardCounters> {
         if let Some(counts) = self.guards.read().get(guard) {
             return Arc::clone(counts);
@@ -59,7 +59,7 @@ impl GuardMetrics {
 impl Collector for GuardMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let guards = self.guards.read().clone();
-        // Where no guard has done anything, it would be noise.
+        // Omit the series if no guard has acted: they would be noise.
         if guards.is_empty() {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Collector for GuardMetrics {
                 (AnswerReason::Blacklisted, &counts.blacklisted),
             ] {
                 let count = counter.load(Relaxed);
-                // A guard has one reason; the other would be noise.
+                // A guard has one reason; the other series would be noise.
                 if count > 0 {
                     let labels = [("guard", &**guard), ("reason", reason.as_str())];
                     ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
@@ -107,7 +107,7 @@ fn counters(
     Ok(())
 }
 
-/// How it stands with the lists of guards, looked up when asked.
+/// The status of the lists of guards, read at scrape time.
 #[derive(Debug)]
 pub(super) struct Lists<S> {
     limiter: Limiter<S>,
@@ -122,7 +122,7 @@ impl<S> Lists<S> {
 impl<S: Store + Debug + 'static> Collector for Lists<S> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let lists = self.limiter.lists();
-        // Where there are no guards, it would be noise.
+        // Omit the series if there are no guards: they would be noise.
         if lists.is_empty() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl<S: Store + Debug + 'static> Collector for Lists<S> {
         let mut family =
             encoder.encode_descriptor("list_skipped", help, None, MetricType::Gauge)?;
         gauges(&mut family, &lists, |list| Some(whole(list.skipped)))?;
-        // Nobody reads the list of a guard that is off, and that it grows old is nobody's trouble.
+        // The list of a disabled guard is not refreshed, so its age does not matter.
         let help = "How long ago the list was read last; absent if it never could be, and while the guard is off.";
         let unit = Some(&Unit::Seconds);
         let mut family = encoder.encode_descriptor("list_age", help, unit, MetricType::Gauge)?;

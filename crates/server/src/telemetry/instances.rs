@@ -1,4 +1,4 @@
-//! The instances that share the store, and whether all of them serve the same.
+//! The instances that share the store, and a comparison of their configurations.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -8,12 +8,12 @@ use std::fmt;
 use tidegate::shared_state::{Instance, Roll, SharedInstances};
 use tidegate::{Limiter, Store};
 
-/// What one instance serves, beside what this one does.
+/// The configuration of an instance compared with this one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Same,
     Other,
-    /// It says nothing of it, or this one does not.
+    /// The instance does not report its configuration, or this one does not.
     Unknown,
 }
 
@@ -37,26 +37,26 @@ impl Beside {
     }
 }
 
-/// Which configuration an instance says that it serves.
+/// Returns the configuration version that an instance reports.
 pub(crate) fn version(instance: &Instance) -> Option<&str> {
     instance.serves.as_ref().map(|it| it.version.as_str())
 }
 
-/// Which configuration this instance has told the others.
+/// Returns the configuration version that this instance has reported to the others.
 fn own(roll: &Roll) -> Option<&str> {
     let own = roll.instances.iter().find(|it| it.is_this);
     own.and_then(version)
 }
 
-/// Whether all who say what they serve say what this one does; nobody knows while it says nothing itself.
+/// Returns true if all instances that report a version report this one's; `None` while this one reports none.
 pub(crate) fn agree(roll: &Roll) -> Option<bool> {
     let own = own(roll)?;
     let mut told = roll.instances.iter().filter_map(version);
     Some(told.all(|it| it == own))
 }
 
-/// How many instances serve what this one does, and how many something else: as last heard, and nothing
-/// while nobody can hear of the others.
+/// The number of instances with this one's configuration and with another, as last seen. Absent while the
+/// other instances cannot be seen.
 #[derive(Debug)]
 pub(super) struct InstanceMetrics<S>(pub(super) Limiter<S>);
 
@@ -85,7 +85,7 @@ mod tests {
     use std::time::Duration;
     use tidegate::shared_state::Serves;
 
-    /// This one, and then others.
+    /// Returns a roll with this instance first, then others.
     fn roll(versions: &[Option<&str>]) -> Roll {
         let instances = versions.iter().enumerate().map(|(nth, version)| Instance {
             name: nth.to_string(),

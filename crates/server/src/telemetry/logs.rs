@@ -1,12 +1,12 @@
-//! Logs: lines for people on a terminal, JSON for everybody else. Always on the error stream, so
-//! that what a command prints stays its own.
+//! Logs: text lines on a terminal, JSON elsewhere. Always on standard error, so that standard output holds
+//! only a command's own output.
 
 use crate::failure::Failure;
 use clap::ValueEnum;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// Text on a terminal, JSON elsewhere.
@@ -18,7 +18,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Begins to log. `level` is a level, or a list such as `info,hyper=debug`.
+/// Starts logging. `level` is a level, or a list such as `info,hyper=debug`.
 pub fn start(level: &str, format: LogFormat) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(level).map_err(|error| {
         Failure::input(format!(

@@ -1,12 +1,12 @@
-//! Keys in logs.
+//! Masking of keys in logs.
 
 use std::fmt;
 
-/// A key of which a log keeps the kind and the beginning of each value: enough to recognise one
-/// that is known, too little to learn one that is not.
+/// A key that is displayed with its kind and the beginning of each value: enough to recognise a known value,
+/// too little to learn an unknown one.
 pub(crate) struct MaskedKey<'a>(pub(crate) &'a str);
 
-/// The most characters of a value that are shown; and never more than half of it.
+/// The most characters of a value that are shown, and never more than half of it.
 const SHOWN_MAX: usize = 4;
 
 impl fmt::Display for MaskedKey<'_> {
@@ -15,7 +15,7 @@ impl fmt::Display for MaskedKey<'_> {
             if nth > 0 {
                 f.write_str(",")?;
             }
-            // A part without a value, such as `global`, is about nobody.
+            // A part without a value, such as `global`, identifies no client.
             let Some((kind, value)) = part.split_once(':') else {
                 f.write_str(part)?;
                 continue;

@@ -1,4 +1,4 @@
-//! Everything that `/metrics` shows, in the OpenMetrics text format.
+//! All metrics of `/metrics`, in the OpenMetrics text format.
 
 use super::admin::AdminMetrics;
 use super::callers::Callers;
@@ -49,13 +49,13 @@ pub(crate) struct Metrics {
     pub(crate) grpc: GrpcMetrics,
     pub(crate) resp: Arc<RespMetrics>,
     pub(crate) reloads: ReloadMetrics,
-    /// How it stands with the sources of policy.
+    /// The status of the config sources.
     pub(crate) sources: Arc<Board>,
     pub(crate) alerts: AlertMetrics,
     pub(crate) traces: TraceMetrics,
     pub(crate) statsd: StatsdMetrics,
     nodes: Option<Arc<Nodes>>,
-    /// The room of the store, where that is in this process.
+    /// The room of the store, if it is in memory.
     pub(crate) room: Option<Arc<dyn StoreRoom>>,
     pub(crate) admin: AdminMetrics,
     connections: Family<DoorLabel, Gauge>,
@@ -69,7 +69,7 @@ pub(crate) struct Metrics {
     registry: Registry,
 }
 
-/// What is counted by the names of a configuration.
+/// The counters that have names of a configuration as labels.
 #[derive(Debug)]
 pub(crate) struct NamedCounters {
     decisions: DecisionMetrics,
@@ -77,32 +77,32 @@ pub(crate) struct NamedCounters {
     reservations: Reservations,
 }
 
-/// What is counted about the connections of one door. Looked up once, and then only added to.
+/// Counters of one listener's connections. Looked up once, then only added to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DoorMetrics {
     /// Open connections.
     pub(crate) connections: Gauge,
-    /// Connections so far.
+    /// Connections accepted so far.
     pub(crate) accepted: Counter,
-    /// The most connections.
+    /// The maximum number of connections.
     pub(crate) connections_max: Gauge,
     /// Connections refused because their address had too many, none of them idle.
     pub(crate) refused: Counter,
-    /// Connections closed because the listener was full, because their address had too many, and because
-    /// they sent too many control frames.
+    /// Connections closed because the listener was full, because their address had too many, and because they
+    /// sent too many control frames.
     full: Counter,
     of_address: Counter,
     pub(crate) flood: Counter,
-    /// Connections that ended before they could ask anything: a TLS handshake that failed.
+    /// Connections that ended before any request: a failed TLS handshake.
     pub(crate) broken: Counter,
-    /// What the gateway counts, among it the requests that were refused unread.
+    /// The gateway's counters, including requests that were rejected unread.
     pub(crate) gateway: Arc<GatewayMetrics>,
     door: &'static str,
     bad_requests: Family<BadLabels, Counter>,
     expiry: Family<DoorLabel, Gauge>,
 }
 
-/// How counters were laid out before others were, see [`Metrics::lay_out`].
+/// The previous layout of the counters, see [`Metrics::lay_out`].
 #[derive(Debug)]
 pub(crate) struct LaidOut {
     decisions: Arc<decisions::DecisionCounters>,
@@ -115,7 +115,7 @@ type ClosedLabels = [(&'static str, &'static str); 2];
 type BadLabels = [(&'static str, String); 2];
 
 impl NamedCounters {
-    /// Counters for the names of `policies`.
+    /// Creates counters for the names of `policies`.
     pub(crate) fn new(policies: &[Policy]) -> Self {
         Self {
             decisions: DecisionMetrics::new(policies),
@@ -214,7 +214,7 @@ impl Metrics {
         self
     }
 
-    /// Registers what is counted by listener.
+    /// Registers the metrics by listener.
     fn register_connections(&mut self) {
         let registry = &mut self.registry;
         registry.register("connections", "Open connections", self.connections.clone());
@@ -251,8 +251,8 @@ impl Metrics {
         );
     }
 
-    /// Lays out the counters for `policies`, which are about to take effect, and tells how they were.
-    /// Before, and not after, so that every decision finds the names that it is counted under.
+    /// Creates the counters for `policies`, which are about to take effect, and returns the previous layout.
+    /// Called before they take effect, so that every decision finds the names under which it is counted.
     pub(crate) fn lay_out(&self, policies: &[Policy]) -> LaidOut {
         LaidOut {
             decisions: self.decisions.lay_out(policies),
@@ -261,14 +261,14 @@ impl Metrics {
         }
     }
 
-    /// Puts a layout back, because nothing came of those policies.
+    /// Restores a layout because its successor's policies did not take effect.
     pub(crate) fn put_back(&self, before: LaidOut) {
         self.decisions.put_back(before.decisions);
         self.without_store.put_back(before.without_store);
         self.reservations.put_back(before.reservations);
     }
 
-    /// The counters of the door `name`.
+    /// Returns the counters of the listener `name`.
     pub(crate) fn door(&self, name: &'static str) -> DoorMetrics {
         let label = [("door", name)];
         let closed = |reason| {
@@ -291,17 +291,18 @@ impl Metrics {
         }
     }
 
-    /// The nodes of the store, where it is Redis.
+    /// Returns the nodes of the store, if it is Redis.
     pub(crate) fn nodes(&self) -> Option<&Arc<Nodes>> {
         self.nodes.as_ref()
     }
 
-    /// The page in Prometheus' older format, for whoever does not ask for OpenMetrics. As large a work.
+    /// Returns the page in the older Prometheus format, for clients that do not accept OpenMetrics. As
+    /// expensive as [`page`](Self::page).
     pub(crate) fn plain_page(&self) -> String {
         plain::of(&self.page())
     }
 
-    /// The page as text. Looks through the whole store, so it is not for a thread that serves.
+    /// Returns the page as text. Reads the whole store, so a thread that serves requests must not call it.
     pub(crate) fn page(&self) -> String {
         let mut page = String::new();
         // Writing to a string cannot fail, and a collector that fails leaves out its own part.
@@ -311,8 +312,8 @@ impl Metrics {
 }
 
 impl DoorMetrics {
-    /// Shows when the listener's certificate expires, in seconds since 1970; nothing if that is unknown,
-    /// and not the date of the certificate before.
+    /// Sets the time at which the listener's certificate expires, in seconds since 1970. If it is unknown,
+    /// removes the series, so that the date of the previous certificate is not shown.
     pub(crate) fn certificate_expires(&self, at: Option<i64>) {
         let label = [("door", self.door)];
         match at {
@@ -335,8 +336,7 @@ impl DoorMetrics {
         add(&self.of_address, count);
     }
 
-    /// Counts a request that was answered with a problem. There are few statuses, and this is not
-    /// the path that has to be fast.
+    /// Counts a request that was answered with a problem. There are few statuses, and this is not a hot path.
     pub(crate) fn count_bad(&self, status: u16) {
         let labels = [
             ("door", self.door.to_owned()),
@@ -350,7 +350,7 @@ fn add(counter: &Counter, count: usize) {
     counter.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
 }
 
-/// A metric that somebody else holds as well.
+/// A metric with another owner as well.
 #[derive(Debug)]
 pub(super) struct SharedMetric<M>(pub(super) Arc<M>);
 

@@ -1,36 +1,36 @@
-//! What operators see: logs, metrics, traces, and how it all stands.
+//! Logs, metrics, traces and status for operators.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`logs`] | lines for people on a terminal, JSON for everybody else |
-//! | `metrics` | everything that `/metrics` shows |
-//! | `admin` | what is asked of the admin API |
+//! | [`logs`] | text lines on a terminal, JSON elsewhere |
+//! | `metrics` | all metrics of `/metrics` |
+//! | `admin` | metrics of the admin API |
 //! | `by_policy` | counters for each policy, kept over reloads |
-//! | `chance` | numbers by chance, for samples and ids |
-//! | `callers` | who asked without being believed |
+//! | `chance` | pseudorandom numbers, for samples and ids |
+//! | `callers` | counters of untrusted callers |
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
-//! | `gateway` | what the gateway does, by route, pattern and upstream |
-//! | `grpc` | what the gRPC door does |
-//! | `guards` | what guards do, and how it stands with their lists |
-//! | `health` | how it all stands, in one document |
-//! | `instances` | who shares the store, and whether all of them serve the same |
-//! | `plain` | the page in Prometheus' older format |
-//! | `plans` | what plans answer, and how it stands with their sources |
-//! | `masked` | keys in logs |
-//! | `redis` | the nodes of Redis: calls to them, and what they say of themselves |
+//! | `gateway` | metrics of the gateway, by route, pattern and upstream |
+//! | `grpc` | metrics of the gRPC frontend |
+//! | `guards` | metrics of guards and of the status of their lists |
+//! | `health` | the status of the server in one document |
+//! | `instances` | the instances that share the store, and their configurations compared |
+//! | `plain` | the page in the older Prometheus format |
+//! | `plans` | metrics of plans and of the status of their sources |
+//! | `masked` | masking of keys in logs |
+//! | `redis` | the nodes of Redis: calls to them, and figures from `INFO` |
 //! | `refusals` | refusals in the log |
-//! | `reloads` | which configuration is served, and since when |
-//! | `resp` | what the door of the Redis protocol does |
-//! | `reservations` | reservations, and what became of them |
-//! | `room` | a memory store without room, in the log and in `/status` |
-//! | `waiting` | how many requests wait for limits |
-//! | `without_store` | decisions taken without the store |
-//! | [`store`] | how the store is, and how full |
-//! | `traces` | what single requests went through, for an OpenTelemetry collector |
+//! | `reloads` | the load time of the configuration, and outcomes of reloads |
+//! | `resp` | metrics of the frontend for the Redis protocol |
+//! | `reservations` | reservations and their outcomes |
+//! | `room` | a full memory store, in the log and in `/status` |
+//! | `waiting` | the number of requests that are queued by limits |
+//! | `without_store` | decisions made without the store |
+//! | [`store`] | health and size of the store |
+//! | `traces` | spans of single requests, for an OpenTelemetry collector |
 //! | `statsd` | statistics of limits for a statsd server |
-//! | `sources` | what comes of asking sources of policy, and how it stands with them |
-//! | `stopwatch` | real time, for latencies alone |
+//! | `sources` | outcomes of fetching config sources, and their status |
+//! | `stopwatch` | real time, for latencies only |
 
 pub(crate) mod admin;
 pub(crate) mod by_policy;

@@ -1,17 +1,17 @@
-//! The page in Prometheus' own text format, for whoever does not ask for OpenMetrics.
+//! The page in the Prometheus text format, for clients that do not accept OpenMetrics.
 //!
-//! The two differ in few things: there, a counter is described under the name of its samples, an info is a
-//! gauge, units are not told, and there is no end.
+//! The formats differ in few points: in this one a counter is described under the name of its samples, an
+//! info is a gauge, units are omitted, and there is no end marker.
 
 use std::fmt::Write;
 
-/// A page of OpenMetrics in the older format.
+/// Converts a page of OpenMetrics to the older format.
 pub(super) fn of(page: &str) -> String {
     let mut plain = String::with_capacity(page.len());
     let mut help = None;
     for line in page.lines() {
         if let Some(described) = line.strip_prefix("# HELP ") {
-            // How it is called depends on its type, which comes next.
+            // The name depends on the type, which is on the next line.
             help = described.split_once(' ');
         } else if let Some(typed) = line.strip_prefix("# TYPE ") {
             let Some((name, kind)) = typed.split_once(' ') else {

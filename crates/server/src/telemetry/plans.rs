@@ -1,4 +1,4 @@
-//! What plans answer, and how it stands with their sources.
+//! Metrics of plans and of the status of their sources.
 
 use parking_lot::RwLock;
 use prometheus_client::collector::Collector;
@@ -13,20 +13,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{Decision, Limiter, PlanState, Store};
 
-/// What plans answer, in the words of [`Answer::as_str`](tidegate::plan::PlanAnswer::as_str).
+/// The outcomes of plan lookups, named as by [`PlanAnswer::as_str`](tidegate::plan::PlanAnswer::as_str).
 const OUTCOMES: [&str; 4] = ["rate", "unlimited", "unset", "unknown"];
 
-/// What plans answer, counted by the names of their sources: only those of a configuration are here.
+/// The outcomes of plan lookups, counted by source name: only sources of a configuration are here.
 #[derive(Debug, Default)]
 pub(crate) struct PlanMetrics {
     sources: RwLock<BTreeMap<Box<str>, Arc<PlanCounters>>>,
 }
 
-/// By the place of the outcome.
+/// Counters by index of the outcome.
 type PlanCounters = [AtomicU64; OUTCOMES.len()];
 
 impl PlanMetrics {
-    /// Counts what plans answered for a request.
+    /// Counts the plan lookups of a request.
     pub(crate) fn count(&self, decision: &Decision) {
         for (source, answer) in decision.plans() {
             let place = answer
@@ -50,7 +50,7 @@ impl PlanMetrics {
 impl Collector for PlanMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let sources = self.sources.read().clone();
-        // Where no plan was asked, it would be noise.
+        // Omit the series if no plan was looked up: they would be noise.
         if sources.is_empty() {
             return Ok(());
         }
@@ -68,7 +68,7 @@ impl Collector for PlanMetrics {
     }
 }
 
-/// How it stands with the sources of plans, looked up when asked.
+/// The status of the sources of plans, read at scrape time.
 #[derive(Debug)]
 pub(super) struct PlanSourceCollector<S> {
     limiter: Limiter<S>,
@@ -83,7 +83,7 @@ impl<S> PlanSourceCollector<S> {
 impl<S: Store + Debug + 'static> Collector for PlanSourceCollector<S> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let states = self.limiter.plans();
-        // Where there are no plans, it would be noise.
+        // Omit the series if there are no plans: they would be noise.
         if states.is_empty() {
             return Ok(());
         }

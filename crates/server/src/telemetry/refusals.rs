@@ -1,4 +1,4 @@
-//! Refusals in the log (`logs.refusals`): of every frontend, with the id that the client was told, if any.
+//! Refusals in the log (`logs.refusals`): of every frontend, with the id that was sent to the client, if any.
 
 use super::chance::chance;
 use super::masked::MaskedKey;
@@ -9,17 +9,17 @@ use tidegate_http::answer::Correlation;
 use tidegate_policy::traces::Sample;
 use tracing::info;
 
-/// Of how many refusals there is a line.
+/// The sample of refusals that are logged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Refusals(Sample);
 
 impl Refusals {
-    /// Of so many.
+    /// Logs this sample of refusals.
     pub(crate) fn of(sample: Sample) -> Self {
         Self(sample)
     }
 
-    /// Logs a refusal, if it is one of those. `told` is what an answer tells of it.
+    /// Logs a refusal, if it is in the sample. `told` is the id and the headers of the response to it.
     #[inline]
     pub(crate) fn log(self, decision: &Decision, told: Option<(&Correlation, &HeaderMap)>) {
         if self.takes() {
@@ -27,7 +27,7 @@ impl Refusals {
         }
     }
 
-    /// Logs what limits and guards in shadow mode would have refused, for as many requests.
+    /// Logs what limits and guards in shadow mode would have refused, for the same sample of requests.
     #[cold]
     pub(crate) fn log_shadow(self, decision: &Decision) {
         let would_refuse = decision.is_watched() || decision.shadow_refusals().next().is_some();

@@ -1,4 +1,4 @@
-//! Which configuration is served: since when, and what became of those that were to follow it.
+//! Load time of the current configuration, and outcomes of reloads.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -6,8 +6,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use tidegate::{Clock, SystemClock};
 
-/// What became of reloads. Whoever reloads by hand looks here whether it worked, and whoever does
-/// it by a program has something to be alerted by.
+/// Outcomes of reloads, for operators that check a manual reload, and for alerts on automated ones.
 #[derive(Debug)]
 pub(crate) struct ReloadMetrics {
     outcomes: Family<[(&'static str, &'static str); 1], Counter>,
@@ -15,13 +14,13 @@ pub(crate) struct ReloadMetrics {
 }
 
 impl ReloadMetrics {
-    /// A configuration has just been loaded.
+    /// Starts with a configuration that has just been loaded.
     pub(crate) fn new() -> Self {
         let metrics = Self {
             outcomes: Family::default(),
             loaded: Gauge::default(),
         };
-        // They start at zero, so that a rate over their first increase is right.
+        // Start at zero, so that a rate over the first increase is right.
         for outcome in ["applied", "refused"] {
             drop(metrics.outcomes.get_or_create(&[("outcome", outcome)]));
         }
@@ -43,30 +42,30 @@ impl ReloadMetrics {
         );
     }
 
-    /// Counts a configuration that is served from now on.
+    /// Counts a configuration that took effect.
     pub(crate) fn count_applied(&self) {
         self.outcomes.get_or_create(&[("outcome", "applied")]).inc();
         self.note_loaded();
     }
 
-    /// Counts one that changed nothing.
+    /// Counts a rejected configuration, which changed nothing.
     pub(crate) fn count_refused(&self) {
         self.outcomes.get_or_create(&[("outcome", "refused")]).inc();
     }
 
-    /// How many were applied, and how many refused.
+    /// Returns the number of applied and of rejected configurations.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let count = |outcome| self.outcomes.get_or_create(&[("outcome", outcome)]).get();
         (count("applied"), count("refused"))
     }
 
-    /// When the configuration that is served was loaded, in seconds since 1970.
+    /// Returns the time at which the current configuration was loaded, in seconds since 1970.
     pub(crate) fn loaded(&self) -> i64 {
         self.loaded.get()
     }
 
     fn note_loaded(&self) {
-        // A new clock each time: one that runs does not hear of a wall clock that was set.
+        // Use a new clock each time: a running one does not see that the wall clock was set.
         let seconds = SystemClock::new().now().as_micros() / 1_000_000;
         self.loaded.set(i64::try_from(seconds).unwrap_or(i64::MAX));
     }

@@ -1,4 +1,4 @@
-//! Reservations and what became of them, counted by policy.
+//! Reservations and their outcomes, counted by policy.
 
 use super::by_policy::{self, ByPolicy, add};
 use prometheus_client::collector::Collector;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{CheckError, Reservation, SettleError, SettledReservation};
 use tidegate_policy::Policy;
 
-/// What comes of reserving.
+/// The outcomes of reserving.
 const OUTCOMES: [&str; 3] = ["allowed", "refused", "error"];
 
-/// What comes of settling: the words of [`SettleState`](tidegate::SettleState), and that the store
-/// could not tell.
+/// The outcomes of settling: the words of [`SettleState`](tidegate::SettleState), and `error` if the store
+/// was unavailable.
 const STATES: [&str; 5] = ["settled", "already", "expired", "kept", "error"];
 
 /// Counters for every policy that takes reservations.
 #[derive(Debug)]
 pub(crate) struct Reservations {
     policies: ByPolicy<ReservationCounters>,
-    /// Ids that nobody has made, and which therefore belong to no policy.
+    /// Unknown ids, which therefore belong to no policy.
     unknown: AtomicU64,
 }
 
@@ -44,17 +44,17 @@ impl Reservations {
         }
     }
 
-    /// Lays them out for `policies`, which are about to take effect, and tells how they were.
+    /// Creates the counters for `policies`, which are about to take effect, and returns the previous layout.
     pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<ReservationCounterSet> {
         self.policies.lay_out(policies)
     }
 
-    /// Puts a layout back, because nothing came of those policies.
+    /// Restores a layout because its successor's policies did not take effect.
     pub(crate) fn put_back(&self, layout: Arc<ReservationCounterSet>) {
         self.policies.put_back(layout);
     }
 
-    /// Counts what came of reserving by a policy. What was asked wrongly is not counted here.
+    /// Counts the outcome of reserving by a policy. Invalid requests are not counted here.
     pub(crate) fn count(&self, policy: &str, reserved: &Result<Reservation, CheckError>) {
         let outcome = match reserved {
             Ok(reservation) if reservation.is_allowed() => "allowed",
@@ -66,7 +66,7 @@ impl Reservations {
             .with(policy, |counts| add(&OUTCOMES, &counts.reserved, outcome));
     }
 
-    /// Counts what came of settling.
+    /// Counts the outcome of settling.
     pub(crate) fn count_settled(&self, settled: &Result<SettledReservation, SettleError>) {
         let (policy, state) = match settled {
             Ok(settled) => (settled.policy(), settled.state().as_str()),
@@ -101,7 +101,7 @@ impl Reservations {
 impl Collector for Reservations {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         if self.policies.all().is_empty() {
-            // Nobody reserves, and these would be noise.
+            // No policy takes reservations: the series would be noise.
             return Ok(());
         }
         let help = "Reservations asked for, by policy and by what came of it.";

@@ -1,4 +1,4 @@
-//! What is counted at the door that speaks the protocol of Redis.
+//! Metrics of the frontend for the Redis protocol.
 
 use crate::doors::resp::command::{ALL, CommandKind};
 use prometheus_client::collector::Collector;
@@ -9,10 +9,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tidegate::{DecidedBy, Throttled};
 
-/// Commands, and one more for all that there are not.
+/// The number of commands, and one more for all unknown commands.
 const COMMANDS: usize = ALL.len() + 1;
 
-/// What may come of `CL.THROTTLE`, and who decided it.
+/// The outcomes of `CL.THROTTLE`, with the decider.
 const OUTCOMES: [(&str, &str); 10] = [
     ("allowed", "store"),
     ("refused", "store"),
@@ -26,27 +26,27 @@ const OUTCOMES: [(&str, &str); 10] = [
     ("shadow_refused", "failure"),
 ];
 
-/// The first of those of shadow mode, which most servers never see.
+/// The index of the first outcome of shadow mode, which most servers never see.
 const SHADOW: usize = 7;
 
-/// What happened on one connection since it was last [added up](RespMetrics::add).
+/// The counts of one connection since they were last [added](RespMetrics::add).
 #[derive(Debug, Default)]
 pub(crate) struct RespTally {
     commands: [u32; COMMANDS],
     outcomes: [u32; OUTCOMES.len()],
 }
 
-/// Commands by name, and what came of `CL.THROTTLE`, which has no policy to be counted under.
+/// Commands by name, and outcomes of `CL.THROTTLE`, which has no policy to be counted under.
 #[derive(Debug, Default)]
 pub(crate) struct RespMetrics {
-    /// Whether there is such a door; else all of this would be noise.
+    /// True if the listener exists; otherwise all of this would be noise.
     is_open: AtomicBool,
     commands: [AtomicU64; COMMANDS],
     outcomes: [AtomicU64; OUTCOMES.len()],
 }
 
 impl RespTally {
-    /// A command; `None` for one that there is not.
+    /// Counts a command; `None` is an unknown command.
     #[inline]
     pub(crate) fn command(&mut self, kind: Option<CommandKind>) {
         let nth = kind.map_or(ALL.len(), |kind| kind as usize);
@@ -55,7 +55,7 @@ impl RespTally {
         }
     }
 
-    /// What came of a bucket that was asked; `None` where nobody could tell.
+    /// Counts the outcome of a throttled bucket; `None` if there was no decision.
     #[inline]
     pub(crate) fn throttled(&mut self, throttled: Option<&Throttled>) {
         let nth = match throttled {
@@ -79,12 +79,12 @@ impl RespTally {
 }
 
 impl RespMetrics {
-    /// There is such a door.
+    /// Records that the listener exists.
     pub(crate) fn open(&self) {
         self.is_open.store(true, Relaxed);
     }
 
-    /// Adds what was tallied.
+    /// Adds the counts of a connection.
     pub(crate) fn add(&self, tally: &RespTally) {
         add(&self.commands, &tally.commands);
         add(&self.outcomes, &tally.outcomes);

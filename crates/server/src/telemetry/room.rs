@@ -1,4 +1,4 @@
-//! A memory store without room: one warning in the log, and a reason in `/status`.
+//! A full memory store: one warning in the log, and a reason in `/status`.
 
 use super::store::StoreStats;
 use crate::tasks;
@@ -12,18 +12,19 @@ use tracing::{info, warn};
 /// A store counts as full for this long after the last check that a shared overflow bucket decided.
 const LASTS: Duration = Duration::from_mins(1);
 
-/// How often the log watcher looks.
+/// The interval at which the log watcher looks.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The log has at most one warning in this time.
 const QUIET: Duration = Duration::from_mins(10);
 
-/// The room of a store in this process.
+/// The room of a memory store.
 pub(crate) trait StoreRoom: Debug + Send + Sync {
-    /// A limit that shares overflow buckets now, or has within the last minute.
+    /// Returns a limit that shares overflow buckets now, or has within the last minute.
     fn overflowed(&self) -> Option<Overflowed>;
 
-    /// How full the store is. Reads the whole table, so it is not for a thread that serves.
+    /// Returns the size and capacity of the store. Reads the whole table, so a thread that serves requests
+    /// must not call it.
     fn stats(&self) -> Option<MemoryStats>;
 }
 
@@ -37,14 +38,14 @@ impl<S: StoreStats> StoreRoom for Limiter<S> {
     }
 }
 
-/// How full the store is, read where it holds no request up.
+/// Returns the size and capacity of the store, read on a thread that blocks no request.
 pub(crate) async fn stats(room: &Arc<dyn StoreRoom>) -> MemoryStats {
     let room = Arc::clone(room);
     let stats = tasks::blocking(move || room.stats()).await;
     stats.flatten().unwrap_or_default()
 }
 
-/// Logs when the store begins and ceases to be full, until it is aborted.
+/// Logs when the store becomes full and when it has room again, until aborted.
 pub(crate) async fn watch(room: Arc<dyn StoreRoom>) {
     let mut seen = Seen::default();
     loop {
@@ -83,13 +84,13 @@ enum RoomLogLine {
 #[derive(Debug, Default)]
 struct Seen {
     warned: Option<Instant>,
-    /// The last line was a warning.
+    /// True if the last line was a warning.
     is_open: bool,
 }
 
 impl Seen {
-    /// The line to log, if any: a store that is full now and then logs no more than one that is full for
-    /// long.
+    /// Returns the line to log, if any. A store that is full intermittently logs no more than one that is
+    /// full for long.
     fn look(&mut self, is_full: bool, now: Instant) -> Option<RoomLogLine> {
         let may_warn = self
             .warned

@@ -1,4 +1,4 @@
-//! What comes of asking sources of policy, and how it stands with them.
+//! Outcomes of fetching config sources, and their status.
 
 use crate::live::{Board, FetchOutcome, SourceView};
 use prometheus_client::collector::Collector;
@@ -10,10 +10,10 @@ use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
 
-/// The most that is shown of a version: enough to compare.
+/// The most characters of a version that are shown: enough to compare.
 const VERSION_MAX: usize = 32;
 
-/// The sources of policy, by the names that the configuration has for them.
+/// The config sources, by their names in the configuration.
 #[derive(Debug)]
 pub(super) struct SourceMetrics(pub(super) Arc<Board>);
 
@@ -64,7 +64,7 @@ impl Collector for SourceMetrics {
     }
 }
 
-/// One series for each source: an old version leaves when another comes.
+/// Encodes one series for each source: an old version disappears when another replaces it.
 fn versions(encoder: &mut DescriptorEncoder<'_>, standings: &[SourceView]) -> fmt::Result {
     let help = "Which version of a source of policy is served.";
     let mut family = encoder.encode_descriptor("source_version", help, None, MetricType::Info)?;

@@ -1,8 +1,8 @@
-//! How long something took. Decisions never ask this: they have the store's clock.
+//! Measured durations. Decisions never use this: they have the store's clock.
 
 use std::time::{Duration, Instant};
 
-/// Started once, read once.
+/// A stopwatch, started once and read once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 

@@ -1,4 +1,4 @@
-//! How the store is and how full, computed when asked.
+//! Health and size of the store, computed at scrape time.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -11,22 +11,22 @@ use std::time::Duration;
 use tidegate::redis::{Connection, RedisStats};
 use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Overflowed, Store, StoreHealth};
 
-/// A store that can be served: it may have figures of its own.
+/// A store that can be served. It may have its own figures.
 pub trait StoreStats: Store + Debug + 'static {
-    /// How full it is, if it lives in this process.
+    /// Returns the size and capacity of the store, if it is in memory.
     fn memory(&self) -> Option<MemoryStats>;
 
-    /// A limit that has shared overflow buckets within the last `time`, if the store lives in this process.
+    /// Returns a limit that has shared overflow buckets within the last `time`, if the store is in memory.
     fn overflowed(&self, _time: Duration) -> Option<Overflowed> {
         None
     }
 
-    /// What it has asked of Redis, if it lives there.
+    /// Returns statistics of calls to Redis, if that is the store.
     fn redis(&self) -> Option<&RedisStats> {
         None
     }
 
-    /// How Redis is reached, if it lives there.
+    /// Returns the connection to Redis, if that is the store.
     fn connection(&self) -> Option<&Connection> {
         None
     }

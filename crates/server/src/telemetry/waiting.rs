@@ -1,4 +1,4 @@
-//! How many requests wait for limits, counted when asked.
+//! The number of requests that are queued by limits, counted at scrape time.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -21,7 +21,7 @@ impl<S> WaitingMetrics<S> {
 impl<S: Store + Debug + 'static> Collector for WaitingMetrics<S> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let waiting = self.limiter.waiting();
-        // Where no limit lets wait, it would be noise.
+        // Omit the series if no limit queues requests: they would be noise.
         if waiting.is_empty() {
             return Ok(());
         }

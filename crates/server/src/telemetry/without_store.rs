@@ -1,4 +1,4 @@
-//! Decisions taken without the store, counted by policy and by what was done instead.
+//! Decisions made without the store, counted by policy and by outcome.
 
 use super::by_policy::{self, ByPolicy, add};
 use prometheus_client::collector::Collector;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{DecidedBy, Decision};
 use tidegate_policy::Policy;
 
-/// What is done without a store: decided in this process, allowed, refused, answered by an error.
+/// The outcomes without a store: decided in memory, allowed, refused, failed with an error.
 const OUTCOMES: [&str; 4] = ["local", "allow", "deny", "error"];
 
 /// Counters for every policy of a configuration.
@@ -22,7 +22,7 @@ pub(crate) struct WithoutStore {
 
 pub(crate) type FailureCounterSet = by_policy::PolicyCounterSet<FailureCounters>;
 
-/// In the order of [`OUTCOMES`].
+/// Counters in the order of [`OUTCOMES`].
 #[derive(Debug, Default)]
 pub(crate) struct FailureCounters([AtomicU64; OUTCOMES.len()]);
 
@@ -33,17 +33,17 @@ impl WithoutStore {
         }
     }
 
-    /// Lays them out for `policies`, which are about to take effect, and tells how they were.
+    /// Creates the counters for `policies`, which are about to take effect, and returns the previous layout.
     pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<FailureCounterSet> {
         self.policies.lay_out(policies)
     }
 
-    /// Puts a layout back, because nothing came of those policies.
+    /// Restores a layout because its successor's policies did not take effect.
     pub(crate) fn put_back(&self, layout: Arc<FailureCounterSet>) {
         self.policies.put_back(layout);
     }
 
-    /// Counts a decision, if it is one of these.
+    /// Counts a decision, if it was made without the store.
     pub(crate) fn count(&self, decision: &Decision) {
         let outcome = match (decision.decided_by(), decision.is_allowed()) {
             (DecidedBy::Store, _) => return,
@@ -54,7 +54,7 @@ impl WithoutStore {
         self.add(decision.policy(), outcome);
     }
 
-    /// Counts a question to a policy that had no decision.
+    /// Counts a check request to a policy that got no decision.
     #[cold]
     pub(crate) fn count_error(&self, policy: &str) {
         self.add(policy, "error");

@@ -6,19 +6,23 @@ use tidegate::{AppliedBand, DecidedBy, Decision, SkippedBand};
 
 /// Writes a decision: `{"allowed","limit","band","remaining","retry_after_ms","reset_ms"}`.
 ///
-/// Where no limit applied it is `{"allowed":true,"limit":null}` and nothing else. `band` is null
-/// where the limit refused without any band being asked, for want of an identity or of a store;
-/// `retry_after_ms` is null where waiting is of no use. Times are rounded up, so that nobody comes
-/// back too early. Where the store did not answer there is one more field, `"decided_by"`: `"local"`
-/// or `"failure"`; with `on_failure: allow`, `remaining` is null, and `reset_ms` too, unless the window
-/// is aligned to the clock. And where the request has descriptors, `"descriptors"`: a list of one such object
-/// for each, with what is reported of it alone; of one that is `unlimited`, it says that instead of a
-/// limit: `{"allowed":true,"limit":null,"unlimited":true}`.
+/// If no limit applied, the decision is `{"allowed":true,"limit":null}` and nothing else. `band` is null if
+/// the limit refused without evaluating a band, because of a missing identity or an unavailable store.
+/// `retry_after_ms` is null if waiting is of no use. Times are rounded up, so that no client retries too
+/// early.
 ///
-/// Where the configuration has guards or plans, or the policy a `block`, there is `"reason"` as well, such as `"allowed"`, `"limited"` or
-/// `"blacklisted"`; and where one of them decided, `"guard"`, its name. What a guard refuses has
-/// `"limit":null,"retry_after_ms":null`: no limit was asked, and waiting is of no use; but where it keeps
-/// an address out for a time, how long that still is.
+/// Further fields:
+///
+/// - `"decided_by"`, `"local"` or `"failure"`, if the store did not respond. With `on_failure: allow`,
+///   `remaining` is null, and so is `reset_ms` unless the window is aligned to the clock.
+/// - `"descriptors"`, if the request has descriptors: a list of one such object for each, reported
+///   separately. A descriptor that is `unlimited` has that instead of a limit:
+///   `{"allowed":true,"limit":null,"unlimited":true}`.
+/// - `"reason"`, such as `"allowed"`, `"limited"` or `"blacklisted"`, if the configuration has guards or
+///   plans, or the policy a `block`.
+/// - `"guard"`, the guard's name, if a guard decided. A refusal by a guard has
+///   `"limit":null,"retry_after_ms":null`: no limit was evaluated, and waiting is of no use. If the guard
+///   bans an address for a time, `retry_after_ms` is the rest of that time.
 #[inline]
 pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     match decision.unasked() {
@@ -41,7 +45,7 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Writes what the policy says of a limit that could not be asked and lets the request pass.
+/// Writes the policy's figures of a limit that could not be evaluated and lets the request pass.
 #[cold]
 fn write_unasked(unasked: &SkippedBand<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"allowed\":true,\"limit\":");
@@ -55,17 +59,17 @@ fn write_unasked(unasked: &SkippedBand<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Milliseconds, rounded up.
+/// Returns milliseconds, rounded up.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// Writes a decision as [`write()`] does, with one more field, `"notice"`, if there is something that the
-/// caller should know.
+/// Writes a decision as [`write()`] does, with one more field, `"notice"`, if the caller should know
+/// something.
 pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Vec<u8>) {
     write(decision, out);
     if let Some(notice) = notice {
-        // The end of the object.
+        // Reopen the object.
         out.pop();
         out.extend_from_slice(b",\"notice\":");
         write_string(notice, out);
@@ -90,7 +94,8 @@ fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
     }
 }
 
-/// Milliseconds until the guard that refuses lets it in by itself, rounded up; `None` where it does not.
+/// Returns the milliseconds until the refusing guard's ban ends, rounded up; `None` if it does not end
+/// automatically.
 pub fn barred_ms(decision: &Decision) -> Option<u64> {
     decision.barred_for().map(millis)
 }
@@ -112,7 +117,7 @@ fn write_descriptors(decision: &Decision, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Writes all of an object but its end.
+/// Writes an object without its closing brace.
 #[inline]
 fn write_applied(is_allowed: bool, applied: Option<&AppliedBand<'_>>, out: &mut Vec<u8>) {
     let allowed: &[u8] = if is_allowed {

@@ -1,15 +1,15 @@
-//! What is wrong with a piece of text that came from outside, shown to people.
+//! Errors in text from outside, shown to people.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// How many characters of a client's text a message repeats.
+/// The number of characters of a client's text that a message repeats.
 const QUOTED_MAX: usize = 64;
 
-/// One thing that is wrong with a line or a body, where, and in which field.
+/// One error in a line or a body, with its position and field.
 ///
-/// It displays as `headers.X-Tier: expected a string, found a number`. Values are not repeated,
-/// for they may be secrets, but for those that never are.
+/// It displays as `headers.X-Tier: expected a string, found a number`. Values are not repeated, because they
+/// may be secrets, except for those that never are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireFault {
     at: usize,
@@ -18,7 +18,7 @@ pub struct WireFault {
 }
 
 impl WireFault {
-    /// `message` is wrong at byte `at`.
+    /// Creates a fault with this message at byte `at`.
     pub fn new(at: usize, message: impl Into<Cow<'static, str>>) -> Box<Self> {
         Box::new(Self {
             at,
@@ -27,7 +27,7 @@ impl WireFault {
         })
     }
 
-    /// The same, known to be inside the member `name` of an object.
+    /// Returns the fault with its field placed inside the member `name` of an object.
     #[must_use]
     pub fn within(mut self: Box<Self>, name: &str) -> Box<Self> {
         let mut field: String = excerpt(name).collect();
@@ -39,30 +39,30 @@ impl WireFault {
         self
     }
 
-    /// The same, known to be inside the item `nth` of a list, from 0.
+    /// Returns the fault with its field placed inside the item `nth` of a list, from 0.
     #[must_use]
     pub fn within_item(self: Box<Self>, nth: usize) -> Box<Self> {
         self.within(&format!("[{nth}]"))
     }
 
-    /// Which byte it is, from 0.
+    /// Returns the byte position, from 0.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Which character of `text` it is, from 1. What is not UTF-8 counts by the byte.
+    /// Returns the position as a character of `text`, from 1. Text that is not UTF-8 counts by byte.
     pub fn column(&self, text: &[u8]) -> usize {
         let before = text.get(..self.at).unwrap_or(text);
         let characters = std::str::from_utf8(before).map_or(before.len(), |s| s.chars().count());
         characters.saturating_add(1)
     }
 
-    /// Which field it is, such as `headers.X-Tier`; empty where it is the whole.
+    /// Returns the field, such as `headers.X-Tier`; empty for the whole text.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// What is wrong there.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -79,8 +79,8 @@ impl fmt::Display for WireFault {
 
 impl std::error::Error for WireFault {}
 
-/// A client's text for a message: in back quotes, shortened, without characters that a terminal
-/// would obey.
+/// Quotes a client's text for a message: in back quotes, shortened, without characters that a terminal would
+/// obey.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::from('`');
     quoted.extend(excerpt(text));

@@ -1,18 +1,18 @@
-//! The form in which questions come in and answers go out.
+//! The formats of check requests and responses.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`question`] | a question, read without copying what it holds |
+//! | [`question`] | a check request, parsed without copying |
 //! | [`answer`] | a decision, written |
 //! | [`reserve`] | a reservation, written |
-//! | [`settle`] | what settles reservations, read, and what comes of it, written |
-//! | [`problem`] | why there is no decision, as RFC 9457 has it |
-//! | [`fault`] | what is wrong with what came in, for people |
-//! | [`rls`], `protobuf` | Envoy's rate limit service, and what it is written in |
-//! | [`json`] | the JSON underneath: a reader that says where and what is wrong, and a writer |
+//! | [`settle`] | settlements of reservations, parsed, and their results, written |
+//! | [`problem`] | an error in place of a decision, in the format of RFC 9457 |
+//! | [`fault`] | errors in the input, for people |
+//! | [`rls`], `protobuf` | Envoy's rate limit service, and its encoding |
+//! | [`json`] | the JSON underneath: a reader with precise errors, and a writer |
 //!
-//! `POST /v1/check` and `tidegate simulate` both use these, so that a question means the same to
-//! both, down to what is refused.
+//! `POST /v1/check` and `tidegate simulate` both use these modules, so both read and reject the same check
+//! requests.
 
 pub mod answer;
 pub mod fault;

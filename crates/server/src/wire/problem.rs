@@ -1,16 +1,15 @@
-//! Why there is no decision, as a document of RFC 9457.
+//! Errors in place of a decision, as documents of RFC 9457.
 
 use super::fault::WireFault;
 use super::json::write_string;
 use std::borrow::Cow;
 
-/// What kind of document it is, for `Content-Type`.
+/// The value of `Content-Type` for such a document.
 pub const CONTENT_TYPE: &str = "application/problem+json";
 
-/// Why there is no decision: `{"type","title","status","detail"}`.
+/// An error in place of a decision: `{"type","title","status","detail"}`.
 ///
-/// The type is `about:blank`: the status says what kind of problem it is, and the detail what to
-/// do about it.
+/// The type is `about:blank`: the status gives the kind of problem, and the detail how to fix it.
 ///
 /// ```
 /// use tidegate_server::wire::problem::ProblemDetails;
@@ -32,7 +31,7 @@ pub struct ProblemDetails {
 }
 
 impl ProblemDetails {
-    /// A problem that is answered with this status, whose phrase is `title`.
+    /// Creates a problem with this status, whose phrase is `title`.
     pub fn new(status: u16, title: &'static str) -> Self {
         Self {
             status,
@@ -42,29 +41,29 @@ impl ProblemDetails {
         }
     }
 
-    /// Says what it is this time, for the one who asked. Nothing secret belongs here.
+    /// Sets the detail of this occurrence, for the caller. It must not contain secrets.
     pub fn detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// Names the id by which the request can be found again.
+    /// Sets the correlation id of the request.
     pub fn correlation(mut self, id: impl Into<String>) -> Self {
         self.correlation = Some(id.into());
         self
     }
 
-    /// The status that it is answered with.
+    /// Returns the status of the response.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// What it is this time; its title if nothing was said of that.
+    /// Returns the detail, or the title if there is none.
     pub fn into_detail(self) -> Cow<'static, str> {
         self.detail.unwrap_or(Cow::Borrowed(self.title))
     }
 
-    /// The document.
+    /// Returns the document.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = b"{\"type\":\"about:blank\",\"title\":".to_vec();
         write_string(self.title, &mut out);
@@ -83,7 +82,7 @@ impl ProblemDetails {
     }
 }
 
-/// A question that cannot be read.
+/// The problem for a check request that cannot be parsed.
 impl From<&WireFault> for ProblemDetails {
     fn from(fault: &WireFault) -> Self {
         Self::new(400, "Bad Request").detail(fault.to_string())

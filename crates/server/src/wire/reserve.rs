@@ -4,19 +4,19 @@ use super::answer;
 use super::json::write_string;
 use tidegate::Reservation;
 
-/// Writes a reservation: what [a decision](answer::write) has and, if it is to let pass,
-/// `"reservation"`, its id, and `"expires_ms"`, how long it lives.
+/// Writes a reservation: the fields of [a decision](answer::write) and, if it is allowed, `"reservation"`,
+/// its id, and `"expires_ms"`, its lifetime.
 pub fn write(reservation: &Reservation, out: &mut Vec<u8>) {
     answer::write(reservation.decision(), out);
     let (Some(id), Some(ttl)) = (reservation.id(), reservation.expires_after()) else {
         return;
     };
-    // Within the object that was just closed.
+    // Reopen the object that was just closed.
     out.pop();
     out.extend_from_slice(b",\"reservation\":");
     write_string(id, out);
     out.extend_from_slice(b",\"expires_ms\":");
-    // Rounded down, so that nobody comes too late.
+    // Rounded down, so that no client commits too late.
     let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     out.extend_from_slice(itoa::Buffer::new().format(ttl_ms).as_bytes());
     out.push(b'}');

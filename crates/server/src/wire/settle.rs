@@ -1,4 +1,4 @@
-//! What settles reservations, and what comes of it, as JSON.
+//! Settlements of reservations and their results, as JSON.
 
 use super::fault::WireFault;
 use super::json::{JsonReader, JsonResult, write_string};
@@ -7,29 +7,29 @@ use std::borrow::Cow;
 use std::fmt;
 use tidegate::{SettleError, SettledReservation};
 
-/// A reservation that is to be settled.
+/// A settlement of one reservation.
 pub struct Settlement<'a> {
-    /// Its id.
+    /// The id of the reservation.
     pub reservation: Cow<'a, str>,
-    /// How many units were used.
+    /// The number of units used.
     pub actual: u64,
 }
 
-/// One, or several that came together.
+/// One settlement, or several sent together.
 #[derive(Debug)]
 pub enum ToSettle<'a> {
-    /// One.
+    /// One settlement.
     One(Settlement<'a>),
-    /// A list, which is answered by a list. It may be empty.
+    /// A list, which gets a list in response. It may be empty.
     Several(Vec<Settlement<'a>>),
 }
 
-/// What a body may say beside the id.
+/// The operation, which determines the fields besides the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettleVerb {
-    /// How much was used: `{"reservation","actual"}`.
+    /// Settles at the units used: `{"reservation","actual"}`.
     Commit,
-    /// Nothing, because nothing was: `{"reservation"}`.
+    /// Refunds everything, because nothing was used: `{"reservation"}`.
     Refund,
 }
 
@@ -109,7 +109,7 @@ fn unknown(kind: SettleVerb) -> &'static str {
     }
 }
 
-/// Writes what came of settling: `{"state","estimate","actual"}`.
+/// Writes the result of settling: `{"state","estimate","actual"}`.
 pub fn write(settled: &SettledReservation, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"state\":");
     write_string(settled.state().as_str(), out);
@@ -123,8 +123,8 @@ pub fn write(settled: &SettledReservation, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Writes that one of a list could not be settled: `{"state":"unknown"}`, or
-/// `{"state":"unavailable"}` where the same may be sent again. Alone it would have a status.
+/// Writes that one of a list could not be settled: `{"state":"unknown"}`, or `{"state":"unavailable"}` if the
+/// same settlement may be sent again. A single settlement gets a status instead.
 pub fn write_unsettled(error: &SettleError, out: &mut Vec<u8>) {
     out.extend_from_slice(match error {
         SettleError::Unknown => b"{\"state\":\"unknown\"}",
@@ -132,7 +132,7 @@ pub fn write_unsettled(error: &SettleError, out: &mut Vec<u8>) {
     });
 }
 
-// By hand: whoever has the id can settle.
+// Implemented by hand: the id is enough to settle.
 impl fmt::Debug for Settlement<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settlement")

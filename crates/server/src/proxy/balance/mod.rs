@@ -1,9 +1,9 @@
-//! Which upstream is next.
+//! Selection of the next upstream.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `set` | a few upstreams, by number |
-//! | `rota` | who is next by weight |
+//! | `set` | a set of upstreams, by index |
+//! | `rota` | the order of upstreams by weight |
 
 mod rota;
 mod set;
@@ -18,10 +18,10 @@ use rota::Rota;
 use std::sync::Arc;
 use tidegate_policy::route::Balance;
 
-/// Chooses among the upstreams of one route.
+/// The load balancer of one route.
 ///
 /// Upstreams that are out are not chosen, unless all of them are: then none is known to be better than
-/// another, and all are tried rather than none. One whose ejection is over has its turn as any other,
+/// another, and all are tried rather than none. An upstream whose ejection is over is chosen as any other,
 /// for one request.
 #[derive(Debug)]
 pub(crate) struct Balancer {
@@ -30,19 +30,20 @@ pub(crate) struct Balancer {
     rota: Rota,
 }
 
-/// The upstreams of a route at one moment.
+/// A snapshot of the upstreams of a route.
 #[derive(Debug, Default)]
 struct BalanceView {
-    /// Those that are in.
+    /// The upstreams that are in.
     well: UpstreamSet,
-    /// Those that one request may try.
+    /// The upstreams that one request may try.
     due: UpstreamSet,
     all: UpstreamSet,
     present: LazyNow,
 }
 
 impl Balancer {
-    /// Chooses among these, each with its weight. Only the first [`UPSTREAMS_MAX`] are ever chosen.
+    /// Creates a balancer for these upstreams with their weights. Only the first [`UPSTREAMS_MAX`] are ever
+    /// chosen.
     pub(crate) fn new(
         upstreams: impl IntoIterator<Item = (Arc<UpstreamHealth>, u32)>,
         balance: Balance,
@@ -56,13 +57,13 @@ impl Balancer {
         }
     }
 
-    /// The upstreams, in the order given.
+    /// Returns the upstreams, in the order given.
     pub(crate) fn upstreams(&self) -> &[Arc<UpstreamHealth>] {
         &self.upstreams
     }
 
-    /// The next turn, with none of those that the request has `tried` already. `None` means that no
-    /// other is worth trying.
+    /// Returns a lease of the next upstream, except for those that the request has `tried` already. `None`
+    /// means that no other is worth trying.
     pub(crate) fn pick(&self, tried: UpstreamSet) -> Option<UpstreamLease> {
         let mut view = self.look();
         loop {
@@ -74,7 +75,7 @@ impl Balancer {
             let condition = match (is_desperate, view.due.has(index)) {
                 (true, _) => UpstreamCondition::Out,
                 (false, false) => UpstreamCondition::In,
-                // Looked up again, for the number; it may be somebody else's by now.
+                // Read again, for the number; another request may have taken the trial by now.
                 (false, true) => standing.condition(&mut view.present),
             };
             let is_lost = !is_desperate && condition == UpstreamCondition::Out;
@@ -84,7 +85,7 @@ impl Balancer {
             {
                 return Some(turn);
             }
-            // Somebody else has the trial. Each time round there is one fewer, so this ends.
+            // Another request has the trial. Each iteration has one upstream fewer, so this ends.
             view.due = view.due.without(UpstreamSet::of(index));
         }
     }
@@ -110,13 +111,13 @@ impl Balancer {
         if tried.is_empty() {
             self.rota.next(among)
         } else {
-            // A second try must not use up a place in the order: of two upstreams the one that fails
-            // would have every first try.
+            // A retry must not use up a place in the order: of two upstreams the failing one would get every
+            // first attempt.
             self.rota.stand_in(among)
         }
     }
 
-    /// Those that have the fewest requests under way for their weight.
+    /// Returns the upstreams with the fewest requests in flight relative to their weight.
     fn least_busy(&self, among: UpstreamSet) -> UpstreamSet {
         let mut least: Option<(u64, u64)> = None;
         let mut tied = UpstreamSet::default();
@@ -126,7 +127,7 @@ impl Balancer {
             }
             let busy = u64::from(standing.in_flight());
             let weight = u64::from(self.rota.weight(index));
-            // Fractions, compared crosswise: both factors are of 32 bits.
+            // Compare fractions crosswise: both factors have 32 bits.
             let order = least.map(|(other, its)| (busy * its).cmp(&(other * weight)));
             if order.is_none_or(std::cmp::Ordering::is_lt) {
                 least = Some((busy, weight));

@@ -1,34 +1,34 @@
-//! Who is next by weight.
+//! The order of upstreams by weight.
 //!
-//! The order in which upstreams take turns is written down once, as smooth weighted round robin gives
-//! it: `a a b a c a a`, and not `a a a a a b c`. To be next is then to add one to a number, whoever else
-//! does so at the same time. Only where the one whose turn it is cannot take it, a stand-in is chosen by
-//! the same rule among those who can, under a lock. Both go by weight, so their sum does as well.
+//! The order is computed once, by smooth weighted round robin: `a a b a c a a`, and not `a a a a a b c`.
+//! Taking the next turn is then one atomic addition, also under concurrency. Only if the next upstream cannot
+//! be used, a substitute is chosen by the same rule among the usable ones, under a lock. Both follow the
+//! weights, so their sum does as well.
 
 use super::set::UpstreamSet;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The longest order that is written down, in turns. With weights that have so little in common, every
-/// turn is a stand-in's: right as well, only slower.
+/// The longest precomputed order, in turns. With weights that have so little in common, every turn is a
+/// substitute's: correct as well, only slower.
 const ORDER_MAX: u64 = 16_384;
 
 #[derive(Debug)]
 pub(super) struct Rota {
-    /// Without their greatest common divisor, and never 0.
+    /// The weights divided by their greatest common divisor, never 0.
     weights: Box<[u32]>,
     order: Box<[u8]>,
-    /// How many turns there have been.
+    /// The number of turns so far.
     turns: AtomicUsize,
     stand_ins: Mutex<UpstreamCredits>,
 }
 
-/// What each upstream is owed; all of it together is always nothing.
+/// The credit of each upstream. The sum is always zero.
 #[derive(Debug)]
 struct UpstreamCredits(Box<[i64]>);
 
 impl Rota {
-    /// One for upstreams of these weights.
+    /// Creates a rota for upstreams of these weights.
     pub(super) fn new(weights: &[u32]) -> Self {
         let weights: Vec<u32> = weights.iter().map(|weight| (*weight).max(1)).collect();
         let divisor = weights.iter().copied().fold(0, common_divisor).max(1);
@@ -45,7 +45,7 @@ impl Rota {
         self.weights.get(index).copied().unwrap_or(1)
     }
 
-    /// The next one, or its stand-in, of those `among` whom it is to be.
+    /// Returns the next upstream of the order if it is in `among`, or else a substitute from `among`.
     pub(super) fn next(&self, among: UpstreamSet) -> Option<usize> {
         self.in_order()
             .filter(|index| among.has(*index))
@@ -53,7 +53,7 @@ impl Rota {
     }
 
     fn in_order(&self) -> Option<usize> {
-        // With a single one there is nothing to count.
+        // With a single upstream there is nothing to count.
         let turn = match self.order.len() {
             0 => return None,
             1 => 0,
@@ -62,7 +62,7 @@ impl Rota {
         self.order.get(turn).map(|index| usize::from(*index))
     }
 
-    /// One of those `among` whom it is to be, without taking a turn of the order.
+    /// Returns an upstream from `among`, without taking a turn of the order.
     pub(super) fn stand_in(&self, among: UpstreamSet) -> Option<usize> {
         self.stand_ins.lock().next(&self.weights, among)
     }
@@ -73,7 +73,7 @@ impl UpstreamCredits {
         Self(vec![0; count].into())
     }
 
-    /// Everyone is credited its weight; who then has most is next, and pays for all.
+    /// Credits each upstream its weight. The one with the most credit is next, and pays for all.
     fn next(&mut self, weights: &[u32], among: UpstreamSet) -> Option<usize> {
         let mut paid = 0;
         let mut next: Option<(usize, i64)> = None;

@@ -1,22 +1,22 @@
-//! A few upstreams, by number.
+//! A set of upstreams, by index.
 
 use tidegate_policy::route::Route;
 
 /// The most upstreams of a route.
 pub(crate) const UPSTREAMS_MAX: usize = Route::UPSTREAMS_MAX;
 
-/// Some of a route's upstreams: in a word, so that it costs nothing to have one for each request.
+/// A subset of a route's upstreams in one word, so that each request can have one at no cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UpstreamSet(u64);
 
 impl UpstreamSet {
-    /// Only this one.
+    /// Returns the set of this upstream only.
     pub(super) fn of(index: usize) -> Self {
         let bit = u32::try_from(index).ok();
         Self(bit.and_then(|bit| 1_u64.checked_shl(bit)).unwrap_or(0))
     }
 
-    /// This one as well.
+    /// Adds this upstream.
     pub(crate) fn add(&mut self, index: usize) {
         *self = self.union(Self::of(index));
     }

@@ -1,5 +1,5 @@
-//! How: upstreams of any weights, in any condition, are given turns; who had them is counted, or held
-//! against the rule told once more in plain words.
+//! Leases are taken of upstreams of any weights and conditions; their distribution is counted, or compared
+//! with a plain restatement of the rule.
 
 use super::*;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn balancer(weights: &[u32], balance: Balance) -> Balancer {
     Balancer::new(weights.iter().enumerate().map(upstream), balance)
 }
 
-/// How many turns each one has of the next `turns`, none of which lasts.
+/// Returns the number of turns of each upstream among the next `turns`, each of which ends at once.
 fn counts(balancer: &Balancer, turns: u64) -> Vec<u64> {
     let mut counts = vec![0; balancer.upstreams().len()];
     for _ in 0..turns {
@@ -40,7 +40,7 @@ fn balances() -> impl Strategy<Value = Balance> {
     prop_oneof![Just(Balance::RoundRobin), Just(Balance::LeastRequests)]
 }
 
-/// Weights, and for each upstream whether it is out and whether it was tried.
+/// Generates weights, and for each upstream true if it is out and true if it was tried.
 fn situations() -> impl Strategy<Value = Vec<(u32, bool, bool)>> {
     prop::collection::vec((1..=9_u32, any::<bool>(), any::<bool>()), 1..=8)
 }
@@ -73,7 +73,7 @@ proptest! {
         for turn in 1..=cycle {
             had[balancer.pick(UpstreamSet::default()).unwrap().index()] += 1;
             for (had, weight) in had.iter().zip(exact(&weights)) {
-                // In turns of the cycle's length, so that they are whole numbers.
+                // Multiplied by the cycle's length, so that the numbers are whole.
                 let ahead = (had * cycle).abs_diff(turn * weight);
                 prop_assert!(ahead < cycle * 2);
             }
@@ -99,7 +99,7 @@ proptest! {
         if left.iter().sum::<u64>() == 0 {
             left = exact(&weights);
         }
-        // The order and the stand-ins begin anew together after this many.
+        // The order and the substitutes repeat together after this many.
         let cycle = left.iter().sum::<u64>() * whole;
         let expected: Vec<u64> = left.iter().map(|weight| weight * whole).collect();
         prop_assert_eq!(counts(&balancer, cycle), expected);

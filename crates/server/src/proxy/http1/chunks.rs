@@ -1,4 +1,4 @@
-//! Bodies that come in chunks, byte by byte where it is not data.
+//! Chunked bodies, parsed byte by byte except for data.
 
 use super::fault::Http1Fault;
 use super::read::{FIELDS_MAX, what};
@@ -6,14 +6,14 @@ use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use httparse::Status;
 
-/// Most digits of a chunk's size: what fits into 64 bits.
+/// The most digits of a chunk's size that fit into 64 bits.
 const DIGITS_MAX: u8 = 16;
-/// Most bytes after the size of a chunk. Nobody uses them, and they are not passed on.
+/// The most bytes after the size of a chunk. Chunk extensions are unused, and not forwarded.
 const EXTENSION_MAX: u16 = 256;
-/// Most bytes of trailers.
+/// The most bytes of trailers.
 const TRAILERS_MAX: usize = 16 << 10;
 
-/// How far a body in chunks has come.
+/// The parser state of a chunked body.
 #[derive(Debug)]
 pub(super) enum Chunks {
     Size {
@@ -26,12 +26,12 @@ pub(super) enum Chunks {
     },
     /// The size was followed by CR.
     SizeLf(u64),
-    /// So many bytes of the chunk are still to come.
+    /// This many bytes of the chunk are still to come.
     Data(u64),
-    /// All of the chunk was there, and its end is to come.
+    /// The chunk is complete, and its line end is to come.
     DataCr,
     DataLf,
-    /// The last chunk was there: what follows it, as far as it was there.
+    /// The last chunk was seen. Holds the trailer section so far.
     Trailers(Vec<u8>),
     Done(Option<Box<HeaderMap>>),
 }
@@ -39,8 +39,8 @@ pub(super) enum Chunks {
 impl Chunks {
     pub(super) const BEGIN: Self = Self::Size { size: 0, digits: 0 };
 
-    /// Takes what is not data from the front of `input`: so many bytes. Then there is data next, or
-    /// nothing, or more is needed.
+    /// Consumes bytes other than data from the front of `input` and returns their number. Afterwards data is
+    /// next, the body is complete, or more input is needed.
     pub(super) fn pass(&mut self, input: &[u8]) -> Result<usize, Http1Fault> {
         for (at, byte) in input.iter().enumerate() {
             if matches!(self, Self::Data(_) | Self::Done(_)) {
@@ -82,20 +82,20 @@ impl Chunks {
             && digits < DIGITS_MAX
         {
             return Ok(Self::Size {
-                // No more digits than fit, so nothing is lost on the left.
+                // The number of digits is bounded, so no bit is shifted out.
                 size: (size << 4) | u64::from(digit),
                 digits: digits.saturating_add(1),
             });
         }
         match byte {
             b'\r' if has_digits => Ok(Self::SizeLf(size)),
-            // Some fill up with spaces.
+            // Some servers pad the size with spaces.
             b';' | b' ' | b'\t' if has_digits => Ok(Self::Extension { size, taken: 0 }),
             _ => Err(Http1Fault::NotHttp("a chunk's size is no number")),
         }
     }
 
-    /// So many bytes of data were taken.
+    /// Records that this many bytes of data were taken.
     pub(super) fn taken(&mut self, bytes: u64) {
         if let Self::Data(left) = self {
             *self = match left.saturating_sub(bytes) {
@@ -106,7 +106,7 @@ impl Chunks {
     }
 }
 
-/// Adds to trailers; what comes after them, if they have come to their end.
+/// Appends to the trailers. Returns the next state once they are complete.
 fn trailers(bytes: &mut Vec<u8>, byte: u8) -> Result<Option<Chunks>, Http1Fault> {
     if bytes.len() == TRAILERS_MAX {
         return Err(Http1Fault::NotHttp("its trailers are too large"));

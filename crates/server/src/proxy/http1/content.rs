@@ -1,4 +1,4 @@
-//! The body of an answer, from bytes.
+//! The parser of a response body.
 
 use super::chunks::Chunks;
 use super::fault::Http1Fault;
@@ -7,32 +7,32 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method, StatusCode};
 use http_body::{Frame, SizeHint};
 
-/// What is still to come of an answer's body.
+/// The rest of a response body.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// So many bytes, at least one.
+    /// This many bytes, at least one.
     Length(u64),
     Chunked(Chunks),
-    /// Whatever comes until the connection ends.
+    /// Everything until the connection ends.
     UntilClose,
-    /// Nothing.
+    /// The body is complete.
     Done,
-    /// Nothing that could be read: this was wrong with it.
+    /// The body is invalid, for this reason.
     Wrong(Option<Http1Fault>),
 }
 
-/// What bytes are the next piece of.
+/// The next piece of a body.
 #[derive(Debug)]
 pub(super) enum ContentPiece {
     Frame(Frame<Bytes>),
     /// The body is complete.
     End,
-    /// More bytes are needed to tell.
+    /// More bytes are needed.
     More,
 }
 
 impl Content {
-    /// The body of an answer with this status to this method, which ends there.
+    /// Returns the body of a response with this status and framing to a request of this method.
     pub(super) fn of(method: &Method, status: StatusCode, extent: BodyExtent) -> Self {
         let is_head_only = *method == Method::HEAD
             || status.is_informational()
@@ -42,17 +42,17 @@ impl Content {
             BodyExtent::Length(0) => Self::Done,
             BodyExtent::Length(bytes) => Self::Length(bytes),
             BodyExtent::Chunked => Self::Chunked(Chunks::BEGIN),
-            // What is in doubt is not passed on, and even less is a second request sent after it.
+            // A response with doubtful framing is not forwarded, and its connection is never reused.
             BodyExtent::Close | BodyExtent::Doubtful => Self::UntilClose,
         }
     }
 
-    /// Whether all of it was taken.
+    /// Returns true if all of the body was taken.
     pub(super) fn is_done(&self) -> bool {
         matches!(self, Self::Done)
     }
 
-    /// How much is to come.
+    /// Returns the number of bytes to come, if it is known.
     pub(super) fn size_hint(&self) -> SizeHint {
         match self {
             Self::Length(bytes) => SizeHint::with_exact(*bytes),
@@ -61,7 +61,7 @@ impl Content {
         }
     }
 
-    /// All of it at once, if all is there and it is not framed in pieces.
+    /// Returns the whole body at once, if all of it is there and it is not chunked.
     pub(super) fn whole(&mut self, input: &mut Bytes) -> Option<Bytes> {
         match *self {
             Self::Done => Some(Bytes::new()),
@@ -74,7 +74,7 @@ impl Content {
         }
     }
 
-    /// The next piece, taken from the front of `input`. If nothing follows it, that is known with it.
+    /// Takes the next piece from the front of `input`. If it is the last one, the state becomes done with it.
     pub(super) fn next(&mut self, input: &mut Bytes) -> Result<ContentPiece, Http1Fault> {
         match self {
             Self::Done => Ok(ContentPiece::End),
@@ -112,17 +112,18 @@ impl Content {
         }
         let piece = take(input, left);
         chunks.taken(piece.len() as u64);
-        // What follows it may be there as well: its end, above all.
+        // The following bytes may be there as well, above all the end of the body.
         match self.pass(input) {
             Ok(None) => {}
             Ok(trailers @ Some(_)) => *self = Self::Chunked(Chunks::Done(trailers)),
-            // What was there before goes first.
+            // Deliver the data that came before the fault first.
             Err(fault) => *self = Self::Wrong(Some(fault)),
         }
         Ok(data(piece))
     }
 
-    /// Passes what is no data. It is done if there is nothing more, but for trailers.
+    /// Consumes bytes other than data. Sets the state to done at the end, unless there are trailers to
+    /// return.
     fn pass(&mut self, input: &mut Bytes) -> Result<Option<Box<HeaderMap>>, Http1Fault> {
         let Self::Chunked(chunks) = self else {
             return Ok(None);
@@ -139,7 +140,7 @@ impl Content {
         Ok(trailers)
     }
 
-    /// The connection has ended: an error, if that is not how the body was to end.
+    /// Records that the connection has ended. Returns an error if the body does not end with the connection.
     pub(super) fn end(&mut self) -> Result<(), Http1Fault> {
         match self {
             Self::UntilClose | Self::Done => {

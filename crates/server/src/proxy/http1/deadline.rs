@@ -1,4 +1,4 @@
-//! How long an answer may take.
+//! The deadline of a response.
 
 use crate::proxy::upload::UploadProgress;
 use std::pin::Pin;
@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long an answer may take. A connection has one for life: a new request only moves it into the
-/// future, and its timer hears of that no sooner than it rings.
+/// The deadline of a response. A connection has one for life: a new request only moves the due time, and the
+/// timer is reset no sooner than it fires.
 #[derive(Debug)]
 pub(super) struct Deadline {
     timer: Pin<Box<Sleep>>,
@@ -22,13 +22,13 @@ impl Deadline {
         }
     }
 
-    /// The time runs from now on.
+    /// Starts the time now.
     pub(super) fn begin(&mut self) {
         self.since = Instant::now();
     }
 
-    /// Ready once `time_max` has passed since it began, or since `upload` last went on. The same time is
-    /// to be given for the same connection.
+    /// Returns ready once `time_max` has passed since the start, or since `upload` last made progress. All
+    /// calls for a connection must pass the same time.
     pub(super) fn poll_over(
         &mut self,
         context: &mut Context<'_>,
@@ -36,7 +36,7 @@ impl Deadline {
         time_max: Duration,
     ) -> Poll<()> {
         while self.timer.as_mut().poll(context).is_ready() {
-            // A time that no clock will ever show is as good as none.
+            // A deadline beyond the clock's range never comes.
             let Some(mut due) = self.since.checked_add(time_max) else {
                 return Poll::Pending;
             };

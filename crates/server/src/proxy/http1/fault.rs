@@ -1,21 +1,21 @@
-//! What goes wrong with connections to upstreams.
+//! Faults of connections to upstreams.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// How a connection failed, or what on it was not HTTP.
+/// A connection error, or an invalid HTTP message.
 #[derive(Debug)]
 pub(crate) enum Http1Fault {
-    /// It was closed, or something came on it, before anything was asked.
+    /// It was closed, or received data, before any request was sent.
     Stale,
-    /// Nothing more can be read from it or written to it.
+    /// Reading or writing failed.
     Io(io::Error),
-    /// The upstream closed it before the answer was complete.
+    /// The upstream closed it before the response was complete.
     Ended,
-    /// What came is not HTTP: this is wrong with it.
+    /// The data is not valid HTTP, for this reason.
     NotHttp(&'static str),
-    /// It was HTTP/2, and this is what hyper says of it.
+    /// An error of an HTTP/2 connection, from hyper.
     Http2(hyper::Error),
 }
 

@@ -1,30 +1,30 @@
-//! Where an answer ends, by what its head says.
+//! The framing of a response body, from its headers.
 
 use super::fault::Http1Fault;
 
-/// What was said about where an answer ends, and in how many words.
+/// The framing fields of a response, and their number.
 #[derive(Debug, Default)]
 pub(super) struct FramingFields {
     length: Option<u64>,
     lengths: usize,
     encodings: usize,
-    /// Whether something was said that is not done here.
+    /// True if there was a transfer encoding other than `chunked`.
     is_odd: bool,
 }
 
-/// Where an answer ends.
+/// The end of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyExtent {
     Length(u64),
     Chunked,
-    /// With the connection.
+    /// At the end of the connection.
     Close,
-    /// That can be read in two ways. Whoever stands behind us may take it as the other one.
+    /// Ambiguous. The client behind the gateway may read it in the other way.
     Doubtful,
 }
 
 impl FramingFields {
-    /// Takes in a `Content-Length`.
+    /// Adds a `Content-Length`.
     pub(super) fn length(&mut self, value: &[u8]) -> Result<(), Http1Fault> {
         for one in value.split(|byte| *byte == b',') {
             let number =
@@ -38,18 +38,18 @@ impl FramingFields {
         Ok(())
     }
 
-    /// Takes in a `Transfer-Encoding`.
+    /// Adds a `Transfer-Encoding`.
     pub(super) fn encoding(&mut self, value: &[u8]) {
         self.is_odd |= !value.eq_ignore_ascii_case(b"chunked");
         self.encodings = self.encodings.saturating_add(1);
     }
 
-    /// Whether any encoding was named.
+    /// Returns true if there was any transfer encoding.
     pub(super) fn has_encoding(&self) -> bool {
         self.encodings > 0
     }
 
-    /// Where the answer ends.
+    /// Returns the end of the body.
     pub(super) fn extent(&self) -> BodyExtent {
         match (self.lengths, self.encodings, self.length) {
             (0, 0, _) => BodyExtent::Close,
@@ -60,7 +60,7 @@ impl FramingFields {
     }
 }
 
-/// The number that is written in digits and in nothing else.
+/// Parses a number that consists of digits only.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

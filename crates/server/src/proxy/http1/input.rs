@@ -1,4 +1,4 @@
-//! What comes on a connection, and was not taken yet.
+//! The input buffer of a connection.
 
 use super::fault::Http1Fault;
 use super::read::{HEAD_BYTES, ResponseHead, is_worth_it, parse};
@@ -7,21 +7,21 @@ use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is asked for at first: more than most answers have.
+/// The bytes requested at first: more than most responses have.
 const ROOM_MIN: usize = 8 << 10;
-/// And how much where there is always more.
+/// The bytes requested when reads keep filling the buffer.
 const ROOM_MAX: usize = 64 << 10;
 
-/// What comes on a connection, and was not taken yet. What is taken out of it is not copied.
+/// The bytes received on a connection and not yet taken. Taking bytes does not copy them.
 #[derive(Debug)]
 pub(super) struct Input {
-    /// Where it is read into. It is the same memory again and again, as long as nobody holds on to it.
+    /// The buffer that is read into. Its memory is reused unless a taken piece is still held.
     buffer: BytesMut,
-    /// What was read before that.
+    /// The bytes that were read before those in `buffer`.
     ahead: Bytes,
-    /// How much is asked for next.
+    /// The number of bytes requested next.
     room: usize,
-    /// How much of a head that is not complete was looked at in vain.
+    /// The bytes of an incomplete head that a parse attempt has already seen.
     seen: usize,
 }
 
@@ -37,12 +37,12 @@ impl Default for Input {
 }
 
 impl Input {
-    /// Whether there is nothing.
+    /// Returns true if there are no bytes.
     pub(super) fn is_empty(&self) -> bool {
         self.ahead.is_empty() && self.buffer.is_empty()
     }
 
-    /// Reads more: so many bytes, none at the end.
+    /// Reads more and returns the number of bytes; 0 at the end.
     pub(super) fn poll_fill<R: AsyncRead + Unpin>(
         &mut self,
         context: &mut Context<'_>,
@@ -56,7 +56,7 @@ impl Input {
         Poll::Ready(Ok(read))
     }
 
-    /// Adds what was not read from a connection.
+    /// Adds bytes that were not read from a connection.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let ahead = std::mem::take(&mut self.ahead);
@@ -66,7 +66,7 @@ impl Input {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// What was read, to take pieces from.
+    /// Returns the bytes that were read, to take pieces from.
     pub(super) fn bytes(&mut self) -> &mut Bytes {
         if self.ahead.is_empty() && !self.buffer.is_empty() {
             self.ahead = self.buffer.split().freeze();
@@ -74,19 +74,19 @@ impl Input {
         &mut self.ahead
     }
 
-    /// All that there is.
+    /// Returns all bytes.
     pub(super) fn into_bytes(mut self) -> Bytes {
         std::mem::take(self.bytes())
     }
 
-    /// Takes the next head, if all of it is there.
+    /// Takes the next response head, if it is complete.
     pub(super) fn head(&mut self) -> Result<Option<ResponseHead>, Http1Fault> {
         if self.ahead.is_empty() && !is_worth_it(&self.buffer, self.seen) {
             return self.bounded();
         }
         let all = self.bytes();
         let Some((head, length)) = parse(all)? else {
-            // Hardly ever; what comes next is to follow on it.
+            // Rare. Move the bytes back, so that the next read appends to them.
             self.seen = self.ahead.len();
             self.buffer = BytesMut::from(&*self.ahead);
             self.ahead = Bytes::new();
@@ -104,7 +104,7 @@ impl Input {
         Ok(Some(head))
     }
 
-    /// Waits for more of a head, if there may be more.
+    /// Returns `None` to wait for more of a head, or an error if it is too large.
     fn bounded(&self) -> Result<Option<ResponseHead>, Http1Fault> {
         if self.buffer.len() > HEAD_BYTES {
             return Err(Http1Fault::TOO_LARGE);
@@ -112,12 +112,12 @@ impl Input {
         Ok(None)
     }
 
-    /// Makes ready for the next answer.
+    /// Prepares for the next response.
     pub(super) fn rest(&mut self) {
         self.room = ROOM_MIN;
     }
 
-    /// Gives its memory back, for a while in which nothing comes.
+    /// Releases the memory while the connection is idle.
     pub(super) fn sleep(&mut self) {
         self.buffer = BytesMut::new();
     }

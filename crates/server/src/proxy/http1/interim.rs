@@ -1,4 +1,4 @@
-//! Interim answers (1xx) of an upstream, on their way to the client.
+//! Interim responses (1xx) of an upstream, forwarded to the client.
 
 use super::read::ResponseHead;
 use super::write::field;
@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use std::sync::Arc;
 
-/// Passes interim answers on to a client that speaks HTTP/1.1.
+/// A forwarder of interim responses to a client that speaks HTTP/1.1.
 #[derive(Clone, Debug)]
 pub(crate) struct Interim {
     client: InterimSink,
@@ -17,7 +17,7 @@ pub(crate) struct Interim {
 }
 
 impl Interim {
-    /// Passes them on to `client`, with these changes of the route.
+    /// Forwards to `client`, with these header changes of the route.
     pub(crate) fn new(client: InterimSink, changes: &Arc<HeaderChanges>) -> Self {
         Self {
             client,
@@ -25,15 +25,15 @@ impl Interim {
         }
     }
 
-    /// Passes one on, and returns whether it is on its way. A 100 is not for the client: the gateway
-    /// sends its own when it wants the body.
+    /// Forwards one and returns true if it was sent. A 100 is not for the client: the gateway sends its own
+    /// when it reads the body.
     pub(super) fn pass(&self, head: ResponseHead) -> bool {
         if head.status == StatusCode::CONTINUE {
             return false;
         }
         let mut headers = head.headers;
         hop::strip_response(&mut headers);
-        // There is no body, whatever is said of it.
+        // There is no body, regardless of the header.
         headers.remove(CONTENT_LENGTH);
         self.changes.apply(&mut headers);
         let mut text = Vec::with_capacity(256);

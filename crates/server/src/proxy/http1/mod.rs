@@ -1,19 +1,19 @@
-//! HTTP/1 as spoken to upstreams.
+//! HTTP/1 to upstreams.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `wire` | one connection, driven by whoever uses it |
-//! | `write` | the head of a request, and chunks, as bytes |
-//! | `sending` | a request on its way |
-//! | `input` | what came and was not taken yet |
-//! | `read` | the head of an answer, from bytes |
-//! | `interim` | interim answers, passed on to the client |
-//! | `framing` | where an answer ends, by what its head says |
-//! | `content` | the body of an answer, from bytes |
-//! | `chunks` | the same, of a body that comes in chunks |
-//! | `deadline` | how long an answer may take |
-//! | `whole` | an answer without a connection, for tests and fuzzers |
-//! | `fault` | what goes wrong with connections |
+//! | `wire` | one connection, driven by the task that uses it |
+//! | `write` | the request head, and chunks, as bytes |
+//! | `sending` | a request that is being sent |
+//! | `input` | bytes received and not yet taken |
+//! | `read` | the response head, parsed |
+//! | `interim` | interim responses, forwarded to the client |
+//! | `framing` | the framing of a response body, from its headers |
+//! | `content` | the body of a response, parsed |
+//! | `chunks` | a chunked body, parsed |
+//! | `deadline` | the deadline of a response |
+//! | `whole` | a response without a connection, for tests and fuzzers |
+//! | `fault` | faults of connections |
 
 mod chunks;
 mod content;

@@ -1,7 +1,7 @@
-//! The head of an answer, from bytes.
+//! The response head, parsed.
 //!
-//! What httparse takes is HTTP/1.0 or 1.1, fields without folds and without spaces before the colon. A
-//! line may end in LF alone: it is written anew for the client, so nobody reads it in another way.
+//! httparse accepts HTTP/1.0 and 1.1, fields without folds and without spaces before the colon. A line may
+//! end in LF alone: the head is rewritten for the client, so no client reads it in another way.
 
 use super::fault::Http1Fault;
 use super::framing::{BodyExtent, FramingFields};
@@ -12,36 +12,36 @@ use httparse::{Error, ParserConfig, Status};
 use hyper::ext::ReasonPhrase;
 use std::mem::MaybeUninit;
 
-/// Bytes of an answer's head.
+/// The maximum size of a response head in bytes.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
-/// Lines of an answer's head, and of its trailers.
+/// The maximum number of fields of a response head, and of its trailers.
 pub(super) const FIELDS_MAX: usize = 100;
 
-/// A head that is this short is looked at again whenever something was added to it.
+/// A head up to this length is parsed again after every read.
 const SHORT: usize = 512;
 
-/// The head of an answer.
+/// A response head: status and headers.
 #[derive(Debug)]
 pub(super) struct ResponseHead {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    /// The words beside the status, where they are not the usual ones.
+    /// The reason phrase, if it is not the usual one.
     pub(super) extensions: Extensions,
     pub(super) extent: BodyExtent,
-    /// Whether the upstream will take another request on the same connection.
+    /// True if the upstream accepts another request on the same connection.
     pub(super) keeps: bool,
 }
 
 impl ResponseHead {
-    /// Whether it only says that an answer will follow.
+    /// Returns true if it is an interim response, before the final one.
     pub(super) fn is_interim(&self) -> bool {
         self.status.is_informational() && self.status != StatusCode::SWITCHING_PROTOCOLS
     }
 }
 
-/// Whether to look at a head, of which so much was seen in vain: it has come to its end, or has become
-/// much longer. One that comes byte by byte would take ages otherwise.
+/// Returns true if a head, of which `seen` bytes were parsed in vain, should be parsed again: its end has
+/// come, or it has become much longer. Otherwise a head that comes byte by byte would take ages.
 pub(super) fn is_worth_it(input: &[u8], seen: usize) -> bool {
     if input.len() <= SHORT || input.len() / 2 >= seen {
         return !input.is_empty();
@@ -54,7 +54,7 @@ pub(super) fn is_worth_it(input: &[u8], seen: usize) -> bool {
     })
 }
 
-/// A head, and how long it is.
+/// Parses a head and returns it with its length.
 pub(super) fn parse(all: &Bytes) -> Result<Option<(ResponseHead, usize)>, Http1Fault> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut parsed = httparse::Response::new(&mut []);
@@ -87,7 +87,7 @@ pub(super) fn parse(all: &Bytes) -> Result<Option<(ResponseHead, usize)>, Http1F
     Ok(Some((head, length)))
 }
 
-/// The fields of a head, and what those of them say that are meant for this side.
+/// The fields of a head, and the settings of those that are meant for the gateway.
 struct HeadFields<'a> {
     all: &'a Bytes,
     version: Version,
@@ -113,7 +113,7 @@ impl<'a> HeadFields<'a> {
     fn take(&mut self, field: &httparse::Header<'_>) -> Result<(), Http1Fault> {
         let name = field.name.as_bytes();
         match name.len() {
-            // What only this side needs to know is not given to anybody else.
+            // Fields for the gateway only are not forwarded.
             10 if is_named(name, b"Connection") && self.connection(field.value) => {
                 return Ok(());
             }
@@ -132,7 +132,7 @@ impl<'a> HeadFields<'a> {
         Ok(())
     }
 
-    /// Takes in what `Connection` says. Whether that is all, and names no other fields.
+    /// Reads `Connection`. Returns true if it names no other fields.
     fn connection(&mut self, value: &[u8]) -> bool {
         let mut is_all = true;
         for one in value.split(|byte| *byte == b',') {
@@ -153,13 +153,14 @@ impl<'a> HeadFields<'a> {
     }
 }
 
-/// Returns true if a field is called `known`. Nearly everybody writes it just so, which is compared faster.
+/// Returns true if a field is called `known`. Nearly all servers write it exactly so, and that comparison is
+/// faster.
 #[inline]
 fn is_named(name: &[u8], known: &[u8]) -> bool {
     name == known || name.eq_ignore_ascii_case(known)
 }
 
-/// The words beside a status, if they are not those that everybody says.
+/// Returns the reason phrase, if it is not the canonical one.
 fn reason(status: StatusCode, said: &str) -> Extensions {
     let mut extensions = Extensions::new();
     if status.canonical_reason() != Some(said)

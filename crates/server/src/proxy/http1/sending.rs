@@ -1,7 +1,7 @@
-//! A request on its way: its head, and its body as it comes.
+//! A request that is being sent: its head, and its body as it arrives.
 //!
-//! Of a body one piece is held, and the next one is asked for when that was taken: who does not take what
-//! is sent is not sent more, and the client feels that.
+//! One piece of the body is held, and the next one is read when that was written. So an upstream that does
+//! not read is not sent more, and the client gets backpressure.
 
 use super::write::{self, Framing};
 use crate::proxy::outgoing::Outgoing;
@@ -16,48 +16,48 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 
-/// Pieces up to this are copied behind what stands before them, which is cheaper than telling of two.
+/// Pieces up to this size are copied behind the text before them, which is cheaper than a vectored write.
 const COPY_MAX: usize = 4 << 10;
 
-/// What is kept of the memory for heads from one request to the next.
+/// The most memory for heads that is kept from one request to the next.
 const KEPT_MAX: usize = 4 << 10;
 
 const CRLF: &[u8] = b"\r\n";
 
-/// A request on its way.
+/// A request that is being sent.
 #[derive(Debug, Default)]
 pub(super) struct Sending {
-    /// What goes first, of which so many bytes went.
+    /// The bytes to send first, and the number of those already sent.
     text: Vec<u8>,
     sent: usize,
-    /// What goes then, if it is too large to be copied, and what after it.
+    /// The bytes to send next, if they are too large to be copied, and the bytes after them.
     piece: Bytes,
     tail: &'static [u8],
-    /// What of the body is still to come.
+    /// The rest of the body.
     body: Option<Box<Upload>>,
     framing: Framing,
     announced: Vec<HeaderName>,
-    /// What was taken of the body before anything was sent, and the body itself if that was all.
+    /// The data taken from the body before anything was sent, and the body itself if that was all of it.
     first: Bytes,
     spent: Option<Box<Upload>>,
-    /// Whether something of the body waits to be sent.
+    /// True if a piece of the body waits to be sent.
     is_full: bool,
-    /// Whether any byte went.
+    /// True if any byte was sent.
     has_begun: bool,
     is_unflushed: bool,
 }
 
-/// Why a request is not sent any further.
+/// The reason why a request is not sent any further.
 #[derive(Debug)]
 pub(super) enum SendStop {
     /// The connection broke.
     Io(io::Error),
-    /// There is no more of its body.
+    /// The body ended with an error.
     Upload(UploadError),
 }
 
 impl Sending {
-    /// Begins with `request`, whose body is taken, if it has one.
+    /// Starts with `request`, and takes its body if it has one.
     pub(super) fn begin(&mut self, request: &mut Outgoing) {
         self.framing = Framing::of(request.body());
         write::head(&mut self.text, request, self.framing, request.lines());
@@ -68,17 +68,17 @@ impl Sending {
         }
     }
 
-    /// Forgets the request before.
+    /// Resets the state of the previous request.
     pub(super) fn forget(&mut self) {
         self.has_begun = false;
     }
 
-    /// Whether any byte of it was sent.
+    /// Returns true if any byte was sent.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Whether all of it was sent.
+    /// Returns true if everything was sent.
     pub(super) fn is_done(&self) -> bool {
         self.body.is_none() && !self.is_unflushed && self.is_written()
     }
@@ -87,14 +87,14 @@ impl Sending {
         self.text.is_empty() && self.piece.is_empty() && self.tail.is_empty()
     }
 
-    /// The body, as it was before anything of it was asked for: for a request of which nothing was sent.
+    /// Returns the body in its original state. Only for a request of which nothing was sent.
     pub(super) fn take_back(&mut self) -> Option<Upload> {
         let mut body = self.body.take().or(self.spent.take())?;
         body.put_back(std::mem::take(&mut self.first));
         Some(*body)
     }
 
-    /// Sends as much as goes. Ready when all is sent.
+    /// Sends as much as possible. Ready when everything is sent.
     #[inline]
     pub(super) fn poll_send<W: AsyncWrite + Unpin>(
         &mut self,
@@ -102,7 +102,7 @@ impl Sending {
         stream: &mut W,
     ) -> Poll<Result<(), SendStop>> {
         while self.body.is_some() {
-            // What is there of the body goes with the head.
+            // Send the available part of the body together with the head.
             let is_late = !self.is_full && self.poll_piece(context)?.is_pending();
             ready!(self.poll_write(context, stream)).map_err(SendStop::Io)?;
             if is_late {
@@ -132,7 +132,7 @@ impl Sending {
         let data = match frame.into_data() {
             Ok(data) => data,
             Err(frame) => {
-                // Trailers cannot be given back; so it is as if something was sent.
+                // Trailers cannot be put back, so treat the request as begun.
                 self.has_begun = true;
                 return self.end(frame.into_trailers().ok().as_ref());
             }
@@ -153,7 +153,7 @@ impl Sending {
         if data.len() > COPY_MAX {
             self.piece = data;
             self.tail = tail;
-            // What tells of the end of chunks follows the piece, and so is told later.
+            // The end of a chunked body follows the piece, and is written later.
             let is_told = self.framing == Framing::Length(0);
             return if is_told { self.end(None) } else { Ok(()) };
         }
@@ -174,7 +174,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Writes what is there.
+    /// Writes the buffered bytes.
     fn poll_write<W: AsyncWrite + Unpin>(
         &mut self,
         context: &mut Context<'_>,
@@ -198,7 +198,7 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
-    /// So many bytes are gone.
+    /// Records that this many bytes were written.
     fn wrote(&mut self, bytes: usize) {
         self.is_unflushed = true;
         if !self.has_begun {
@@ -231,7 +231,7 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
-    /// Makes ready for the next request.
+    /// Prepares for the next request.
     pub(super) fn rest(&mut self) {
         if self.text.capacity() > KEPT_MAX {
             self.text = Vec::new();

@@ -1,4 +1,4 @@
-//! A whole answer from bytes that come in pieces, without a connection: for tests and fuzzers.
+//! A whole response from bytes that come in pieces, without a connection: for tests and fuzzers.
 
 use super::content::{Content, ContentPiece};
 use super::fault::Http1Fault;
@@ -6,25 +6,25 @@ use super::framing::BodyExtent;
 use super::input::Input;
 use http::{HeaderMap, Method, StatusCode};
 
-/// An answer that was read to its end.
+/// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeResponse {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its fields, but for those that were meant for this side alone.
+    /// The fields, except for those meant for the gateway only.
     pub headers: HeaderMap,
-    /// All of its body.
+    /// The whole body.
     pub body: Vec<u8>,
-    /// What came after its body.
+    /// The trailers.
     pub trailers: Option<HeaderMap>,
-    /// Whether another request could be sent after it.
+    /// True if the connection accepts another request.
     pub keeps: bool,
-    /// How many bytes came after it.
+    /// The number of bytes after the response.
     pub stray: usize,
 }
 
-/// Reads the answer to `method` from these pieces, after which the connection ends. Says what is wrong
-/// with it, if it cannot be passed on.
+/// Reads the response to `method` from these pieces, after which the connection ends. Returns an error
+/// message if it cannot be forwarded.
 pub fn read<'a>(
     method: &Method,
     pieces: impl IntoIterator<Item = &'a [u8]>,

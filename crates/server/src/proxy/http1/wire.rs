@@ -1,10 +1,9 @@
-//! One HTTP/1 connection to an upstream, driven by whoever uses it.
+//! One HTTP/1 connection to an upstream, driven by the task that uses it.
 //!
-//! The task of the client's connection writes the request, waits for the answer and reads it: nobody is
-//! woken but by the network, nothing goes from task to task, and a request that is dropped ends its
-//! connection. A request is only looked at while it is written, so that it is still there should it have
-//! to be sent again. Nobody drives an idle connection; that it was closed meanwhile is noticed when it is
-//! taken up again.
+//! The task of the client's connection writes the request, waits for the response and reads it. So only the
+//! network wakes a task, nothing passes from task to task, and dropping a request ends its connection. A
+//! request is only borrowed while it is written, so that it is still there for a retry. No task drives an
+//! idle connection; a close meanwhile is noticed when the connection is used again.
 
 use super::content::{Content, ContentPiece};
 use super::deadline::Deadline;
@@ -29,7 +28,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Interim answers that are passed over before others have their turn, the clock among them.
+/// The number of interim responses that are handled before yielding to other work, the clock among it.
 const INTERIM_STEPS: usize = 8;
 
 /// One HTTP/1 connection to an upstream.
@@ -37,28 +36,28 @@ const INTERIM_STEPS: usize = 8;
 pub(crate) struct UpstreamHttp1 {
     stream: UpstreamStream,
     sending: Sending,
-    /// Why the request is not sent any further, while its answer may still come.
+    /// The reason why the request is not sent any further, while its response may still come.
     broke: Option<Http1Fault>,
     input: Input,
-    /// What is to come of the answer.
+    /// The rest of the response body.
     content: Content,
-    /// Whether the upstream takes another request after this one.
+    /// True if the upstream accepts another request after this one.
     keeps: bool,
     deadline: Deadline,
 }
 
-/// What an answer is to be read by.
+/// The conditions for reading a response.
 #[derive(Debug)]
 pub(crate) struct ReadTerms<'a> {
-    /// What tells of the request's body.
+    /// The progress of the request's body.
     pub(crate) upload: &'a UploadProgress,
-    /// How long the answer may take, from when the body no longer goes on.
+    /// The maximum time for the response, from the last progress of the body.
     pub(crate) time_max: Duration,
     pub(crate) manner: Manner,
 }
 
 impl UpstreamHttp1 {
-    /// Speaks HTTP/1 on `stream`.
+    /// Creates a connection that speaks HTTP/1 on `stream`.
     pub(crate) fn new(stream: UpstreamStream) -> Self {
         Self {
             stream,
@@ -71,8 +70,8 @@ impl UpstreamHttp1 {
         }
     }
 
-    /// Sends a request, and waits for the head of the answer. If there is none, and
-    /// [nothing was sent](Self::has_sent), the request is as it was.
+    /// Sends a request, and waits for the response head. After an error, if [nothing was
+    /// sent](Self::has_sent), the request is unchanged.
     pub(crate) fn send<'a>(
         &'a mut self,
         request: &'a mut Outgoing,
@@ -106,20 +105,20 @@ impl UpstreamHttp1 {
         })
     }
 
-    /// Whether any byte of the request was sent.
+    /// Returns true if any byte of the request was sent.
     pub(crate) fn has_sent(&self) -> bool {
         self.sending.has_begun()
     }
 
-    /// Begins with a request.
+    /// Starts a request.
     fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
         request: &mut Outgoing,
     ) -> Poll<Result<Response<()>, UpstreamError>> {
         self.sending.forget();
-        // An answer that was there before the question is nobody's. From here on whoever waits is woken
-        // when something comes, so there is no need to look again.
+        // A response that came before the request belongs to no request. From here on the task is woken when
+        // data comes, so there is no need to check again.
         if !self.is_silent(context) {
             return Poll::Ready(Err(UpstreamError::Broken(Http1Fault::Stale)));
         }
@@ -139,7 +138,7 @@ impl UpstreamHttp1 {
         if head.is_pending() && !self.sending.is_done() && self.broke.is_none() {
             self.poll_sending(context)?;
             if self.broke.is_some() {
-                // Who takes no more may have said why.
+                // An upstream that stops reading may have sent the reason.
                 head = self.poll_head(context, request.interim());
             }
         }
@@ -168,7 +167,8 @@ impl UpstreamHttp1 {
         Poll::Ready(Ok(answer))
     }
 
-    /// Sends what goes. An error if the request cannot be sent at all, or there is no more of it.
+    /// Sends as much as possible. Returns an error if the request cannot be sent at all, or if its body
+    /// fails.
     fn poll_sending(&mut self, context: &mut Context<'_>) -> Result<(), UpstreamError> {
         match self.sending.poll_send(context, &mut self.stream) {
             Poll::Pending | Poll::Ready(Ok(())) => Ok(()),
@@ -183,7 +183,7 @@ impl UpstreamHttp1 {
         }
     }
 
-    /// The head of the answer, after those that only say that there will be one, which are passed on.
+    /// Reads the final response head. Interim responses before it are forwarded.
     fn poll_head(
         &mut self,
         context: &mut Context<'_>,
@@ -197,7 +197,7 @@ impl UpstreamHttp1 {
                 }
                 let is_passed = interim.is_some_and(|interim| interim.pass(head));
                 steps = steps.saturating_add(1);
-                // What is passed on is sent before the answer is known.
+                // A forwarded interim response must be sent before the final one is known.
                 if is_passed || steps == INTERIM_STEPS {
                     context.waker().wake_by_ref();
                     return Poll::Pending;
@@ -209,19 +209,19 @@ impl UpstreamHttp1 {
         }
     }
 
-    /// All of the answer's body, if it came with the head. Otherwise it comes
-    /// [piece by piece](Self::poll_frame).
+    /// Returns the whole body of the response, if it came with the head. Otherwise it comes [piece by
+    /// piece](Self::poll_frame).
     pub(crate) fn whole(&mut self) -> Option<Bytes> {
         self.content.whole(self.input.bytes())
     }
 
-    /// The next piece of the answer's body; meanwhile the request goes on as well.
+    /// Reads the next piece of the response body; meanwhile the request is sent further as well.
     pub(crate) fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Http1Fault>>> {
         if !self.sending.is_done() && self.broke.is_none() {
-            // An answer is an answer, even if its question never came to an end.
+            // The response is valid, even if its request was never completed.
             if let Err(trouble) = self.poll_sending(context) {
                 let fault = std::io::Error::other(trouble.to_string());
                 self.broke = Some(Http1Fault::Io(fault));
@@ -239,23 +239,23 @@ impl UpstreamHttp1 {
         }
     }
 
-    /// Whether all of the answer was taken.
+    /// Returns true if all of the response was taken.
     pub(crate) fn is_done(&self) -> bool {
         self.content.is_done()
     }
 
-    /// How much of the answer's body is to come.
+    /// Returns the size of the rest of the response body.
     pub(crate) fn size_hint(&self) -> SizeHint {
         self.content.size_hint()
     }
 
-    /// Takes a place for as long as it is used, or gives back the one that it has.
+    /// Replaces the permit that is held while the connection is used, and returns the previous one.
     pub(crate) fn set_place(&mut self, place: Option<UpstreamPermit>) -> Option<UpstreamPermit> {
         self.stream.set_place(place)
     }
 
-    /// Lets it come to rest after an answer, and tells whether it can take another request: not if its
-    /// request is still being sent, either side wants to close it, or more came than was asked for.
+    /// Prepares for another request after a response. Returns false if the connection cannot take one: its
+    /// request is still being sent, either side wants to close it, or there is excess data.
     pub(crate) fn rest(&mut self) -> bool {
         let can = self.keeps
             && self.broke.is_none()
@@ -267,14 +267,14 @@ impl UpstreamHttp1 {
         can
     }
 
-    /// Whether an idle one can still take a request, as far as this side knows. It is taken to sleep for
-    /// longer, and gives back what memory it has.
+    /// Returns true if an idle connection can still take a request, as far as known. Releases its memory,
+    /// because it may be idle for longer.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.input.sleep();
         self.is_silent(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Whether nothing came, nor the end.
+    /// Returns true if neither data nor the end has come.
     fn is_silent(&mut self, context: &mut Context<'_>) -> bool {
         let mut byte = [0];
         let mut byte = ReadBuf::new(&mut byte);
@@ -282,8 +282,7 @@ impl UpstreamHttp1 {
         came.is_pending()
     }
 
-    /// What comes after HTTP, once the upstream has agreed to change to something else: the bytes, and
-    /// those that were read ahead.
+    /// Returns the stream after an upgrade, and the bytes that were read ahead.
     pub(crate) fn into_upgraded(self) -> (UpstreamStream, Bytes) {
         (self.stream, self.input.into_bytes())
     }

@@ -1,27 +1,26 @@
-//! The head of a request, and chunks, as bytes.
+//! The request head, and chunks, as bytes.
 //!
-//! Nothing that is written here can be read as more than it is: neither a path nor a field holds the
-//! ends of lines, by their types, and how a body is framed is said once, by what is known of the body
-//! and not by what fields say.
+//! The output cannot be read as more than one request. By their types, neither a path nor a field contains
+//! line ends. The framing is written once, from the body itself and not from the client's fields.
 
 use crate::proxy::upload::Upload;
 use http::header::{CONTENT_LENGTH, HeaderName, TRAILER, TRANSFER_ENCODING};
 use http::{HeaderMap, Request};
 use http_body::Body;
 
-/// How the end of a request's body is told.
+/// The framing of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// There is none.
+    /// There is no body.
     #[default]
     None,
-    /// So many bytes are still to come.
+    /// This many bytes are still to come.
     Length(u64),
     Chunked,
 }
 
 impl Framing {
-    /// How `body` is sent.
+    /// Returns the framing for `body`.
     pub(super) fn of(body: &Upload) -> Self {
         if body.is_none() {
             return Self::None;
@@ -31,7 +30,7 @@ impl Framing {
     }
 }
 
-/// Writes the head of `request`, whose body is framed like that, with `lines` beside its own fields.
+/// Writes the request head with this framing, and `lines` in addition to its own fields.
 pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing, lines: &[u8]) {
     let path = request.uri().path_and_query();
     let path = path.map_or("/", |path| path.as_str());
@@ -48,7 +47,7 @@ pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing, 
         }
     }
     match framing {
-        // Who says that nothing comes is repeated.
+        // Repeat a `Content-Length: 0` of the client.
         Framing::None if has_length => field(to, "content-length", b"0"),
         Framing::None => {}
         Framing::Length(bytes) => {
@@ -64,7 +63,7 @@ pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing, 
 /// Writes one field.
 #[inline]
 pub(super) fn field(to: &mut Vec<u8>, name: &str, value: &[u8]) {
-    // Room is made once, and not for each of its parts.
+    // Reserve once, and not for each part.
     to.reserve(name.len() + value.len() + 4);
     to.extend_from_slice(name.as_bytes());
     to.extend_from_slice(b": ");
@@ -72,7 +71,7 @@ pub(super) fn field(to: &mut Vec<u8>, name: &str, value: &[u8]) {
     to.extend_from_slice(b"\r\n");
 }
 
-/// Writes what stands before a chunk of so many bytes, of which there is at least one.
+/// Writes the size line of a chunk of this many bytes, at least one.
 pub(super) fn chunk_size(to: &mut Vec<u8>, bytes: usize) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut is_leading = true;
@@ -86,7 +85,7 @@ pub(super) fn chunk_size(to: &mut Vec<u8>, bytes: usize) {
     to.extend_from_slice(b"\r\n");
 }
 
-/// The trailers that a head announces. Others are not sent: whoever read the head did not expect them.
+/// Returns the trailers that a head announces. Others are not sent: the recipient does not expect them.
 pub(super) fn announced(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(TRAILER).iter();
     values
@@ -95,7 +94,7 @@ pub(super) fn announced(headers: &HeaderMap) -> Vec<HeaderName> {
         .collect()
 }
 
-/// Writes what stands after the last chunk, with those trailers that were announced.
+/// Writes the end of a chunked body, with those trailers that were announced.
 pub(super) fn last_chunk(to: &mut Vec<u8>, trailers: Option<&HeaderMap>, announced: &[HeaderName]) {
     to.extend_from_slice(b"0\r\n");
     for (name, value) in trailers.into_iter().flatten() {

@@ -1,13 +1,12 @@
-//! What is known of one upstream: how busy it is, and whether it is worth trying.
+//! The health of one upstream: its load, and its condition.
 //!
-//! It has two judges, who do not ask each other. Checks of its own (`health`) say whether it is
-//! healthy. The requests that it is given say whether it answers: after so many failures in a row it is
-//! ejected, which is to say left alone for a while. Once that is over, one request may try, and decides
-//! for all the others.
+//! Two independent mechanisms decide. Active checks (`health`) determine if it is healthy. Forwarded requests
+//! show if it answers: after a number of consecutive failures it is ejected, which means that it gets no
+//! requests for a while. Once that is over, one request may try it, and decides for all others.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `turn` | one request's turn with an upstream |
+//! | `turn` | a lease of an upstream for one request |
 
 mod turn;
 
@@ -23,7 +22,7 @@ use tidegate_policy::route::Eject;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-/// What is known of one upstream. Reading it costs a few loads, and no clock unless it is ejected.
+/// The health of one upstream. Reading it costs a few loads, and no clock unless it is ejected.
 #[derive(Debug)]
 pub(crate) struct UpstreamHealth {
     route: Box<str>,
@@ -32,30 +31,30 @@ pub(crate) struct UpstreamHealth {
     /// Instants are in microseconds since this one.
     origin: Instant,
     in_flight: AtomicU32,
-    /// Failures since the last success.
+    /// The failures since the last success.
     failures: AtomicU32,
-    /// Whether it has ever been checked.
+    /// True if it has ever been checked.
     is_checked: AtomicBool,
     is_unhealthy: AtomicBool,
-    /// Until when it is ejected; 0 if it is not. Once that has passed, whoever moves it on has the
-    /// trial, so that there is one at a time, and another should the first never be heard of.
+    /// The end of the ejection; 0 if it is not ejected. Once it has passed, the request that moves it forward
+    /// has the trial, so that there is one at a time, and another one if the first never ends.
     ejected_until: AtomicU64,
-    /// How often it was ejected.
+    /// The number of ejections.
     ejections: AtomicU64,
 }
 
-/// Whether an upstream is worth trying.
+/// The condition of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpstreamCondition {
-    /// It is, for all that is known.
+    /// Usable, as far as known.
     In,
-    /// One request may find out. The number is for [`UpstreamHealth::claim`].
+    /// One request may try. The number is for [`UpstreamHealth::claim`].
     Due(u64),
-    /// It is not.
+    /// Not usable.
     Out,
 }
 
-/// The present, read once, and only if somebody asks.
+/// The present time, read at most once, on first use.
 #[derive(Debug, Default)]
 pub(super) struct LazyNow(Option<Instant>);
 
@@ -66,7 +65,7 @@ impl LazyNow {
 }
 
 impl UpstreamHealth {
-    /// Of an upstream of a route, as the configuration names both. Nothing bad is known of it.
+    /// Creates the health of an upstream of a route, both under their configured names. It starts as usable.
     pub(crate) fn new(route: &str, upstream: &str, eject: Option<Eject>) -> Self {
         Self {
             route: route.into(),
@@ -82,15 +81,15 @@ impl UpstreamHealth {
         }
     }
 
-    /// The same upstream after a reload, so that what is known of it is not forgotten. Ask it only for
-    /// an upstream of the same route and name. Nothing changes for those who hold this one.
+    /// Returns the health of the same upstream after a reload, so that it keeps its state. Only for an
+    /// upstream of the same route and name. Nothing changes for the holders of this one.
     pub(crate) fn continued(self: &Arc<Self>, eject: Option<Eject>, is_checked: bool) -> Arc<Self> {
         let was_checked = self.is_checked.load(Relaxed);
         if self.eject == eject && (is_checked || !was_checked) {
             return Arc::clone(self);
         }
-        // What other rules said of its requests is void; those under way count with the old ones. And
-        // if nobody checks it any more, it must not stay as a last check left it.
+        // Failures counted by other rules are void; requests in flight count with the old ones. And if it is
+        // no longer checked, the result of the last check must not stay.
         let next = Self::new(&self.route, &self.upstream, eject);
         let is_unhealthy = is_checked && !self.is_healthy();
         next.is_unhealthy.store(is_unhealthy, Relaxed);
@@ -98,42 +97,42 @@ impl UpstreamHealth {
         Arc::new(next)
     }
 
-    /// The route, as the configuration names it.
+    /// Returns the configured name of the route.
     pub(crate) fn route(&self) -> &str {
         &self.route
     }
 
-    /// The upstream, as the configuration names it.
+    /// Returns the configured name of the upstream.
     pub(crate) fn upstream(&self) -> &str {
         &self.upstream
     }
 
-    /// How many requests are under way.
+    /// Returns the number of requests in flight.
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight.load(Relaxed)
     }
 
-    /// How often it was ejected.
+    /// Returns the number of ejections.
     pub(crate) fn ejections(&self) -> u64 {
         self.ejections.load(Relaxed)
     }
 
-    /// Whether requests are given to it without a second thought.
+    /// Returns true if it is neither unhealthy nor ejected.
     pub(crate) fn is_in(&self) -> bool {
         !self.is_unhealthy.load(Relaxed) && self.ejected_until.load(Relaxed) == 0
     }
 
-    /// Whether its checks, if it has any, find it healthy.
+    /// Returns true if its checks, if it has any, find it healthy.
     pub(crate) fn is_healthy(&self) -> bool {
         !self.is_unhealthy.load(Relaxed)
     }
 
-    /// Somebody checks it from now on.
+    /// Records that it is checked from now on.
     pub(super) fn begin_checks(&self) {
         self.is_checked.store(true, Relaxed);
     }
 
-    /// What its checks found; whether that is news.
+    /// Sets the result of its checks. Returns true if that is a change.
     pub(crate) fn set_healthy(&self, is_healthy: bool) -> bool {
         self.is_unhealthy.swap(!is_healthy, Relaxed) == is_healthy
     }
@@ -149,8 +148,8 @@ impl UpstreamHealth {
         }
     }
 
-    /// Takes the trial that was due `until`; `None` if somebody else was faster. Until when the trial
-    /// may take, which is also what it is known by.
+    /// Takes the trial that was due at `until`; `None` if another request was faster. Returns the end of the
+    /// trial's time, which also identifies the trial.
     fn claim(&self, until: u64, present: &mut LazyNow) -> Option<u64> {
         let next = self.ejection_from(present.get());
         let swapped = self
@@ -159,15 +158,15 @@ impl UpstreamHealth {
         swapped.is_ok().then_some(next)
     }
 
-    /// A trial ended without a verdict: the next request may have it.
+    /// Ends a trial without a result: the next request may have it.
     fn reopen(&self, claimed: u64) {
         let now = self.micros(Instant::now());
         let until = &self.ejected_until;
-        // If it is another's by now, or the upstream is back, there is nothing to do.
+        // If another request has the trial by now, or the upstream is back, there is nothing to do.
         until.compare_exchange(claimed, now, Relaxed, Relaxed).ok();
     }
 
-    /// A trial failed: everything begins again.
+    /// Starts a new ejection after a failed trial.
     fn renew(&self, claimed: u64) {
         let next = self.ejection_from(Instant::now());
         let until = &self.ejected_until;
@@ -178,7 +177,7 @@ impl UpstreamHealth {
         let Some(eject) = self.eject else {
             return;
         };
-        // Requests from before it was ejected fail one after the other: they say nothing new.
+        // Requests from before the ejection fail one after the other: they are no new information.
         if self.ejected_until.load(Relaxed) != 0 {
             return;
         }
@@ -194,7 +193,7 @@ impl UpstreamHealth {
         let swapped = self
             .ejected_until
             .compare_exchange(0, until, Relaxed, Relaxed);
-        // Of many at once, one tells.
+        // Of many concurrent requests, one logs.
         if swapped.is_ok() {
             self.ejections.fetch_add(1, Relaxed);
             warn!(
@@ -209,13 +208,13 @@ impl UpstreamHealth {
 
     #[inline]
     fn note_success(&self) {
-        // Read first: in good times nothing is written that others read.
+        // Read first: in good times no shared value is written.
         if self.failures.load(Relaxed) != 0 {
             self.failures.store(0, Relaxed);
         }
     }
 
-    /// A request that began in spite of the ejection was answered.
+    /// Ends the ejection after a request that began in spite of it was answered.
     fn come_back(&self) {
         self.note_success();
         if self.ejected_until.swap(0, Relaxed) != 0 {
@@ -233,7 +232,7 @@ impl UpstreamHealth {
         self.micros(now).saturating_add(period)
     }
 
-    /// Begins at 1, for 0 is never.
+    /// Returns microseconds since the origin, from 1, because 0 means never.
     fn micros(&self, now: Instant) -> u64 {
         let since = now.saturating_duration_since(self.origin);
         let since = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);

@@ -8,7 +8,7 @@ const EJECT: Eject = Eject {
     lasts: Duration::from_secs(10),
 };
 
-/// A millisecond less than an ejection lasts.
+/// A millisecond less than the duration of an ejection.
 const ALMOST: Duration = Duration::from_millis(9_999);
 
 fn balancer(names: &[&str], eject: Option<Eject>) -> Balancer {
@@ -20,7 +20,7 @@ fn turn(balancer: &Balancer) -> UpstreamLease {
     balancer.pick(UpstreamSet::default()).unwrap()
 }
 
-/// A turn with this one. Waits for nothing: in a rota of equals it comes within one round.
+/// Returns a lease of this upstream. Does not wait: with equal weights it comes within one round.
 fn turn_with(balancer: &Balancer, name: &str) -> Option<UpstreamLease> {
     let upstreams = balancer.upstreams();
     let mut turns = upstreams.iter().map(|_| turn(balancer));
@@ -33,7 +33,7 @@ fn fail(balancer: &Balancer, name: &str, times: u32) {
     }
 }
 
-/// How often each of two is given a turn, of ten, all of which are held meanwhile.
+/// Returns the number of leases of each of two upstreams, of ten that are all held meanwhile.
 fn shares(balancer: &Balancer) -> (usize, usize) {
     let turns: Vec<_> = (0..10).map(|_| turn(balancer)).collect();
     let first = turns.iter().filter(|it| it.index() == 0).count();
@@ -79,7 +79,7 @@ async fn a_trial_that_fails_begins_the_ejection_again() {
     fail(&both, "a", 3);
     advance(EJECT.lasts).await;
     let mut trial = turn_with(&both, "a").unwrap();
-    // It takes its time, and the ejection counts from its end.
+    // The trial takes a while, and the ejection counts from its end.
     advance(EJECT.lasts / 2).await;
     trial.failed();
     drop(trial);
@@ -108,7 +108,7 @@ async fn a_trial_that_is_never_heard_of_does_not_keep_an_upstream_out_for_ever()
     assert!(turn_with(&both, "a").is_none());
     advance(EJECT.lasts).await;
     let second = turn_with(&both, "a").unwrap();
-    // The first one has lost its say, but for a success.
+    // The first trial no longer decides, except by a success.
     drop(lost);
     assert!(turn_with(&both, "a").is_none());
     drop(second);
@@ -185,7 +185,7 @@ async fn a_reload_keeps_what_is_known_under_the_same_rules() {
     assert!(Arc::ptr_eq(a, &a.continued(Some(EJECT), true)));
     assert!(!a.continued(Some(EJECT), true).is_in());
 
-    // Ejected by other rules; unhealthy all the same.
+    // Ejected by other rules; still unhealthy.
     let other = Some(Eject {
         failures: 1,
         ..EJECT
@@ -195,7 +195,7 @@ async fn a_reload_keeps_what_is_known_under_the_same_rules() {
     assert!(!b.continued(None, true).is_healthy());
     assert!(Arc::ptr_eq(b, &b.continued(Some(EJECT), true)));
 
-    // Nobody will check it, and the last one who did may still be about to speak.
+    // It is no longer checked, and the last check may still be in flight.
     let unchecked = b.continued(Some(EJECT), false);
     assert!(unchecked.is_healthy() && !b.is_healthy());
     assert!(Arc::ptr_eq(
@@ -204,7 +204,7 @@ async fn a_reload_keeps_what_is_known_under_the_same_rules() {
     ));
 }
 
-/// Many threads at once, and a clock that stands still.
+/// Many threads at once, and a paused clock.
 #[tokio::test(start_paused = true)]
 async fn of_many_who_come_at_once_one_has_the_trial() {
     let both = balancer(&["a", "b"], Some(EJECT));
@@ -212,7 +212,7 @@ async fn of_many_who_come_at_once_one_has_the_trial() {
         fail(&both, "a", 3);
         let standing = &both.upstreams()[0];
         let until = standing.ejected_until.load(Relaxed);
-        // Due now: threads have no paused clock to look at.
+        // Due now: threads have no paused clock to read.
         let mut due = LazyNow(standing.origin.checked_add(Duration::from_micros(until)));
         assert_eq!(standing.condition(&mut due), UpstreamCondition::Due(until));
         let claimed: Vec<u64> = std::thread::scope(|scope| {

@@ -1,15 +1,15 @@
-//! One request's turn with an upstream.
+//! A lease of an upstream for one request.
 
 use super::{LazyNow, UpstreamCondition, UpstreamHealth};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One request's turn with an upstream, which counts as in flight until this is dropped: hold it for
-/// as long as the answer's body comes.
+/// A lease of an upstream for one request, which counts as in flight until this is dropped: hold it until the
+/// response body ends.
 ///
-/// Say what came of it, by [`succeeded`](Self::succeeded) or [`failed`](Self::failed). A turn dropped
-/// in silence, because the client went away, speaks neither for the upstream nor against it.
+/// Report the outcome by [`succeeded`](Self::succeeded) or [`failed`](Self::failed). A lease dropped without
+/// either, because the client disconnected, counts neither for the upstream nor against it.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct UpstreamLease {
@@ -21,15 +21,15 @@ pub(crate) struct UpstreamLease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Usual,
-    /// It decides whether the upstream comes back. The number is what the trial is known by.
+    /// It decides if the upstream comes back. The number identifies the trial.
     Trial(u64),
-    /// The upstream is out, and so are all the others.
+    /// The upstream is out, and so are all others.
     Desperate,
 }
 
 impl UpstreamLease {
-    /// A turn with the upstream at `index`, whose condition is as just looked up. `None` if it was a
-    /// trial that somebody else has taken meanwhile.
+    /// Starts a lease of the upstream at `index`, whose condition was just read. Returns `None` for a trial
+    /// that another request has taken meanwhile.
     pub(in crate::proxy) fn begin(
         index: usize,
         standing: &Arc<UpstreamHealth>,
@@ -49,21 +49,21 @@ impl UpstreamLease {
         })
     }
 
-    /// Which upstream it is, in the order of the configuration.
+    /// Returns the index of the upstream, in configuration order.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// Whether this upstream is tried only because every one of the route is out.
+    /// Returns true if this upstream is tried only because all upstreams of the route are out.
     pub(crate) fn is_desperate(&self) -> bool {
         self.kind == Kind::Desperate
     }
 
-    /// The upstream answered.
+    /// Records that the upstream answered.
     #[inline]
     pub(crate) fn succeeded(&mut self) {
         match self.kind {
-            // It may have begun long before the upstream was ejected, and cannot end that.
+            // The request may have begun long before the ejection, and cannot end it.
             Kind::Usual => self.standing.note_success(),
             Kind::Trial(_) => {
                 self.kind = Kind::Usual;
@@ -73,7 +73,7 @@ impl UpstreamLease {
         }
     }
 
-    /// The upstream did not answer, or not as it should.
+    /// Records that the upstream did not answer, or not correctly.
     #[cold]
     pub(crate) fn failed(&mut self) {
         match self.kind {

@@ -1,4 +1,4 @@
-//! When a tunnel is over: both directions ended, one of its sides is gone, or nothing moves.
+//! The end of a tunnel: both directions ended, one side is gone, or nothing moves.
 
 use super::pipe::{Break, Pipe};
 use super::{Side, TunnelEnd};
@@ -7,28 +7,28 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How often quiet is looked for, before it has lasted for too long.
+/// The number of idle checks within the idle timeout.
 const LOOKS: u32 = 5;
 
-/// How long one may still be heard who does not listen any more.
+/// The time for reading from a side that no longer takes data.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Knows when a tunnel is over. It has one timer for life, which looks now and then whether anything
-/// moved, so that what moves reads no clock.
+/// The detector of a tunnel's end. It has one timer for life, which checks periodically if anything moved, so
+/// that moving data reads no clock.
 #[derive(Debug)]
 pub(in crate::proxy) struct Ending {
     timer: Pin<Box<Sleep>>,
-    /// From one look to the next.
+    /// The time between two checks.
     step: Duration,
-    /// What had moved at the last look, and for how many looks it was the same.
+    /// The progress at the last check, and the number of checks without change.
     seen: u64,
     quiet: u32,
-    /// What broke first; from then on the timer is for last words.
+    /// The first error. From then on the timer is for the last data.
     broke: Option<TunnelEnd>,
 }
 
 impl Ending {
-    /// For a tunnel in which nothing may move for `idle`, or up to a fifth longer.
+    /// Creates the detector for a tunnel in which nothing may move for `idle`, or up to a fifth longer.
     pub(in crate::proxy) fn new(idle: Duration) -> Self {
         let step = idle / LOOKS;
         Self {
@@ -40,7 +40,7 @@ impl Ending {
         }
     }
 
-    /// Ready when the tunnel of these two is over. To be asked after they were polled.
+    /// Returns ready when the tunnel of these two pipes is over. Call it after polling them.
     pub(in crate::proxy) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -58,9 +58,9 @@ impl Ending {
         let up_broke = up.broken().map(|broke| (broke, Side::Client));
         let down_broke = down.broken().map(|broke| (broke, Side::Upstream));
         match up_broke.or(down_broke) {
-            // Of one that cannot be heard nothing is to be expected.
+            // Nothing more can come from a side that cannot be read.
             Some((Break::Reading(kind), side)) => Poll::Ready(TunnelEnd::Broke { side, kind }),
-            // One that takes nothing any more may have said why, before it went.
+            // A side that no longer takes data may have sent the reason before.
             Some((Break::Writing(kind), from)) => {
                 let side = from.other();
                 self.broke = Some(TunnelEnd::Broke { side, kind });
@@ -75,17 +75,17 @@ impl Ending {
         }
     }
 
-    /// For once it is not for them to move that they wait.
+    /// Resets the idle time once, for a wait that is not caused by the two sides.
     pub(in crate::proxy) fn excuse(&mut self) {
         self.quiet = 0;
     }
 
-    /// From now on the timer runs for `time`, once.
+    /// Sets the timer to fire once after `time`.
     pub(in crate::proxy) fn set_timer(&mut self, time: Duration) {
         self.timer.as_mut().reset(Instant::now() + time);
     }
 
-    /// Ready when the timer is.
+    /// Returns ready when the timer has fired.
     pub(in crate::proxy) fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.timer.as_mut().poll(context)
     }

@@ -1,9 +1,9 @@
-//! Bytes between a client and an upstream, both ways, whatever they mean.
+//! A tunnel of bytes between a client and an upstream, both ways, regardless of their meaning.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `pipe` | one direction, with a bound on what it holds |
-//! | `ending` | when it is over |
+//! | `pipe` | one direction, with a bounded buffer |
+//! | `ending` | the detection of the end |
 
 mod ending;
 mod pipe;
@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// One of the two between whom a tunnel runs.
+/// A side of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
@@ -34,17 +34,17 @@ impl Side {
     }
 }
 
-/// How a tunnel ended.
+/// The result of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TunnelReport {
-    /// Bytes that the upstream took.
+    /// The bytes that the upstream took.
     pub(crate) to_upstream: u64,
-    /// Bytes that the client took.
+    /// The bytes that the client took.
     pub(crate) to_client: u64,
     pub(crate) why: TunnelEnd,
 }
 
-/// Why a tunnel ended.
+/// The reason why a tunnel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TunnelEnd {
     /// Both sides had finished.
@@ -55,11 +55,11 @@ pub(crate) enum TunnelEnd {
     Broke { side: Side, kind: ErrorKind },
 }
 
-/// Carries bytes between `client` and `upstream` until both have finished, one of them is gone, or
-/// nothing has moved for `idle`, or up to a fifth longer.
+/// Carries bytes between `client` and `upstream` until both have finished, one of them is gone, or nothing
+/// has moved for `idle`, or up to a fifth longer.
 ///
-/// When one side has finished, the other is told so and may go on. Dropping the future closes both
-/// connections, where they stand.
+/// When one side has finished, its peer's write half is shut down, and the peer may continue to send.
+/// Dropping the future closes both connections immediately.
 pub(crate) async fn tunnel<C, U>(mut client: C, mut upstream: U, idle: Duration) -> TunnelReport
 where
     C: AsyncRead + AsyncWrite + Unpin,

@@ -1,31 +1,31 @@
-//! One direction: what is read here is written there.
+//! One direction of a tunnel.
 //!
-//! A pipe reads only once everything that it may write is written, so that whoever does not take
-//! what is sent is not sent more, and whoever sends it feels that.
+//! A pipe reads only once everything cleared for writing is written. So a side that does not read is not sent
+//! more, and its peer gets backpressure.
 
 use std::io::{self, ErrorKind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-/// How much a pipe holds at most.
+/// The capacity of a pipe in bytes.
 pub(in crate::proxy) const ROOM: usize = 16 << 10;
 
-/// How many steps a pipe takes before it lets others go: the other direction above all, which would
-/// otherwise never come to its turn while this one always has something to do.
+/// The number of steps before a pipe yields, above all to the other direction, which would otherwise starve
+/// while this one always has work.
 pub(in crate::proxy) const STEPS: usize = 16;
 
-/// What became of one end of a pipe.
+/// The state of one end of a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PipeEnd {
     #[default]
     Open,
-    /// Nothing more will go through it.
+    /// Nothing more goes through it.
     Over,
     Broken(ErrorKind),
 }
 
-/// Which end of a pipe broke, and how.
+/// The end of a pipe that broke, with the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::proxy) enum Break {
     Reading(ErrorKind),
@@ -47,19 +47,19 @@ pub(in crate::proxy) struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe with nothing to read, and `bytes` to be sent.
+    /// Creates a pipe with nothing to read, and `bytes` to be sent.
     pub(in crate::proxy) fn holding(bytes: Vec<u8>) -> Self {
         Self {
             cleared: bytes.len(),
             bytes,
             input: PipeEnd::Over,
-            // What others wrote before may wait to be flushed, even if there is nothing to add.
+            // Earlier writes may wait to be flushed, even if there is nothing to add.
             is_unflushed: true,
             ..Self::default()
         }
     }
 
-    /// Passes everything on, as far as it goes at present.
+    /// Copies as much as possible at present.
     pub(super) fn poll_copy<R, W>(
         &mut self,
         context: &mut Context<'_>,
@@ -78,8 +78,8 @@ impl Pipe {
         context.waker().wake_by_ref();
     }
 
-    /// Writes what is cleared; or reads more; or, where no more comes, ends. Pending if it can do
-    /// nothing now, or ever.
+    /// Writes cleared bytes; or reads more; or ends if no more comes. Pending if it can do nothing now, or
+    /// ever.
     pub(in crate::proxy) fn poll_step<R, W>(
         &mut self,
         context: &mut Context<'_>,
@@ -100,12 +100,12 @@ impl Pipe {
             if self.poll_fill(context, reader).is_ready() {
                 return Poll::Ready(());
             }
-            // Nobody knows when more will come, so nothing may wait for it.
+            // The time of the next data is unknown, so nothing may wait for it.
             ready!(self.poll_flush(context, writer));
             return Poll::Pending;
         }
         match self.input {
-            // Whoever was cut off did not finish, and the other side is not told that it did.
+            // An interrupted side did not finish, so the other side's connection is not shut down.
             PipeEnd::Broken(_) => {
                 ready!(self.poll_flush(context, writer));
                 if self.output == PipeEnd::Open {
@@ -117,7 +117,7 @@ impl Pipe {
         }
     }
 
-    /// Writes and flushes what is cleared. Ready once all of it is, or never can be.
+    /// Writes and flushes the cleared bytes. Ready once all of them are written, or never can be.
     pub(in crate::proxy) fn poll_send<W: AsyncWrite + Unpin>(
         &mut self,
         context: &mut Context<'_>,
@@ -135,7 +135,7 @@ impl Pipe {
         context: &mut Context<'_>,
         reader: &mut R,
     ) -> Poll<()> {
-        // At most the beginning of a frame's head is left, and moves to the front.
+        // At most the beginning of a frame header is left, and moves to the front.
         self.bytes.drain(..self.sent);
         self.cleared = self.cleared.saturating_sub(self.sent);
         self.sent = 0;
@@ -158,7 +158,7 @@ impl Pipe {
         Poll::Ready(())
     }
 
-    /// Tells the writer that nothing more comes. Ready once it knows, or is gone.
+    /// Shuts the writer down. Ready once that is done, or the writer is gone.
     pub(in crate::proxy) fn poll_shut<W: AsyncWrite + Unpin>(
         &mut self,
         context: &mut Context<'_>,
@@ -206,23 +206,23 @@ impl Pipe {
         Poll::Ready(())
     }
 
-    /// What could not be sent never will be.
+    /// Discards unsent bytes, which can never be sent.
     fn give_up(&mut self, error: &io::Error) -> PipeEnd {
         self.sent = self.cleared;
         PipeEnd::Broken(error.kind())
     }
 
-    /// What was read and is not cleared.
+    /// Returns the bytes that were read and are not cleared.
     pub(in crate::proxy) fn uncleared(&self) -> &[u8] {
         self.bytes.get(self.cleared..).unwrap_or_default()
     }
 
-    /// Lets up to `count` more bytes pass.
+    /// Clears up to `count` more bytes for sending.
     pub(in crate::proxy) fn clear(&mut self, count: usize) {
         self.cleared = self.cleared.saturating_add(count).min(self.bytes.len());
     }
 
-    /// Throws up to `count` bytes away. Everything cleared must have been sent.
+    /// Discards up to `count` bytes. Everything cleared must have been sent.
     pub(in crate::proxy) fn skip(&mut self, count: usize) {
         self.clear(count);
         self.sent = self.cleared;
@@ -232,17 +232,17 @@ impl Pipe {
         self.sent < self.cleared
     }
 
-    /// Whether more may come.
+    /// Returns true if more may come.
     pub(in crate::proxy) fn reads(&self) -> bool {
         self.input == PipeEnd::Open
     }
 
-    /// Whether nothing more can be written.
+    /// Returns true if nothing more can be written.
     pub(in crate::proxy) fn is_over(&self) -> bool {
         self.output != PipeEnd::Open
     }
 
-    /// What broke it, once what was read before is sent.
+    /// Returns the error that broke it, once the data read before is sent.
     pub(super) fn broken(&self) -> Option<Break> {
         match (self.input, self.output) {
             (_, PipeEnd::Broken(kind)) => Some(Break::Writing(kind)),
@@ -256,12 +256,12 @@ impl Pipe {
         self.bytes.capacity()
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     pub(in crate::proxy) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Changes whenever anything is read or written.
+    /// Returns a number that changes whenever anything is read or written.
     pub(super) fn moved(&self) -> u64 {
         self.read.wrapping_add(self.written)
     }

@@ -1,5 +1,5 @@
-//! How: over pipes in memory and paused time, so that nothing waits; over loopback where a connection
-//! has to be reset.
+//! Tunnels over pipes in memory with paused time, so that nothing waits; over loopback if a connection has to
+//! be reset.
 
 use super::pipe::{Pipe, ROOM};
 use super::{Side, TunnelEnd, TunnelReport, tunnel};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
-/// What a tunnel whose client takes nothing has room for: at either end, and between.
+/// The data that fits into a tunnel whose client takes nothing: at either end, and between.
 const LAST_WORDS: [u8; 3 << 10] = [7; 3 << 10];
 
 const IDLE: Duration = Duration::from_mins(1);
@@ -79,7 +79,7 @@ async fn a_side_that_takes_nothing_holds_the_other_back() {
             }
         };
         assert!(timeout(IDLE / 2, write).await.is_err());
-        // What the tunnel holds, and what is on the way at either end.
+        // The tunnel's buffer, and the data in transit at either end.
         assert!(written <= ROOM + (2 << 10), "{written} bytes were taken");
         client.read_u8().await.unwrap_err();
     })
@@ -120,7 +120,7 @@ async fn no_idle_time_is_too_long() {
 #[tokio::test(start_paused = true)]
 async fn the_last_words_of_an_upstream_that_is_gone_arrive() {
     let ended = play(async |mut client, mut upstream| {
-        // So much that some of it is not yet read when the upstream goes.
+        // Enough that some of it is not yet read when the upstream disconnects.
         upstream.write_all(&LAST_WORDS).await.unwrap();
         drop(upstream);
         client.write_all(b"very much").await.unwrap();

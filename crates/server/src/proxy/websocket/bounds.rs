@@ -1,4 +1,4 @@
-//! What one client may send on one WebSocket, beside the messages that a gate is asked for.
+//! The bounds of one client on one WebSocket, in addition to the gate's decisions on messages.
 
 use super::frame::WebSocketFrames;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
 use tidegate_policy::route::MessageBounds;
 use tokio::time::Instant;
 
-/// Holds the frames of one client against their bounds.
+/// A meter of one client's frames against their bounds.
 #[derive(Debug)]
 pub(super) struct MessageMeter {
     message_bytes: Option<u64>,
@@ -15,19 +15,19 @@ pub(super) struct MessageMeter {
     began: Instant,
 }
 
-/// A quota, and what is used of it.
+/// A quota and its bucket.
 #[derive(Debug)]
 struct Count {
     quota: Quota,
     bucket: Bucket,
 }
 
-/// A frame is beyond a bound.
+/// The bound that a frame exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
-    /// It, or the message that it belongs to, is larger than any may be.
+    /// The frame, or its message, exceeds the maximum size.
     TooLarge,
-    /// There were too many frames or bytes; how long to wait, if that helps.
+    /// There were too many frames or bytes. Contains the time to wait.
     TooMuch { retry_after: Duration },
 }
 
@@ -45,7 +45,7 @@ impl MessageMeter {
         }
     }
 
-    /// Charges the frame whose head, of this many bytes, `frames` has just told.
+    /// Charges the frame whose header, of this many bytes, `frames` has just returned.
     pub(super) fn charge(
         &mut self,
         head_bytes: usize,

@@ -1,17 +1,17 @@
-//! Close frames (RFC 6455, section 5.5.1), as this side writes them.
+//! Close frames (RFC 6455, section 5.5.1), as the gateway writes them.
 
 use super::super::tunnel::Side;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// The last frame, a control frame of one piece.
+/// A final control frame with the opcode Close.
 const HEAD: u8 = 0x88;
 const MASKED: u8 = 0x80;
 
-/// A control frame holds 125 bytes, and a code takes two of them.
+/// The maximum length of the reason: a control frame holds 125 bytes, and the code takes two of them.
 const REASON_BYTES: usize = 123;
 
-/// Why a connection is closed, as one side is told.
+/// The code and reason for closing a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Close {
     code: u16,
@@ -19,32 +19,32 @@ pub(super) struct Close {
 }
 
 impl Close {
-    /// Whoever speaks through this side goes away.
+    /// Returns a Close with 1001: the other endpoint or the gateway is going away.
     pub(super) const fn going_away(reason: &'static str) -> Self {
         Self::new(1001, reason)
     }
 
-    /// What came was not WebSocket.
+    /// Returns a Close with 1002: the data was not valid WebSocket.
     pub(super) const fn protocol_error(reason: &'static str) -> Self {
         Self::new(1002, reason)
     }
 
-    /// A message is larger than any may be.
+    /// Returns a Close with 1009: a message exceeds the maximum size.
     pub(super) const fn too_large() -> Self {
         Self::new(1009, "message too big")
     }
 
-    /// It is not the client's fault.
+    /// Returns a Close with 1011: an error that is not the client's fault.
     pub(super) const fn internal_error(reason: &'static str) -> Self {
         Self::new(1011, reason)
     }
 
-    /// There were too many messages.
+    /// Returns a Close with 1008: there were too many messages.
     pub(super) fn refused(retry_after: Option<Duration>) -> Self {
         let Some(wait) = retry_after else {
             return Self::new(1008, "rate limit exceeded");
         };
-        // Rounded up: whoever comes back a moment early is refused once more.
+        // Round up: a client that comes back a moment early is refused once more.
         let begun = u64::from(wait.subsec_nanos() > 0);
         let seconds = wait.as_secs().saturating_add(begun);
         Self {
@@ -60,8 +60,8 @@ impl Close {
         }
     }
 
-    /// The frame as it is sent to `side`. An upstream takes only what is masked; a key of zeros leaves
-    /// everything as it is.
+    /// Encodes the frame for `side`. An upstream accepts masked frames only; a key of zeros leaves the
+    /// payload unchanged.
     pub(super) fn frame(&self, side: Side) -> Vec<u8> {
         let reason = self.reason.floor_char_boundary(REASON_BYTES);
         let reason = self.reason.get(..reason).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How relays end, and what each side is told.
+//! The end of a relay, and the Close frames for each side.
 
 use super::super::tunnel::{self, Side};
 use super::bounds::Excess;
@@ -7,19 +7,19 @@ use super::violation::Violation;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// How a relay ended.
+/// The result of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RelayReport {
-    /// Bytes that the upstream took; the farewell is not among them.
+    /// The bytes that the upstream took, without the Close frame.
     pub(crate) to_upstream: u64,
-    /// Bytes that the client took; the farewell is not among them.
+    /// The bytes that the client took, without the Close frame.
     pub(crate) to_client: u64,
-    /// Messages of the client that were admitted.
+    /// The messages of the client that were admitted.
     pub(crate) messages: u64,
     pub(crate) why: RelayEnd,
 }
 
-/// Why a relay ended.
+/// The reason why a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RelayEnd {
     /// Both sides had finished.
@@ -30,13 +30,13 @@ pub(crate) enum RelayEnd {
     Broke { side: Side, kind: ErrorKind },
     /// The gate refused a message.
     Refused { retry_after: Option<Duration> },
-    /// The client sent more frames or bytes than it may.
+    /// The client sent more frames or bytes than allowed.
     TooMuch { retry_after: Duration },
-    /// The client sent a message that is larger than any may be.
+    /// The client sent a message that exceeds the maximum size.
     TooLarge,
-    /// One side sent what is not WebSocket.
+    /// One side sent data that is not valid WebSocket.
     Violated { side: Side, violation: Violation },
-    /// The relay was told to end.
+    /// The server is draining.
     GoingAway,
 }
 
@@ -60,11 +60,11 @@ impl From<Excess> for RelayEnd {
 }
 
 impl RelayEnd {
-    /// What the client and the upstream are told, if there is anything to tell.
+    /// Returns the Close frames for the client and the upstream, if any are due.
     pub(super) fn farewells(self) -> Option<(Close, Close)> {
         let away = Close::going_away("");
         match self {
-            // They know, or are gone.
+            // Both sides have closed, or are gone.
             Self::Closed | Self::Broke { .. } => None,
             Self::Idle => {
                 let idle = Close::going_away("nothing was sent for too long");

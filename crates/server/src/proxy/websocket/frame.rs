@@ -1,7 +1,7 @@
-//! Frames of WebSocket (RFC 6455, section 5.2): where one ends and the next begins, and whether they
-//! follow the rules. What is in them is nobody's business here.
+//! Frames of WebSocket (RFC 6455, section 5.2): their boundaries and their validity. Payloads are not
+//! inspected.
 //!
-//! The three reserved bits pass as they are: they belong to extensions, which the two ends agree on.
+//! The three reserved bits pass unchanged: they belong to extensions, which the two ends negotiate.
 
 use super::super::tunnel::Side;
 use super::violation::Violation;
@@ -11,37 +11,37 @@ const OPCODE: u8 = 0x0f;
 const MASKED: u8 = 0x80;
 const LENGTH: u8 = 0x7f;
 
-/// Lengths that mean: the length follows, in two bytes or in eight.
+/// Length values that mean: the length follows, in two bytes or in eight.
 const IN_TWO: u8 = 126;
 const IN_EIGHT: u8 = 127;
 
 const KEY_BYTES: usize = 4;
 
-/// Follows the frames that one side sends.
+/// A tracker of the frames that one side sends.
 #[derive(Debug)]
 pub(super) struct WebSocketFrames {
     from: Side,
-    /// What is still to come of the present frame's payload.
+    /// The rest of the present frame's payload, in bytes.
     left: u64,
-    /// Whether a message has begun and not ended.
+    /// True if a message has begun and not ended.
     in_message: bool,
-    /// The payload of the message that began last, as far as its frames have been announced.
+    /// The payload size of the latest message, over the frames seen so far.
     message_bytes: u64,
     has_closed: bool,
 }
 
-/// What comes next.
+/// The next step in a stream of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameStep {
-    /// The head of a frame, this many bytes.
+    /// A frame header of this many bytes.
     Head { bytes: usize, begins_message: bool },
-    /// So many bytes of payload.
+    /// Payload of this many bytes.
     Payload { bytes: usize },
-    /// Nothing that can be told before there is more.
+    /// More bytes are needed.
     More,
 }
 
-/// What a frame is for.
+/// The purpose of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Text or binary: the first frame of a message.
@@ -52,7 +52,7 @@ enum Kind {
     Control,
 }
 
-/// The head of a frame, read and found proper.
+/// A frame header, parsed and valid.
 #[derive(Clone, Copy, Debug)]
 struct FrameHead {
     bytes: usize,
@@ -72,9 +72,9 @@ impl WebSocketFrames {
         }
     }
 
-    /// What `bytes`, which follow what was told before, begin with. A head is told once all of it is
-    /// there, and until then asked for again from its first byte. After a violation nothing makes
-    /// sense any more.
+    /// Returns the step at the start of `bytes`, which follow the previous step. A header is returned once it
+    /// is complete; until then the caller must pass it again from its first byte. After a violation no result
+    /// is meaningful.
     pub(super) fn next(&mut self, bytes: &[u8]) -> Result<FrameStep, Violation> {
         if self.left > 0 {
             return Ok(self.pass(bytes.len()));
@@ -101,22 +101,22 @@ impl WebSocketFrames {
         })
     }
 
-    /// How much is still to come of the present frame: all of its payload, if its head was just told.
+    /// Returns the rest of the present frame's payload; all of it, if its header was just returned.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// How large the message that began last is, as far as its frames have been announced.
+    /// Returns the payload size of the latest message, over the frames seen so far.
     pub(super) fn message_bytes(&self) -> u64 {
         self.message_bytes
     }
 
-    /// Whether a frame has just ended, or none has begun.
+    /// Returns true between two frames, or before the first.
     pub(super) fn is_between(&self) -> bool {
         self.left == 0
     }
 
-    /// Whether there was a Close frame.
+    /// Returns true if there was a Close frame.
     pub(super) fn has_closed(&self) -> bool {
         self.has_closed
     }
@@ -131,8 +131,8 @@ impl WebSocketFrames {
         FrameStep::Payload { bytes }
     }
 
-    /// Each byte is judged before the next one is looked at, so that it does not matter how many there
-    /// are.
+    /// Parses a frame header. Each byte is checked before the next one is read, so the result does not
+    /// depend on the number of available bytes.
     fn head(&self, bytes: &[u8]) -> Result<Option<FrameHead>, Violation> {
         let Some((&first, rest)) = bytes.split_first() else {
             return Ok(None);
@@ -179,7 +179,7 @@ impl WebSocketFrames {
     }
 }
 
-/// The length of a payload, and in how many bytes of `rest` it is written.
+/// Returns the length of a payload, and the number of bytes of `rest` that encode it.
 fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, usize)>, Violation> {
     let (length, bytes, shorter) = match short {
         IN_TWO => match rest.first_chunk() {

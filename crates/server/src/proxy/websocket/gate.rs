@@ -1,19 +1,20 @@
-//! Who is asked whether a message may pass.
+//! The decision on each message.
 
 use std::time::Duration;
 
-/// Is asked for each message of a client, in their order, one at a time.
+/// A decider on each message of a client, in their order, one at a time.
 pub(crate) trait Gate {
-    /// Whether the next message may pass. May take its time: nothing more is read of the client until
-    /// it has answered. Dropped before that, the question is withdrawn.
+    /// Decides if the next message may pass. It may take its time: nothing more is read from the client
+    /// meanwhile. Dropping the future cancels the request.
     fn admit(&mut self) -> impl Future<Output = Admit> + Send;
 }
 
-/// What becomes of a message.
+/// The decision on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admit {
-    /// It is passed on.
+    /// The message is forwarded.
     Pass,
-    /// It is not, and the connection is closed. The client is told when to try again, if that is known.
+    /// The message is not forwarded, and the connection is closed. The client gets the retry time, if it is
+    /// known.
     Refuse { retry_after: Option<Duration> },
 }

@@ -1,5 +1,5 @@
-//! One direction of a relay: a pipe that knows where frames begin, and stops where a message must be
-//! asked for.
+//! One direction of a relay: a pipe that knows the frame boundaries, and stops at a message that needs a
+//! decision.
 
 use super::super::tunnel::{Pipe, STEPS, Side};
 use super::bounds::{Excess, MessageMeter};
@@ -9,29 +9,28 @@ use std::task::{Context, Poll, ready};
 use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// One direction, until it is decided that the relay ends; then it becomes a `Parting`.
+/// One direction, until the relay is to end; then it becomes a `ClosingDirection`.
 #[derive(Debug)]
 pub(super) struct RelayDirection {
     pub(super) pipe: Pipe,
     pub(super) frames: WebSocketFrames,
-    /// Bounds of clients, whose messages have to be asked for as well.
+    /// The bounds of a client, whose messages also need a decision.
     meter: Option<MessageMeter>,
-    /// The head of a message that has been asked for and not answered: this many bytes that are read
-    /// and not cleared.
+    /// The size of the header of a message that awaits its decision: bytes read and not cleared.
     pub(super) held: usize,
 }
 
-/// Where a lane stops. What it stopped at is held.
+/// The reason why a direction stops. The frame at which it stopped is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayStop {
-    /// A message begins, and goes no further until it is admitted.
+    /// A message begins, and is held until it is admitted.
     Message,
-    /// A frame is beyond a bound.
+    /// A frame exceeds a bound.
     Excess(Excess),
 }
 
 impl RelayDirection {
-    /// What comes from the client, whose messages are asked for.
+    /// Creates the direction from the client, whose messages need a decision.
     pub(super) fn of_client(bounds: &MessageBounds) -> Self {
         Self {
             meter: Some(MessageMeter::new(bounds)),
@@ -39,7 +38,7 @@ impl RelayDirection {
         }
     }
 
-    /// What comes from the upstream, which may send what it likes.
+    /// Creates the direction from the upstream, which may send anything.
     pub(super) fn of_upstream() -> Self {
         Self::new(Side::Upstream)
     }
@@ -53,7 +52,7 @@ impl RelayDirection {
         }
     }
 
-    /// Passes frames on as far as it goes at present. Not to be asked while a message is held.
+    /// Forwards frames as far as possible at present. Must not be called while a message is held.
     pub(super) fn poll<R, W>(
         &mut self,
         context: &mut Context<'_>,
@@ -65,7 +64,7 @@ impl RelayDirection {
         W: AsyncWrite + Unpin,
     {
         for _ in 0..STEPS {
-            // Nobody is asked for a message that cannot be delivered.
+            // No decision is requested for a message that cannot be delivered.
             if self.pipe.is_over() {
                 return Poll::Pending;
             }
@@ -78,13 +77,13 @@ impl RelayDirection {
         Poll::Pending
     }
 
-    /// The held message may pass.
+    /// Clears the held message.
     pub(super) fn admit(&mut self) {
         self.pipe.clear(self.held);
         self.held = 0;
     }
 
-    /// Clears what was read, up to where it stops.
+    /// Clears the bytes that were read, up to the next stop.
     fn find(&mut self) -> Result<Option<RelayStop>, Violation> {
         loop {
             let had_closed = self.frames.has_closed();

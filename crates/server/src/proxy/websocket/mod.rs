@@ -1,13 +1,13 @@
-//! WebSocket, after the handshake: frames pass as they are, and messages of clients are asked for.
+//! WebSocket after the handshake: frames pass unchanged, and messages of clients need a decision.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `relay`, `ended` | both directions, from the handshake to the end |
-//! | `gate` | who is asked |
-//! | `bounds` | what one client may send, whoever is asked |
-//! | `lane` | one direction, while it lasts |
-//! | `parting` | one direction, when it is over |
-//! | `frame`, `violation` | where frames begin, and what is wrong with them |
+//! | `gate` | the decision on each message |
+//! | `bounds` | the bounds of one client, regardless of the gate |
+//! | `lane` | one direction while it is open |
+//! | `parting` | one direction while it closes |
+//! | `frame`, `violation` | frame boundaries, and violations of the protocol |
 //! | `close` | Close frames |
 
 mod bounds;

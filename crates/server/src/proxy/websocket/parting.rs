@@ -1,8 +1,7 @@
-//! How a relay ends: each side is told why, at the end of a frame, and heard out for a while.
+//! The end of a relay: each side gets a Close frame, at the end of a frame, and some time to reply.
 //!
-//! Whoever closes a connection on which something is unread resets it, and what was last sent may be
-//! lost with it. So what comes after the farewell is read and thrown away, until the other side has
-//! said farewell as well.
+//! Closing a connection with unread data resets it, and the data last sent may be lost with it. So data after
+//! the Close frame is read and discarded, until the other side has sent its own Close frame.
 
 use super::super::tunnel::{Pipe, STEPS};
 use super::frame::{FrameStep, WebSocketFrames};
@@ -11,26 +10,26 @@ use std::mem::take;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// One direction of a relay that ends.
+/// One direction of a relay that closes.
 #[derive(Debug)]
 pub(super) struct ClosingDirection<'a> {
     pipe: &'a mut Pipe,
     frames: &'a mut WebSocketFrames,
-    /// The head of a message that is not passed on.
+    /// The size of the held frame header of a message that is not forwarded.
     held: usize,
     /// The Close frame.
     farewell: Pipe,
-    /// Whether the farewell has been said, or cannot be.
+    /// True if the Close frame has been sent, or cannot be.
     is_said: bool,
-    /// Whether a frame has not come to its end of which part was passed on.
+    /// True if part of an incomplete frame was forwarded.
     is_passing: bool,
-    /// Whether what comes is not understood.
+    /// True if the incoming data is invalid.
     is_unreadable: bool,
 }
 
 impl<'a> ClosingDirection<'a> {
-    /// Of a lane that stopped where it stands. What it holds goes no further. `farewell` is for whom it
-    /// leads to; `is_unreadable` says that whoever it comes from broke the rules.
+    /// Closes a direction in its present state. The bytes that it holds go no further. `farewell` is the
+    /// Close frame for the receiving side. `is_unreadable` is true if the sending side violated the protocol.
     pub(super) fn new(
         lane: &'a mut RelayDirection,
         farewell: Vec<u8>,
@@ -39,7 +38,7 @@ impl<'a> ClosingDirection<'a> {
         let RelayDirection {
             pipe, frames, held, ..
         } = lane;
-        // Nobody says farewell twice, nor for another.
+        // No side gets a second Close frame, nor one after its peer's own.
         let farewell = Some(farewell).filter(|_| !frames.has_closed());
         Self {
             held: *held,
@@ -52,7 +51,7 @@ impl<'a> ClosingDirection<'a> {
         }
     }
 
-    /// Goes on as far as it goes at present.
+    /// Makes as much progress as possible at present.
     pub(super) fn poll<R, W>(&mut self, context: &mut Context<'_>, reader: &mut R, writer: &mut W)
     where
         R: AsyncRead + Unpin,
@@ -66,23 +65,23 @@ impl<'a> ClosingDirection<'a> {
         context.waker().wake_by_ref();
     }
 
-    /// Whether the side that it leads to may be closed, as far as this direction goes.
+    /// Returns true if, as far as this direction goes, the receiving side may be closed.
     pub(super) fn is_said(&self) -> bool {
         self.is_said
     }
 
-    /// Whether nothing that is still to come could matter.
+    /// Returns true if no further incoming data matters.
     pub(super) fn has_heard(&self) -> bool {
         self.is_unreadable || self.is_heard_out()
     }
 
-    /// Whether nothing is still to come.
+    /// Returns true if no further data is expected.
     pub(super) fn is_heard_out(&self) -> bool {
         let has_closed = self.frames.has_closed() && self.frames.is_between();
         !self.pipe.reads() || (has_closed && !self.is_unreadable)
     }
 
-    /// Closes the side that it leads to.
+    /// Shuts down the receiving side.
     pub(super) fn poll_shut<W: AsyncWrite + Unpin>(
         &mut self,
         context: &mut Context<'_>,
@@ -105,7 +104,7 @@ impl<'a> ClosingDirection<'a> {
         if self.pipe.has_unsent() {
             return self.pipe.poll_write(context, writer);
         }
-        // The end of the frame will never come, and within it nothing can be said.
+        // The end of the frame will never come, and no Close frame can be sent within it.
         if self.is_passing && (!self.pipe.reads() || self.pipe.is_over()) {
             self.is_passing = false;
             self.is_said = true;
@@ -120,7 +119,7 @@ impl<'a> ClosingDirection<'a> {
         self.pipe.poll_fill(context, reader)
     }
 
-    /// Clears what belongs to a frame that was begun, and throws away the rest of what was read.
+    /// Clears the rest of a frame that was begun, and discards everything else that was read.
     fn sort(&mut self) {
         while !self.pipe.has_unsent() {
             self.pipe.skip(take(&mut self.held));

@@ -1,8 +1,8 @@
-//! A tunnel for WebSocket that asks for each message of the client.
+//! A tunnel for WebSocket with a decision on each message of the client.
 //!
-//! It begins after the handshake. Frames pass as they are, control frames and extensions included; but
-//! a message goes no further than its first head until the gate has answered, and meanwhile nothing is
-//! read of its client, who has to wait. The other direction goes on.
+//! It begins after the handshake. Frames pass unchanged, control frames and extensions included; but a
+//! message is held at its first head until the gate has decided, and meanwhile nothing is read from its
+//! client, which has to wait. The other direction continues.
 
 use super::super::tunnel::{Ending, Side};
 use super::close::Close;
@@ -18,16 +18,15 @@ use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::coop::consume_budget;
 
-/// How long the sides are heard out after the end was decided, and how long a frame that had begun may
-/// take to come to its end.
+/// The time for both sides to reply after the end was decided, and for a frame that had begun to complete.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Carries frames between `client` and `upstream`, asking `gate` for each message of the client, until
-/// both have finished, one of them is gone or breaks the rules, a message is refused, the client exceeds
-/// `bounds`, nothing has moved for `idle` (or up to a fifth longer), or `going_away` is ready.
+/// Carries frames between `client` and `upstream`, with a decision of `gate` on each message of the client,
+/// until both have finished, one of them is gone or violates the protocol, a message is refused, the client
+/// exceeds `bounds`, nothing has moved for `idle` (or up to a fifth longer), or `going_away` is ready.
 ///
-/// While the gate is asked, silence is not held against anybody. Dropping the future closes both
-/// connections, where they stand.
+/// The idle time does not count while the gate decides. Dropping the future closes both connections
+/// immediately.
 pub(crate) async fn relay<C, U, G>(
     client: C,
     upstream: U,
@@ -93,12 +92,12 @@ where
                 Err(why) => return why,
             }
             self.messages = self.messages.saturating_add(1);
-            // There may be thousands of messages in what was read at once, and others wait, too.
+            // One read may contain thousands of messages, and other tasks wait, too.
             consume_budget().await;
         }
     }
 
-    /// Ready with the next message of the client, or with the end.
+    /// Returns ready with the next message of the client, or with the end.
     fn poll<F: Future<Output = ()>>(
         &mut self,
         context: &mut Context<'_>,
@@ -119,8 +118,8 @@ where
         self.poll_ending(context).map(Err)
     }
 
-    /// Asks for a message. What was admitted before goes on to the upstream meanwhile, and whatever
-    /// comes from there to the client.
+    /// Requests the decision on a message. Meanwhile admitted messages are sent to the upstream, and the
+    /// upstream's data to the client.
     async fn ask<G, F>(
         &mut self,
         gate: &mut G,
@@ -138,7 +137,7 @@ where
             if let Poll::Ready(why) = self.poll_down(context, going_away.as_mut()) {
                 return Poll::Ready(Err(why));
             }
-            // Whether it is done or not, there is nothing to be done about it here.
+            // Finished or not, nothing needs to be done here.
             let _sent = self.up.pipe.poll_send(context, &mut self.upstream);
             self.ending.excuse();
             self.poll_ending(context).map(Err)
@@ -146,7 +145,7 @@ where
         .await
     }
 
-    /// Ready if the relay is to end, for a reason that has nothing to do with the client.
+    /// Returns ready if the relay is to end for a reason other than the client.
     fn poll_down<F: Future<Output = ()>>(
         &mut self,
         context: &mut Context<'_>,
@@ -163,7 +162,7 @@ where
                 side: Side::Upstream,
                 violation,
             }),
-            // Upstreams may send what they like.
+            // Upstreams may send anything.
             Ok(_) => Poll::Pending,
         }
     }
@@ -173,7 +172,7 @@ where
         ended.map(RelayEnd::from)
     }
 
-    /// Says farewell to both sides, hears them out, and closes.
+    /// Sends Close frames to both sides, waits for their replies, and closes.
     async fn part(&mut self, why: RelayEnd, to_client: &Close, to_upstream: &Close) {
         let Self {
             client,
@@ -195,8 +194,8 @@ where
         poll_fn(|context| {
             up.poll(context, client, upstream);
             down.poll(context, upstream, client);
-            // A side is closed when it was told and has answered; or at once, if its answer would not
-            // be understood.
+            // A side is closed once it has got the Close frame and replied; or at once, if its reply could
+            // not be parsed.
             let is_upstream_shut =
                 up.is_said() && down.has_heard() && up.poll_shut(context, upstream).is_ready();
             let is_client_shut =

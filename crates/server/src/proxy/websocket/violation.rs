@@ -1,8 +1,8 @@
-//! What is wrong with a frame.
+//! Violations of the frame protocol.
 
 use std::fmt;
 
-/// How a side broke the rules of frames; it is told so, with code 1002.
+/// A violation of the frame protocol, reported to its sender with code 1002.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Violation {
     ReservedOpcode,
@@ -17,7 +17,7 @@ pub(crate) enum Violation {
 }
 
 impl Violation {
-    /// In words short enough for a Close frame.
+    /// Returns a text short enough for a Close frame.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::ReservedOpcode => "a frame has a reserved opcode",

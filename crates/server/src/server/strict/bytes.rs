@@ -1,21 +1,21 @@
-//! Bytes, and what may be made of them.
+//! Classes of bytes.
 
-/// Whether a byte may be part of a method or a header's name.
+/// Returns true if a byte may be part of a method or a header's name.
 #[inline]
 pub(super) fn is_token(byte: u8) -> bool {
-    // As large as the values of its index, so that nothing is checked.
+    // The table covers all values of the index, so there is no bounds check.
     TOKEN.get(usize::from(byte)).is_some_and(|is| *is)
 }
 
-/// How many bytes may be part of a method or a header's name.
+/// Returns the number of leading bytes that may be part of a method or a header's name.
 #[inline]
 pub(super) fn tokens_in(bytes: &[u8]) -> usize {
     let end = bytes.iter().position(|byte| !is_token(*byte));
     end.unwrap_or(bytes.len())
 }
 
-/// How many bytes may be part of a target: neither spaces nor controls. What else there may be is for
-/// those who know targets.
+/// Returns the number of leading bytes that may be part of a target: neither spaces nor controls. The rest is
+/// checked by the parser of targets.
 #[inline]
 pub(super) fn target_in(bytes: &[u8]) -> usize {
     first(bytes, |word| {
@@ -24,14 +24,14 @@ pub(super) fn target_in(bytes: &[u8]) -> usize {
     })
 }
 
-/// How many bytes there are before the first that is a control.
+/// Returns the number of bytes before the first control character.
 #[inline]
 pub(super) fn text_in(bytes: &[u8]) -> usize {
     first(bytes, |word| below(word, 0x20))
 }
 
-/// How many bytes there are before the first that `hits` marks, in its highest bit. Eight at a time: a
-/// line is short, and calling for more would take longer than reading it.
+/// Returns the number of bytes before the first that `hits` marks, in its highest bit. Eight at a time: a
+/// line is short, and calling a library function would take longer than reading it.
 #[inline]
 fn first(bytes: &[u8], hits: impl Fn(u64) -> u64) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -44,7 +44,7 @@ fn first(bytes: &[u8], hits: impl Fn(u64) -> u64) -> usize {
         }
         before = before.saturating_add(8);
     }
-    // What is missing to a word is marked, so that it is the end.
+    // Mark the missing bytes of the last word, so that they are the end.
     let mut word = [0; 8];
     for (to, from) in word.iter_mut().zip(rest) {
         *to = *from;
@@ -53,7 +53,7 @@ fn first(bytes: &[u8], hits: impl Fn(u64) -> u64) -> usize {
     before.saturating_add(marked.trailing_zeros() as usize / 8)
 }
 
-/// Marks the byte after so many.
+/// Words in which the byte at their index is marked.
 const END: [u64; 8] = [
     0x80,
     0x80 << 8,
@@ -65,8 +65,8 @@ const END: [u64; 8] = [
     0x80 << 56,
 ];
 
-/// Marks bytes that are less than `least`, which is at most 128. The first mark is true; of those after
-/// it some may not be.
+/// Marks bytes that are less than `least`, which is at most 128. The first mark is correct; later ones may
+/// not be.
 #[inline]
 fn below(word: u64, least: u8) -> u64 {
     word.wrapping_sub(all(least)) & !word & all(0x80)
@@ -77,7 +77,7 @@ fn all(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// Without spaces and tabs around it.
+/// Removes spaces and tabs at both ends.
 pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;
@@ -88,7 +88,7 @@ pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The number that is written in digits and in nothing else; few enough for it to fit.
+/// Parses a number that consists of digits only, few enough to fit.
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
     const DIGITS_MAX: usize = 19;
     if digits.is_empty() || digits.len() > DIGITS_MAX {
@@ -100,7 +100,7 @@ pub(super) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The value of a hexadecimal digit.
+/// Returns the value of a hexadecimal digit.
 pub(super) fn hexadecimal(byte: u8) -> Option<u64> {
     char::from(byte).to_digit(16).map(u64::from)
 }
@@ -129,7 +129,7 @@ const fn tokens() -> [bool; 256] {
                     | b'|'
                     | b'~'
             );
-        // An index of a constant: wrong, it would not compile.
+        // Evaluated at compile time: a wrong index would not compile.
         #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
         {
             tokens[byte as usize] = is;

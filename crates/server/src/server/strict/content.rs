@@ -1,17 +1,17 @@
-//! Bodies: by their length, or in chunks.
+//! Bodies: with a length, or chunked.
 
 use super::bytes::hexadecimal;
 use super::reader::{ReaderState, StrictReader};
 use super::reason::StrictReason;
 use memchr::memchr3;
 
-/// Most digits of a chunk's size: what fits into 64 bits.
+/// The most digits of a chunk's size that fit into 64 bits.
 const CHUNK_DIGITS_MAX: u32 = 16;
-/// Most bytes of the extensions of one chunk. Nobody uses them.
+/// The most bytes of the extensions of one chunk, which are unused in practice.
 const EXTENSION_MAX: u32 = 256;
 
 impl StrictReader {
-    /// Passes over what is nobody's concern: of a body, or of a chunk.
+    /// Skips the data of a body or of a chunk.
     pub(super) fn skip(&mut self, rest: &mut &[u8], left: u64) {
         let there = rest.len();
         let passed = usize::try_from(left).map_or(there, |left| left.min(there));
@@ -37,7 +37,7 @@ impl StrictReader {
                 return Err(StrictReason::ChunkSize);
             }
             self.take(rest, 1);
-            // No more digits than fit, so nothing is lost on the left.
+            // The number of digits is bounded, so no bit is shifted out.
             self.state = ReaderState::ChunkSize((size << 4) | digit);
             return Ok(());
         }

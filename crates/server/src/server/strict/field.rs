@@ -1,11 +1,11 @@
-//! Which header fields say how a request is read.
+//! The header fields that determine how a request is read.
 
 use super::reason::StrictReason;
 
-/// What a field's name makes of its value.
+/// The meaning of a header field for reading the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeaderField {
-    /// Nothing that is of interest here.
+    /// Without relevance here.
     Plain,
     Host,
     Upgrade,
@@ -14,13 +14,13 @@ pub(super) enum HeaderField {
 }
 
 impl HeaderField {
-    /// The longest name that matters.
+    /// The longest relevant name.
     pub(super) const NAME_MAX: usize = b"transfer-encoding".len();
 
-    /// The field of this name.
+    /// Returns the field of this name.
     #[inline]
     pub(super) fn named(name: &[u8]) -> Result<Self, StrictReason> {
-        // Nearly all have another length than any of these.
+        // Nearly all names have another length than any of these.
         let (field, known) = match name.len() {
             4 => (Self::Host, &b"host"[..]),
             7 => (Self::Upgrade, &b"upgrade"[..]),
@@ -40,7 +40,7 @@ impl HeaderField {
         Ok(Self::Plain)
     }
 
-    /// Whether its value is looked at.
+    /// Returns true if its value is read.
     pub(super) fn is_framing(self) -> bool {
         matches!(self, Self::Length | Self::Encoding)
     }

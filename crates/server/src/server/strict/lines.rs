@@ -7,7 +7,7 @@ use super::reader::{ReaderState, START, Section, StrictReader};
 use super::reason::StrictReason;
 use memchr::memchr3;
 
-/// Most bytes of a value that says how a request is read.
+/// The most bytes of a value that determines how a request is read.
 const FRAMING_MAX: usize = 64;
 
 impl StrictReader {
@@ -48,8 +48,8 @@ impl StrictReader {
         Ok(())
     }
 
-    /// Passes over whole lines that are of no interest, which nearly all are, and over the first host.
-    /// Whatever is not plain is left where it is.
+    /// Skips whole lines without relevance, which nearly all are, and the first host. Stops at any other
+    /// line.
     fn pass(&mut self, rest: &mut &[u8], section: Section) {
         while let Some((name, [b':', value @ ..])) = rest.split_at_checked(tokens_in(rest)) {
             let is_host = match HeaderField::named(name) {
@@ -72,7 +72,7 @@ impl StrictReader {
         let end = memchr3(b'\r', b'\n', 0, rest);
         self.take(rest, end.unwrap_or(rest.len()));
         match rest {
-            // The whole end of the line, nearly always.
+            // The whole line end, nearly always.
             [b'\r', b'\n', after @ ..] => {
                 *rest = after;
                 self.enter(ReaderState::Name(section));
@@ -88,7 +88,7 @@ impl StrictReader {
         Ok(())
     }
 
-    /// A value that says how the request is read.
+    /// Reads a value that determines how the request is read.
     pub(super) fn framing(
         &mut self,
         rest: &mut &[u8],
@@ -126,7 +126,7 @@ impl StrictReader {
         Ok(())
     }
 
-    /// The last byte of a head or of trailers.
+    /// Reads the last byte of a head or of trailers.
     pub(super) fn end(&mut self, rest: &mut &[u8], section: Section) -> Result<(), StrictReason> {
         if rest.first() != Some(&b'\n') {
             return Err(StrictReason::BareCr);
@@ -147,7 +147,7 @@ impl StrictReader {
         Ok(())
     }
 
-    /// What comes after the request.
+    /// Returns the state after the request.
     pub(super) fn after(&self) -> ReaderState {
         if self.message.may_turn() {
             ReaderState::Turn

@@ -1,33 +1,33 @@
-//! What is known of the request that is being read.
+//! The framing of the request that is being read.
 
 use super::bytes::{number, trim};
 use super::field::HeaderField;
 use super::reason::StrictReason;
 
-/// What is known of the request that is being read.
+/// The framing of the request that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RequestFraming {
-    /// Whether it is HTTP/1.0.
+    /// True if it is HTTP/1.0.
     pub(super) is_old: bool,
-    /// Whether its method is `CONNECT`, as far as is known.
+    /// The match of its method with `CONNECT`, so far.
     pub(super) connect: Connect,
     pub(super) has_host: bool,
     wants_upgrade: bool,
-    /// What its headers have said of what follows.
+    /// The body according to the headers so far.
     said: Option<Follows>,
 }
 
-/// How much of `CONNECT` the method has been.
+/// The progress of matching the method with `CONNECT`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Connect {
-    /// So many of its letters.
+    /// This many of its letters have matched.
     Letters(u8),
     #[default]
     No,
     Yes,
 }
 
-/// What follows a head.
+/// The body after a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follows {
     Bytes(u64),
@@ -35,7 +35,7 @@ pub(super) enum Follows {
 }
 
 impl RequestFraming {
-    /// A field of this name begins.
+    /// Records a field of this name.
     pub(super) fn begin(&mut self, field: HeaderField) -> Result<(), StrictReason> {
         match field {
             HeaderField::Host if self.has_host => return Err(StrictReason::TwoHosts),
@@ -46,7 +46,7 @@ impl RequestFraming {
         Ok(())
     }
 
-    /// A field of framing has this value.
+    /// Records the value of a framing field.
     pub(super) fn frame(&mut self, field: HeaderField, value: &[u8]) -> Result<(), StrictReason> {
         let value = trim(value);
         let (said, reason) = if field == HeaderField::Length {
@@ -69,7 +69,7 @@ impl RequestFraming {
         Ok(())
     }
 
-    /// The head is at its end.
+    /// Returns the body at the end of the head. Returns an error if a required `Host` is missing.
     pub(super) fn follows(&self) -> Result<Follows, StrictReason> {
         if !self.has_host && !self.is_old {
             return Err(StrictReason::NoHost);
@@ -77,7 +77,7 @@ impl RequestFraming {
         Ok(self.said.unwrap_or(Follows::Bytes(0)))
     }
 
-    /// Whether what follows may be no request, depending on the answer.
+    /// Returns true if, depending on the response, the following bytes may not be HTTP.
     pub(super) fn may_turn(&self) -> bool {
         self.wants_upgrade || self.connect == Connect::Yes
     }
@@ -86,12 +86,12 @@ impl RequestFraming {
 impl Connect {
     const LETTERS: &[u8] = b"CONNECT";
 
-    /// The method begins.
+    /// Starts with an empty method.
     pub(super) fn begin() -> Self {
         Self::Letters(0)
     }
 
-    /// The method goes on with these.
+    /// Continues the method with these letters.
     #[inline]
     pub(super) fn go_on(self, letters: &[u8]) -> Self {
         let Self::Letters(known) = self else {
@@ -104,7 +104,7 @@ impl Connect {
         }
     }
 
-    /// The method is at its end.
+    /// Ends the method.
     pub(super) fn end(self) -> Self {
         match self {
             Self::Letters(known) if usize::from(known) == Self::LETTERS.len() => Self::Yes,

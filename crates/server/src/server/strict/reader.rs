@@ -1,33 +1,33 @@
-//! Where in a request we are, byte after byte.
+//! The position in a request, byte after byte.
 
 use super::field::HeaderField;
 use super::message::RequestFraming;
 use super::reason::StrictReason;
 
-/// Reads requests as they come, in whatever pieces: the verdict is the same. What is refused is
-/// refused at the first byte that no good request could have there.
+/// A reader of requests in pieces. The result does not depend on the sizes of the pieces. A request is
+/// rejected at the first byte that no valid request could have there.
 #[derive(Debug)]
 pub(in crate::server) struct StrictReader {
     pub(super) state: ReaderState,
     pub(super) message: RequestFraming,
-    /// How many bytes of a part, such as a name, have been read.
+    /// The number of bytes of a part, such as a name, that have been read.
     pub(super) part: u32,
     /// The beginning of a name or value of which the rest is still to come.
     pub(super) begun: Vec<u8>,
-    /// Heads that came to their end.
+    /// The number of complete heads.
     pub(super) heads: u64,
 }
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum ReadStop {
-    /// What follows may be no request, depending on the answer.
+    /// Depending on the response, the following bytes may not be HTTP.
     Turn,
-    /// No good request goes on like this.
+    /// The request is invalid.
     Refused(StrictReason),
 }
 
-/// Where in a request we are.
+/// The position in a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ReaderState {
     /// Before a request; one empty line may precede it.
@@ -53,11 +53,11 @@ pub(super) enum ReaderState {
     Data(u64),
     DataCr,
     DataLf,
-    /// After a request that asks for another protocol.
+    /// After a request for another protocol.
     Turn,
 }
 
-/// Where header lines stand.
+/// The section of header lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
     Head,
@@ -79,9 +79,9 @@ impl Default for StrictReader {
 }
 
 impl StrictReader {
-    /// Reads `bytes`, up to where it has to stop, if it has to: at the byte of this index.
+    /// Reads `bytes`. If it has to stop, returns the index of the byte and the reason.
     ///
-    /// After a refusal nothing is to be read any more.
+    /// After a refusal, `read` must not be called again.
     pub(in crate::server) fn read(&mut self, bytes: &[u8]) -> Result<(), (usize, ReadStop)> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -92,19 +92,19 @@ impl StrictReader {
         Ok(())
     }
 
-    /// How many heads have come to their end.
+    /// Returns the number of complete heads.
     pub(in crate::server) fn heads(&self) -> u64 {
         self.heads
     }
 
-    /// The answer has made nothing of it: requests go on.
+    /// Continues with requests after an upgrade was declined.
     pub(in crate::server) fn go_on(&mut self) {
         if matches!(self.state, ReaderState::Turn) {
             self.state = START;
         }
     }
 
-    /// Whether it is within a body, or within its trailers.
+    /// Returns true within a body or its trailers.
     pub(in crate::server) fn is_in_body(&self) -> bool {
         matches!(
             self.state,
@@ -122,13 +122,13 @@ impl StrictReader {
         )
     }
 
-    /// Whether no request has begun.
+    /// Returns true between requests.
     #[cfg(test)]
     pub(super) fn is_between(&self) -> bool {
         matches!(self.state, ReaderState::Start { .. } | ReaderState::Turn)
     }
 
-    /// Goes on by one part, or as much of it as there is. `rest` is not empty.
+    /// Reads one part, or as much of it as there is. `rest` is not empty.
     fn step(&mut self, rest: &mut &[u8]) -> Result<(), ReadStop> {
         let step = match self.state {
             ReaderState::Start { may_be_empty } => self.start(rest, may_be_empty),
@@ -175,7 +175,7 @@ impl StrictReader {
         step.map_err(ReadStop::Refused)
     }
 
-    /// The LF after a CR.
+    /// Reads the LF after a CR.
     pub(super) fn line_feed(
         &mut self,
         rest: &mut &[u8],
@@ -197,7 +197,7 @@ impl StrictReader {
             _ => return Err(or),
         }
         self.take(rest, 1);
-        // Within the version one byte follows another, and they are counted.
+        // The bytes within the version are counted, so the state must not restart.
         if !matches!(
             (self.state, next),
             (ReaderState::Version, ReaderState::Version)
@@ -207,7 +207,7 @@ impl StrictReader {
         Ok(())
     }
 
-    /// Takes so many bytes from the front of `rest`.
+    /// Takes this many bytes from the front of `rest`.
     pub(super) fn take<'a>(&mut self, rest: &mut &'a [u8], count: usize) -> &'a [u8] {
         let (taken, left) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         *rest = left;

@@ -1,9 +1,9 @@
-//! Why a request is refused before anybody reads it.
+//! The reasons for rejecting a request before parsing.
 
-/// Why a request is refused. Each is something that two programs could read in two ways.
+/// The reason for rejecting a request. Each is an ambiguity that two programs could read in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StrictReason {
-    /// What stands where a request begins is the beginning of none.
+    /// The first byte does not begin a request.
     Garbage,
     /// Not `METHOD SP target SP HTTP/1.x`.
     RequestLine,
@@ -13,34 +13,34 @@ pub(crate) enum StrictReason {
     BareCr,
     /// A NUL.
     Nul,
-    /// A header that goes on in the next line.
+    /// A header that continues on the next line.
     Fold,
-    /// A header's name with a space, without a colon, or of what no name is made of.
+    /// A header's name with a space, without a colon, or with an invalid character.
     Name,
     /// No `Host` in HTTP/1.1.
     NoHost,
-    /// Two of them.
+    /// More than one `Host`.
     TwoHosts,
-    /// A `Content-Length` that is not one number, said once.
+    /// A `Content-Length` that is not exactly one number.
     Length,
-    /// A `Transfer-Encoding` that is not `chunked`, said once, in HTTP/1.1.
+    /// A `Transfer-Encoding` that is not exactly one `chunked` in HTTP/1.1.
     Encoding,
-    /// Both of them.
+    /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndEncoding,
-    /// Something that is one of the two to programs that take `_` for `-`.
+    /// A name that is one of the two for programs that read `_` as `-`.
     Lookalike,
     /// A chunk whose size is not one hexadecimal number.
     ChunkSize,
     /// An extension of a chunk that is too long.
     ChunkExtension,
-    /// A chunk that does not end where it says.
+    /// A chunk that does not end after its size.
     ChunkEnd,
     /// A trailer that would have changed how the request is read.
     Trailer,
 }
 
 impl StrictReason {
-    /// As metrics and logs have it.
+    /// Returns the name in metrics and logs.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Garbage => "garbage",

@@ -1,4 +1,4 @@
-//! What a request begins with: `METHOD SP target SP HTTP/1.x`.
+//! The request line: `METHOD SP target SP HTTP/1.x`.
 
 use super::bytes::{is_token, target_in, tokens_in};
 use super::message::{Connect, RequestFraming};
@@ -52,7 +52,7 @@ impl StrictReader {
     }
 
     pub(super) fn version(&mut self, rest: &mut &[u8]) -> Result<(), StrictReason> {
-        // Nearly always it is all there.
+        // Nearly always all of it is there.
         if self.part == 0
             && let Some(after) = rest.strip_prefix(b"HTTP/1.1\r\n")
         {

@@ -25,8 +25,8 @@ fn house() -> House {
     }))
 }
 
-/// Asserts that `since` is as long ago as the maximum age and `more`, give or take a tenth of the age and
-/// the time of a farewell.
+/// Asserts that `since` is as long ago as the maximum age and `more`, give or take a tenth of the age and the
+/// time of closing.
 fn assert_aged(since: Instant, more: Duration) {
     let (elapsed, late) = (since.elapsed(), Duration::from_secs(1));
     let range = AGE * 9 / 10 + more..=AGE * 11 / 10 + more + late;
@@ -48,7 +48,7 @@ async fn an_old_connection_finishes_its_requests_and_takes_no_more() {
     let young = send(&mut client, "/echo", "").await.unwrap();
     assert_eq!(young.status(), StatusCode::OK);
     while let Ok(answer) = send(&mut client, "/echo", "x").await {
-        // Bodies that are empty or not read count as a flood.
+        // Empty or unread bodies count as a flood.
         assert_eq!(text(answer).await, "x");
         sleep(Duration::from_millis(100)).await;
     }

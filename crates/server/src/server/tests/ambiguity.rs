@@ -1,18 +1,19 @@
-//! What is refused unread.
+//! Requests that are rejected unread.
 
 use super::kit::{House, exchange, statuses};
 use crate::server::strict::StrictReader;
 use crate::server::strict::tests::{BAD, GOOD, anything};
 use proptest::prelude::*;
 
-/// How many requests of `bytes` come whole before they are refused, or before they end.
+/// Returns the number of complete requests in `bytes` before they are rejected, or before they end.
 fn whole(bytes: &[u8]) -> u64 {
     let mut reader = StrictReader::default();
     reader.read(bytes).ok();
     reader.heads() - u64::from(reader.is_in_body())
 }
 
-/// Time passes by itself where nothing else happens, so a connection that waits for more is closed.
+/// Paused time advances automatically when nothing else happens, so a connection that waits for more is
+/// closed.
 #[tokio::test(start_paused = true)]
 async fn whoever_can_be_read_in_two_ways_is_answered_400_and_no_door_sees_it() {
     for (name, bytes, reason) in BAD {
@@ -57,7 +58,7 @@ proptest! {
             let replies = exchange(house.connect(), &bytes).await;
             (house.seen(), replies)
         });
-        // Fewer there may be: hyper knows more of requests than where they end.
+        // There may be fewer: hyper checks more than the boundaries of requests.
         prop_assert!(seen.len() as u64 <= whole(&bytes), "{:?} {}", seen, replies);
     }
 }

@@ -1,4 +1,4 @@
-//! Floods of HTTP/2 control frames, and clients that only look like one.
+//! Floods of HTTP/2 control frames, and clients that only resemble one.
 
 use super::kit::{House, IDLE};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, split};
@@ -18,10 +18,10 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> 
     [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
 }
 
-/// The preface, and a request for `path`.
+/// Returns the preface, and a request for `path`.
 fn begin(path: &str) -> Vec<u8> {
     let length = u8::try_from(path.len()).unwrap();
-    // GET, http, a path that is written out, and an authority.
+    // GET, http, a literal path, and an authority.
     let head = [
         &[0x82, 0x86, 0x04, length],
         path.as_bytes(),
@@ -36,7 +36,7 @@ fn begin(path: &str) -> Vec<u8> {
     .concat()
 }
 
-/// The next frame: its kind, flags and payload.
+/// Reads the next frame: its kind, flags and payload.
 pub(super) async fn next(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<(u8, u8, Vec<u8>)> {
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.ok()?;
@@ -46,7 +46,7 @@ pub(super) async fn next(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<(u8
     Some((head[3], head[4], payload))
 }
 
-/// Sends `one` again and again until the connection closes, and returns the last frame from there.
+/// Sends `one` repeatedly until the connection closes, and returns the last frame received.
 async fn flood(client: DuplexStream, one: Vec<u8>) -> (u8, u8, Vec<u8>) {
     let (mut read, mut write) = split(client);
     let many = one.repeat(100);
@@ -68,7 +68,7 @@ async fn floods_of_control_frames_are_cut() {
         ("priority", frame(PRIORITY, 0, 3, &[0, 0, 0, 0, 15])),
         ("window", frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])),
         ("unknown", frame(200, 0, 0, &[])),
-        // Each of these is answered: the reason is sent only if the client reads fast enough.
+        // The server replies to each of these: the reason is sent only if the client reads fast enough.
         ("ping", frame(PING, 0, 0, &[0; 8])),
         ("settings", frame(SETTINGS, 0, 0, &[])),
     ] {
@@ -87,7 +87,7 @@ async fn floods_of_control_frames_are_cut() {
     }
 }
 
-/// For each half kilobyte two window updates: more than any client that is known sends.
+/// Two window updates for each half kilobyte: more than any known client sends.
 #[tokio::test(start_paused = true)]
 async fn a_download_over_many_small_window_updates_is_not_cut() {
     let house = House::new();

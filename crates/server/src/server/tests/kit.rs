@@ -1,4 +1,4 @@
-//! A door that does as it is told, and connections to it in memory.
+//! A configurable frontend, and connections to it in memory.
 
 use crate::bounds::Bounds;
 use crate::doors::respond::DoorResponse;
@@ -33,18 +33,18 @@ use tokio::time::timeout;
 
 pub(super) const IDLE: Duration = Duration::from_secs(75);
 
-/// Answers by the path of a request.
+/// A frontend that responds by the path of a request.
 #[derive(Debug, Default)]
 pub(super) struct TestDoor {
-    /// Requests that came whole: their paths.
+    /// The paths of complete requests.
     seen: Mutex<Vec<String>>,
 }
 
-/// What is answered.
+/// The body of a response.
 #[derive(Debug)]
 pub(super) enum TestBody {
     Text(Option<Bytes>),
-    /// Nothing comes, nor does it end.
+    /// Nothing comes, and it does not end.
     Quiet,
     /// It never ends.
     Endless,
@@ -78,7 +78,7 @@ impl Body for TestBody {
 
 impl Door for TestDoor {
     type Body = PacedBody<TestBody>;
-    /// How many requests came on the connection.
+    /// The number of requests on the connection.
     type Memory = AtomicU32;
     type Begun = ();
 
@@ -147,7 +147,7 @@ fn text(text: String) -> TestBody {
 pub(super) struct House {
     context: Arc<DoorContext<TestDoor>>,
     pub(super) tasks: Arc<Tasks>,
-    /// Of the clients.
+    /// The tasks of the clients.
     pub(super) clients: Tasks,
     lead: Lead,
     watch: PhaseWatch,
@@ -158,7 +158,7 @@ impl House {
         Self::aging(None)
     }
 
-    /// A server whose connections have a maximum age.
+    /// Creates a server whose connections have a maximum age.
     pub(super) fn aging(age: Option<ConnectionAge>) -> Self {
         let (lead, watch) = phase::channel();
         Self {
@@ -183,12 +183,12 @@ impl House {
         }
     }
 
-    /// A connection; what is on its way either way is bounded.
+    /// Opens a connection with bounded buffers in both directions.
     pub(super) fn connect(&self) -> DuplexStream {
         self.connect_with(Arc::default())
     }
 
-    /// A connection whose signs of life are these.
+    /// Opens a connection with this pulse.
     pub(super) fn connect_with(&self, pulse: Arc<Pulse>) -> DuplexStream {
         let (ours, theirs) = duplex(4 << 10);
         let arrival = AcceptedConnection {
@@ -204,12 +204,12 @@ impl House {
         ours
     }
 
-    /// What was asked, as far as it came whole.
+    /// Returns the paths of all complete requests.
     pub(super) fn seen(&self) -> Vec<String> {
         self.context.door.seen.lock().clone()
     }
 
-    /// Connections that were cut because of too many frames.
+    /// Returns the number of connections that were cut because of too many frames.
     pub(super) fn floods(&self) -> u64 {
         self.context.threshold.metrics.flood.get()
     }
@@ -219,12 +219,12 @@ impl House {
     }
 }
 
-/// Sends `bytes`, and reads what comes, until the connection closes or nothing has happened for long.
+/// Sends `bytes`, and reads until the connection closes or nothing has happened for long.
 pub(super) async fn exchange(stream: DuplexStream, bytes: &[u8]) -> String {
     let (mut read, mut write) = split(stream);
     let mut replies = Vec::new();
     let send = async {
-        // Whoever refuses does not read on.
+        // A server that rejects a request stops reading.
         if write.write_all(bytes).await.is_ok() {
             write.flush().await.ok();
         }
@@ -237,14 +237,14 @@ pub(super) async fn exchange(stream: DuplexStream, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&replies).into_owned()
 }
 
-/// The next piece that comes.
+/// Reads the next piece.
 pub(super) async fn piece(stream: &mut DuplexStream) -> String {
     let mut bytes = vec![0; 4 << 10];
     let count = stream.read(&mut bytes).await.unwrap();
     String::from_utf8(bytes[..count].to_vec()).unwrap()
 }
 
-/// The statuses of the answers in `replies`.
+/// Returns the statuses of the responses in `replies`.
 pub(super) fn statuses(replies: &str) -> Vec<&str> {
     let heads = replies.match_indices("HTTP/1.");
     heads.map(|(at, _)| &replies[at + 9..at + 12]).collect()

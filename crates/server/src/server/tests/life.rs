@@ -1,4 +1,4 @@
-//! How long a connection lives, in virtual time.
+//! The lifetime of a connection, in virtual time.
 
 use super::kit::{House, IDLE, exchange, piece, statuses};
 use crate::server::pulse::Pulse;
@@ -53,7 +53,7 @@ async fn an_answer_that_pauses_is_waited_for() {
         timeout(IDLE * 10, client.read_u8()).await.is_err(),
         "it was closed"
     );
-    // And noticed when nobody wants it any more.
+    // Its end is noticed after a disconnect.
     drop(client);
     house.tasks.finished().await;
 }
@@ -72,7 +72,7 @@ async fn a_client_that_takes_its_answer_slowly_is_not() {
     let house = House::new();
     let mut client = house.connect();
     client.write_all(&get("/endless")).await.unwrap();
-    // So little that it takes several looks until a new piece is asked for.
+    // So little that it takes several checks until a new piece is requested.
     for _ in 0..200 {
         client.read_exact(&mut [0; 4 << 10]).await.unwrap();
         sleep(IDLE / 20).await;
@@ -142,7 +142,7 @@ async fn an_answer_that_the_client_is_still_taking_is_not_cut_by_eviction() {
     client.write_all(head.as_bytes()).await.unwrap();
     client.write_all(body.as_bytes()).await.unwrap();
     let first = piece(&mut client).await;
-    // hyper has all of the answer, and the client a part.
+    // hyper has all of the response, and the client a part.
     while pulse.is_busy() {
         yield_now().await;
     }

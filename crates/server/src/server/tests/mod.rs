@@ -1,14 +1,14 @@
-//! Connections as clients meet them, at a door for strangers.
+//! Connections as clients see them, on a listener for untrusted clients.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `kit` | a door that does as it is told, and connections to it in memory |
+//! | `kit` | a configurable frontend, and connections to it in memory |
 //! | `aging` | the maximum age of a connection, in virtual time |
-//! | `ambiguity` | what is refused unread |
+//! | `ambiguity` | requests that are rejected unread |
 //! | `floods` | too many HTTP/2 control frames |
-//! | `life` | how long a connection lives, in virtual time |
+//! | `life` | the lifetime of a connection, in virtual time |
 //! | `multiplexed` | HTTP/2 |
-//! | `turning` | upgrades, taken and declined |
+//! | `turning` | upgrades, accepted and declined |
 
 mod aging;
 mod ambiguity;

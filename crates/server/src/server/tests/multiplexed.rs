@@ -24,7 +24,7 @@ pub(super) type Sender = SendRequest<UnsyncBoxBody<Bytes, Infallible>>;
 pub(super) async fn connect(house: &House) -> Sender {
     let io = TokioIo::new(house.connect());
     let (sender, connection) = handshake(TokioExecutor::new(), io).await.unwrap();
-    // Not the server's: it ends with the client.
+    // Not a task of the server: it ends with the client.
     house.clients.spawn(async move {
         connection.await.ok();
     });
@@ -72,7 +72,7 @@ async fn it_is_known_by_its_first_bytes_however_they_come() {
     let mut frame = [0; 9];
     client.read_exact(&mut frame).await.unwrap();
     assert_eq!(frame[3], 4, "settings");
-    // What only begins like it is not.
+    // Bytes that only begin like the preface are not HTTP/2.
     let mut client = house.connect();
     client
         .write_all(b"PRI * HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -91,7 +91,7 @@ async fn a_stream_that_is_not_read_is_cut_and_the_others_are_not() {
     let stuck = send(&mut client, "/endless", "").await.unwrap();
     let mut stuck = stuck.into_body();
     sleep(IDLE * 3).await;
-    // What was on its way is there, and then it breaks off.
+    // The data in transit arrives, and then the stream breaks off.
     let mut pieces = 0;
     while let Some(Ok(_)) = stuck.frame().await {
         pieces += 1;
@@ -139,7 +139,7 @@ async fn an_answer_that_the_client_is_still_taking_is_not_cut_by_eviction() {
     let house = House::new();
     let pulse = Arc::<Pulse>::default();
     let mut client = house.connect_with(Arc::clone(&pulse));
-    // POST, http, a path that is written out, and an authority.
+    // POST, http, a literal path, and an authority.
     let head = [&[0x83, 0x86, 0x04, 5], &b"/echo"[..], &[0x41, 1, b'a']].concat();
     let begin = [
         PREFACE,
@@ -147,7 +147,7 @@ async fn an_answer_that_the_client_is_still_taking_is_not_cut_by_eviction() {
         &frame(HEADERS, 4, 1, &head),
     ];
     client.write_all(&begin.concat()).await.unwrap();
-    // Several times as much as is on its way at once.
+    // Several times as much as fits into the buffers.
     for _ in 0..100 {
         let piece = frame(DATA, 0, 1, &[b'x'; 200]);
         client.write_all(&piece).await.unwrap();
@@ -185,7 +185,7 @@ async fn draining_finishes_what_has_begun_and_takes_nothing_new() {
     }));
     let request = Request::post("http://a/echo").body(body.boxed_unsync());
     let begun = client.send_request(request.unwrap());
-    // So that it has begun.
+    // Ensures that the first request has begun.
     let first = send(&mut client, "/echo", "").await.unwrap();
     assert_eq!(first.status(), StatusCode::OK);
     house.drain();

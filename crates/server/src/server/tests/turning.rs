@@ -1,4 +1,4 @@
-//! Upgrades, taken and declined.
+//! Upgrades, accepted and declined.
 
 use super::kit::{House, IDLE, piece, statuses};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +12,7 @@ fn upgrade(path: &str) -> String {
 async fn whatever_goes_through_a_tunnel_is_not_looked_at() {
     let house = House::new();
     let mut client = house.connect();
-    // Before anybody has agreed to it, even.
+    // Even before the upgrade is accepted.
     let request = upgrade("/tunnel");
     client.write_all(request.as_bytes()).await.unwrap();
     client.write_all(b"\0early ").await.unwrap();
@@ -40,7 +40,7 @@ async fn a_tunnel_is_told_when_the_door_closes_and_is_waited_for() {
         .await
         .unwrap();
     assert_eq!(statuses(&piece(&mut client).await), ["101"]);
-    // However long nothing happens in it.
+    // Regardless of how long nothing happens in it.
     assert!(timeout(IDLE * 10, client.read_u8()).await.is_err());
     let finished = timeout(IDLE, house.tasks.finished());
     assert!(finished.await.is_err(), "nobody knows of it");
@@ -58,7 +58,7 @@ async fn after_an_upgrade_that_was_declined_requests_are_read_as_ever() {
     ] {
         let house = House::new();
         let mut client = house.connect();
-        // In one piece, and behind a request that is none.
+        // In one piece, and after a request without an upgrade.
         let requests = format!(
             "GET /first HTTP/1.1\r\nHost: a\r\n\r\n{}{next}",
             upgrade("/declined")

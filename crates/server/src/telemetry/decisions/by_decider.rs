@@ -1,4 +1,4 @@
-//! One count, by who decided.
+//! One count, by decider.
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{AnswerReason, DecidedBy};
 
-/// What is counted, but for who decided.
+/// The labels of a count, except for the decider.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecisionLabels<'a> {
     pub(super) policy: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct DecisionLabels<'a> {
     pub(super) reason: AnswerReason,
 }
 
-/// In the order of [`DECIDERS`].
+/// Counters in the order of [`DECIDERS`].
 #[derive(Debug, Default)]
 pub(super) struct ByDecider([AtomicU64; 3]);
 
@@ -33,8 +33,8 @@ impl ByDecider {
         self.0.iter().all(|counter| counter.load(Relaxed) == 0)
     }
 
-    /// Shows it from the beginning: what the store decides starts at zero, so that a rate over its
-    /// first increase is right. Series of a store that never failed would be noise.
+    /// Encodes the store's count even at zero, so that a rate over its first increase is right. Series of a
+    /// store that never failed would be noise.
     pub(super) fn encode(
         &self,
         encoder: &mut MetricEncoder<'_>,
@@ -43,7 +43,7 @@ impl ByDecider {
         self.encode_those(encoder, of, |by, count| count > 0 || by == DecidedBy::Store)
     }
 
-    /// Shows what there was.
+    /// Encodes the counts that are not zero.
     pub(super) fn encode_counted(
         &self,
         encoder: &mut MetricEncoder<'_>,

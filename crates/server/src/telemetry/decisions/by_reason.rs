@@ -1,4 +1,4 @@
-//! One count of refusals, by why they are and by who decided.
+//! One count of refusals, by reason and decider.
 
 use super::by_decider::{ByDecider, DecisionLabels};
 use prometheus_client::encoding::MetricEncoder;
@@ -6,11 +6,11 @@ use std::array;
 use std::fmt;
 use tidegate::{AnswerReason, DecidedBy};
 
-/// In the order of `REASONS` of whoever refuses.
+/// Counters in the order of the reasons that the caller passes.
 #[derive(Debug)]
 pub(super) struct ByReason<const N: usize>([ByDecider; N]);
 
-/// Why limits refuse; what they are there for comes first.
+/// The reasons for refusals by limits. The main one comes first.
 pub(super) const OF_LIMITS: [AnswerReason; 5] = [
     AnswerReason::Limited,
     AnswerReason::LimitBlocked,
@@ -19,7 +19,7 @@ pub(super) const OF_LIMITS: [AnswerReason; 5] = [
     AnswerReason::NoStore,
 ];
 
-/// Why guards refuse.
+/// The reasons for refusals by guards.
 pub(super) const OF_GUARDS: [AnswerReason; 2] = [AnswerReason::Blocked, AnswerReason::Blacklisted];
 
 impl<const N: usize> Default for ByReason<N> {
@@ -29,7 +29,7 @@ impl<const N: usize> Default for ByReason<N> {
 }
 
 impl<const N: usize> ByReason<N> {
-    /// Counts a refusal; for a reason that is not among `reasons`, as the first of them.
+    /// Counts a refusal. A reason that is not among `reasons` counts as the first of them.
     pub(super) fn add(&self, reasons: &[AnswerReason; N], reason: AnswerReason, by: DecidedBy) {
         let mut counters = reasons.iter().zip(&self.0);
         let known = counters.find(|(it, _)| **it == reason);
@@ -42,8 +42,8 @@ impl<const N: usize> ByReason<N> {
         self.0.iter().all(ByDecider::is_zero)
     }
 
-    /// Shows those of the first reason from the beginning, and others once there was one. `of` is for
-    /// that reason.
+    /// Encodes the first reason even at zero, and other reasons once they occur. `of` has the labels of the
+    /// first reason.
     pub(super) fn encode(
         &self,
         reasons: &[AnswerReason; N],

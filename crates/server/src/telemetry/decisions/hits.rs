@@ -1,4 +1,4 @@
-//! Hits of one limit, by its mode and by result.
+//! Hits of one limit, by mode and result.
 
 use super::pending::STATISTICS;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
@@ -7,21 +7,21 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{HitResult, LimitHits};
 
-/// Hits of a limit in each mode: requests in flight during a reload may know it in the other one.
+/// Hits of a limit in each mode: a request in flight during a reload may have seen the other mode.
 #[derive(Debug, Default)]
 pub(super) struct HitCounters {
     enforced: Counts,
     shadow: Counts,
-    /// The statistics as they were sent last, in the order of [`STATISTICS`].
+    /// The statistics as last sent, in the order of [`STATISTICS`].
     sent: [AtomicU64; STATISTICS.len()],
 }
 
 /// Hits of a limit in one mode.
 #[derive(Debug, Default)]
 struct Counts {
-    /// In the order of [`RESULTS`].
+    /// Counts in the order of [`RESULTS`].
     results: [AtomicU64; 3],
-    /// Those that used more than 80 % of the limit.
+    /// Hits that used more than 80 % of the limit.
     near: AtomicU64,
 }
 
@@ -52,7 +52,7 @@ impl HitCounters {
         self.enforced.is_zero() && self.shadow.is_zero()
     }
 
-    /// Returns each of [`STATISTICS`] as it was sent last, and as it is now.
+    /// Returns each of [`STATISTICS`] as last sent, and its present value.
     pub(super) fn unsent(&self) -> [(u64, u64); STATISTICS.len()] {
         let [enforced, shadow] = [&self.enforced, &self.shadow].map(Counts::read);
         let [allowed, refused, not_charged] = [0, 1, 2].map(|result| {
@@ -75,15 +75,15 @@ impl HitCounters {
             .map(|sent| (sent.load(Relaxed), now.next().unwrap_or(0)))
     }
 
-    /// Takes note that the statistic of this number was sent as `now`.
+    /// Records that the statistic of this number was sent as `now`.
     pub(super) fn settle(&self, number: usize, now: u64) {
         if let Some(sent) = self.sent.get(number) {
             sent.store(now, Relaxed);
         }
     }
 
-    /// Shows the hits of the present mode from the beginning, so that a rate over the first increase is
-    /// right, and others once there are any.
+    /// Encodes the hits of the present mode even at zero, so that a rate over the first increase is right,
+    /// and other hits once there are any.
     pub(super) fn encode(&self, encoder: &mut MetricEncoder<'_>, of: &Of<'_>) -> fmt::Result {
         for (counts, mode, is_present) in self.by_mode(of) {
             for (result, counter) in RESULTS.iter().zip(&counts.results) {
@@ -102,7 +102,7 @@ impl HitCounters {
         Ok(())
     }
 
-    /// Shows the hits above 80 % in the same way.
+    /// Encodes the hits above 80 % in the same way.
     pub(super) fn encode_near(&self, encoder: &mut MetricEncoder<'_>, of: &Of<'_>) -> fmt::Result {
         for (counts, mode, is_present) in self.by_mode(of) {
             let near = counts.near.load(Relaxed);
@@ -114,7 +114,7 @@ impl HitCounters {
         Ok(())
     }
 
-    /// The counts of each mode, its name, and whether the limit is in it.
+    /// Returns the counts of each mode, its name, and true if the limit is in it.
     fn by_mode(&self, of: &Of<'_>) -> [(&Counts, &'static str, bool); 2] {
         [
             (&self.enforced, "enforce", !of.is_shadow),
@@ -133,7 +133,7 @@ impl Counts {
     }
 }
 
-/// The limit whose hits are shown.
+/// The limit whose hits are encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Of<'a> {
     pub(super) policy: &'a str,

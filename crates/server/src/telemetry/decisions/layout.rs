@@ -1,4 +1,4 @@
-//! A counter for every name of a configuration.
+//! Counters for every name of a configuration.
 
 use super::by_decider::{ByDecider, DecisionLabels};
 use super::by_reason::{ByReason, OF_GUARDS, OF_LIMITS};
@@ -16,8 +16,8 @@ use tidegate_policy::{Limit, Policy};
 
 /// The counters of one configuration, by its names.
 ///
-/// Names that it no longer has stay until the next one. For some requests are still decided by the
-/// policies before it, and what was counted since somebody last looked at the page would be lost.
+/// Names that the configuration no longer has remain until the next reload. Some requests are still decided
+/// by the previous policies, and counts since the last scrape would be lost.
 #[derive(Debug)]
 pub(crate) struct DecisionCounters {
     policies: BTreeMap<Box<str>, PolicyDecisionCounters>,
@@ -27,19 +27,18 @@ pub(crate) struct DecisionCounters {
 struct PolicyDecisionCounters {
     unlimited: Arc<ByDecider>,
     durations: Arc<Durations>,
-    /// Those of guards, before any limit was asked: refused, and exempt.
+    /// Decisions of guards, made before any limit: refused and exempt.
     guarded: Arc<GuardedCounters>,
     limits: BTreeMap<Box<str>, LimitCounterSet>,
-    /// The limits again, in the order of the policy.
+    /// The limits again, in policy order.
     ordered: Arc<[(Box<str>, Arc<LimitCounters>)]>,
-    /// Those of limits that requests brought themselves; few policies ever see one.
+    /// Counters of limits that requests bring; few policies ever see one.
     brought: Arc<LimitCounters>,
-    /// The name of limits that requests bring, in statistics.
+    /// The name, in statistics, of limits that requests bring.
     brought_key: Arc<str>,
-    /// Whether any of its limits is only watched, or was before: most policies have none to look
-    /// for.
+    /// True if any limit is or was in shadow mode: most policies have none to look for.
     has_shadow: bool,
-    /// Whether the configuration has it, and not just the one before.
+    /// True if the current configuration has the policy, false if only the previous one had it.
     is_current: bool,
 }
 
@@ -51,28 +50,28 @@ struct GuardedCounters {
 
 #[derive(Clone, Debug)]
 struct LimitCounterSet {
-    /// A limit that is only watched decides nothing: it has refusals of its own kind.
+    /// A limit in shadow mode decides nothing: its refusals are counted separately.
     is_shadow: bool,
     is_current: bool,
     outcomes: Arc<LimitCounters>,
-    /// Its name in statistics; `None` where it is unlimited, of which there are none.
+    /// The limit's name in statistics; `None` for an unlimited one, which has no statistics.
     key: Option<Arc<str>>,
 }
 
-/// All of them, whatever the limit's mode is at present: requests under way may know it by another.
+/// Counters for every mode, not just the limit's present one: requests in flight may have seen the other.
 #[derive(Debug, Default)]
 pub(super) struct LimitCounters {
     allowed: ByDecider,
     refused: ByReason<{ OF_LIMITS.len() }>,
     shadow_refused: ByReason<{ OF_LIMITS.len() }>,
-    /// In every decision, also of those that report another limit.
+    /// Hits in every decision, including decisions that report another limit.
     pub(super) hits: HitCounters,
 }
 
-// === impl Layout ===
+// === impl DecisionCounters ===
 
 impl DecisionCounters {
-    /// The counters for `policies`, which go on where those of `before` are.
+    /// Creates the counters for `policies`, which continue those of `before`.
     pub(super) fn new(policies: &[Policy], before: Option<&Self>) -> Self {
         let before = before.map(|before| &before.policies);
         let laid_out = |policy: &Policy| {
@@ -90,7 +89,7 @@ impl DecisionCounters {
     }
 
     pub(super) fn count(&self, decision: &Decision, request: &Request<'_>, took: Option<Duration>) {
-        // Only what was decided by policies long gone is not here.
+        // Only decisions by policies of older configurations have no counters.
         let Some(policy) = self.policies.get(decision.policy()) else {
             return;
         };
@@ -139,7 +138,7 @@ impl DecisionCounters {
         Ok(())
     }
 
-    /// Returns the statistics of all limits that have grown since they were sent last.
+    /// Returns the statistics of all limits that have grown since they were last sent.
     pub(super) fn pending(&self) -> Vec<Pending> {
         let mut pending = Vec::new();
         for policy in self.policies.values() {
@@ -168,7 +167,7 @@ impl DecisionCounters {
                 };
                 encode(&counts.outcomes.hits, &of)?;
             }
-            // Limits that requests bring are shown once there was one.
+            // Limits that requests bring are encoded once there was one.
             let brought = &counts.brought.hits;
             if !brought.is_zero() {
                 let of = hits::Of {
@@ -182,7 +181,7 @@ impl DecisionCounters {
         Ok(())
     }
 
-    /// How long decisions took, by policy; nothing of one that was never asked.
+    /// Encodes decision durations by policy. Policies without decisions are omitted.
     pub(super) fn encode_durations(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         for (policy, counts) in &self.policies {
             if !counts.durations.is_empty() {
@@ -194,7 +193,7 @@ impl DecisionCounters {
     }
 }
 
-// === impl PolicyCounts ===
+// === impl PolicyDecisionCounters ===
 
 impl PolicyDecisionCounters {
     fn new(policy: &Policy, before: Option<&Self>) -> Self {
@@ -231,7 +230,7 @@ impl PolicyDecisionCounters {
         }
     }
 
-    /// The same once the configuration no longer has it.
+    /// Returns these counters marked as no longer in the configuration.
     fn left_over(&self) -> Self {
         let limits = self.current_limits();
         Self {
@@ -243,8 +242,8 @@ impl PolicyDecisionCounters {
         }
     }
 
-    /// Those of the limit of this name. One that requests bring has a name that a limit of the
-    /// configuration may have as well, and is then counted with it.
+    /// Returns the counters of the limit of this name. A limit that a request brings may have the same name
+    /// as a limit of the configuration; the two are then counted together.
     #[inline]
     fn outcomes(&self, limit: &str) -> Option<&LimitCounters> {
         match self.limits.get(limit) {
@@ -253,8 +252,8 @@ impl PolicyDecisionCounters {
         }
     }
 
-    /// Returns the counters of the limit of this name, which has this number in its policy, or had it in
-    /// the one before.
+    /// Returns the counters of the limit of this name, which has this index in its policy, or had it in the
+    /// previous one.
     #[inline]
     fn outcomes_at(&self, number: usize, limit: &str) -> Option<&LimitCounters> {
         match self.ordered.get(number) {
@@ -263,7 +262,7 @@ impl PolicyDecisionCounters {
         }
     }
 
-    /// Only once there was one: elsewhere it would be noise.
+    /// Encodes the limits that requests bring, once there was one: otherwise they would be noise.
     fn encode_brought(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
         let LimitCounters {
             allowed,
@@ -299,13 +298,13 @@ impl PolicyDecisionCounters {
     }
 }
 
-// === impl Guarded ===
+// === impl GuardedCounters ===
 
 impl GuardedCounters {
-    /// Only once there was one: where there are no guards it would be noise.
+    /// Encodes decisions of guards, once there was one: without guards they would be noise.
     fn encode(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
         let of = of_limit(policy, "");
-        // No reason of theirs, so that each is shown once there was one.
+        // `Limited` is no reason of guards, so each reason is encoded only once it occurs.
         let refused = of("refused", AnswerReason::Limited);
         self.refused.encode(&OF_GUARDS, encoder, &refused)?;
         if self.exempt.is_zero() {
@@ -316,7 +315,7 @@ impl GuardedCounters {
     }
 }
 
-// === impl LimitCounts ===
+// === impl LimitCounterSet ===
 
 impl LimitCounterSet {
     fn new(limit: &Limit, key: Option<Arc<str>>, before: Option<&Self>) -> Self {
@@ -335,7 +334,8 @@ impl LimitCounterSet {
         }
     }
 
-    /// What a limit in its present mode can do; and, if that was another, what it has done.
+    /// Encodes the outcomes that are possible in the limit's present mode, and those that occurred in another
+    /// mode.
     fn encode(
         &self,
         encoder: &mut MetricEncoder<'_>,
@@ -366,7 +366,7 @@ fn is_shadow(limit: Option<&Limit>) -> bool {
     limit.is_some_and(|limit| limit.mode == LimitMode::Shadow)
 }
 
-/// What is counted of a limit, by outcome and reason.
+/// Returns a function from outcome and reason to the labels of a limit.
 fn of_limit<'a>(
     policy: &'a str,
     limit: &'a str,

@@ -1,13 +1,13 @@
-//! Decisions, counted by policy, limit, outcome, who decided and why.
+//! Decisions, counted by policy, limit, outcome, decider and reason.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `layout` | a counter for every name of a configuration |
-//! | `by_decider` | one count, by who decided |
-//! | `by_reason` | one count of refusals, by why they are |
+//! | `layout` | counters for every name of a configuration |
+//! | `by_decider` | one count, by decider |
+//! | `by_reason` | one count of refusals, by reason |
 //! | `hits` | the hits of one limit, by mode and result |
-//! | `pending` | statistics for statsd that were not sent yet |
-//! | `timing` | how long decisions take |
+//! | `pending` | statistics for statsd that are not sent yet |
+//! | `timing` | durations of decisions |
 
 mod by_decider;
 mod by_reason;
@@ -33,13 +33,13 @@ use std::sync::Arc;
 use tidegate::{Decision, Request};
 use tidegate_policy::Policy;
 
-/// Counters for every policy and limit of a configuration, laid out when it takes effect: to count
-/// is to find and to add. Only names from the configuration become labels, so there are no more
-/// series than it has limits, and the one before it had.
+/// Counters for every policy and limit of a configuration, created when it takes effect: to count is to find
+/// and to add. Only names from the configuration become labels, so the number of series is bounded by the
+/// limits of the current and the previous configuration.
 #[derive(Debug)]
 pub(crate) struct DecisionMetrics {
-    /// Replaced whole by a reload. Two layouts that know the same name share its counters, so that
-    /// it does not matter in which of them a decision is counted meanwhile.
+    /// Replaced as a whole by a reload. Two layouts with the same name share its counters, so a decision may
+    /// be counted in either of them meanwhile.
     layout: ArcSwap<DecisionCounters>,
 }
 
@@ -50,8 +50,8 @@ impl DecisionMetrics {
         }
     }
 
-    /// Lays them out for `policies`, which are about to take effect, and tells how they were. Names
-    /// that stay go on counting.
+    /// Creates the counters for `policies`, which are about to take effect, and returns the previous layout.
+    /// Counters of names that remain keep their values.
     pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<DecisionCounters> {
         let before = self.layout.load_full();
         let layout = DecisionCounters::new(policies, Some(&before));
@@ -59,17 +59,17 @@ impl DecisionMetrics {
         before
     }
 
-    /// Puts a layout back, because nothing came of those policies.
+    /// Restores a layout because its successor's policies did not take effect.
     pub(crate) fn put_back(&self, layout: Arc<DecisionCounters>) {
         self.layout.store(layout);
     }
 
-    /// Returns the statistics of all limits that have grown since they were sent last.
+    /// Returns the statistics of all limits that have grown since they were last sent.
     pub(crate) fn pending(&self) -> Vec<Pending> {
         self.layout.load_full().pending()
     }
 
-    /// Counts the decision of a request, the hits of its limits, and how long it took if it was timed.
+    /// Counts the decision of a request, the hits of its limits, and its duration if it was timed.
     pub(crate) fn count(&self, decision: &Decision, request: &Request<'_>, timing: Timing) {
         let layout = self.layout.load();
         layout.count(decision, request, timing.took(decision));
@@ -80,7 +80,7 @@ impl Collector for DecisionMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Decisions by policy, limit, outcome and reason; shadow_refused counts what a \
                     watched limit would have refused, beside the decision itself.";
-        // Held for as long as the page takes, and so not as a guard, of which there are few.
+        // A full reference, not a guard: it is held while the page is encoded, and guards are few.
         let layout = self.layout.load_full();
         let mut family = encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;
         layout.encode(&mut family)?;

@@ -1,9 +1,9 @@
-//! Statistics that were counted and not yet sent.
+//! Statistics that are counted but not sent yet.
 
 use super::layout::LimitCounters;
 use std::sync::Arc;
 
-/// The statistics of a limit, by the names that envoyproxy/ratelimit has for them.
+/// The statistics of a limit, under envoyproxy/ratelimit's names.
 pub(super) const STATISTICS: [&str; 5] = [
     "total_hits",
     "over_limit",
@@ -12,16 +12,16 @@ pub(super) const STATISTICS: [&str; 5] = [
     "shadow_mode",
 ];
 
-/// One statistic of one limit that has grown since it was sent last.
+/// One statistic of one limit that has grown since it was last sent.
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The name of the limit in statistics.
     pub(crate) key: Arc<str>,
-    /// By how much it has grown.
+    /// The increase since it was last sent.
     pub(crate) count: u64,
-    /// Its place in [`STATISTICS`].
+    /// The index in [`STATISTICS`].
     number: usize,
-    /// What it has grown to.
+    /// The value after the increase.
     now: u64,
     of: Arc<LimitCounters>,
 }
@@ -40,12 +40,12 @@ impl Pending {
         })
     }
 
-    /// The name of the statistic.
+    /// Returns the name of the statistic.
     pub(crate) fn name(&self) -> &'static str {
         STATISTICS.get(self.number).copied().unwrap_or_default()
     }
 
-    /// Takes note that it was sent.
+    /// Records that the statistic was sent.
     pub(crate) fn settle(&self) {
         self.of.hits.settle(self.number, self.now);
     }

@@ -6,7 +6,7 @@ use tidegate::{
     AskPurpose, Attempt, Config, Descriptor, DescriptorHits, Limiter, Request, Rules, ToldLimit,
 };
 
-/// A limiter, and what is counted of it.
+/// A limiter and its decision metrics.
 struct Counted {
     limiter: Limiter,
     decisions: Arc<DecisionMetrics>,
@@ -61,7 +61,7 @@ impl Counted {
         self.check(&request);
     }
 
-    /// The count of a series, if it is shown.
+    /// Returns the count of a series, if it is encoded.
     fn shown(&self, policy: &str, limit: &str, outcome: &str) -> Option<u64> {
         let reason = match outcome {
             "refused" | "shadow_refused" => "limited",
@@ -70,7 +70,7 @@ impl Counted {
         self.shown_for(policy, limit, outcome, reason)
     }
 
-    /// The same, for this reason.
+    /// Returns the count of a series with this reason, if it is encoded.
     fn shown_for(&self, policy: &str, limit: &str, outcome: &str, reason: &str) -> Option<u64> {
         self.series(&format!(
             "decisions_total{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",\
@@ -78,14 +78,14 @@ impl Counted {
         ))
     }
 
-    /// The hits of a limit of the policy `api`, if they are shown.
+    /// Returns the hits of a limit of the policy `api`, if they are encoded.
     fn hits(&self, limit: &str, mode: &str, result: &str) -> Option<u64> {
         self.series(&format!(
             "limit_hits_total{{policy=\"api\",limit=\"{limit}\",mode=\"{mode}\",result=\"{result}\"}}"
         ))
     }
 
-    /// Those of them that are near the limit.
+    /// Returns those hits that are near the limit.
     fn near(&self, limit: &str, mode: &str) -> Option<u64> {
         self.series(&format!(
             "limit_near_hits_total{{policy=\"api\",limit=\"{limit}\",mode=\"{mode}\"}}"
@@ -143,7 +143,7 @@ fn a_name_is_shown_until_the_reload_after_the_one_that_removed_it() {
     it.reload(API);
     assert_eq!(it.shown("other", "all", "allowed"), None);
     assert_eq!(it.shown("other", "", "unlimited"), None);
-    // It is decided all the same, and nobody is the worse for it.
+    // The request is still decided, and counted nowhere.
     it.decide_by(&older, "other");
     assert_eq!(it.shown("other", "all", "allowed"), None);
 }
@@ -262,7 +262,7 @@ policies:
     let it = Counted::of(config.unwrap());
     let shown =
         |limit: &str, outcome: &str, reason: &str| it.shown_for("api", limit, outcome, reason);
-    // A rate over the first of what a limit is there for is right.
+    // The main reason starts at zero, so that a rate over its first increase is right.
     assert_eq!(shown("named", "refused", "limited"), Some(0));
     for reason in ["no-identity", "no-plan", "no-store", "blocked"] {
         assert_eq!(shown("named", "refused", reason), None, "{reason}");

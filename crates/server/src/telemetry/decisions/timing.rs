@@ -1,29 +1,28 @@
-//! How long decisions take.
+//! Durations of decisions.
 //!
-//! Reading the clock twice takes about as long as a tenth of a decision in this process, so that of
-//! those one of [`EVERY`] is timed. A decision in a store elsewhere takes so long that each one is.
+//! Reading the clock twice takes about a tenth of the time of a decision in memory, so only one of [`EVERY`]
+//! of those is timed. A decision in a remote store takes so much longer that each one is timed.
 
 use crate::telemetry::chance::is_turn;
 use crate::telemetry::stopwatch::Stopwatch;
 use std::time::Duration;
 use tidegate::Decision;
 
-/// One of so many decisions in this process is timed.
+/// One of this many decisions in memory is timed.
 const EVERY: u32 = 64;
 
-/// A decision that is timed, or is not.
+/// A stopwatch for a decision, if that decision is timed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing(Option<Stopwatch>);
 
 impl Timing {
-    /// Of a decision that waits for a store elsewhere, or does not.
+    /// Starts timing a decision. One that waits for a remote store is always timed.
     #[inline]
     pub(crate) fn start(waits: bool) -> Self {
         Self((waits || is_turn(EVERY)).then(Stopwatch::start))
     }
 
-    /// How long it took to decide; without the time for which the request was held back, which is not
-    /// spent on deciding.
+    /// Returns the time spent on deciding, without the time for which the request was queued.
     pub(super) fn took(self, decision: &Decision) -> Option<Duration> {
         let took = self.0?.elapsed();
         Some(took.saturating_sub(decision.waited()))

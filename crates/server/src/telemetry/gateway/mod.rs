@@ -1,14 +1,14 @@
-//! What the gateway does, counted by names of the configuration.
+//! Metrics of the gateway, by names of the configuration.
 //!
-//! Everything is laid out when a configuration comes into force. Whoever serves a route holds its
-//! [`RouteMetrics`], and counts without looking for anything.
+//! All counters are created when a configuration takes effect. The code that serves a route holds its
+//! [`RouteMetrics`] and counts without a lookup.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `route` | what is counted of one route |
-//! | `statuses` | answers by their full status |
-//! | `outcome` | what came of requests to upstreams, and of messages |
-//! | `page` | how it is written down |
+//! | `route` | the counters of one route |
+//! | `statuses` | responses by their full status |
+//! | `outcome` | outcomes of upstream requests and of messages |
+//! | `page` | encoding |
 
 mod outcome;
 mod page;
@@ -27,18 +27,18 @@ use prometheus_client::metrics::family::Family;
 use statuses::Statuses;
 use std::sync::Arc;
 
-/// What the gateway does. Nothing of it is shown before there are routes.
+/// The metrics of the gateway. None are shown before there are routes.
 #[derive(Debug, Default)]
 pub(crate) struct GatewayMetrics {
-    /// In the order of the configuration. Locked by whoever shows or replaces them, never to count.
+    /// The routes in configuration order. Locked to show or replace them, never to count.
     routes: RwLock<Vec<Arc<RouteMetrics>>>,
     unmatched: Statuses,
     refused: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
 impl GatewayMetrics {
-    /// Lays out the metrics of these routes, in their order, and shows them from now on. Counters of
-    /// names that were there before go on; those of names that are not are no longer shown.
+    /// Creates the metrics of these routes, in their order, and shows them from now on. Counters of names
+    /// that remain keep their values; those of removed names are no longer shown.
     pub(crate) fn lay_out(&self, routes: &[RouteLabels<'_>]) -> Vec<Arc<RouteMetrics>> {
         let mut shown = self.routes.write();
         let lay_out = |labels: &RouteLabels<'_>| {
@@ -50,7 +50,8 @@ impl GatewayMetrics {
         laid_out
     }
 
-    /// Every upstream of a route that is on: its route, its name, whether it is given requests, and how many are under way.
+    /// Returns every upstream of an enabled route: route, name, true if it gets requests, and the number of
+    /// requests in flight.
     pub(crate) fn upstreams(&self) -> Vec<(String, String, bool, u64)> {
         let routes = self.routes.read().clone();
         let each = routes.iter().filter(|it| it.is_on).flat_map(|route| {
@@ -65,13 +66,13 @@ impl GatewayMetrics {
         each.collect()
     }
 
-    /// Counts the answer to a request that no route is for.
+    /// Counts the response to a request that no route matches.
     pub(crate) fn count_unmatched(&self, status: u16) {
         self.unmatched.count(status);
     }
 
-    /// Counts a request that was refused because two could read it in two ways, or nobody in any: one
-    /// of a few phrases says why.
+    /// Counts a request that was rejected because it is ambiguous or malformed. `reason` is one of a few
+    /// phrases.
     pub(crate) fn count_refused(&self, reason: &'static str) {
         self.refused.get_or_create(&[("reason", reason)]).inc();
     }

@@ -1,53 +1,54 @@
-//! What came of requests to upstreams, and of messages.
+//! Outcomes of upstream requests and of messages.
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What came of a request to an upstream. Each has one of these, but for [`CutShort`](Self::CutShort).
+/// The outcome of a request to an upstream. Each request has one, in addition to a possible
+/// [`CutShort`](Self::CutShort).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpstreamOutcome {
-    /// The head of an answer came, whatever its status.
+    /// The response headers arrived, with any status.
     Answered,
-    /// Nobody listens there.
+    /// The connection was refused.
     RefusedConnection,
-    /// No connection could be made for another reason: a name that is not known, a network that is
-    /// away, a certificate that is not believed.
+    /// No connection could be made for another reason: an unknown name, an unreachable network, an untrusted
+    /// certificate.
     Unreachable,
     /// No connection was made in time.
     ConnectTimeout,
-    /// All connections that the upstream may have were in use for too long, or too many requests waited
-    /// for one.
+    /// All connections that the upstream may have were in use for too long, or too many requests waited for
+    /// one.
     ConnectionsFull,
-    /// No answer came in time.
+    /// No response came in time.
     ResponseTimeout,
-    /// The connection broke before the answer, or what came is not HTTP.
+    /// The connection broke before the response, or the reply is not HTTP.
     Broken,
-    /// The client's body did not come as it should.
+    /// The client's body failed or was malformed.
     UploadFailed,
-    /// The client went away before the answer.
+    /// The client disconnected before the response.
     Abandoned,
-    /// The answer did not come to its end. Counted beside `Answered`, for that is known long before.
+    /// The response body did not complete. Counted in addition to `Answered`, which is known long before.
     CutShort,
 }
 
-/// What came of a message that a client sent through a tunnel.
+/// The outcome of a message that a client sent through a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutcome {
-    /// It was sent on.
+    /// It was forwarded.
     Allowed,
     /// A limit refused it.
     Refused,
-    /// There was no decision, because the store could not tell.
+    /// There was no decision, because the store was unavailable.
     Undecided,
-    /// It was larger than any may be.
+    /// It exceeded the maximum size.
     TooLarge,
 }
 
-/// One of a few things that are counted.
+/// An enumeration whose variants are counted.
 pub(super) trait CountedLabel: Copy + Into<usize> + 'static {
-    /// As labels, by number.
+    /// The labels, by number.
     const LABELS: &'static [&'static str];
 }
 
@@ -110,8 +111,8 @@ impl UpstreamOutcomeCounters {
         }
     }
 
-    /// The first outcome, which is the good one, begins at zero, so that a rate over its first increase
-    /// is right; the others appear once they happen.
+    /// Encodes the outcomes. The first one, which is success, starts at zero, so that a rate over its first
+    /// increase is right; the others appear once they occur.
     pub(super) fn encode<C: CountedLabel, const N: usize>(
         &self,
         encoder: &mut MetricEncoder<'_>,

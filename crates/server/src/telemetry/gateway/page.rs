@@ -1,4 +1,4 @@
-//! How the gateway's metrics are written down.
+//! Encoding of the gateway's metrics.
 
 use super::GatewayMetrics;
 use super::outcome::{MessageOutcome, UpstreamOutcome};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 type RouteMetricsList = [Arc<RouteMetrics>];
 
-/// A name, what it means, and where it is read.
+/// A gauge's name, its help text, and the function that reads it.
 type UpstreamGauge = (
     &'static str,
     &'static str,
@@ -25,7 +25,7 @@ type RouteCounter = (&'static str, &'static str, fn(&RouteCounters) -> &AtomicU6
 
 impl Collector for GatewayMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // A copy of the list, so that a slow page holds up no reload.
+        // Copy the list, so that a slow scrape does not block a reload.
         let routes = self.routes.read().clone();
         if routes.is_empty() {
             return Ok(());
@@ -89,7 +89,7 @@ fn encode_outcomes(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsLis
     Ok(())
 }
 
-/// What is known of each upstream at this moment.
+/// Encodes the present state of each upstream.
 fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsList) -> fmt::Result {
     let gauges: [UpstreamGauge; 2] = [
         (
@@ -130,7 +130,7 @@ fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &RouteMetricsLi
 
 type UpstreamLabels<'a> = [(&'static str, &'a str); 2];
 
-/// An upstream, after its route.
+/// An upstream with its route.
 type UpstreamRow<'a> = (&'a RouteMetrics, &'a UpstreamMetrics);
 
 fn upstreams(

@@ -1,4 +1,4 @@
-//! What is counted of one route.
+//! Counters of one route.
 
 use super::outcome::{MessageOutcome, UpstreamOutcome, UpstreamOutcomeCounters};
 use super::statuses::Statuses;
@@ -8,28 +8,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a route is called, and what belongs to it.
+/// The names of a route, its patterns and its upstreams.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouteLabels<'a> {
-    /// Its id.
+    /// The route's id.
     pub(crate) id: &'a str,
-    /// Whether any request takes it.
+    /// True if the route is enabled.
     pub(crate) is_on: bool,
-    /// The pattern of each of its conditions, in their order.
+    /// The pattern of each condition, in their order.
     pub(crate) patterns: &'a [String],
-    /// Its upstreams, in their order. Names and what is known of them come from here.
+    /// The upstreams, in their order, with names and health.
     pub(crate) upstreams: &'a [Arc<UpstreamHealth>],
 }
 
-/// What is counted of one route: by number, as the configuration has them in order. To count is to add.
+/// The counters of one route, by index in configuration order. Counting is one addition.
 #[derive(Debug)]
 pub(crate) struct RouteMetrics {
     pub(super) id: Box<str>,
     pub(super) is_on: bool,
     by_pattern: Box<[Arc<Statuses>]>,
     by_upstream: Box<[Arc<UpstreamOutcomeCounters>]>,
-    /// The same once more for each name, since several conditions may have the same pattern, and
-    /// several upstreams the same host.
+    /// The same counters once per name, since several conditions may have the same pattern, and several
+    /// upstreams the same host.
     pub(super) patterns: Vec<PatternMetrics>,
     pub(super) upstreams: Vec<UpstreamMetrics>,
     pub(super) counts: Arc<RouteCounters>,
@@ -48,7 +48,7 @@ pub(super) struct UpstreamMetrics {
     pub(super) standings: Vec<Arc<UpstreamHealth>>,
 }
 
-/// What a route has one of.
+/// The counters that a route has one of.
 #[derive(Debug, Default)]
 pub(super) struct RouteCounters {
     pub(super) retries: AtomicU64,
@@ -65,8 +65,8 @@ pub(super) struct RouteCounters {
 pub(crate) struct OpenTunnel(Arc<RouteCounters>);
 
 impl RouteMetrics {
-    /// Those of a route. What was counted of it `before`, under the same names, goes on, for requests
-    /// that are still under way as well.
+    /// Creates the counters of a route. Counters that `before` has under the same names continue, also for
+    /// requests in flight.
     pub(super) fn new(labels: &RouteLabels<'_>, before: Option<&Self>) -> Self {
         let mut metrics = Self {
             id: labels.id.into(),
@@ -122,7 +122,7 @@ impl RouteMetrics {
         outcomes
     }
 
-    /// Counts the answer to a request that met the condition `pattern`, and how long its head took.
+    /// Counts the response to a request that matched the condition `pattern`, and the time to its headers.
     #[inline]
     pub(crate) fn count(&self, pattern: usize, status: u16, took: Duration) {
         self.counts.durations.observe(took);
@@ -131,7 +131,7 @@ impl RouteMetrics {
         }
     }
 
-    /// Counts what came of a request to `upstream`.
+    /// Counts the outcome of a request to `upstream`.
     #[inline]
     pub(crate) fn count_upstream(&self, upstream: usize, outcome: UpstreamOutcome) {
         if let Some(outcomes) = self.by_upstream.get(upstream) {
@@ -139,28 +139,28 @@ impl RouteMetrics {
         }
     }
 
-    /// Counts a second try, or a third.
+    /// Counts a retry.
     pub(crate) fn count_retry(&self) {
         self.counts.retries.fetch_add(1, Relaxed);
     }
 
-    /// Counts a request that was given its cost back.
+    /// Counts a request whose cost was refunded.
     pub(crate) fn count_refund(&self) {
         self.counts.refunds.fetch_add(1, Relaxed);
     }
 
-    /// Counts a turn that was given in desperation: see `Turn::is_desperate`.
+    /// Counts an upstream chosen although none was usable: see `UpstreamLease::is_desperate`.
     pub(crate) fn count_all_out(&self) {
         self.counts.all_out.fetch_add(1, Relaxed);
     }
 
-    /// Counts what came of a message.
+    /// Counts the outcome of a message.
     #[inline]
     pub(crate) fn count_message(&self, outcome: MessageOutcome) {
         self.counts.messages.count(outcome);
     }
 
-    /// Counts a tunnel as open until what is returned is dropped.
+    /// Counts a tunnel as open until the returned value is dropped.
     pub(crate) fn open_tunnel(&self) -> OpenTunnel {
         self.counts.tunnels.fetch_add(1, Relaxed);
         OpenTunnel(Arc::clone(&self.counts))

@@ -1,19 +1,19 @@
-//! Answers, counted by their full status.
+//! Responses, counted by their full status.
 
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The statuses that HTTP knows of.
+/// The range of statuses in HTTP.
 const FIRST: u16 = 100;
 const LAST: u16 = 599;
 
-/// A counter for each status. To count is to add: four kilobytes for each pattern of a route are less
+/// A counter for each status. Counting is one addition: four kilobytes for each pattern of a route cost less
 /// than a search for each request.
 #[derive(Debug)]
 pub(super) struct Statuses {
-    /// From [`FIRST`] to [`LAST`]; a last one takes whatever an upstream makes up.
+    /// Counters from [`FIRST`] to [`LAST`], then one for all statuses outside that range.
     counts: Box<[AtomicU64]>,
 }
 
@@ -38,7 +38,7 @@ impl Statuses {
         }
     }
 
-    /// Those that were ever answered; a series for each status there is would be noise.
+    /// Encodes the statuses that occurred; a series for every status would be noise.
     pub(super) fn encode(
         &self,
         encoder: &mut MetricEncoder<'_>,

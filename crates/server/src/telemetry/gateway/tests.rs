@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 use tidegate_policy::route::{Balance, Eject};
 
-/// How long every request takes here.
+/// The duration of every request here.
 const TOOK: Duration = Duration::from_micros(70);
 
 struct World {
@@ -28,7 +28,7 @@ impl World {
         page
     }
 
-    /// The series that begin with `name`, in the order of the page.
+    /// Returns the series that begin with `name`, in the order of the page.
     fn series(&self, name: &str) -> Vec<String> {
         let page = self.page();
         let series = page.lines().filter(|line| line.starts_with(name));
@@ -207,13 +207,13 @@ fn a_reload_goes_on_counting_what_has_the_same_name_and_shows_nothing_else() {
         before[0].count_upstream(index, UpstreamOutcome::Answered);
     }
 
-    // The numbers are others than before; the names decide.
+    // The indices differ from before; the names decide.
     let patterns = strings(&["/new", "/orders"]);
     let upstreams = [standing("new:80"), standing("a:80")];
     let after = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
     after[0].count(1, 200, TOOK);
     after[0].count_upstream(1, UpstreamOutcome::Answered);
-    // A request from before the reload ends only now, and so does a tunnel.
+    // A request from before the reload ends only now, as does a tunnel.
     before[0].count(0, 200, TOOK);
     before[0].count_upstream(0, UpstreamOutcome::Answered);
     before[0].count_retry();

@@ -1,12 +1,11 @@
-//! How it all stands, in one document: for people, dashboards and programs that watch others.
+//! The status of the whole server in one document: for people, dashboards and monitoring programs.
 //!
-//! Names, addresses, versions and numbers; no secrets, and nothing of clients. Why something is as it is
-//! stands in the log.
+//! Contains names, addresses, versions and numbers; no secrets, and no client data. The log has the reasons.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | this one | the document, and all of it but Redis |
-//! | `store` | how it stands with Redis |
+//! | `store` | the status of Redis |
 
 mod store;
 
@@ -17,22 +16,22 @@ use serde_json::{Map, Value, json};
 use tidegate::Store;
 use tidegate::shared_state::SharedInstances;
 
-/// How it stands, in a word.
+/// The status of the server in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ServiceStatus {
-    /// As it should be.
+    /// Everything works.
     Up,
-    /// Requests are answered, but something that they should be answered by is away or old.
+    /// Requests are answered, but a component that they depend on is unreachable or stale.
     Degraded,
     /// Requests are not answered.
     Down,
 }
 
-/// How it all stands.
+/// The status of the whole server.
 #[derive(Debug)]
 pub(crate) struct StatusDocument {
     status: ServiceStatus,
-    /// What is not as it should be.
+    /// The reasons for a status other than `Up`.
     reasons: Vec<String>,
     parts: Map<String, Value>,
 }
@@ -48,7 +47,7 @@ impl ServiceStatus {
 }
 
 impl StatusDocument {
-    /// How it stands with what `decider` decides by, in this phase of the server.
+    /// Collects the status of everything that `decider` uses, in this phase of the server.
     pub(crate) async fn of<S: Store>(decider: &Decider<S>, phase: Phase) -> Self {
         let mut document = Self {
             status: ServiceStatus::Up,
@@ -66,23 +65,23 @@ impl StatusDocument {
         document
     }
 
-    /// How it stands, in a word.
+    /// Returns the status in one word.
     pub(crate) fn status(&self) -> ServiceStatus {
         self.status
     }
 
-    /// Says that something is not as it should be.
+    /// Adds a reason, and lowers the status to `status` unless it is already worse.
     pub(crate) fn complain(&mut self, status: ServiceStatus, reason: impl Into<String>) {
         self.status = self.status.max(status);
         self.reasons.push(reason.into());
     }
 
-    /// Adds a part.
+    /// Adds a named part to the document.
     pub(crate) fn part(&mut self, name: &str, part: Value) {
         self.parts.insert(name.to_owned(), part);
     }
 
-    /// All of it, as JSON.
+    /// Returns the document as JSON.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let mut whole = Map::new();
         whole.insert("status".to_owned(), self.status.word().into());
@@ -135,7 +134,7 @@ impl StatusDocument {
         self.part("store", store);
     }
 
-    /// The store in this process, which is full while new keys share buckets.
+    /// Returns the status of the memory store, which is full while new keys share overflow buckets.
     async fn memory<S: Store>(&mut self, decider: &Decider<S>, word: &str) -> Value {
         let Some(room) = &decider.metrics().room else {
             return json!({ "kind": "memory", "status": word });
@@ -167,8 +166,9 @@ impl StatusDocument {
         );
     }
 
-    /// Who shares the store, as last heard. That they differ for a moment is how every change begins, and
-    /// so it is told here and is no reason for anything: that it lasts is for whoever watches over time.
+    /// Adds the instances that share the store, as last seen. Every change starts with a moment in which they
+    /// differ, so a difference is shown but is no reason for a worse status: monitoring over time decides if
+    /// it lasts too long.
     fn instances<S: Store>(&mut self, decider: &Decider<S>) {
         let instances = decider.limiter().instances();
         let Some(roll) = instances.and_then(SharedInstances::heard) else {
@@ -190,13 +190,13 @@ impl StatusDocument {
         self.part("instances", json!({ "versions_agree": agree, "all": each }));
     }
 
-    /// Where policy comes from.
+    /// Adds the status of the config sources.
     fn sources<S: Store>(&mut self, decider: &Decider<S>) {
         let mut sources = Vec::new();
         for source in decider.metrics().sources.sources() {
             let standing = source.standing();
             let word = match &standing {
-                // Where a fallback is served, nothing of it was ever heard that could be old.
+                // A source on its fallback was never fetched, so there is nothing that could be stale.
                 it if it.is_stale && !it.is_fallback => "STALE",
                 it if it.is_refused => "REFUSED",
                 it if it.is_fallback => "FALLBACK",
@@ -219,7 +219,7 @@ impl StatusDocument {
         }
     }
 
-    /// Lists and plans.
+    /// Adds the status of lists and plans.
     fn loaded<S: Store>(&mut self, decider: &Decider<S>) {
         let limiter = decider.limiter();
         let mut lists = Vec::new();
@@ -287,7 +287,7 @@ fn word(is_fresh: bool) -> &'static str {
     if is_fresh { "UP" } else { "STALE" }
 }
 
-/// The mode of the whole configuration.
+/// Returns the mode of the whole configuration.
 pub(crate) fn mode<S: Store>(decider: &Decider<S>) -> &'static str {
     if decider.is_shadow() {
         "shadow"

@@ -1,11 +1,11 @@
-//! How it stands with the Redis that buckets live in.
+//! The status of the Redis that holds the buckets.
 
 use crate::telemetry::redis::{NodeFigures, Nodes};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tidegate::StoreHealth;
 
-/// How it stands with `nodes`, which are `all`, and which are `status` as a whole.
+/// Returns the status of `nodes`, whose figures are `all`, and whose overall status is `status`.
 pub(super) fn of(
     nodes: &Nodes,
     all: &[NodeFigures],
@@ -19,14 +19,14 @@ pub(super) fn of(
         "status": status,
         "mode": nodes.mode(),
         "calls": answered.count(),
-        // As far as buckets of a histogram tell, of all calls since the start.
+        // Upper bounds from the buckets of a histogram, over all calls since the start.
         "latency_ms_at_most": { "p50": latency(50), "p95": latency(95), "p99": latency(99) },
         "errors": health.map(errors),
         "nodes": all.iter().map(of_node).collect::<Vec<Value>>(),
     })
 }
 
-/// How often the store could not tell, by kind, as far as it happened.
+/// Returns the number of store errors by kind, without zeros.
 fn errors(health: &StoreHealth) -> Value {
     let each = health.errors.iter().filter(|(_, count)| *count > 0);
     let each = each.map(|(kind, count)| (kind.as_str().to_owned(), json!(count)));
@@ -64,7 +64,7 @@ fn of_node(node: &NodeFigures) -> Value {
     Value::Object(fields.collect::<Map<String, Value>>())
 }
 
-/// To the hundredth.
+/// Returns milliseconds, rounded to hundredths.
 fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100_000.0).round() / 100.0
 }

@@ -1,8 +1,8 @@
-//! The figures that are taken from what a node says of itself.
+//! The figures that are taken from a node's `INFO`.
 
 use super::info::Info;
 
-/// What a node said of itself.
+/// The figures that a node reported about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerFigures {
     /// The product and its version.
@@ -10,7 +10,7 @@ pub(crate) struct ServerFigures {
     /// `master` or `slave`.
     pub(crate) role: String,
     pub(crate) memory_used: Option<u64>,
-    /// What it may use: its own bound, or the machine's where it has none.
+    /// The memory that it may use: its own bound, or the machine's if it has none.
     pub(crate) memory_max: Option<u64>,
     pub(crate) keys: u64,
     pub(crate) keys_expiring: u64,
@@ -29,7 +29,7 @@ pub(crate) struct ServerFigures {
 }
 
 impl ServerFigures {
-    /// What `info` says, of the keys in `database`.
+    /// Reads the figures from `info`, with the keys in `database`.
     pub(crate) fn of(info: &Info, database: u32) -> Self {
         let version = info.version().map(|version| version.to_string());
         let keyspace = info.get(&format!("db{database}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `INFO` says.
+//! The reply to `INFO`.
 
 /// The text of `INFO`: `name:value` in lines.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,8 @@ impl Info {
         self.get(name)?.parse().ok()
     }
 
-    /// The product and its version. Valkey calls itself Redis 7.2.4, and tells its own beside.
+    /// Returns the product and its version. Valkey calls itself Redis 7.2.4, and reports its own version
+    /// separately.
     pub(crate) fn version(&self) -> Option<ServerVersion> {
         let (product, text) = match self.get("valkey_version") {
             Some(text) => ("Valkey", text),
@@ -42,7 +43,7 @@ pub(crate) struct ServerVersion {
 }
 
 impl ServerVersion {
-    /// The oldest that is supported, if this one is older.
+    /// Returns the oldest supported version, if this one is older.
     pub(crate) fn too_old_for(&self) -> Option<&'static str> {
         let (floor, name) = match self.product {
             "Valkey" => ((7, 2), "Valkey 7.2"),
@@ -51,7 +52,7 @@ impl ServerVersion {
         (self.number < floor).then_some(name)
     }
 
-    /// Whether `CLIENT SETINFO` is known: an ACL rule that names it is refused elsewhere.
+    /// Returns true if `CLIENT SETINFO` is known: otherwise an ACL rule that names it is rejected.
     pub(crate) fn has_setinfo(&self) -> bool {
         self.number >= (7, 2)
     }

@@ -1,11 +1,11 @@
-//! The Redis that buckets live in: how calls to its nodes go, and what they say of themselves.
+//! The Redis that holds the buckets: statistics of calls to its nodes, and figures that they report.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `nodes` | the nodes, and what each said last when asked how it is |
-//! | `figures` | the figures that are taken from that |
-//! | `page` | how it is shown in metrics |
-//! | `info` | what `INFO` says |
+//! | `nodes` | the nodes, and the last report of each |
+//! | `figures` | the figures that are taken from a report |
+//! | `page` | encoding as metrics |
+//! | `info` | the reply to `INFO` |
 
 mod figures;
 pub(crate) mod info;

@@ -1,4 +1,4 @@
-//! The nodes, and what each said last when asked how it is.
+//! The nodes, and the last report of each.
 
 use super::figures::ServerFigures;
 use super::info::Info;
@@ -13,40 +13,40 @@ use tidegate_redis::{Address, CallTimes, NodeChoice, NodeStats};
 use tokio::time::{Instant, sleep};
 use tracing::debug;
 
-/// How often nodes are asked how they are.
+/// The interval at which nodes are queried.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// How many nodes are shown by themselves; the calls of all others are shown together.
+/// The number of nodes that are shown individually; the calls of all others are shown together.
 pub(super) const NODES_MAX: usize = 64;
 
 /// The nodes of one Redis.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     connection: Connection,
-    /// What they said last. Replaced whole.
+    /// The last reports. Replaced as a whole.
     said: ArcSwap<Vec<NodeReport>>,
 }
 
-/// What a node said when it was asked how it is.
+/// A node's reply to `INFO`.
 #[derive(Debug)]
 struct NodeReport {
     address: Address,
     at: Instant,
-    /// How long it took to say so.
+    /// The time until the reply.
     took: Duration,
     figures: ServerFigures,
 }
 
-/// What is known of a node.
+/// The figures of one node.
 #[derive(Debug)]
 pub(crate) struct NodeFigures {
-    /// Its address; `other` for those that have no place of their own.
+    /// The node's address; `other` for the nodes beyond [`NODES_MAX`].
     pub(crate) name: String,
     pub(crate) calls: NodeStats,
     pub(crate) said: Option<NodeWord>,
 }
 
-/// What it said last of itself.
+/// The last report of a node.
 #[derive(Debug)]
 pub(crate) struct NodeWord {
     pub(crate) age: Duration,
@@ -62,8 +62,8 @@ impl Nodes {
         }
     }
 
-    /// Asks all nodes how they are, again and again. Off the path of any decision, and past the
-    /// breakers, which are about decisions.
+    /// Queries all nodes repeatedly. Off the path of any decision, and past the circuit breakers, which are
+    /// for decisions.
     pub(crate) async fn keep(self: Arc<Self>) {
         loop {
             self.ask_all().await;
@@ -79,7 +79,7 @@ impl Nodes {
         self.said.store(Arc::new(said.collect()));
     }
 
-    /// What one node says; nothing where it does not answer, or may not tell us.
+    /// Queries one node. Returns `None` if it does not reply, or denies Tidegate the command.
     async fn ask(&self, address: &Address) -> Option<NodeReport> {
         let watch = Stopwatch::start();
         let info = cmd("INFO");
@@ -106,12 +106,12 @@ impl Nodes {
         })
     }
 
-    /// How they are connected: `standalone`, `sentinel` or `cluster`.
+    /// Returns the topology: `standalone`, `sentinel` or `cluster`.
     pub(crate) fn mode(&self) -> String {
         self.connection.mode().to_string()
     }
 
-    /// All of them, in the order of the topology; from the sixty-fifth on as one.
+    /// Returns all nodes in topology order; those from the sixty-fifth on as one.
     pub(crate) fn all(&self) -> Vec<NodeFigures> {
         let said = self.said.load_full();
         let mut nodes: Vec<NodeFigures> = Vec::new();
@@ -141,7 +141,7 @@ impl Nodes {
         nodes
     }
 
-    /// How long answers to decisions took, of all nodes together.
+    /// Returns the latencies of decisions over all nodes together.
     pub(crate) fn answered(&self) -> CallTimes {
         let each = self.connection.node_stats().into_iter();
         each.fold(CallTimes::default(), |sum, node| sum.and(&node.answered))

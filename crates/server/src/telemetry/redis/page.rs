@@ -1,4 +1,4 @@
-//! How the nodes of Redis are shown in metrics.
+//! Encoding of the nodes of Redis as metrics.
 
 use super::figures::ServerFigures;
 use super::nodes::{NodeFigures, Nodes};
@@ -11,7 +11,7 @@ use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
 
-/// A name, what it means, its unit, and where it is read.
+/// A gauge's name, its help text, its unit, and the function that reads it.
 type Gauge = (
     &'static str,
     &'static str,
@@ -120,7 +120,7 @@ const COUNTERS: [FigureColumn; 6] = [
     ),
 ];
 
-/// The nodes, looked up when asked.
+/// The nodes, read at scrape time.
 #[derive(Debug)]
 pub(in crate::telemetry) struct RedisCollector(pub(in crate::telemetry) Arc<Nodes>);
 
@@ -135,7 +135,7 @@ impl Collector for RedisCollector {
     }
 }
 
-/// A name, what it means, and where it is read.
+/// A flag's name, its help text, and the function that reads it.
 type NodeFlag = (&'static str, &'static str, fn(&NodeFigures) -> bool);
 
 fn encode_states(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) -> fmt::Result {
@@ -246,7 +246,7 @@ fn encode_figures(encoder: &mut DescriptorEncoder<'_>, nodes: &[NodeFigures]) ->
     Ok(())
 }
 
-/// What nodes say, as far as they do.
+/// Returns the value of each node that reported it.
 fn each(
     nodes: &[NodeFigures],
     read: fn(&ServerFigures) -> Option<u64>,

@@ -1,16 +1,16 @@
-//! How a statistic is written.
+//! Formatting of a statistic.
 
 use crate::telemetry::decisions::Pending;
 use std::fmt::Write;
 use tidegate_policy::statsd::{Format, Statsd};
 
-/// Writes statistics as lines, `PREFIX.KEY.STATISTIC:COUNT|c`.
+/// A writer of statistics as lines, `PREFIX.KEY.STATISTIC:COUNT|c`.
 #[derive(Debug)]
 pub(super) struct StatsdLines {
     prefix: String,
-    /// The tags of plain statsd, which are the end of each name.
+    /// The tags of plain statsd, appended to each name.
     name_tags: String,
-    /// The tags of `DogStatsD`, which are the end of each line.
+    /// The tags of `DogStatsD`, appended to each line.
     line_tags: String,
 }
 

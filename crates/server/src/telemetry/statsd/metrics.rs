@@ -1,4 +1,4 @@
-//! What became of packets.
+//! Outcomes of packets.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -17,7 +17,7 @@ impl StatsdMetrics {
         );
     }
 
-    /// Lets them start at zero, so that a rate over their first increase is right.
+    /// Creates all outcomes at zero, so that a rate over the first increase is right.
     pub(super) fn begin(&self) {
         for outcome in ["sent", "failed", "dropped"] {
             drop(self.0.get_or_create(&[("outcome", outcome)]));

@@ -2,10 +2,10 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | flushes what was counted since the last flush, now and then |
-//! | `line` | how a statistic is written |
+//! | this one | flushes the counts since the last flush, periodically |
+//! | `line` | formatting of a statistic |
 //! | `sink` | the connection to the server |
-//! | `metrics` | what became of packets |
+//! | `metrics` | outcomes of packets |
 
 mod line;
 mod metrics;
@@ -26,14 +26,15 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-/// The time that the last flush may take.
+/// The maximum time of the last flush.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Flushes in a row without an error until the server counts as reachable again. Of two datagrams to a
-/// closed port, the first is sent without an error, and the second gets the error of the first.
+/// The consecutive flushes without an error after which the server counts as reachable again. Of two
+/// datagrams to a closed port, the first is sent without an error, and the second gets the error of the
+/// first.
 const RECOVERED_AFTER: u32 = 3;
 
-/// Sends statistics. Nothing of it is on the path of a request.
+/// The sender of statistics. None of its work is on the path of a request.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     interval: Duration,
@@ -49,20 +50,20 @@ struct Sender {
     metrics: StatsdMetrics,
     /// After a failure: the flushes since, each of which sent something without an error.
     failing: Option<u32>,
-    /// Whether a line was too long: the log has the first.
+    /// True if a line was too long: only the first is logged.
     has_dropped: bool,
 }
 
 /// A packet, and the statistics in it.
 ///
-/// Dropped, it settles those that the system has accepted, even in part: the server may have them. So a
-/// flush that fails or is cancelled sends none of them twice, and all others stay pending.
+/// When dropped, it settles the statistics that the system has accepted, even in part: the server may have
+/// them. So a flush that fails or is cancelled sends none of them twice, and all others stay pending.
 #[derive(Debug, Default)]
 struct Packet {
     text: String,
-    /// Each with the place where its line begins.
+    /// Each statistic with the offset of its line.
     statistics: Vec<(usize, Pending)>,
-    /// The bytes that the system has accepted.
+    /// The number of bytes that the system has accepted.
     taken: usize,
 }
 
@@ -96,7 +97,7 @@ impl Outlet {
         })
     }
 
-    /// Flushes at every interval, for as long as it runs.
+    /// Flushes at every interval, until cancelled.
     pub(crate) async fn run(&self) {
         loop {
             sleep(self.interval).await;
@@ -104,7 +105,7 @@ impl Outlet {
         }
     }
 
-    /// Flushes once more, unless that takes long.
+    /// Flushes once more, for at most [`FAREWELL`].
     pub(crate) async fn finish(&self) {
         timeout(FAREWELL, self.flush()).await.ok();
     }
@@ -117,7 +118,7 @@ impl Outlet {
 }
 
 impl Sender {
-    /// Sends `pending`. Statistics that cannot be sent stay pending: the next flush has them.
+    /// Sends `pending`. Statistics that cannot be sent stay pending for the next flush.
     async fn flush(&mut self, pending: Vec<Pending>) {
         let packets = self.packets(pending);
         let is_empty = packets.is_empty();
@@ -137,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// Writes statistics into as few packets as they fit in.
+    /// Writes statistics into as few packets as possible.
     fn packets(&mut self, pending: Vec<Pending>) -> Vec<Packet> {
         let mut packets: Vec<Packet> = Vec::new();
         let mut line = String::new();
@@ -159,7 +160,7 @@ impl Sender {
         packets
     }
 
-    /// Drops a statistic that no packet has room for. Cut, its line would be that of another one.
+    /// Drops a statistic that fits into no packet. A truncated line would name another statistic.
     fn drop_line(&mut self, statistic: &Pending, bytes: usize) {
         statistic.settle();
         self.metrics.dropped();

@@ -8,16 +8,16 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket, lookup_host};
 use tokio::time::timeout;
 
-/// The longest datagram that no Ethernet fragments, with room for headers of tunnels; as gostats has it.
+/// The longest datagram that no Ethernet fragments, with room for tunnel headers; the same as in gostats.
 const DATAGRAM_MAX: usize = 1_432;
 
 /// The most that is written to a connection at once.
 const WRITE_MAX: usize = 16 << 10;
 
-/// The time to connect, and to write a packet.
+/// The maximum time to connect, and to write a packet.
 const TIME_MAX: Duration = Duration::from_secs(1);
 
-/// A connection that is made when it is needed.
+/// A connection that is opened when it is needed.
 #[derive(Debug)]
 pub(super) struct Sink {
     /// Host and port; resolved for every connection.
@@ -53,7 +53,7 @@ impl Sink {
         }
     }
 
-    /// Sends a packet, and keeps in `taken` how much of it the system has accepted, even if the call fails
+    /// Sends a packet, and stores in `taken` how much of it the system has accepted, even if the call fails
     /// or is cancelled. After an error the next packet gets a new connection.
     pub(super) async fn send(&mut self, packet: &[u8], taken: &mut usize) -> io::Result<()> {
         let sent = timeout(TIME_MAX, self.try_send(packet, taken)).await;
@@ -65,7 +65,7 @@ impl Sink {
     }
 
     async fn try_send(&mut self, packet: &[u8], taken: &mut usize) -> io::Result<()> {
-        // A connection that the server has closed would take one more packet, and lose it.
+        // A connection that the server has closed would accept one more packet, and lose it.
         let mut connection = match self.connection.take() {
             Some(connection) if !connection.is_closed() => connection,
             _ => self.connect().await?,
@@ -94,7 +94,7 @@ impl Sink {
             return Ok(StatsdConnection::Tcp(stream));
         }
         let mut addresses: Vec<SocketAddr> = lookup_host(&self.address).await?.collect();
-        // Of both, servers rather listen on IPv4; a datagram cannot find out.
+        // Prefer IPv4: servers more often listen on it, and a datagram cannot find out.
         addresses.sort_by_key(SocketAddr::is_ipv6);
         let Some(address) = addresses.first() else {
             return Err(io::Error::other("the name has no address"));
@@ -109,7 +109,7 @@ impl Sink {
 }
 
 impl StatsdConnection {
-    /// Whether the server has closed it. Statsd servers send nothing.
+    /// Returns true if the server has closed the connection. Statsd servers send nothing.
     fn is_closed(&self) -> bool {
         match self {
             Self::Udp(_) => false,
@@ -150,7 +150,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let mut sink = Sink::new(&address, StatsdProtocol::Tcp);
-        // More than the buffers of both ends: the server reads nothing.
+        // More than the buffers of both ends hold: the server reads nothing.
         let packet = vec![b'x'; 64 << 20];
         let mut taken = 0;
         let error = sink.send(&packet, &mut taken).await.unwrap_err();

@@ -47,7 +47,7 @@ impl Scene {
         self.decisions.count(&decision, &request, timing);
     }
 
-    /// Packets so far that were sent, and that failed.
+    /// Returns the number of packets that were sent, and that failed.
     fn packets(&self) -> (u64, u64) {
         (self.count("sent"), self.count("failed"))
     }
@@ -113,7 +113,7 @@ async fn what_has_grown_is_sent_as_deltas_by_the_names_of_envoyproxy_ratelimit()
             "p.api.soon.within_limit:4|c",
         ]
     );
-    // Nothing has grown, so nothing is sent: the next packet is the next one that has.
+    // Nothing has grown, so nothing is sent: the next packet belongs to the next flush with growth.
     scene.outlet.flush().await;
     scene.check(9);
     scene.outlet.flush().await;
@@ -205,7 +205,7 @@ async fn a_closed_port_of_udp_is_one_failure_however_often_a_datagram_is_accepte
     let (socket, address) = udp().await;
     drop(socket);
     let scene = Scene::new(API, &settings(&address));
-    // Sent, and refused; the next flush gets the error.
+    // The first is sent, and refused; the next flush gets the error.
     let flush = async || {
         scene.check(1);
         scene.outlet.flush().await;
@@ -258,7 +258,7 @@ async fn a_packet_that_was_sent_in_part_is_not_sent_again_up_to_the_line_it_brok
     };
     let mut packets = sender.packets(scene.decisions.pending());
     let before = lines(&packets);
-    // The first line, and one byte of the second.
+    // Take the first line, and one byte of the second.
     packets[0].taken = before[0].len() + 2;
     drop(packets);
     let packets = sender.packets(scene.decisions.pending());
@@ -293,7 +293,7 @@ async fn a_line_that_no_datagram_holds_is_dropped_and_holds_up_no_other() {
         assert!(packet.contains("p.api.c.total_hits:1|c\n"), "{packet}");
     }
     assert_eq!(scene.packets(), (2, 0));
-    // Two statistics of each request.
+    // Each request has two statistics.
     assert_eq!(scene.count("dropped"), 4);
     scene.outlet.flush().await;
     assert_eq!(scene.count("dropped"), 4);

@@ -1,25 +1,25 @@
-//! Which trace a request belongs to, as `traceparent` of the W3C says it.
+//! The trace of a request, from the W3C's `traceparent` header.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// How long version 00 is; later ones begin like it.
+/// The length of version 00; later versions begin with the same fields.
 const LENGTH: usize = 55;
 
-/// What a caller says of the trace that its request belongs to.
+/// The trace that a caller sent with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Context {
     pub(crate) trace: u128,
     pub(crate) span: u64,
-    /// Whether the caller records it.
+    /// True if the caller records the trace.
     pub(crate) is_sampled: bool,
 }
 
 impl Context {
-    /// What these headers say. Nothing where they say it twice, or not as they should: a trace begins
-    /// anew then.
+    /// Parses these headers. Returns `None` if the header is missing, repeated or malformed: a new trace
+    /// begins then.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(&TRACEPARENT).iter();
         match (values.next(), values.next()) {
@@ -38,7 +38,7 @@ impl Context {
         let is_known = match version {
             0 => rest.is_empty(),
             0xff => false,
-            // What later versions add stands behind another dash.
+            // Later versions add their fields after another dash.
             _ => rest.first().is_none_or(|byte| *byte == b'-'),
         };
         let is_whole = parts.next().is_none() && trace != 0 && span != 0;
@@ -49,7 +49,7 @@ impl Context {
         })
     }
 
-    /// The same as a header, for whoever is asked next.
+    /// Returns the same as a header, for the next service.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let flags = u8::from(self.is_sampled);
         let text = format!("00-{:032x}-{:016x}-{flags:02x}", self.trace, self.span);
@@ -57,7 +57,7 @@ impl Context {
     }
 }
 
-/// A number in so many digits, all of them small.
+/// Parses a number of exactly `digits` lower-case hexadecimal digits.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_small = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if text.len() != digits || !text.bytes().all(is_small) {

@@ -1,10 +1,10 @@
-//! What becomes of spans.
+//! Outcomes of spans.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// What became of spans.
+/// Outcomes of spans.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TraceMetrics(Family<[(&'static str, &'static str); 1], Counter>);
 
@@ -23,7 +23,7 @@ impl TraceMetrics {
         );
     }
 
-    /// They start at zero, so that a rate over their first increase is right.
+    /// Creates all outcomes at zero, so that a rate over the first increase is right.
     pub(super) fn begin(&self) {
         for outcome in [SENT, DROPPED, FAILED, REJECTED] {
             self.add(outcome, 0);

@@ -1,14 +1,14 @@
-//! Traces: what single requests went through, for an OpenTelemetry collector.
+//! Traces: spans of single requests, for an OpenTelemetry collector.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `context` | which trace a request belongs to: `traceparent` |
-//! | `trace` | one request that is recorded, or is not |
-//! | `span` | what is recorded of it |
-//! | `tracer` | decides what is recorded, and keeps it within a bound |
-//! | `outbox` | sends it, many requests at a time |
-//! | `otlp` | how it is written |
-//! | `metrics` | what became of it |
+//! | `context` | the trace of a request: `traceparent` |
+//! | `trace` | one request, recorded or not |
+//! | `span` | the recorded data |
+//! | `tracer` | the sampling decision and the bounded queue |
+//! | `outbox` | sending, many requests at a time |
+//! | `otlp` | encoding |
+//! | `metrics` | outcomes of spans |
 //!
 //! ```text
 //! request ─▶ recorded? ─▶ spans ─▶ queue (bounded) ─▶ outbox ─▶ POST, again after a pause, given up

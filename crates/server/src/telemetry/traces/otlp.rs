@@ -1,19 +1,19 @@
-//! Spans as OTLP has them in JSON (`opentelemetry/proto/trace/v1/trace.proto`): ids in hexadecimal,
+//! Spans in the JSON encoding of OTLP (`opentelemetry/proto/trace/v1/trace.proto`): ids in hexadecimal,
 //! 64-bit numbers as text, enumerations as numbers.
 
 use super::span::{AttributeValue, Attributes, Recorded, Span};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
-/// Who recorded it.
+/// The service that recorded the spans.
 #[derive(Clone, Debug)]
 pub(super) struct Resource {
     pub(super) service: String,
-    /// Tells instances apart.
+    /// The name that distinguishes instances.
     pub(super) instance: String,
 }
 
-/// The body of an `ExportTraceServiceRequest`.
+/// Encodes the body of an `ExportTraceServiceRequest`.
 pub(super) fn request(resource: &Resource, recorded: &[Recorded]) -> Vec<u8> {
     let version = env!("CARGO_PKG_VERSION");
     let spans = recorded.iter().flat_map(|it| {
@@ -47,7 +47,7 @@ fn one(trace: &str, span: &Span) -> Json {
         "startTimeUnixNano": began.to_string(),
         "endTimeUnixNano": ended.to_string(),
         "attributes": attributes(&span.attributes),
-        // Sampled, as far as the W3C's flags go.
+        // The sampled bit of the W3C's flags.
         "flags": 1,
         "status": if span.is_error { json!({ "code": 2 }) } else { json!({}) },
     });
@@ -72,11 +72,11 @@ fn text(name: &str, text: &str) -> Json {
     json!({ "key": name, "value": { "stringValue": text } })
 }
 
-/// How many spans the collector took none of, as its answer says.
+/// Returns the number of spans that the collector rejected, from its response.
 pub(super) fn rejected(answer: &[u8]) -> u64 {
     let answer: Json = serde_json::from_slice(answer).unwrap_or_default();
     match answer.pointer("/partialSuccess/rejectedSpans") {
-        // As all 64-bit numbers are written in this JSON; some write it as a number all the same.
+        // This JSON writes 64-bit numbers as text; some collectors write a number.
         Some(Json::String(text)) => text.parse().unwrap_or(0),
         Some(number) => number.as_u64().unwrap_or(0),
         None => 0,

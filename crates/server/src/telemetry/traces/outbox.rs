@@ -1,4 +1,4 @@
-//! Sends what was recorded, many requests at a time, off the path of any of them.
+//! Sends recorded requests, many at a time, off the path of any request.
 
 use super::metrics::TraceMetrics;
 use super::otlp::{self, Resource};
@@ -15,43 +15,44 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
 
-/// How many requests are sent at once at most, and how long the first of them waits for others.
+/// The maximum number of requests in a batch, and the time for which the first of them waits for others.
 const BATCH: usize = 512;
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How often a post is tried, and the pause after the first time; doubled each time.
+/// The number of attempts per post, and the pause after the first; doubled each time.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_secs(1);
-/// A collector that asks for a longer pause gets this one.
+/// The longest pause, even if the collector asks for a longer one.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// How much of an answer is read.
+/// The maximum number of bytes read from a response.
 const ANSWER_MAX: usize = 64 << 10;
 
-/// What waits to be sent, and the way to where it goes.
+/// The queue of recorded requests, and the client that sends them.
 #[derive(Debug)]
 pub(super) struct Outbox {
     queue: mpsc::Receiver<Recorded>,
-    /// Taken from the queue, and not yet sent.
+    /// Requests taken from the queue, and not yet sent.
     batch: Vec<Recorded>,
     errand: HttpFetch,
     headers: HeaderMap,
     resource: Resource,
     metrics: TraceMetrics,
-    /// Whether the log has heard that posts fail.
+    /// True if the log already reports that posts fail.
     is_told: bool,
 }
 
-/// What came of a post.
+/// The outcome of a post.
 enum PostOutcome {
     Taken(FetchedResponse),
-    /// It may be taken later; after so long, if the collector says so.
+    /// It may be accepted later; after this pause, if the collector sends one.
     Later(String, Option<Duration>),
     Refused(String),
 }
 
 impl Outbox {
-    /// One that sends what comes by `queue` to where `traces` says; or what is wrong with that.
+    /// Creates an outbox that sends the requests from `queue` to the endpoint of `traces`. Returns an error
+    /// message if that is invalid.
     pub(super) fn new(
         traces: &Traces,
         queue: mpsc::Receiver<Recorded>,
@@ -83,7 +84,7 @@ impl Outbox {
         })
     }
 
-    /// Sends what comes, for as long as anybody records.
+    /// Sends until all senders of the queue are dropped.
     pub(super) async fn run(&mut self) {
         loop {
             let Some(first) = self.queue.recv().await else {
@@ -101,7 +102,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what is left, each once.
+    /// Sends the remaining requests, each once.
     pub(super) async fn finish(&mut self) {
         loop {
             while self.batch.len() < BATCH
@@ -116,7 +117,8 @@ impl Outbox {
         }
     }
 
-    /// Sends the batch, which is gone then, one way or the other. If this is dropped half way it stays.
+    /// Sends the batch, and clears it after success and failure. If this is dropped half way, the batch
+    /// remains.
     async fn send(&mut self, tries: u32) {
         let spans = self.batch.iter().map(|it| it.spans.len()).sum::<usize>();
         let spans = u64::try_from(spans).unwrap_or(u64::MAX);
@@ -146,7 +148,7 @@ impl Outbox {
         };
         if let Some(why) = failure {
             self.metrics.failed(spans);
-            // Once for each time that it is away.
+            // Log once for each outage.
             if !self.is_told {
                 self.is_told = true;
                 warn!(%why, "the collector of traces takes no spans: they are counted and dropped");
@@ -167,7 +169,7 @@ impl Outbox {
         let status = answer.status;
         match status {
             status if status.is_success() => PostOutcome::Taken(answer),
-            // The four that OTLP says to try again.
+            // The four statuses that OTLP defines as retryable.
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE

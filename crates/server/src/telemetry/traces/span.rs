@@ -1,32 +1,32 @@
-//! What is recorded of a request: a span, and those of what was done within it.
+//! The recorded data of a request: its span, and the spans within it.
 
 use std::time::Duration;
 
-/// One thing that was done, when, and how it went.
+/// One operation, with its time and result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) id: u64,
     pub(super) parent: Option<u64>,
     pub(super) name: String,
     pub(super) kind: SpanKind,
-    /// Since 1970, in microseconds.
+    /// The start in microseconds since 1970.
     pub(super) began_us: u64,
     pub(super) took: Duration,
     pub(super) attributes: Attributes,
     pub(super) is_error: bool,
 }
 
-/// What was done for one request: the request itself first.
+/// The spans of one request: its own comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recorded {
     pub(super) trace: u128,
     pub(super) spans: Vec<Span>,
 }
 
-/// Names of the configuration, words of ours and numbers: nothing that a client has written.
+/// Names of the configuration, words defined by Tidegate, and numbers: nothing that a client has written.
 pub(super) type Attributes = Vec<(&'static str, AttributeValue)>;
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttributeValue {
     Word(&'static str),
@@ -34,7 +34,7 @@ pub(crate) enum AttributeValue {
     Number(u64),
 }
 
-/// On which side of a call a span is. The numbers are OTLP's.
+/// The side of a call that a span describes. The numbers are OTLP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpanKind {
     Internal = 1,

@@ -1,4 +1,4 @@
-//! Recording never waits, and has a bound.
+//! Recording never waits, and is bounded.
 
 use super::*;
 use http::{HeaderMap, HeaderValue};
@@ -8,7 +8,7 @@ use tidegate_policy::traces::{Sample, Traces};
 
 fn spans(sample: Sample) -> (Arc<Tracer>, TraceMetrics) {
     let traces = Traces {
-        // Nobody is there, and nobody goes there.
+        // Nothing listens there.
         endpoint: "http://127.0.0.1:1/v1/traces".to_owned(),
         headers: Vec::new(),
         sample,
@@ -28,7 +28,7 @@ async fn what_there_is_no_room_for_is_dropped_and_counted() {
         drop(spans.begin(&headers, || true));
     }
     assert_eq!(metrics.counted(), [0, 0, 0, 2]);
-    // Nobody takes what waits: it is tried once, and given up.
+    // Nothing accepts the queued requests: each is tried once, and given up.
     spans.finish().await;
     assert_eq!(metrics.counted(), [0, 0, 2_048, 2]);
 }
@@ -53,7 +53,7 @@ async fn whoever_said_so_was_recorded_whatever_share_was_asked_for() {
         let count = |is_trusted: bool| {
             let all = (0..10_000).map(|_| spans.begin(&headers, || is_trusted));
             let told = all.filter_map(|trace| trace.header(&trace.leg()));
-            // Whoever it is, the trace is the one that was named.
+            // The trace is the one named by the caller, trusted or not.
             let of_it = |told: &HeaderValue| told.to_str().unwrap().contains("-0af7651916cd43dd8");
             told.inspect(|told| assert!(of_it(told), "{told:?}"))
                 .count()

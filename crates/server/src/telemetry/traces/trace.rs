@@ -1,4 +1,4 @@
-//! One request that is recorded, or is not.
+//! One request, recorded or not.
 
 use super::context::Context;
 use super::span::{AttributeValue, Attributes, Recorded, Span, SpanKind};
@@ -12,15 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{CheckError, Clock, Decision, SystemClock};
 
-/// The most spans within one request. A list has at most a hundred questions.
+/// The most spans within one request. A list has at most a hundred check requests.
 const SPANS_MAX: usize = 128;
 
-/// One request. Recorded when it is dropped; where it is not to be recorded, nothing here does or
-/// costs anything.
+/// One request. Recorded when it is dropped. If it is not to be recorded, all methods are no-ops.
 #[derive(Debug)]
 pub(crate) struct RequestTrace(Option<Box<Active>>);
 
-/// The trace of whatever has none.
+/// The trace of work that is never recorded.
 pub(crate) static UNTRACED: RequestTrace = RequestTrace::none();
 
 #[derive(Debug)]
@@ -30,7 +29,7 @@ struct Active {
     parent: Option<u64>,
     began_us: u64,
     watch: Stopwatch,
-    /// Locked for a moment by whoever has done something for the request.
+    /// Locked briefly by each operation of the request.
     so_far: Mutex<SoFar>,
 }
 
@@ -42,11 +41,11 @@ struct SoFar {
     within: Vec<Span>,
 }
 
-/// How a request was answered.
+/// The status of a response.
 #[derive(Clone, Copy, Debug)]
 enum SpanStatus {
     Http(u16),
-    /// By the code of gRPC.
+    /// The status code of gRPC.
     Grpc(u16),
 }
 
@@ -61,8 +60,8 @@ impl SpanStatus {
         }
     }
 
-    /// Whether it is a fault of the server's, as OpenTelemetry tells them apart: a client that asks
-    /// wrongly is answered rightly.
+    /// Returns true for a server error, as OpenTelemetry defines it: rejecting an invalid request is not an
+    /// error.
     fn is_error(self) -> bool {
         match self {
             Self::Http(status) => status >= 500,
@@ -72,24 +71,24 @@ impl SpanStatus {
     }
 }
 
-/// Something that is done for a request and takes a while.
+/// An operation within a request that takes a while.
 #[derive(Debug)]
 pub(crate) struct Leg(Option<Began>);
 
 #[derive(Debug)]
 struct Began {
     id: u64,
-    /// How long after the request.
+    /// The start, relative to the start of the request.
     after: Duration,
 }
 
 impl RequestTrace {
-    /// One that is not recorded.
+    /// Returns a trace that is not recorded.
     pub(crate) const fn none() -> Self {
         Self(None)
     }
 
-    /// One that is, on behalf of `parent` if there is one.
+    /// Starts a trace that is recorded, as a child of `parent` if there is one.
     pub(super) fn begin(tracer: &Arc<Tracer>, parent: Option<Context>) -> Self {
         let trace = parent.map_or_else(new_trace, |parent| parent.trace);
         Self(Some(Box::new(Active {
@@ -106,14 +105,14 @@ impl RequestTrace {
         })))
     }
 
-    /// Gives it its name, which is put together only if somebody reads it.
+    /// Sets the name, which is computed only if the request is recorded.
     pub(crate) fn name(&self, name: impl FnOnce() -> String) {
         if let Some(active) = &self.0 {
             active.so_far.lock().name = name();
         }
     }
 
-    /// Adds what is known of it.
+    /// Adds attributes, which are computed only if the request is recorded.
     pub(crate) fn note<const N: usize>(
         &self,
         notes: impl FnOnce() -> [(&'static str, AttributeValue); N],
@@ -123,21 +122,21 @@ impl RequestTrace {
         }
     }
 
-    /// How it was answered.
+    /// Records the HTTP status of the response.
     pub(crate) fn answered(&self, status: u16) {
         if let Some(active) = &self.0 {
             active.so_far.lock().status = Some(SpanStatus::Http(status));
         }
     }
 
-    /// With which code a call of gRPC ended; 0 where it has an answer.
+    /// Records the code with which a gRPC call ended; 0 if it has a response.
     pub(crate) fn called(&self, code: u16) {
         if let Some(active) = &self.0 {
             active.so_far.lock().status = Some(SpanStatus::Grpc(code));
         }
     }
 
-    /// Something begins.
+    /// Starts an operation.
     pub(crate) fn leg(&self) -> Leg {
         Leg(self.0.as_ref().map(|active| Began {
             id: new_span(),
@@ -145,7 +144,7 @@ impl RequestTrace {
         }))
     }
 
-    /// A decision was taken.
+    /// Ends an operation that decided.
     pub(crate) fn decided(&self, leg: Leg, outcome: Result<&Decision, &CheckError>) {
         self.end(leg, "decide", SpanKind::Internal, || match outcome {
             Ok(decision) => (described(decision), false),
@@ -156,7 +155,7 @@ impl RequestTrace {
         });
     }
 
-    /// An upstream has answered with `status`, or not at all.
+    /// Ends a request to an upstream, which responded with `status`, or not at all.
     pub(crate) fn forwarded(&self, leg: Leg, status: Option<u16>) {
         self.end(leg, "upstream", SpanKind::Client, || {
             let name = "http.response.status_code";
@@ -187,7 +186,7 @@ impl RequestTrace {
         }
     }
 
-    /// What an upstream is told, so that its spans belong to `leg`.
+    /// Returns the header for an upstream, so that its spans belong to `leg`.
     pub(crate) fn header(&self, leg: &Leg) -> Option<HeaderValue> {
         let (active, began) = (self.0.as_ref()?, leg.0.as_ref()?);
         let context = Context {
@@ -216,7 +215,7 @@ impl Drop for Active {
             began_us: self.began_us,
             took: self.watch.elapsed(),
             attributes,
-            // Without a status the client had gone.
+            // Without a status, the client had disconnected.
             is_error: status.is_some_and(SpanStatus::is_error),
         });
         spans.extend(within);
@@ -227,7 +226,7 @@ impl Drop for Active {
     }
 }
 
-/// What a decision comes to, by names of the configuration.
+/// Describes a decision by names of the configuration.
 fn described(decision: &Decision) -> Attributes {
     let outcome = match decision.is_allowed() {
         true if decision.guard().is_some() => "exempt",
@@ -280,7 +279,7 @@ fn new_trace() -> u128 {
     (u128::from(chance()) << 64) | u128::from(new_span())
 }
 
-/// 0 would be none.
+/// Returns a new span id. 0 means no span.
 fn new_span() -> u64 {
     chance().max(1)
 }

@@ -1,4 +1,4 @@
-//! Decides what is recorded, and keeps it until it is sent.
+//! The sampling decision, and the queue of recorded requests.
 
 use super::context::Context;
 use super::metrics::TraceMetrics;
@@ -13,24 +13,24 @@ use tidegate_policy::traces::{Sample, Traces};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
-/// How many requests wait to be sent at most; what comes beyond that is dropped, and counted.
+/// The maximum number of requests that wait to be sent; further ones are dropped and counted.
 const QUEUE: usize = 2_048;
 
-/// How long the last of them may take.
+/// The maximum time for sending the remaining requests.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Decides what is recorded, and keeps it until it is sent. Recording never waits.
+/// The sampler and queue of recorded requests. Recording never waits.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     sample: Sample,
     queue: mpsc::Sender<Recorded>,
     metrics: TraceMetrics,
-    /// Held by whoever sends.
+    /// Locked by the task that sends.
     outbox: Mutex<Outbox>,
 }
 
 impl Tracer {
-    /// One that sends to where `traces` says, or what is wrong with that.
+    /// Creates a tracer that sends to the endpoint of `traces`. Returns an error message if that is invalid.
     pub(crate) fn new(traces: &Traces, metrics: TraceMetrics) -> Result<Arc<Self>, String> {
         let (queue, queued) = mpsc::channel(QUEUE);
         metrics.begin();
@@ -43,10 +43,10 @@ impl Tracer {
         }))
     }
 
-    /// A request with these headers begins. Where its caller has decided whether it is recorded, and is
-    /// believed, it is as the caller says. A stranger is heard as to which trace it belongs to, and not
-    /// as to whether it is recorded: else whoever likes could have everything recorded, or nothing. Nor
-    /// is that told by the number of the trace, which is a stranger's to choose.
+    /// Starts the trace of a request with these headers. If a trusted caller has decided whether to record
+    /// it, its decision applies. An untrusted caller chooses the trace id but not whether the trace is
+    /// recorded: otherwise any client could have everything recorded, or nothing. The trace id does not
+    /// decide either, because an untrusted caller chooses it.
     pub(crate) fn begin(
         self: &Arc<Self>,
         headers: &HeaderMap,
@@ -64,7 +64,7 @@ impl Tracer {
         }
     }
 
-    /// Takes what was recorded of a request, if there is room for it.
+    /// Queues a recorded request, or drops and counts it if the queue is full.
     pub(super) fn record(&self, recorded: Recorded) {
         let spans = recorded.spans.len();
         if self.queue.try_send(recorded).is_err() {
@@ -72,12 +72,13 @@ impl Tracer {
         }
     }
 
-    /// Sends what is recorded, for as long as it runs.
+    /// Sends recorded requests, until cancelled.
     pub(crate) async fn run(&self) {
         self.outbox.lock().await.run().await;
     }
 
-    /// Sends what is left, unless that takes long. Whoever ran must have been told to end.
+    /// Sends the remaining requests, for at most [`FAREWELL`]. The task in [`run`](Self::run) must have
+    /// ended.
     pub(crate) async fn finish(&self) {
         let rest = async { self.outbox.lock().await.finish().await };
         timeout(FAREWELL, rest).await.ok();

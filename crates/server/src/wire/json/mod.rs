@@ -1,8 +1,8 @@
-//! JSON, read where it lies and written where it goes.
+//! A JSON reader that borrows from its input, and a JSON writer.
 //!
-//! Our own, for two reasons. Errors name the field, what was expected there and what was found,
-//! which people need and a general deserialiser does not know. And a line of a trace is read in a
-//! fraction of the time that a decision on it takes; see `tidegate simulate`.
+//! Tidegate has its own reader for two reasons. Errors name the field, the expected type and the type found,
+//! which people need and a general deserialiser does not know. And a line of a trace is read in a fraction of
+//! the time that a decision on it takes; see `tidegate simulate`.
 
 mod number;
 mod reader;
@@ -13,5 +13,5 @@ pub use tidegate_http::text::write_json_string as write_string;
 
 use super::fault::WireFault;
 
-/// What reading JSON comes to.
+/// The result of reading JSON.
 pub type JsonResult<T> = Result<T, Box<WireFault>>;

@@ -1,7 +1,7 @@
-//! Numbers, by the grammar of RFC 8259.
+//! Numbers, in the grammar of RFC 8259.
 
-/// The whole number at the start of `text` and its length, if that is what stands there: digits
-/// without a leading zero, below 2^64, and neither a fraction nor an exponent after them.
+/// Returns the whole number at the start of `text` and its length, if there is one: digits without a leading
+/// zero, below 2^64, with neither a fraction nor an exponent after them.
 #[inline]
 pub(super) fn whole(text: &[u8]) -> Option<(u64, usize)> {
     let mut value: u64 = 0;
@@ -19,7 +19,7 @@ pub(super) fn whole(text: &[u8]) -> Option<(u64, usize)> {
     (len > 0 && !is_padded && !goes_on).then_some((value, len))
 }
 
-/// The length of the number at the start of `text`, or where it stops being one.
+/// Returns the length of the number at the start of `text`, or the position at which it stops being one.
 pub(super) fn scan(text: &[u8]) -> Result<usize, usize> {
     let mut at = usize::from(text.first() == Some(&b'-'));
     let starts_with_zero = text.get(at) == Some(&b'0');
@@ -38,7 +38,7 @@ pub(super) fn scan(text: &[u8]) -> Result<usize, usize> {
     Ok(at)
 }
 
-/// Where the digits that start at `at` end; there has to be one.
+/// Returns the end of the digits that start at `at`. There has to be at least one.
 fn digits(text: &[u8], at: usize) -> Result<usize, usize> {
     let rest = text.get(at..).unwrap_or_default();
     match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {

@@ -5,14 +5,14 @@ use super::{JsonResult, number};
 use crate::wire::fault::WireFault;
 use std::borrow::Cow;
 
-/// How deep lists and objects may lie in each other.
+/// The maximum depth of nested lists and objects.
 pub const DEPTH_MAX: u8 = 32;
 
-/// Reads JSON from front to back.
+/// A reader of JSON from front to back.
 ///
-/// The caller says what it expects, and the reader answers with it or with a [`WireFault`] that says
-/// what was found instead. Strings are borrowed unless they hold escapes. Strict: what RFC 8259
-/// does not allow is refused.
+/// The caller asks for the type that it expects. The reader returns it, or a [`WireFault`] with the type
+/// found instead. Strings are borrowed unless they contain escapes. Strict: anything that RFC 8259 does not
+/// allow is an error.
 #[derive(Debug)]
 pub struct JsonReader<'a> {
     text: &'a str,
@@ -21,7 +21,7 @@ pub struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    /// Reads `text`, which has to be UTF-8.
+    /// Creates a reader of `text`. Returns an error unless `text` is UTF-8.
     pub fn new(text: &'a [u8]) -> JsonResult<Self> {
         match std::str::from_utf8(text) {
             Ok(text) => Ok(Self {
@@ -33,12 +33,12 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Where the reader stands, in bytes.
+    /// Returns the position, in bytes.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The first byte of what comes next, white space aside.
+    /// Skips white space and returns the next byte without consuming it.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         loop {
@@ -73,7 +73,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads a string, or nothing where there is `null`.
+    /// Reads a string, or `null` as `None`.
     #[inline]
     pub fn string_or_null(&mut self) -> JsonResult<Option<Cow<'a, str>>> {
         if self.null()? {
@@ -82,7 +82,7 @@ impl<'a> JsonReader<'a> {
         self.string().map(Some)
     }
 
-    /// Reads a whole number that is not negative.
+    /// Reads a non-negative whole number.
     #[inline]
     pub fn whole(&mut self) -> JsonResult<u64> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
@@ -101,7 +101,7 @@ impl<'a> JsonReader<'a> {
         Err(WireFault::new(start, message))
     }
 
-    /// Reads a number, as it is written.
+    /// Reads a number and returns its text unchanged.
     pub fn number(&mut self) -> JsonResult<&'a str> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
             return Err(self.expected("a number"));
@@ -116,7 +116,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads `null` if it is there, and says whether it was.
+    /// Reads `null` if it is next. Returns true if it was.
     #[inline]
     pub fn null(&mut self) -> JsonResult<bool> {
         if self.peek() != Some(b'n') {
@@ -125,7 +125,7 @@ impl<'a> JsonReader<'a> {
         self.word("null").map(|()| true)
     }
 
-    /// Reads an object. `member` is given each name, and has to read the value.
+    /// Reads an object. `member` gets each name, and has to read the value.
     #[inline]
     pub fn object<F>(&mut self, mut member: F) -> JsonResult<()>
     where
@@ -147,7 +147,7 @@ impl<'a> JsonReader<'a> {
                 return Err(self.expected("`:`"));
             }
             self.at += 1;
-            // So that what `member` has to say about the value, it says of its first character.
+            // Skip white space, so that errors of `member` point to the value's first character.
             self.peek();
             member(self, &name).map_err(|fault| fault.within(&name))?;
             match self.peek() {
@@ -158,7 +158,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads a list. `item` has to read each, and is told which it is, from 0.
+    /// Reads a list. `item` has to read each item, and gets its index, from 0.
     pub fn list<F>(&mut self, mut item: F) -> JsonResult<()>
     where
         F: FnMut(&mut Self, usize) -> JsonResult<()>,
@@ -181,7 +181,7 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
-    /// Reads whatever comes next, and forgets it.
+    /// Reads the next value and discards it.
     pub fn skip(&mut self) -> JsonResult<()> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
@@ -195,7 +195,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Makes sure that nothing follows.
+    /// Returns an error if anything but white space follows.
     pub fn end(&mut self) -> JsonResult<()> {
         match self.peek() {
             None => Ok(()),
@@ -203,7 +203,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// That something else was expected here.
+    /// Returns the error that something else was expected here.
     #[cold]
     pub fn expected(&mut self, what: &str) -> Box<WireFault> {
         let found = match self.peek() {
@@ -250,7 +250,7 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
-    /// Steps over the bracket that opens a list or an object.
+    /// Consumes the bracket that opens a list or an object.
     fn enter(&mut self) -> JsonResult<()> {
         if self.depth == DEPTH_MAX {
             let message = format!("more than {DEPTH_MAX} lists and objects inside each other");
@@ -261,7 +261,7 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
-    /// Steps over the bracket that closes it.
+    /// Consumes the bracket that closes a list or an object.
     #[expect(clippy::unnecessary_wraps, reason = "is what its callers return")]
     fn leave(&mut self) -> JsonResult<()> {
         self.depth = self.depth.saturating_sub(1);

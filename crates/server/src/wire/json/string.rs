@@ -1,12 +1,12 @@
-//! Strings: where they end, and what their escapes mean.
+//! Strings: their ends and their escapes.
 
-/// What stands behind an opening quote.
+/// The result of scanning the text after an opening quote.
 pub(super) enum Scanned {
     /// This many bytes without an escape, then the closing quote.
     Closed(usize),
     /// This many bytes, then an escape.
     Escaped(usize),
-    /// It breaks off after this many bytes, for this reason.
+    /// An error after this many bytes, with its message.
     Broken(usize, &'static str),
 }
 
@@ -14,7 +14,7 @@ const NOT_CLOSED: &str = "this string is not closed";
 const BAD_ESCAPE: &str = "this is not an escape that JSON knows";
 const LONE_SURROGATE: &str = "this is half of a character; the other half is missing";
 
-/// Looks for the first byte that is not simply part of the string.
+/// Finds the first byte that is not a plain part of the string.
 #[inline]
 pub(super) fn scan(text: &[u8]) -> Scanned {
     let len = plain(text);
@@ -26,12 +26,12 @@ pub(super) fn scan(text: &[u8]) -> Scanned {
     }
 }
 
-/// How many bytes there are before a quote, a backslash or a control character.
+/// Returns the number of bytes before a quote, a backslash or a control character.
 ///
-/// Eight at a time, because this is where most of the time of reading would go. In a word that
-/// holds eight bytes, a byte below `n` (at most 128) borrows from its own top bit when `n` is taken
-/// off it; that, where the bit was not set to begin with, marks it. A borrow may mark a byte above
-/// it by mistake, but never one below, and the lowest is the first.
+/// Reads eight bytes at a time, because most of the reading time would be spent here. In a word that holds
+/// eight bytes, a byte below `n` (at most 128) borrows from its own top bit when `n` is subtracted; that, if
+/// the bit was not set before, marks it. A borrow may mark a byte above it by mistake, but never one below,
+/// and the lowest is the first.
 #[inline]
 fn plain(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -53,8 +53,8 @@ fn plain(text: &[u8]) -> usize {
     text.len() - rest.len() + before
 }
 
-/// The string that stands behind an opening quote, and where its closing quote is; or where it
-/// goes wrong, and why.
+/// Returns the string after an opening quote, and the position of its closing quote; or the position and
+/// message of an error.
 pub(super) fn unescape(text: &str) -> Result<(String, usize), (usize, &'static str)> {
     let mut string = String::new();
     let mut at = 0;
@@ -77,7 +77,7 @@ pub(super) fn unescape(text: &str) -> Result<(String, usize), (usize, &'static s
     }
 }
 
-/// The character that the escape at the start of `text` stands for, and the escape's length.
+/// Returns the character that the escape at the start of `text` means, and the escape's length.
 fn escape(text: &[u8]) -> Result<(char, usize), &'static str> {
     let c = match text.get(1) {
         Some(b'"') => '"',
@@ -95,7 +95,7 @@ fn escape(text: &[u8]) -> Result<(char, usize), &'static str> {
     Ok((c, 2))
 }
 
-/// The same for `\uXXXX`, and for the pair of them that stands for a character beyond U+FFFF.
+/// Does the same for `\uXXXX`, and for the pair of escapes that means a character beyond U+FFFF.
 fn unicode(text: &[u8]) -> Result<(char, usize), &'static str> {
     let high = unit(text).ok_or(BAD_ESCAPE)?;
     if let Some(c) = char::from_u32(high) {
@@ -109,7 +109,7 @@ fn unicode(text: &[u8]) -> Result<(char, usize), &'static str> {
     char::from_u32(c).map(|c| (c, 12)).ok_or(LONE_SURROGATE)
 }
 
-/// The number in `\uXXXX`.
+/// Returns the number in `\uXXXX`.
 fn unit(text: &[u8]) -> Option<u32> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     let digit = |value: u32, byte: &u8| Some(value * 16 + char::from(*byte).to_digit(16)?);

@@ -1,16 +1,16 @@
-//! Protobuf as far as the gRPC door speaks it: fields of messages, read in place and written once.
+//! The subset of protobuf that the gRPC frontend uses: fields of messages, read in place and written once.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `read` | the fields of a message, borrowed |
 //! | `write` | fields, appended to a buffer |
 //!
-//! There is no schema here: who reads a message knows its fields by number.
+//! There is no schema here: a reader of a message knows its fields by number.
 
 pub(crate) mod read;
 pub(crate) mod write;
 
-/// How a field is written: the lowest three bits of its tag.
+/// The wire types of fields: the lowest three bits of a tag.
 pub(crate) mod kind {
     pub(crate) const VARINT: u64 = 0;
     pub(crate) const FIXED_64: u64 = 1;

@@ -1,7 +1,7 @@
-//! The fields of a message, borrowed from the bytes that it came in.
+//! The fields of a message, borrowed from its bytes.
 //!
-//! Nothing is copied, nothing is recursive, and every step consumes at least one byte, so that
-//! reading takes no longer than the message is long.
+//! Nothing is copied, nothing is recursive, and every step consumes at least one byte, so the time is linear
+//! in the length of the message.
 
 use super::kind;
 use std::fmt;
@@ -9,12 +9,12 @@ use std::fmt;
 /// The highest number that a field may have.
 const NUMBER_MAX: u64 = (1 << 29) - 1;
 
-/// What is wrong with a message. The words are for whoever wrote the client.
+/// An error in a message. The text is for the author of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub(crate) &'static str);
 
 impl Malformed {
-    /// What is wrong, in words.
+    /// Returns the text of the error.
     pub fn words(self) -> &'static str {
         self.0
     }
@@ -26,18 +26,18 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// One field.
+/// The value of one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireValue<'a> {
-    /// A whole number, a truth value or one of an enumeration.
+    /// A whole number, a boolean or an enumeration value.
     Varint(u64),
     /// Text, bytes, or a message.
     Bytes(&'a [u8]),
-    /// Of a kind that none of our messages has.
+    /// A value of a type that none of Tidegate's messages has.
     Other,
 }
 
-/// What is left to read of a message.
+/// The unread rest of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireFields<'a> {
     rest: &'a [u8],
@@ -48,7 +48,7 @@ impl<'a> WireFields<'a> {
         Self { rest: message }
     }
 
-    /// The next field, or `None` at the end.
+    /// Returns the next field, or `None` at the end.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(u32, WireValue<'a>)>, Malformed> {
         if self.rest.is_empty() {
@@ -66,7 +66,7 @@ impl<'a> WireFields<'a> {
 
     #[inline]
     fn varint(&mut self) -> Result<u64, Malformed> {
-        // Nearly all of them: tags, lengths, and small numbers.
+        // Fast path for nearly all of them: tags, lengths, and small numbers.
         if let Some((&byte, rest)) = self.rest.split_first()
             && byte < 0x80
         {
@@ -109,7 +109,7 @@ impl<'a> WireFields<'a> {
         Ok(bytes)
     }
 
-    /// Passes over what none of our messages has, and newer ones may.
+    /// Skips a field that none of Tidegate's messages has, and newer ones may.
     #[cold]
     fn skip(&mut self, wire: u64, number: u32) -> Result<WireValue<'a>, Malformed> {
         match wire {
@@ -121,7 +121,7 @@ impl<'a> WireFields<'a> {
         }
     }
 
-    /// Groups may hold groups: those that are open are remembered, up to as many as anybody has.
+    /// Skips a group. Groups may be nested: the open ones are kept on a stack with a bounded depth.
     fn skip_group(&mut self, first: u32) -> Result<WireValue<'a>, Malformed> {
         const DEPTH_MAX: usize = 32;
         let mut open = smallvec::SmallVec::<[u32; DEPTH_MAX]>::new();
@@ -161,7 +161,7 @@ fn number(tag: u64) -> Result<u32, Malformed> {
 }
 
 impl<'a> WireValue<'a> {
-    /// The number of a field that is one.
+    /// Returns the number, or an error if the field is not one.
     #[inline]
     pub(crate) fn varint(self) -> Result<u64, Malformed> {
         match self {
@@ -170,14 +170,14 @@ impl<'a> WireValue<'a> {
         }
     }
 
-    /// The same for one of 32 bits: what is above them is cut off, as protobuf has it.
+    /// Returns a 32-bit number: higher bits are cut off, as protobuf specifies.
     #[inline]
     pub(crate) fn narrow(self) -> Result<u32, Malformed> {
         let value = self.varint()? & u64::from(u32::MAX);
         Ok(u32::try_from(value).unwrap_or(u32::MAX))
     }
 
-    /// The bytes, or the message, of a field that is that.
+    /// Returns the bytes, or the nested message, or an error if the field is neither.
     #[inline]
     pub(crate) fn bytes(self) -> Result<&'a [u8], Malformed> {
         match self {
@@ -186,7 +186,7 @@ impl<'a> WireValue<'a> {
         }
     }
 
-    /// The text of a field that is text.
+    /// Returns the text, or an error if the field is not text.
     #[inline]
     pub(crate) fn text(self) -> Result<&'a str, Malformed> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text is not UTF-8"))

@@ -1,14 +1,14 @@
 //! Fields, appended to a buffer.
 //!
-//! A message within a message has its length before it. Ours are small: the length has room for one
-//! byte kept, and what turns out longer is moved, which is seldom and costs little.
+//! A nested message is preceded by its length. Tidegate's messages are small: one byte is reserved for the
+//! length. A longer message is moved, which is rare and cheap.
 
 use super::kind;
 
-/// A message while it is written.
+/// The buffer of a message that is being written.
 pub(crate) type Out = Vec<u8>;
 
-/// A number that is not zero: zero is what an absent one means.
+/// Writes a number unless it is zero: an absent number means zero.
 #[inline]
 pub(crate) fn number(out: &mut Out, field: u32, value: u64) {
     if value != 0 {
@@ -17,7 +17,7 @@ pub(crate) fn number(out: &mut Out, field: u32, value: u64) {
     }
 }
 
-/// Text or bytes that are not empty.
+/// Writes text or bytes unless they are empty.
 #[inline]
 pub(crate) fn bytes(out: &mut Out, field: u32, value: &[u8]) {
     if !value.is_empty() {
@@ -25,7 +25,7 @@ pub(crate) fn bytes(out: &mut Out, field: u32, value: &[u8]) {
     }
 }
 
-/// The same for one of a list, or of a choice, where an empty one counts.
+/// Writes an element of a list or of a oneof, even if it is empty.
 #[inline]
 pub(crate) fn element(out: &mut Out, field: u32, value: &[u8]) {
     tag(out, field, kind::BYTES);
@@ -33,7 +33,7 @@ pub(crate) fn element(out: &mut Out, field: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// A message, which `write` writes.
+/// Writes a nested message with the function `write`.
 #[inline]
 pub(crate) fn message(out: &mut Out, field: u32, write: impl FnOnce(&mut Out)) {
     tag(out, field, kind::BYTES);
@@ -47,7 +47,7 @@ pub(crate) fn message(out: &mut Out, field: u32, write: impl FnOnce(&mut Out)) {
     }
 }
 
-/// Puts `length` where one byte was kept for it.
+/// Replaces the one byte reserved for `length`.
 #[cold]
 fn lengthen(out: &mut Out, at: usize, length: usize) {
     let mut written = Vec::with_capacity(10);

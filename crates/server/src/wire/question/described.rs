@@ -1,4 +1,4 @@
-//! Descriptors: lists of entries by which a proxy describes a request.
+//! Descriptors: lists of entries with which a proxy describes a request.
 
 use crate::wire::fault::WireFault;
 use crate::wire::json::{JsonReader, JsonResult};
@@ -7,17 +7,17 @@ use std::fmt;
 use std::ops::Range;
 use tidegate::{Descriptor, DescriptorHits, ToldLimit};
 
-/// How many descriptors a question may have.
+/// The maximum number of descriptors of a check request.
 pub const DESCRIPTORS_MAX: usize = 64;
 
-/// How many entries a descriptor may have.
+/// The maximum number of entries of a descriptor.
 pub const ENTRIES_MAX: usize = 32;
 
-/// The descriptors of a question; most have none, and then it takes no memory.
+/// The descriptors of a check request. Most requests have none, which takes no memory.
 #[derive(Default)]
 pub struct QuestionDescriptors<'a> {
     list: Vec<One>,
-    /// Those of all of them, one after the other.
+    /// The entries of all descriptors in sequence.
     entries: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -29,7 +29,7 @@ struct One {
 }
 
 impl<'a> QuestionDescriptors<'a> {
-    /// Reads a text that is such a list and nothing else, as it stands where there is no JSON around it.
+    /// Parses a text that consists of such a list alone, without JSON around it.
     pub(crate) fn parse(text: &'a [u8]) -> JsonResult<Self> {
         let mut described = Self::default();
         let mut reader = JsonReader::new(text)?;
@@ -92,23 +92,23 @@ impl<'a> QuestionDescriptors<'a> {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of descriptors.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no descriptors.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All entries, as [`descriptors`](Self::descriptors) needs them.
+    /// Returns all entries, in the form that [`descriptors`](Self::descriptors) needs.
     pub(super) fn entries(&self) -> Vec<(&str, &str)> {
         let entries = self.entries.iter();
         entries.map(|(key, value)| (&**key, &**value)).collect()
     }
 
-    /// The descriptors as the limiter takes them; `entries` are their own.
+    /// Returns the descriptors for the limiter. `entries` must be those of this list.
     pub(super) fn descriptors<'r>(&self, entries: &'r [(&'r str, &'r str)]) -> Vec<Descriptor<'r>> {
         let descriptor = |one: &One| Descriptor {
             entries: entries.get(one.entries.clone()).unwrap_or_default(),
@@ -119,7 +119,7 @@ impl<'a> QuestionDescriptors<'a> {
     }
 }
 
-// By hand: entries may be secrets.
+// Implemented by hand: entries may be secrets.
 impl fmt::Debug for QuestionDescriptors<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Described")
@@ -128,7 +128,7 @@ impl fmt::Debug for QuestionDescriptors<'_> {
     }
 }
 
-/// A field that may be there once.
+/// A field that may occur once.
 struct Once<T>(Option<T>);
 
 impl<T> Default for Once<T> {
@@ -151,7 +151,7 @@ impl<T> Once<T> {
     }
 }
 
-/// Reads how much a descriptor takes; what is negative is given back.
+/// Reads the number of hits of a descriptor. A negative number is a refund.
 fn read_hits(reader: &mut JsonReader<'_>) -> JsonResult<Option<DescriptorHits>> {
     if reader.null()? {
         return Ok(None);
@@ -193,7 +193,7 @@ fn read_limit(reader: &mut JsonReader<'_>) -> JsonResult<Option<ToldLimit>> {
     }))
 }
 
-/// Reads milliseconds, as microseconds.
+/// Reads milliseconds and returns microseconds.
 fn read_period(reader: &mut JsonReader<'_>) -> JsonResult<u64> {
     let at = reader.at();
     let period_us = reader.whole()?.checked_mul(1_000).filter(|it| *it > 0);

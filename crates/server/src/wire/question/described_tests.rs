@@ -1,7 +1,7 @@
 use super::{DESCRIPTORS_MAX, ENTRIES_MAX, JsonQuestion, QuestionBody};
 use tidegate::Descriptor;
 
-/// Reads descriptors, and shows them.
+/// Reads descriptors and formats them.
 fn read(list: &str) -> Result<Vec<String>, String> {
     let text = format!(r#"{{"descriptors": {list}}}"#);
     let question = JsonQuestion::read(text.as_bytes()).map_err(|fault| fault.to_string())?;

@@ -1,6 +1,6 @@
-//! The fields of a question.
+//! The fields of a check request.
 
-/// A field of a question.
+/// A field of a check request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuestionField {
     AtMs,
@@ -20,7 +20,7 @@ pub(super) enum QuestionField {
 }
 
 impl QuestionField {
-    /// All fields, in the order in which the documentation has them.
+    /// All fields, in the order of the documentation.
     const ALL: [Self; 14] = [
         Self::AtMs,
         Self::Policy,
@@ -38,7 +38,7 @@ impl QuestionField {
         Self::Descriptors,
     ];
 
-    /// The field of this name.
+    /// Returns the field of this name.
     #[inline]
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -60,7 +60,7 @@ impl QuestionField {
         })
     }
 
-    /// Its name.
+    /// Returns the name of the field.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::AtMs => "at_ms",
@@ -80,14 +80,14 @@ impl QuestionField {
         }
     }
 
-    /// A bit of its own, for a set of fields.
+    /// Returns the bit of the field in a set of fields.
     #[inline]
     pub(super) const fn bit(self) -> u16 {
         1 << self as u16
     }
 
-    /// That there is no such field, and which there are. The times are left out: they belong to traces
-    /// and to reservations, and whoever writes one knows of them.
+    /// Returns the error for an unknown field, with the known ones. The times are omitted: they belong to
+    /// traces and to reservations, and their authors know them.
     #[cold]
     pub(super) fn unknown() -> String {
         let asked = Self::ALL

@@ -1,4 +1,4 @@
-//! A question, in JSON: what is known of a request.
+//! A check request in JSON: the facts about a request.
 
 mod described;
 #[cfg(test)]
@@ -21,14 +21,13 @@ use std::net::IpAddr;
 use texts::{attributes, headers};
 use tidegate::{Descriptor, Request};
 
-/// How many values of headers a question may carry, and how many attributes.
+/// The maximum number of header values of a check request, and of attributes.
 pub const PAIRS_MAX: usize = 256;
 
-/// How many questions a list may hold.
+/// The maximum number of check requests in a list.
 pub const LIST_MAX: usize = 100;
 
-/// What is known of a request, borrowed from the text it was read from as far as that has no
-/// escapes.
+/// The facts about a request. Text without escapes is borrowed from the input.
 ///
 /// ```
 /// use tidegate_server::wire::question::JsonQuestion;
@@ -43,11 +42,11 @@ pub const LIST_MAX: usize = 100;
 /// # Ok::<(), Box<tidegate_server::wire::fault::WireFault>>(())
 /// ```
 pub struct JsonQuestion<'a> {
-    /// The policy that is asked.
+    /// The policy to apply.
     pub policy: Option<Cow<'a, str>>,
     /// The client's address.
     pub ip: Option<IpAddr>,
-    /// Who is asking.
+    /// The user.
     pub user: Option<Cow<'a, str>>,
     /// The API key: a secret.
     pub api_key: Option<Cow<'a, str>>,
@@ -63,37 +62,37 @@ pub struct JsonQuestion<'a> {
     pub headers: NamedTexts<'a>,
     /// Attributes; no name is there twice.
     pub attributes: NamedTexts<'a>,
-    /// How much it takes, if it says so.
+    /// The cost, if the check request contains one.
     pub cost: Option<u64>,
-    /// For how long it is reserved, in milliseconds, if it is and says so.
+    /// The lifetime of a reservation in milliseconds, if the check request contains one.
     pub ttl_ms: Option<u64>,
-    /// What a proxy says of it.
+    /// The descriptors from a proxy.
     pub described: QuestionDescriptors<'a>,
 }
 
 /// Names and values.
 pub type NamedTexts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
 
-/// One question, or several that were asked together.
+/// One check request, or several sent together.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "one at a time, and most often the large one"
 )]
 pub enum QuestionBody<'a> {
-    /// One.
+    /// One check request.
     One(JsonQuestion<'a>),
-    /// A list, which is answered by a list. It may be empty.
+    /// A list, which gets a list in response. It may be empty.
     Several(Vec<JsonQuestion<'a>>),
 }
 
 impl<'a> QuestionBody<'a> {
-    /// Reads a question or a list of up to [`LIST_MAX`].
+    /// Reads a check request or a list of up to [`LIST_MAX`].
     pub fn read(text: &'a [u8]) -> JsonResult<Self> {
         Self::read_each(text, one)
     }
 
-    /// The same for what is to be reserved, which may say for how long.
+    /// Reads reservation requests in the same way; these may contain `ttl_ms`.
     pub fn read_reserving(text: &'a [u8]) -> JsonResult<Self> {
         Self::read_each(text, reserved)
     }
@@ -122,7 +121,7 @@ impl<'a> QuestionBody<'a> {
     }
 }
 
-// === impl Question ===
+// === impl JsonQuestion ===
 
 impl Default for JsonQuestion<'_> {
     fn default() -> Self {
@@ -145,7 +144,7 @@ impl Default for JsonQuestion<'_> {
 }
 
 impl<'a> JsonQuestion<'a> {
-    /// Reads one question, to be decided now.
+    /// Reads one check request, to be decided now.
     pub fn read(text: &'a [u8]) -> JsonResult<Self> {
         let mut reader = JsonReader::new(text)?;
         let question = one(&mut reader)?;
@@ -153,11 +152,11 @@ impl<'a> JsonQuestion<'a> {
         Ok(question)
     }
 
-    /// Reads one question of a trace into this one, which has to be as new, and answers with its
-    /// time: milliseconds since the epoch.
+    /// Reads one check request of a trace into this one, which must be in its default state. Returns its time
+    /// in milliseconds since the epoch.
     ///
-    /// Into this one, because a question is large: moving it to where it is needed would take as
-    /// long as reading it.
+    /// Reads in place because a check request is large: moving it to its destination would take as long as
+    /// reading it.
     #[inline]
     pub fn read_at(&mut self, text: &'a [u8]) -> JsonResult<u64> {
         let mut reader = JsonReader::new(text)?;
@@ -173,8 +172,8 @@ impl<'a> JsonQuestion<'a> {
         })
     }
 
-    /// The question as the limiter takes it, but for its [descriptors](Self::descriptors); `pairs` are
-    /// its own.
+    /// Returns the request for the limiter, without its [descriptors](Self::descriptors). `pairs` must be
+    /// those of this check request.
     #[inline]
     pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r QuestionPairs<'q>) -> Request<'r> {
         Request {
@@ -193,7 +192,7 @@ impl<'a> JsonQuestion<'a> {
         }
     }
 
-    /// Its descriptors, for [`Request::descriptors`]; `pairs` are its own.
+    /// Returns the descriptors, for [`Request::descriptors`]. `pairs` must be those of this check request.
     ///
     /// ```
     /// use tidegate_server::wire::question::JsonQuestion;
@@ -210,7 +209,7 @@ impl<'a> JsonQuestion<'a> {
         self.described.descriptors(&pairs.entries)
     }
 
-    /// Reads an object's fields, each at most once, and answers with `at_ms` if it is there.
+    /// Reads an object's fields, each at most once, and returns `at_ms` if it is there.
     #[inline]
     fn fill(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<Option<u64>> {
         let mut at_ms = None;
@@ -257,7 +256,7 @@ impl<'a> JsonQuestion<'a> {
     }
 }
 
-// By way of the request, which hides secrets.
+// Format the `Request`, which hides secrets.
 impl fmt::Debug for JsonQuestion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.pairs();
@@ -266,7 +265,7 @@ impl fmt::Debug for JsonQuestion<'_> {
     }
 }
 
-/// Reads a question that is to be decided now.
+/// Reads a check request that is to be decided now.
 fn one<'a>(reader: &mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>> {
     let start = reader.at();
     let question = reserved(reader)?;
@@ -279,7 +278,7 @@ fn one<'a>(reader: &mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>> {
     }
 }
 
-/// Reads one that is to be reserved now.
+/// Reads a reservation request that is to be decided now.
 fn reserved<'a>(reader: &mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>> {
     let start = reader.at();
     let mut question = JsonQuestion::default();

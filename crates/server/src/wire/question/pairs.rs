@@ -1,4 +1,4 @@
-//! Who asks: by the question's own word, or as its headers and its path tell.
+//! The client of a check request: from its own fields, or derived from its headers and path.
 
 use super::{JsonQuestion, NamedTexts};
 use smallvec::SmallVec;
@@ -6,8 +6,8 @@ use tidegate::{Client, Request};
 use tidegate_http::unix_seconds;
 use tidegate_policy::client::{ClientIdentity, RequestFacts};
 
-/// The headers, attributes and entries of a [`JsonQuestion`], in the form in which a [`Request`] borrows them, and
-/// who asks.
+/// The headers, attributes and entries of a [`JsonQuestion`], in the form in which a [`Request`] borrows
+/// them, and the client's identity.
 #[derive(Default)]
 pub struct QuestionPairs<'q> {
     pub(super) headers: SmallVec<[(&'q str, &'q str); 4]>,
@@ -15,14 +15,14 @@ pub struct QuestionPairs<'q> {
     pub(super) user: Option<&'q str>,
     pub(super) api_key: Option<&'q str>,
     pub(super) cost: Option<u64>,
-    /// Those of all descriptors.
+    /// The entries of all descriptors.
     pub(super) entries: Vec<(&'q str, &'q str)>,
 }
 
 impl JsonQuestion<'_> {
-    /// What `client` learns from its headers and its path, as a door would from a request; `None`
-    /// where that can be nothing. Whoever may put questions may say anything, so all of it counts;
-    /// the address is only what the question says it is.
+    /// Returns the identity that `client` derives from the headers and the path, as a frontend would from a
+    /// request; `None` if it can derive nothing. Callers of the check API may claim anything, so all headers
+    /// are trusted. The address is always the one in the check request.
     #[inline]
     pub fn learn<'q>(
         &'q self,
@@ -40,8 +40,8 @@ impl JsonQuestion<'_> {
         }))
     }
 
-    /// Passes the request to `ask` that it amounts to: by what it contains, and by what `client`
-    /// [learns](Self::learn) where a field is missing.
+    /// Calls `ask` with the request for the limiter: from the fields of the check request, and from the
+    /// identity that `client` [derives](Self::learn) if a field is missing.
     #[inline]
     pub fn identified<T>(&self, client: &Client, ask: impl FnOnce(&Request<'_>) -> T) -> T {
         let learnt = self.learn(client, &unix_seconds);
@@ -50,7 +50,7 @@ impl JsonQuestion<'_> {
         ask(&self.request(&pairs).descriptors(&descriptors))
     }
 
-    /// What it says itself, for [`request`](Self::request).
+    /// Returns the check request's own pairs, for [`request`](Self::request).
     #[inline]
     pub fn pairs(&self) -> QuestionPairs<'_> {
         QuestionPairs {
@@ -63,7 +63,7 @@ impl JsonQuestion<'_> {
         }
     }
 
-    /// What it says itself, and what was [learnt](Self::learn) of what it does not say.
+    /// Returns the check request's own pairs, completed with the [derived](Self::learn) identity.
     #[inline]
     pub fn pairs_with<'q>(&'q self, learnt: Option<&'q ClientIdentity<'_>>) -> QuestionPairs<'q> {
         let mut pairs = self.pairs();
@@ -75,7 +75,7 @@ impl JsonQuestion<'_> {
 }
 
 impl<'q> QuestionPairs<'q> {
-    /// Adds what is absent; what is empty is as good as that.
+    /// Adds the fields that are absent or empty.
     fn add(&mut self, learnt: &'q ClientIdentity<'_>) {
         let said = |text: &&str| !text.is_empty();
         self.user = self.user.filter(said).or(learnt.user.as_deref());
@@ -86,7 +86,7 @@ impl<'q> QuestionPairs<'q> {
             .retain(|(name, value)| !value.is_empty() || !is_learnt(name));
         let own = self.attributes.len();
         for (name, value) in &learnt.attributes {
-            // Of one that the request says several times, guards are to see each.
+            // Compare with the own attributes only: guards must see each value of a repeated attribute.
             let mut known = self.attributes.iter().take(own);
             if !known.any(|(known, _)| known == name) {
                 self.attributes.push((name, value));
@@ -95,7 +95,7 @@ impl<'q> QuestionPairs<'q> {
     }
 }
 
-// By hand: it holds secrets.
+// Implemented by hand: it holds secrets.
 impl std::fmt::Debug for QuestionPairs<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pairs").finish_non_exhaustive()

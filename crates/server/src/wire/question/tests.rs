@@ -1,10 +1,10 @@
-//! How: questions are read by us and, where both can, by `serde_json`, and compared.
+//! Check requests are read by Tidegate's reader and, if both can, by `serde_json`, and compared.
 
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What was read, in the order of the fields, without going by way of `Request`.
+/// Returns the fields that were read, in their order, without going by way of `Request`.
 fn summary(question: &JsonQuestion<'_>) -> Value {
     let texts = |texts: &NamedTexts<'_>| -> Vec<Value> {
         let pairs = texts.iter();
@@ -225,7 +225,7 @@ fn secrets_do_not_show() {
     assert!(!format!("{:?}", question.expect("sound")).contains("s3cret"));
 }
 
-/// Any JSON, with names that are often those of fields.
+/// Generates any JSON, with names that are often those of fields.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -245,7 +245,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What a question means, by way of a tree of `serde_json`; `None` where it is refused.
+/// Returns the meaning of a check request from a tree of `serde_json`; `None` if it is invalid.
 fn by_tree(value: &Value) -> Option<Value> {
     let object = value.as_object()?;
     let mut expected = summary(&JsonQuestion::default());

@@ -5,7 +5,7 @@ use crate::wire::fault::WireFault;
 use crate::wire::json::{JsonReader, JsonResult};
 use std::borrow::Cow;
 
-/// Reads headers: each a string, or a list of them where it was sent several times.
+/// Reads headers: each a string, or a list of strings if the header was sent several times.
 pub(super) fn headers<'a>(
     reader: &mut JsonReader<'a>,
     headers: &mut NamedTexts<'a>,
@@ -21,8 +21,7 @@ pub(super) fn headers<'a>(
     })
 }
 
-/// Reads attributes: each a string, and none twice, for then it would be anybody's guess which
-/// one counts.
+/// Reads attributes: each a string, and none twice, because it would be ambiguous which one applies.
 pub(super) fn attributes<'a>(
     reader: &mut JsonReader<'a>,
     attributes: &mut NamedTexts<'a>,

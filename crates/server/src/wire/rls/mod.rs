@@ -1,15 +1,15 @@
-//! Envoy's rate limit service on the wire: `envoy.service.ratelimit.v3`, by hand.
+//! Envoy's rate limit service on the wire: `envoy.service.ratelimit.v3`, encoded by hand.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`read`] | `RateLimitRequest`, borrowed from the bytes that it came in |
+//! | [`read`] | `RateLimitRequest`, borrowed from its bytes |
 //! | [`mod@write`] | `RateLimitResponse` |
 //! | [`reserve`] | Kuadrant's `Reserve` and `Commit`, both ways |
-//! | `unit` | units of time, as both have them |
+//! | `unit` | units of time, shared by requests and responses |
 //! | [`json`] | both as JSON, for `POST /json` |
 //!
-//! Why not generated code: see `docs/decisions/0018-rls-codec.md`. The tests hold both directions
-//! against prost, and so does a fuzzer.
+//! `docs/decisions/0018-rls-codec.md` gives the reasons against generated code. Tests and a fuzzer compare
+//! both directions with prost.
 
 pub mod json;
 pub mod read;

@@ -1,8 +1,8 @@
-//! `RateLimitRequest`, borrowed from the bytes that it came in.
+//! `RateLimitRequest`, borrowed from its bytes.
 //!
-//! In one pass, without a copy: texts stay where they are, and lists of the usual length need no
-//! allocation. What protobuf says of fields that come twice holds: of a number or a text the last
-//! one counts, and messages are laid over one another.
+//! Read in one pass, without a copy: texts stay in place, and lists of the usual length need no allocation.
+//! Repeated fields follow protobuf's rules: for a number or a text the last value wins, and messages are
+//! merged.
 
 use super::unit;
 use crate::wire::protobuf::read::{Malformed, WireFields, WireValue};
@@ -10,23 +10,23 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use tidegate_policy::{Descriptor, DescriptorHits, ToldLimit};
 
-/// Descriptors of one call.
+/// The maximum number of descriptors of one call.
 pub const DESCRIPTORS_MAX: usize = 128;
-/// Entries of one descriptor.
+/// The maximum number of entries of one descriptor.
 pub const ENTRIES_MAX: usize = 64;
 
-/// What is asked.
+/// A rate limit call.
 #[derive(Clone, Debug, Default)]
 pub struct RlsCall<'a> {
-    /// Whose limits.
+    /// The domain, which selects the policy.
     pub domain: &'a str,
-    /// How much each descriptor takes that does not say so itself; 0 if absent.
+    /// The cost of each descriptor that does not set one; 0 if absent.
     pub hits: u32,
     pub(super) entries: SmallVec<[(&'a str, &'a str); 8]>,
     pub(super) descriptors: SmallVec<[DescriptorRange; 4]>,
 }
 
-/// One descriptor: the places of its entries, and what it says besides.
+/// One descriptor: the range of its entries, and its other fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DescriptorRange {
     pub(super) entries: Range<usize>,
@@ -35,18 +35,17 @@ pub(super) struct DescriptorRange {
     pub(super) limit: Option<RlsOverride>,
 }
 
-/// A limit that the call brings itself: how many per unit, by the unit's number.
+/// A limit that the call brings: requests per unit, and the unit's number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RlsOverride {
     pub(super) requests_per_unit: u32,
     pub(super) unit: u32,
 }
 
-/// Descriptors as the limiter takes them.
+/// Descriptors for the limiter.
 pub type Descriptors<'a> = SmallVec<[Descriptor<'a>; 4]>;
 
-/// What is wrong with a call that could be read: to the letter what Envoy's own service says, where
-/// it says it.
+/// The errors of a well-formed but invalid call, word for word those of Envoy's own service if it has them.
 const NO_DOMAIN: Malformed = Malformed("rate limit domain must not be empty");
 const NO_DESCRIPTORS: Malformed = Malformed("rate limit descriptor list must not be empty");
 const NO_UNIT: Malformed = Malformed("the limit of a descriptor has no unit that is known");
@@ -67,7 +66,7 @@ impl<'a> RlsCall<'a> {
         Ok(call)
     }
 
-    /// Reads a field that all calls have in common, and passes over any other.
+    /// Reads a field that all calls have in common, and ignores any other.
     #[inline]
     pub(super) fn shared(&mut self, number: u32, value: WireValue<'a>) -> Result<(), Malformed> {
         match number {
@@ -78,17 +77,17 @@ impl<'a> RlsCall<'a> {
         Ok(())
     }
 
-    /// How much each descriptor takes that does not say so itself.
+    /// Returns the cost of each descriptor that does not set one.
     pub fn cost(&self) -> u64 {
         self.hits.max(1).into()
     }
 
-    /// The descriptors as the limiter takes them, or what is wrong with the call.
+    /// Returns the descriptors for the limiter, or an error if the call is invalid.
     pub fn descriptors(&self) -> Result<Descriptors<'_>, Malformed> {
         self.descriptors_at(self.cost())
     }
 
-    /// The same where each takes `cost` that does not say so itself.
+    /// Does the same with `cost` as the default of each descriptor.
     pub(super) fn descriptors_at(&self, cost: u64) -> Result<Descriptors<'_>, Malformed> {
         if self.domain.is_empty() {
             return Err(NO_DOMAIN);
@@ -178,7 +177,7 @@ fn limit(before: Option<RlsOverride>, message: &[u8]) -> Result<RlsOverride, Mal
     Ok(told)
 }
 
-/// A number in a message of its own, which tells 0 from nothing.
+/// Reads a number wrapped in a message, so that 0 differs from absent.
 fn wrapped(before: Option<u64>, value: WireValue<'_>) -> Result<u64, Malformed> {
     let mut wrapped = before.unwrap_or_default();
     let mut fields = WireFields::of(value.bytes()?);
@@ -191,7 +190,7 @@ fn wrapped(before: Option<u64>, value: WireValue<'_>) -> Result<u64, Malformed> 
 }
 
 impl DescriptorRange {
-    /// How much it takes, where the call takes `cost`.
+    /// Returns the hits of the descriptor in a call that costs `cost`.
     fn hits(&self, cost: u64) -> DescriptorHits {
         match (self.hits, self.is_negative) {
             (hits, true) => DescriptorHits::GiveBack(hits.unwrap_or(cost)),

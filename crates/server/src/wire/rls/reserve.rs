@@ -1,7 +1,6 @@
-//! Kuadrant's `Reserve` and `Commit`: what is asked, borrowed from the bytes that it came in, and what
-//! is answered.
+//! Kuadrant's `Reserve` and `Commit`: requests, borrowed from their bytes, and responses.
 //!
-//! Both name a domain and descriptors by the same fields as a `RateLimitRequest`.
+//! Both have a domain and descriptors in the same fields as a `RateLimitRequest`.
 
 use super::read::{Descriptors, RlsCall};
 use super::write::RlsCode;
@@ -10,22 +9,22 @@ use crate::wire::protobuf::write;
 use std::fmt;
 use std::time::Duration;
 
-/// `ReserveRequest`: what is to be reserved.
+/// `ReserveRequest`: a reservation request.
 #[derive(Clone, Debug, Default)]
 pub struct Reserve<'a> {
     call: RlsCall<'a>,
-    /// How much, by estimate.
+    /// The estimated amount.
     pub amount: u64,
     ttl: Option<Length>,
 }
 
-/// `CommitRequest`: what was used in the end.
+/// `CommitRequest`: the final amount of a reservation.
 #[derive(Clone, Default)]
 pub struct Commit<'a> {
     call: RlsCall<'a>,
-    /// The id of the reservation; empty where there was none.
+    /// The id of the reservation; empty if there was none.
     pub reservation: &'a str,
-    /// How much was used.
+    /// The amount used.
     pub actual: u64,
 }
 
@@ -53,17 +52,17 @@ impl<'a> Reserve<'a> {
         Ok(asked)
     }
 
-    /// Whose limits.
+    /// Returns the domain, which selects the policy.
     pub fn domain(&self) -> &'a str {
         self.call.domain
     }
 
-    /// The descriptors as the limiter takes them, or what is wrong with the call.
+    /// Returns the descriptors for the limiter, or an error if the call is invalid.
     pub fn descriptors(&self) -> Result<Descriptors<'_>, Malformed> {
         self.call.descriptors_at(self.amount)
     }
 
-    /// How long it is to live, if that was told.
+    /// Returns the requested lifetime, if there is one. Returns an error if it is not positive.
     pub fn ttl(&self) -> Result<Option<Duration>, Malformed> {
         self.ttl.map(Length::told).transpose()
     }
@@ -84,12 +83,12 @@ impl<'a> Commit<'a> {
         Ok(told)
     }
 
-    /// Whose limits.
+    /// Returns the domain, which selects the policy.
     pub fn domain(&self) -> &'a str {
         self.call.domain
     }
 
-    /// The descriptors as the limiter takes them, or what is wrong with the call.
+    /// Returns the descriptors for the limiter, or an error if the call is invalid.
     pub fn descriptors(&self) -> Result<Descriptors<'_>, Malformed> {
         self.call.descriptors_at(self.actual)
     }
@@ -97,7 +96,7 @@ impl<'a> Commit<'a> {
 
 impl Length {
     fn told(self) -> Result<Duration, Malformed> {
-        // Below zero, both are larger than any that is not.
+        // Negative values, read as unsigned, exceed these bounds.
         if i64::try_from(self.seconds).is_err() || self.nanos >= 1_000_000_000 {
             return Err(NO_TIME);
         }
@@ -122,18 +121,18 @@ fn length(before: Option<Length>, message: &[u8]) -> Result<Length, Malformed> {
     Ok(length)
 }
 
-/// Appends a `ReserveResponse`: whether it may pass and, if it may and anything was reserved, the id.
+/// Appends a `ReserveResponse`: the code and, if the call may pass and anything was reserved, the id.
 pub fn reserved(out: &mut Vec<u8>, code: RlsCode, id: Option<&str>) {
     write::number(out, 1, code.number().into());
     write::bytes(out, 2, id.unwrap_or_default().as_bytes());
 }
 
-/// Appends a `CommitResponse`: whether a reservation was settled.
+/// Appends a `CommitResponse`: true if a reservation was settled.
 pub fn committed(out: &mut Vec<u8>, is_released: bool) {
     write::number(out, 1, is_released.into());
 }
 
-// By hand: whoever has the id can settle.
+// Implemented by hand: the id is enough to settle.
 impl fmt::Debug for Commit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Commit")

@@ -1,7 +1,7 @@
 //! Units of time: the numbers and names that requests and responses share.
 
-/// A unit: its number, its name, and how long it is in seconds. A month has 30 days and a year 365,
-/// as Envoy's own service has them.
+/// A unit: its number, its name, and its length in seconds. A month has 30 days and a year 365, as in Envoy's
+/// own service.
 pub(super) struct Unit {
     pub(super) number: u32,
     name: &'static str,
@@ -30,19 +30,19 @@ static UNITS: [Unit; 7] = [
 
 const MICROS: u64 = 1_000_000;
 
-/// How long the unit `number` is, in microseconds.
+/// Returns the length of the unit `number` in microseconds.
 pub(super) fn period_us(number: u32) -> Option<u64> {
     let unit = UNITS.iter().find(|unit| unit.number == number)?;
     Some(unit.seconds.saturating_mul(MICROS))
 }
 
-/// The unit that is this long, if one is.
+/// Returns the unit of this length, if there is one.
 pub(super) fn of_period(period_us: u64) -> Option<&'static Unit> {
     let is_it = |unit: &&Unit| unit.seconds.saturating_mul(MICROS) == period_us;
     UNITS.iter().find(is_it)
 }
 
-/// Returns the name of the unit that is this long, if one is.
+/// Returns the name of the unit of this length, if there is one.
 pub(crate) fn name_of_period(period_us: u64) -> Option<&'static str> {
     of_period(period_us).map(|unit| unit.name)
 }

@@ -3,54 +3,55 @@
 use super::unit;
 use crate::wire::protobuf::write::{self, Out};
 
-/// What came of a call or a descriptor.
+/// The result of a call or a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RlsCode {
     /// It may pass.
     Ok,
-    /// It may not.
+    /// It may not pass.
     OverLimit,
 }
 
-/// What is told of one descriptor.
+/// The response for one descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorStatus<'a> {
-    /// Whether it may pass.
+    /// The result of this descriptor.
     pub code: RlsCode,
-    /// The limit that is told of, if one applied.
+    /// The reported limit, if one applied.
     pub limit: Option<CurrentLimit<'a>>,
     /// Whole units left.
     pub remaining: u32,
 }
 
-/// A limit, as far as it is told.
+/// The reported part of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CurrentLimit<'a> {
-    /// How many a period.
+    /// The amount per period.
     pub amount: u32,
     /// The period, in microseconds.
     pub period_us: u64,
-    /// What it is called; empty where that is not told.
+    /// The limit's name; empty if it is not reported.
     pub name: &'a str,
-    /// Seconds until things look better.
+    /// Seconds until the bucket is full; after a refusal, until the request would pass, or the window if it
+    /// never can.
     pub reset_s: u64,
 }
 
-/// Appends a status for each descriptor, and before them the code of all.
+/// Appends the overall code, which comes before the statuses of the descriptors.
 pub fn code(out: &mut Vec<u8>, overall: RlsCode) {
     write::number(out, 1, overall.number().into());
 }
 
-/// Appends what is told of the next descriptor.
+/// Appends the status of the next descriptor.
 pub fn status(out: &mut Vec<u8>, status: &DescriptorStatus<'_>) {
     write::message(out, 2, |out| status.write(out));
 }
 
-/// Appends a header that goes to the client of the proxy.
+/// Appends a header for the client of the proxy.
 pub fn response_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     write::message(out, 3, |out| {
         write::bytes(out, 1, name.as_bytes());
-        // A string has to be UTF-8; what is not has a field of its own.
+        // A string has to be UTF-8; other bytes have a separate field.
         let field = if std::str::from_utf8(value).is_ok() {
             2
         } else {
@@ -60,13 +61,13 @@ pub fn response_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     });
 }
 
-/// Appends the body that the client of the proxy is shown.
+/// Appends the body for the client of the proxy.
 pub fn raw_body(out: &mut Vec<u8>, body: &[u8]) {
     write::bytes(out, 5, body);
 }
 
 impl RlsCode {
-    /// Its number in protobuf. There is a third, 0, "unknown", which is never sent.
+    /// Returns the number in protobuf. There is a third, 0, "unknown", which is never sent.
     pub fn number(self) -> u8 {
         match self {
             Self::Ok => 1,
@@ -74,7 +75,7 @@ impl RlsCode {
         }
     }
 
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "OK",
@@ -97,7 +98,7 @@ impl DescriptorStatus<'_> {
 }
 
 impl CurrentLimit<'_> {
-    /// The number of the unit that its period is; 0, "unknown", where it is none.
+    /// Returns the number of the unit that equals the period; 0, "unknown", if there is none.
     pub(super) fn unit(&self) -> u32 {
         unit::of_period(self.period_us).map_or(0, |unit| unit.number)
     }

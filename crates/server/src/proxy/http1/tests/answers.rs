@@ -1,4 +1,4 @@
-//! Answers that are as they should be.
+//! Valid responses.
 
 use super::however_cut;
 use crate::proxy::http1::whole::WholeResponse;
@@ -86,7 +86,7 @@ fn some_answers_have_no_body_whatever_they_say() {
         assert_eq!(whole.headers["content-length"], "5");
         assert!(whole.keeps);
     }
-    // Nor do they have one if they say nothing.
+    // Nor is there a body without any framing fields.
     let whole = however_cut(&Method::HEAD, b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
     assert!(whole.keeps);
 }
@@ -111,7 +111,7 @@ fn a_connection_stays_if_both_sides_mean_it_to() {
     assert!(!keeps("HTTP/1.0 200 OK\r\n"));
     assert!(!keeps("HTTP/1.1 200 OK\r\nconnection: Close\r\n"));
     assert!(!keeps("HTTP/1.1 200 OK\r\nconnection: x-mine, close\r\n"));
-    // Once somebody wants to close, nothing undoes it.
+    // After `close`, nothing undoes it.
     assert!(!keeps(
         "HTTP/1.1 200 OK\r\nconnection: close\r\nconnection: keep-alive\r\n"
     ));

@@ -1,4 +1,4 @@
-//! What is written in chunks is read as it was, however it is cut.
+//! Chunked bodies are read as they were written, at any cut.
 
 use crate::proxy::http1::whole::read;
 use crate::proxy::http1::write::{announced, chunk_size, last_chunk};
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Cuts `bytes` into pieces of these lengths, one after the other and again.
+/// Cuts `bytes` into pieces of these lengths, repeated in a cycle.
 fn cut<'a>(mut bytes: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     for length in lengths.iter().cycle() {
@@ -50,7 +50,7 @@ proptest! {
         prop_assert_eq!(whole.stray, 0);
     }
 
-    /// Whatever comes, it is read or refused, and in the same way however it is cut.
+    /// Any input is read or rejected, with the same result at any cut.
     #[test]
     fn whatever_comes_is_read_in_one_way(
         body in "[0-9a-f;: \r\nx]{0,40}",

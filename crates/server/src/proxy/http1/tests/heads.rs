@@ -1,4 +1,4 @@
-//! The head of a request, as bytes.
+//! Request heads, as bytes.
 
 use crate::proxy::http1::write::{Framing, head};
 use http::Request;
@@ -28,7 +28,7 @@ fn a_head_is_written_as_it_is() {
     assert_eq!(written(&star, Framing::None), "OPTIONS * HTTP/1.1\r\n\r\n");
 }
 
-/// Where a request ends must not depend on what somebody wrote into its fields.
+/// The end of a request must not depend on the client's header fields.
 #[test]
 fn a_body_is_framed_by_what_it_is_and_not_by_what_fields_say() {
     let request = Request::post("/")
@@ -52,7 +52,7 @@ fn a_body_is_framed_by_what_it_is_and_not_by_what_fields_say() {
             format!("{begin}{field}\r\n\r\n")
         );
     }
-    // A body that nobody spoke of need not be denied.
+    // Without a body and a `Content-Length`, none needs to be sent.
     let request = Request::post("/").body(()).unwrap();
     assert_eq!(written(&request, Framing::None), format!("{begin}\r\n"));
 }

@@ -1,4 +1,4 @@
-//! The same answers, read by hyper's client: what both take they take alike.
+//! The same responses, read by hyper's client: both read alike the responses that both accept.
 
 use crate::proxy::http1::whole::{WholeResponse, read};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-/// What hyper makes of the answer to a request with this method.
+/// Returns hyper's reading of the response to a request with this method.
 async fn theirs(method: &Method, bytes: &[u8]) -> Option<WholeResponse> {
     let (near, mut far) = duplex(256 << 10);
     let (mut sender, connection) = http1::handshake(TokioIo::new(near)).await.unwrap();
@@ -30,7 +30,7 @@ async fn theirs(method: &Method, bytes: &[u8]) -> Option<WholeResponse> {
         })
     };
     let answer = async move {
-        // The question first: what comes before it is no answer.
+        // The request comes first: bytes before it are no response.
         far.read_u8().await.unwrap();
         far.write_all(bytes).await.unwrap();
     };
@@ -38,7 +38,7 @@ async fn theirs(method: &Method, bytes: &[u8]) -> Option<WholeResponse> {
     whole
 }
 
-/// Without what only this side needs to know.
+/// Removes the fields that only the gateway needs.
 fn comparable(whole: WholeResponse) -> WholeResponse {
     let mut headers: HeaderMap = whole.headers;
     headers.remove(CONNECTION);
@@ -84,7 +84,7 @@ const BODIES: &[&str] = &[
     "transfer-encoding: chunked\r\n\r\nx\r\nhello\r\n0\r\n\r\n",
 ];
 
-/// Whether hyper takes something that could be read in two ways, or that nobody may say.
+/// Returns true if hyper accepts a response that is ambiguous or not allowed.
 fn is_taken_by_them_alone(head: &str, body: &str) -> bool {
     let is_odd = body.starts_with("content-length: five");
     is_odd || (head.starts_with("HTTP/1.0") && body.starts_with("transfer-encoding"))

@@ -1,4 +1,4 @@
-//! How: answers are read from bytes, cut in every place, and compared with what hyper makes of them.
+//! Responses are read from bytes, cut at every position, and compared with hyper's reading.
 
 mod answers;
 mod chunks;
@@ -10,13 +10,13 @@ mod sending;
 use super::whole::{WholeResponse, read};
 use http::Method;
 
-/// The answer to a GET, from one piece.
+/// Reads the response to a GET, from one piece.
 fn get(bytes: &[u8]) -> Result<WholeResponse, String> {
     read(&Method::GET, [bytes])
 }
 
-/// Reads an answer in one piece, in two for every place between them, and byte by byte. It must not make
-/// a difference.
+/// Reads a response in one piece, in two pieces cut at every position, and byte by byte. All results must be
+/// equal.
 fn however_cut(method: &Method, bytes: &[u8]) -> Result<WholeResponse, String> {
     let whole = read(method, [bytes]);
     for at in 0..bytes.len() {

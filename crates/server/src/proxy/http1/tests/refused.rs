@@ -1,4 +1,4 @@
-//! Answers that are not passed on.
+//! Responses that are not forwarded.
 
 use super::{get, however_cut};
 use http::Method;
@@ -110,7 +110,7 @@ fn everything_that_can_grow_has_a_bound() {
     let head = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}content-length: 0\r\n\r\n");
     assert!(get(head(&line(60 << 10)).as_bytes()).is_ok());
     refused(head(&line(70 << 10)));
-    // Not even if it never ends.
+    // Nor if it never ends.
     refused(format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(70 << 10)));
     assert!(get(head(&line(1).repeat(99)).as_bytes()).is_ok());
     refused(head(&line(1).repeat(100)));
@@ -123,13 +123,13 @@ fn everything_that_can_grow_has_a_bound() {
     assert!(get(trailed(&line(15 << 10)).as_bytes()).is_ok());
     refused(trailed(&line(17 << 10)));
     refused(trailed(&line(1).repeat(101)));
-    // The largest size that there is, and one beyond.
+    // The largest size that fits, and one beyond.
     let size = |digits: &str| format!("{chunked}{digits}\r\nok");
     assert!(refused(size("ffffffffffffffff")).contains("closed"));
     assert!(refused(size("10000000000000000")).contains("size"));
 }
 
-/// Otherwise a head that comes byte by byte would be read a thousand times for each of its bytes.
+/// Otherwise a head that comes byte by byte would be parsed a thousand times for each of its bytes.
 #[test]
 fn a_long_head_that_comes_byte_by_byte_is_read_in_the_end() {
     let fields = format!("x-more: {}\r\n", "x".repeat(500)).repeat(90);

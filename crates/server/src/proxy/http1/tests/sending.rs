@@ -1,4 +1,4 @@
-//! Requests on their way, with bodies as hyper reads them from clients.
+//! Requests that are being sent, with bodies as hyper reads them from clients.
 
 use crate::proxy::http1::sending::{SendStop, Sending};
 use crate::proxy::outgoing::Outgoing;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
 
-/// Takes so many bytes at once, and none every other time.
+/// A writer that takes `at_once` bytes at a time, and none every other time.
 #[derive(Debug)]
 struct Slow {
     taken: Vec<u8>,
@@ -52,7 +52,7 @@ impl AsyncWrite for Slow {
     }
 }
 
-/// Takes nothing, for it is gone.
+/// A writer whose connection is broken.
 #[derive(Debug)]
 struct Gone;
 
@@ -74,7 +74,7 @@ async fn send<W: AsyncWrite + Unpin>(sending: &mut Sending, to: &mut W) -> Resul
     poll_fn(|context| sending.poll_send(context, to)).await
 }
 
-/// Gives `then` the request that a client sends in these bytes.
+/// Calls `then` with the request that a client sends in these bytes.
 async fn with_request<T>(bytes: &[u8], then: impl AsyncFnOnce(Outgoing) -> T) -> T {
     let (near, mut far) = duplex(1 << 20);
     let (found, mut requests) = mpsc::channel(1);
@@ -103,7 +103,7 @@ async fn with_request<T>(bytes: &[u8], then: impl AsyncFnOnce(Outgoing) -> T) ->
     }
 }
 
-/// What a client sends, and what an upstream is to get.
+/// Requests of a client, and the expected bytes for the upstream.
 fn cases() -> Vec<(String, String)> {
     let large = "x".repeat(10_000);
     let put = "PUT /a?b HTTP/1.1\r\n";
@@ -135,7 +135,7 @@ fn cases() -> Vec<(String, String)> {
     ]
 }
 
-/// Chunks may be cut in other places; what is in them is not.
+/// Joins the chunks: they may be cut elsewhere, but their content is the same.
 fn unchunked(text: &str) -> String {
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     if !head.contains("chunked") {

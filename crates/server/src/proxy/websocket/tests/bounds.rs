@@ -1,4 +1,4 @@
-//! What one client may send, whatever the gate says.
+//! The bounds of one client, regardless of the gate.
 
 use super::super::ended::{RelayEnd, RelayReport};
 use super::kit::*;
@@ -14,8 +14,8 @@ fn rate(amount: u64, burst: u64) -> Option<Quota> {
     Quota::new(amount, SECOND).burst(burst).build().ok()
 }
 
-/// Sends `passed`, which the upstream is to get, then `stopped`, of which it gets nothing. The client is
-/// told `code` and `reason`.
+/// Sends `passed`, which the upstream is to get, then `stopped`, of which it gets nothing. The client gets a
+/// Close with `code` and `reason`.
 async fn stops(
     bounds: MessageBounds,
     (passed, stopped): (Vec<u8>, Vec<u8>),
@@ -55,7 +55,7 @@ async fn a_flood_of_pings_is_closed_with_1008() {
     };
     let ping = frame(Side::Client, FIN | PING, b"");
     let unasked = frame(Side::Client, FIN | PONG, b"");
-    // Messages are the gate's business.
+    // Messages are counted by the gate only.
     let passed = [&*ping, &*says("a"), &*says("b"), &*unasked, &*ping].concat();
     let ended = stops(
         bounds,
@@ -66,7 +66,7 @@ async fn a_flood_of_pings_is_closed_with_1008() {
     assert_eq!(ended.await.why, RelayEnd::TooMuch { retry_after });
 }
 
-/// It was swallowed, and the upstream got no Close at all.
+/// Regression: the Close was swallowed, and the upstream got none.
 #[tokio::test(start_paused = true)]
 async fn a_close_beyond_the_bounds_still_reaches_the_upstream() {
     let bounds = MessageBounds {
@@ -119,7 +119,7 @@ async fn a_message_is_as_large_as_its_frames_together() {
     let beyond = frame(Side::Client, FIN | CONTINUATION, &[1; 1]);
     let ended = stops(bounds, (passed, beyond), (1009, "message too big"));
     assert_eq!(ended.await.why, RelayEnd::TooLarge);
-    // It is known by its head, before anything of it is there.
+    // Its head gives the size, before any payload.
     let beyond = frame(Side::Client, FIN | BINARY, &[1; 1001]);
     stops(bounds, (whole, beyond), (1009, "message too big")).await;
 }
@@ -147,7 +147,7 @@ async fn bytes_beyond_the_rate_are_closed_with_1008_and_come_back_with_time() {
         },
     );
     assert_eq!(ended.await.why, RelayEnd::Closed);
-    // Time does not help what is larger than the burst.
+    // Waiting does not help a frame that is larger than the burst.
     let huge = frame(Side::Client, FIN | BINARY, &[1; 1001]);
     stops(bounds, (says("a"), huge), (1009, "message too big")).await;
 }

@@ -1,4 +1,4 @@
-//! How relays end, and what each side is told.
+//! The end of relays, and the Close frames for each side.
 
 use super::super::ended::RelayEnd;
 use super::super::violation::Violation;
@@ -11,30 +11,30 @@ use tokio::time::{Instant, timeout};
 
 const REFUSAL: &str = "rate limit exceeded; retry after 3 s";
 
-/// Longer than anything takes that does not wait for something else.
+/// Longer than any operation that does not wait for another.
 const SOON: Duration = Duration::from_millis(100);
 
 const REFUSED: RelayEnd = RelayEnd::Refused {
     retry_after: Some(Duration::from_millis(2500)),
 };
 
-/// A payload that is never to be seen as frames.
+/// A payload that must never be parsed as frames.
 const HALF: &[u8] = &[FIN | CLOSE, 0, 0, 0];
 
-/// Answers a Close frame, as both sides have to, and sees the connection closed.
+/// Replies to a Close frame, as both sides have to, and waits for the end of the connection.
 async fn answer_close(side: Side, stream: &mut DuplexStream) {
     let close = frame(side, FIN | CLOSE, &[0x03, 0xe8]);
     stream.write_all(&close).await.unwrap();
     assert!(rest(stream).await.is_empty());
 }
 
-/// Sees that nothing comes.
+/// Asserts that nothing comes.
 async fn hears_nothing(stream: &mut DuplexStream) {
     let mut byte = [0];
     assert!(timeout(SOON, stream.read(&mut byte)).await.is_err());
 }
 
-/// A future, and what makes it ready.
+/// Returns a future, and the sender that makes it ready.
 fn drain() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
     let (go, gone) = oneshot::channel();
     (go, async { gone.await.unwrap() })
@@ -53,7 +53,7 @@ async fn a_refused_message_ends_both_sides_and_nothing_of_it_is_passed_on() {
             upstream.write_all(&answers("too late")).await.unwrap();
             answer_close(Side::Upstream, &mut upstream).await;
         };
-        // It is still sending when it is refused, and nevertheless reads why.
+        // It is still sending when it is refused, and reads the reason nevertheless.
         let ask = async {
             client.write_all(&stream).await.unwrap();
             expect(&mut client, &told_client(1008, REFUSAL)).await;
@@ -101,7 +101,7 @@ async fn a_frame_that_does_not_come_to_its_end_is_not_waited_for_for_ever() {
         upstream.write_all(&begin).await.unwrap();
         expect(&mut client, &begin).await;
         client.write_all(&says("refused")).await.unwrap();
-        // Within the frame nothing could be said.
+        // No Close frame could be sent within the frame.
         assert!(rest(&mut client).await.is_empty());
         assert_eq!(rest(&mut upstream).await, told_upstream(1001, ""));
     })
@@ -116,7 +116,7 @@ async fn a_head_of_which_nothing_was_passed_on_is_no_frame() {
         hears_nothing(&mut client).await;
         client.write_all(&says("refused")).await.unwrap();
         expect(&mut client, &told_client(1008, REFUSAL)).await;
-        // And yet the answer is found after it.
+        // The reply after it is still found.
         upstream.write_all(&[0]).await.unwrap();
         answer_close(Side::Client, &mut client).await;
         expect(&mut upstream, &told_upstream(1001, "")).await;
@@ -146,7 +146,7 @@ async fn a_frame_that_is_broken_off_is_not_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_side_is_closed_when_it_has_answered() {
     let ended = play(Allowance(0), never(), async |mut client, mut upstream| {
-        // Whatever it has sent meanwhile is not taken for its answer, nor for nonsense.
+        // Frames that it sent meanwhile are taken neither for its reply nor for a violation.
         let ping = frame(Side::Client, FIN | PING, b"ping");
         let stream = [says("refused"), ping, says("another")].concat();
         client.write_all(&stream).await.unwrap();
@@ -259,7 +259,7 @@ async fn an_upstream_that_breaks_the_rules_is_told_and_the_client_is_not_blamed(
 async fn a_relay_that_is_told_to_end_says_so_between_frames() {
     let (go, gone) = drain();
     let ended = play(Allowance(9), gone, async |mut client, mut upstream| {
-        // Both are within a frame, and the client within a message of several.
+        // Both are within a frame, and the client within a fragmented message.
         let question = frame(Side::Client, TEXT, &HALF.repeat(2));
         let (question_begin, question_end) = question.split_at(6 + HALF.len());
         client.write_all(question_begin).await.unwrap();
@@ -309,7 +309,7 @@ async fn a_side_that_was_told_farewell_already_is_not_told_twice() {
 async fn a_relay_in_which_nothing_moves_ends() {
     const REASON: &str = "nothing was sent for too long";
     let ended = play(Allowance(9), never(), async |mut client, mut upstream| {
-        // Every now and then something does, one way or the other.
+        // From time to time something moves, one way or the other.
         for _ in 0..5 {
             client.write_all(&says("still here")).await.unwrap();
             expect(&mut upstream, &says("still here")).await;

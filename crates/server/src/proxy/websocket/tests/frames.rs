@@ -1,4 +1,4 @@
-//! Frames: generated streams are followed from frame to frame, and whatever is wrong has its name.
+//! Frames: generated streams are followed from frame to frame, and each violation has its name.
 
 use super::super::frame::{FrameStep, WebSocketFrames};
 use super::super::violation::Violation;
@@ -6,13 +6,13 @@ use super::kit::{BINARY, CLOSE, CONTINUATION, FIN, PING, PONG, TEXT, frame};
 use crate::proxy::tunnel::Side;
 use proptest::prelude::*;
 
-/// What was told of a stream.
+/// The steps read from a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Told {
-    /// Of each frame the bytes of its head and of its payload, as far as they came.
+    /// The head and payload bytes of each frame, as far as they came.
     frames: Vec<(usize, usize)>,
     messages: usize,
-    /// What was not told to belong to anything.
+    /// The bytes that belong to no step.
     left_over: usize,
     has_closed: bool,
     is_between: bool,
@@ -64,7 +64,7 @@ fn violation(from: Side, stream: &[u8]) -> Option<Violation> {
     read(from, stream, &[]).violation
 }
 
-/// A frame of a client whose head is all that matters.
+/// Returns the violation of a client frame of which only the head matters.
 fn client(first: u8, rest: &[u8]) -> Option<Violation> {
     violation(Side::Client, &[&[first], rest].concat())
 }
@@ -153,7 +153,7 @@ fn every_text_fits_into_a_close_frame() {
     }
 }
 
-/// A control frame that is not Close: its opcode and its payload.
+/// A control frame other than Close: its opcode and its payload.
 type Control = (u8, Vec<u8>);
 
 fn control() -> impl Strategy<Value = Control> {
@@ -164,7 +164,7 @@ fn payload(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..=longest)
 }
 
-/// Lengths of every kind.
+/// Generates payloads with lengths of every encoding.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let large = (0..3_usize).prop_map(|more| vec![7; 0xffff - 1 + more]);
     prop_oneof![8 => payload(10), 4 => payload(300), 1 => large]
@@ -179,7 +179,7 @@ pub(super) struct Sent {
     parts: Vec<(Vec<Control>, Vec<u8>)>,
 }
 
-/// Some messages.
+/// Generates some messages.
 pub(super) fn sent() -> impl Strategy<Value = Vec<Sent>> {
     let controls = prop::collection::vec(control(), 0..2);
     let parts = prop::collection::vec((controls, part()), 1..4);
@@ -192,7 +192,7 @@ pub(super) fn sent() -> impl Strategy<Value = Vec<Sent>> {
     prop::collection::vec(message, 0..5)
 }
 
-/// The frames of `sent`.
+/// Encodes the frames of `sent`.
 pub(super) fn written(from: Side, sent: &[Sent]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for message in sent {
@@ -217,7 +217,7 @@ fn side() -> impl Strategy<Value = Side> {
     prop::sample::select(&[Side::Client, Side::Upstream])
 }
 
-/// A stream in which up to two bytes may be wrong, and where it is cut.
+/// Generates a stream in which up to two bytes may be wrong, and the positions at which it is cut.
 fn damaged() -> impl Strategy<Value = (Side, Vec<u8>, Vec<usize>)> {
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
     let cuts = prop::collection::vec(any::<prop::sample::Index>(), 0..40);

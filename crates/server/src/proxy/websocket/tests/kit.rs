@@ -1,4 +1,4 @@
-//! Frames to send, gates to stand at, and a relay between two pipes.
+//! Frames to send, test gates, and a relay between two pipes.
 
 use super::super::ended::RelayReport;
 use super::super::{Admit, Gate, relay};
@@ -18,7 +18,7 @@ pub(super) const PONG: u8 = 0xA;
 
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
-/// A frame of `side` with this first byte.
+/// Encodes a frame of `side` with this first byte.
 pub(super) fn frame(side: Side, first: u8, payload: &[u8]) -> Vec<u8> {
     let mask = if side == Side::Client { 0x80 } else { 0 };
     let length = payload.len();
@@ -43,44 +43,44 @@ pub(super) fn frame(side: Side, first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A whole text message of the client.
+/// Encodes a whole text message of the client.
 pub(super) fn says(text: &str) -> Vec<u8> {
     frame(Side::Client, FIN | TEXT, text.as_bytes())
 }
 
-/// A whole text message of the upstream.
+/// Encodes a whole text message of the upstream.
 pub(super) fn answers(text: &str) -> Vec<u8> {
     frame(Side::Upstream, FIN | TEXT, text.as_bytes())
 }
 
-/// The Close frame that the client is to get.
+/// Returns the Close frame that the client is to get.
 pub(super) fn told_client(code: u16, reason: &str) -> Vec<u8> {
     let payload = [&code.to_be_bytes(), reason.as_bytes()].concat();
     frame(Side::Upstream, FIN | CLOSE, &payload)
 }
 
-/// The Close frame that the upstream is to get.
+/// Returns the Close frame that the upstream is to get.
 pub(super) fn told_upstream(code: u16, reason: &str) -> Vec<u8> {
     let length = 2 + u8::try_from(reason.len()).unwrap();
     let head = [FIN | CLOSE, 0x80 | length, 0, 0, 0, 0];
     [&head[..], &code.to_be_bytes(), reason.as_bytes()].concat()
 }
 
-/// The next bytes, which are to be `expected`.
+/// Reads the next bytes and asserts that they are `expected`.
 pub(super) async fn expect(stream: &mut DuplexStream, expected: &[u8]) {
     let mut bytes = vec![0; expected.len()];
     stream.read_exact(&mut bytes).await.unwrap();
     assert!(bytes == expected, "{bytes:02x?} is not {expected:02x?}");
 }
 
-/// Everything up to the end.
+/// Reads everything up to the end.
 pub(super) async fn rest(stream: &mut DuplexStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
     bytes
 }
 
-/// Lets so many pass.
+/// A gate that admits this many messages.
 #[derive(Debug)]
 pub(super) struct Allowance(pub(super) usize);
 
@@ -98,7 +98,7 @@ impl Gate for Allowance {
     }
 }
 
-/// Answers what it is told to; questions that it was not told of are not answered.
+/// A gate that decides as prepared, and never decides on further messages.
 #[derive(Debug)]
 pub(super) struct Told(pub(super) Vec<oneshot::Receiver<Admit>>);
 
@@ -111,7 +111,7 @@ impl Gate for Told {
     }
 }
 
-/// Takes its time.
+/// A gate that takes its time.
 #[derive(Debug)]
 pub(super) struct Slow(pub(super) Duration);
 
@@ -135,7 +135,7 @@ where
     play_within(MessageBounds::default(), gate, going_away, play).await
 }
 
-/// The same with bounds.
+/// Does the same with bounds.
 pub(super) async fn play_within<G, P>(
     bounds: MessageBounds,
     gate: G,
@@ -152,7 +152,7 @@ where
     tokio::join!(relay, play(client, upstream)).0
 }
 
-/// For a relay that is never told to end.
+/// Returns a future for a relay that is never to end.
 pub(super) fn never() -> impl Future<Output = ()> {
     std::future::pending()
 }

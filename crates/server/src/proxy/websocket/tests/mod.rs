@@ -1,6 +1,6 @@
-//! How: `frames` against generated streams; the relay over pipes in memory and paused time, so that
-//! nothing waits and every order is the same each time; `real` over loopback, between a client and a
-//! server that others wrote.
+//! `frames` runs against generated streams; the relay runs over pipes in memory with paused time, so that
+//! nothing waits and the order is deterministic; `real` runs over loopback, between a third-party client and
+//! server.
 
 mod bounds;
 mod ends;

@@ -1,4 +1,4 @@
-//! What passes, as it is.
+//! Data that passes unchanged.
 
 use super::super::ended::RelayEnd;
 use super::super::{Admit, Gate, relay};
@@ -117,7 +117,7 @@ async fn a_flood_of_messages_does_not_keep_the_upstream_from_being_heard() {
     assert_eq!((ended.why, asked.load(Relaxed)), (RelayEnd::Closed, FLOOD));
 }
 
-/// Lets everything pass, and counts it.
+/// A gate that admits and counts everything.
 struct Counting<'a>(&'a AtomicUsize);
 
 impl Gate for Counting<'_> {
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// Sends `bytes` in pieces, and returns what came.
+/// Sends `bytes` in pieces, and returns the received bytes.
 async fn exchange(stream: tokio::io::DuplexStream, bytes: &[u8], pieces: usize) -> Vec<u8> {
     let (mut reader, mut writer) = split(stream);
     let send = async {

@@ -1,4 +1,4 @@
-//! Between a client and a server that others wrote, over loopback, handshake included.
+//! A relay between a third-party client and server, over loopback, handshake included.
 
 use super::super::ended::{RelayEnd, RelayReport};
 use super::super::{Admit, Gate, relay};
@@ -13,7 +13,7 @@ use tokio_tungstenite::{WebSocketStream, accept_async, client_async};
 
 type Socket = WebSocketStream<TcpStream>;
 
-/// Passes on the head of a message, which ends with an empty line.
+/// Forwards the headers of a message, which ends with an empty line.
 async fn pass_head(from: &mut TcpStream, to: &mut TcpStream) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -59,14 +59,14 @@ async fn play<G: Gate>(
     tokio::join!(relay, client, server).0
 }
 
-/// Answers every message with itself, and returns why the client went.
+/// Echoes every message, and returns the client's Close code.
 async fn echo(mut socket: Socket) -> Option<CloseCode> {
     let mut code = None;
     while let Some(message) = socket.next().await {
         match message.unwrap() {
             Message::Close(close) => code = close.map(|close| close.code),
             message @ (Message::Text(_) | Message::Binary(_)) => {
-                // One that comes after the farewell has nowhere to go.
+                // A message after the Close frame cannot be echoed.
                 if let Err(error) = socket.send(message).await {
                     assert!(matches!(
                         error,
@@ -80,7 +80,7 @@ async fn echo(mut socket: Socket) -> Option<CloseCode> {
     code
 }
 
-/// The next message that is not a pong.
+/// Returns the next message that is not a pong.
 async fn hear(socket: &mut Socket) -> Message {
     loop {
         match socket.next().await.unwrap().unwrap() {
@@ -154,7 +154,7 @@ async fn both_are_told_when_the_relay_goes_away() {
     assert_eq!(ended.why, RelayEnd::GoingAway);
 }
 
-/// Lets everything pass.
+/// A gate that admits everything.
 struct Always;
 
 impl Gate for Always {

@@ -1,4 +1,4 @@
-//! While the gate is asked.
+//! The relay while the gate decides.
 
 use super::super::Admit;
 use super::super::ended::RelayEnd;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Longer than anything takes that does not wait for something else.
+/// Longer than any operation that does not wait for another.
 const SOON: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
@@ -26,7 +26,7 @@ async fn a_slow_gate_holds_the_client_back_and_not_the_upstream() {
             }
         };
         assert!(timeout(SOON, write).await.is_err());
-        // What the relay holds, and what is on the way.
+        // The relay's buffer, and the data in transit.
         assert!(
             written <= (16 << 10) + (1 << 10),
             "{written} bytes were taken"

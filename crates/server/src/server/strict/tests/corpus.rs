@@ -1,9 +1,9 @@
-//! Requests, by name: what is refused and why, and what is not.
+//! Requests, by name: rejected ones with their reason, and valid ones.
 
 use crate::server::strict::reason::StrictReason::{self, *};
 
-/// Each is sent by somebody who wants two programs to disagree. The first request in each is cut as
-/// short as it may be.
+/// Requests of attackers that want two programs to disagree. The first request in each is cut as short as
+/// possible.
 pub(in crate::server) const BAD: &[(&str, &str, StrictReason)] = &[
     // Content-Length against Transfer-Encoding.
     (
@@ -479,7 +479,7 @@ pub(in crate::server) const BAD: &[(&str, &str, StrictReason)] = &[
     ),
 ];
 
-/// Odd, perhaps, but everybody reads them alike. With the number of requests.
+/// Unusual, but all programs read them alike. With the number of requests.
 pub(in crate::server) const GOOD: &[(&str, &str, u64)] = &[
     ("the least", "GET / HTTP/1.1\r\nHost:\r\n\r\n", 1),
     ("HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", 1),

@@ -1,4 +1,4 @@
-//! The corpus, and what holds for everything else.
+//! The corpus, and properties of all other input.
 
 mod corpus;
 mod properties;
@@ -8,12 +8,12 @@ use super::{ReadStop, StrictReader, StrictReason};
 pub(in crate::server) use corpus::{BAD, GOOD};
 pub(in crate::server) use properties::anything;
 
-/// Where and why `bytes` are refused, if they are.
+/// Reads `bytes`. Returns the position and reason if they are rejected.
 fn verdict(bytes: &[u8]) -> Result<StrictReader, (usize, ReadStop)> {
     in_pieces([bytes])
 }
 
-/// The same, as the bytes come in these pieces.
+/// Does the same with the bytes in these pieces.
 fn in_pieces<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<StrictReader, (usize, ReadStop)> {
@@ -66,7 +66,7 @@ fn a_refusal_is_at_the_first_byte_that_is_wrong() {
         refused,
         Some((start.len(), ReadStop::Refused(StrictReason::BareLf)))
     );
-    // The request before it is not touched.
+    // The request before it is not affected.
     let first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let refused = verdict(format!("{first}\0").as_bytes()).err();
     assert_eq!(
@@ -100,7 +100,7 @@ fn after_a_request_for_another_protocol_nothing_is_read_until_it_goes_on() {
         let refused = Err((0, ReadStop::Refused(StrictReason::Garbage)));
         assert_eq!(reader.read(b"\x81"), refused, "{request}");
     }
-    // Not its method, only its beginning; and a method of which it is the beginning.
+    // Only the beginning of the method; and a longer method that begins with it.
     for method in ["CONN", "CONNECTED", "connect"] {
         let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n");
         let mut reader = verdict(request.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! What holds whatever is sent.
+//! Properties of any input.
 
 use super::{BAD, GOOD, in_pieces, verdict};
 use proptest::collection::vec;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fmt::Write as _;
 
-/// A good request.
+/// Generates a valid request.
 pub(in crate::server) fn request() -> impl Strategy<Value = String> {
     let method = select(vec![
         "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "M-SEARCH",
@@ -35,7 +35,7 @@ pub(in crate::server) fn request() -> impl Strategy<Value = String> {
     )
 }
 
-/// The header that announces a body, and the body.
+/// Generates the header that announces a body, and the body.
 fn content() -> impl Strategy<Value = (String, String)> {
     let text = || "[ -~\r\n]{0,60}";
     prop_oneof![
@@ -55,7 +55,7 @@ fn content() -> impl Strategy<Value = (String, String)> {
     ]
 }
 
-/// Anything: good requests and bad ones, one after another, and bytes of them changed.
+/// Generates any input: valid requests and invalid ones in sequence, with some bytes changed.
 pub(in crate::server) fn anything() -> impl Strategy<Value = Vec<u8>> {
     let corpus = BAD.iter().map(|(_, bytes, _)| *bytes);
     let corpus: Vec<&str> = corpus
@@ -97,7 +97,7 @@ proptest! {
         cuts.sort_unstable();
         let pieces = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]);
         let cut = in_pieces(pieces).map(|reader| (reader.heads(), format!("{reader:?}")));
-        // What it remembers of an unfinished part differs; what it says does not.
+        // The memory of an unfinished part differs; the result does not.
         let said = |it: Result<(u64, String), _>| it.map(|(heads, _)| heads);
         prop_assert_eq!(said(whole.clone()), said(cut));
         let single = bytes.chunks(1);

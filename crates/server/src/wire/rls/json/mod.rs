@@ -1,4 +1,4 @@
-//! Requests and responses as JSON, for `POST /json`: as protobuf's own JSON has them.
+//! Requests and responses as JSON, for `POST /json`: in protobuf's JSON mapping.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | `read` | from JSON to the message |
 //! | `write` | from the message to JSON |
 //!
-//! JSON is turned into the message that a gRPC call would have brought, and the message that would
-//! have gone back into JSON: so both doors mean the same, and there is one way to decide.
+//! JSON is converted to the message that a gRPC call would have sent, and the response message back to JSON.
+//! So both frontends mean the same, and there is one way to decide.
 
 mod read;
 mod schema;
@@ -17,12 +17,12 @@ mod write;
 
 use crate::wire::json::JsonResult;
 
-/// The `RateLimitRequest` that `text` is.
+/// Converts JSON to a `RateLimitRequest`.
 pub fn to_request(text: &[u8]) -> JsonResult<Vec<u8>> {
     read::message(text, &schema::REQUEST)
 }
 
-/// A `RateLimitResponse`, which we have written, as JSON.
+/// Converts a `RateLimitResponse`, written by Tidegate, to JSON.
 pub fn of_response(message: &[u8]) -> Vec<u8> {
     write::message(message, &schema::RESPONSE)
 }

@@ -1,14 +1,14 @@
-//! From JSON to the message.
+//! Conversion from JSON to a message.
 
 use super::schema::{FieldType, MessageField, MessageSchema};
 use crate::wire::fault::WireFault;
 use crate::wire::json::{JsonReader, JsonResult};
 use crate::wire::protobuf::write;
 
-/// The largest whole number up to which a `double` has all others.
+/// The largest whole number up to which a `double` represents every whole number.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Reads `text`, which has to be one `message`.
+/// Converts `text`, which has to be one `message`.
 pub(super) fn message(text: &[u8], message: &'static MessageSchema) -> JsonResult<Vec<u8>> {
     let mut reader = JsonReader::new(text)?;
     let mut out = Vec::with_capacity(text.len());
@@ -65,13 +65,13 @@ fn value(reader: &mut JsonReader<'_>, field: &MessageField, out: &mut Vec<u8>) -
             object(reader, message, &mut inner)?;
             write::element(out, number, &inner);
         }
-        // Nothing that is asked holds these.
+        // No request contains these.
         FieldType::Bytes | FieldType::Duration => reader.skip()?,
     }
     Ok(())
 }
 
-/// A whole number, which may be written as text, as `1.0` or as `1e3`.
+/// Reads a whole number, which may be written as text, as `1.0` or as `1e3`.
 fn whole(reader: &mut JsonReader<'_>, max: u64) -> JsonResult<u64> {
     let is_text = reader.peek() == Some(b'"');
     let at = reader.at();
@@ -88,11 +88,11 @@ fn whole(reader: &mut JsonReader<'_>, max: u64) -> JsonResult<u64> {
     })
 }
 
-/// A number with a fraction or an exponent that is whole all the same.
+/// Parses a number with a fraction or an exponent whose value is whole.
 fn rounded(text: &str) -> Option<u64> {
     let value: f64 = text.parse().ok()?;
     let is_whole = value.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&value);
-    // Written out it is digits alone.
+    // Formatted without a fraction it is digits alone.
     is_whole.then(|| format!("{value:.0}").parse().ok())?
 }
 

@@ -1,11 +1,11 @@
-//! The fields of `RateLimitRequest` and `RateLimitResponse`, in the order in which they are defined.
+//! The fields of `RateLimitRequest` and `RateLimitResponse`, in the order of their definition.
 
-/// A message.
+/// The schema of a message.
 pub(super) struct MessageSchema {
     pub(super) fields: &'static [MessageField],
 }
 
-/// A field of a message. JSON knows it by two names, and writes the first.
+/// A field of a message. Both names are accepted in JSON, and the first is written.
 pub(super) struct MessageField {
     pub(super) number: u32,
     pub(super) name: &'static str,
@@ -14,17 +14,17 @@ pub(super) struct MessageField {
     pub(super) kind: FieldType,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 pub(super) enum FieldType {
     Text,
     /// Base64 in JSON.
     Bytes,
     U32,
-    /// A number in a message of its own, so that 0 is told from nothing.
+    /// A number wrapped in a message, so that 0 differs from absent.
     WrappedU64,
     Bool,
-    /// By name, or by number.
+    /// An enumeration value, by name or by number.
     Enum(&'static [(u32, &'static str)]),
     /// Seconds, such as `"42s"`.
     Duration,

@@ -1,6 +1,6 @@
-//! From a message, which we have written, to JSON.
+//! Conversion from a message, written by Tidegate, to JSON.
 //!
-//! A message that cannot be read ends where it breaks off; there is none.
+//! A malformed message would end at the error; Tidegate writes none.
 
 use super::schema::{FieldType, MessageField, MessageSchema};
 use crate::wire::json::write_string;
@@ -8,7 +8,7 @@ use crate::wire::protobuf::read::{WireFields, WireValue};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// `bytes`, which are a `message`, as JSON.
+/// Converts `bytes`, which are a `message`, to JSON.
 pub(super) fn message(bytes: &[u8], message: &'static MessageSchema) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(3));
     object(bytes, message, &mut out);
@@ -43,7 +43,7 @@ fn object(bytes: &[u8], message: &'static MessageSchema, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The values of the field `number`.
+/// Returns the values of the field `number`.
 fn values(bytes: &[u8], number: u32) -> impl Iterator<Item = WireValue<'_>> {
     let mut fields = WireFields::of(bytes);
     let all = std::iter::from_fn(move || fields.next().ok().flatten());
@@ -60,7 +60,7 @@ fn value(value: WireValue<'_>, field: &MessageField, out: &mut Vec<u8>) {
         FieldType::Text => write_string(&String::from_utf8_lossy(bytes), out),
         FieldType::Bytes => write_string(&BASE64_STANDARD.encode(bytes), out),
         FieldType::U32 => push_number(number, out),
-        // As text, for it may be more than a `double` can hold.
+        // Written as text, because it may exceed the range of a `double`.
         FieldType::WrappedU64 => {
             out.push(b'"');
             push_number(first(bytes), out);
@@ -81,7 +81,7 @@ fn value(value: WireValue<'_>, field: &MessageField, out: &mut Vec<u8>) {
     }
 }
 
-/// The number in the first field of a message.
+/// Returns the number in the first field of a message.
 fn first(bytes: &[u8]) -> u64 {
     let number = values(bytes, 1).last().map(WireValue::varint);
     number.and_then(Result::ok).unwrap_or_default()
