@@ -349,7 +349,7 @@ async fn a_message_did_not_wake_a_source_that_waited_to_try_again() {
     timeout(LONG, source.told()).await.expect("it listens");
     let told = source.told();
     let publish = async {
-        // Already subscribed, so the message is needed only once.
+        // Subscribed already, so publishing once is enough.
         server
             .command(&["PUBLISH", "fluxgate:rule-reload", "*"])
             .int()
