@@ -15,7 +15,7 @@ pub(super) struct ConfigNames {
 
 impl ConfigNames {
     pub(super) fn of(config: &Config) -> Self {
-        // A policy that routes join of several is in the file as its parts.
+        // Joined policies are omitted: the file contains their parts.
         let policies = config.written();
         let limits = policies.clone().flat_map(|policy| {
             let named = |limit| format!("{}/{limit}", policy.name);

@@ -4,7 +4,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the interface of a document store, and the constructor for the one that a configuration names |
+//! | this one | the interface of a document store, and the constructor for those that a configuration names |
 //! | `redis` | a hash of Redis with a text in each field |
 //! | `etcd` | keys of etcd with a text in each |
 //! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature `mongodb` |

@@ -1,4 +1,4 @@
-//! Asks the servers. Changes nothing.
+//! Queries the servers. Changes nothing.
 
 use super::clock::Offset;
 use super::finding::Finding;
@@ -24,10 +24,10 @@ use tidegate_redis::{
     Route, Settings,
 };
 
-/// What `CLIENT LIST` shows.
+/// The name in `CLIENT LIST`.
 const NAME: &str = "tidegate-doctor";
 
-/// How often a clock is read: the quickest answer tells most.
+/// The number of times a clock is read: the fastest response is the most precise.
 const CLOCK_READINGS: usize = 5;
 
 /// Examines the store.
@@ -127,7 +127,7 @@ fn topology(mode: &Mode, nodes: &[NodeInfo]) -> Finding {
     }
 }
 
-/// Who we are to the servers.
+/// Returns the user as which the servers know the connection.
 async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
     let mut command = protocol::cmd("ACL");
     command.arg("WHOAMI");
@@ -153,7 +153,7 @@ fn version(node: &NodeExam) -> Finding {
     finding.at(&node.address)
 }
 
-/// Asks a master everything.
+/// Runs all queries against a master.
 async fn look(connection: &Connection, node: &NodeInfo) -> NodeExam {
     let address = &node.address;
     let asker = NodeExaminer {
@@ -171,7 +171,7 @@ async fn look(connection: &Connection, node: &NodeInfo) -> NodeExam {
     }
 }
 
-/// Asks one master.
+/// Queries one master.
 struct NodeExaminer<'a> {
     connection: &'a Connection,
     address: &'a Address,
@@ -192,7 +192,7 @@ impl NodeExaminer<'_> {
         for name in SETTINGS {
             let mut command = protocol::cmd("CONFIG");
             command.arg("GET").arg(name);
-            // Older servers take one name at a time, and not all know all of them.
+            // Older servers accept one name at a time, and not all know all of them.
             let Some(Value::Array(pair)) = self.ask(&command).await else {
                 continue;
             };
@@ -216,7 +216,7 @@ impl NodeExaminer<'_> {
         best
     }
 
-    /// Times a series of calls.
+    /// Measures the latency of a series of calls.
     async fn time(&self, command: &Cmd) -> Option<Latencies> {
         let mut series: Vec<Duration> = Vec::new();
         for _ in 0..CALLS {
@@ -245,7 +245,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// `TIME`: seconds and microseconds.
+/// Parses the reply of `TIME`: seconds and microseconds.
 fn micros(reply: &Value) -> Option<u64> {
     let Value::Array(parts) = reply else {
         return None;
@@ -255,7 +255,7 @@ fn micros(reply: &Value) -> Option<u64> {
     seconds.checked_mul(1_000_000)?.checked_add(micros)
 }
 
-/// Loads the limiter's own scripts on every master, and runs one that only looks.
+/// Loads the limiter's own scripts on every master, and runs one that only reads.
 async fn scripts(settings: Settings, options: Options) -> Finding {
     let store = match RedisStore::connect(settings, options).await {
         Ok(store) => store,
@@ -272,7 +272,7 @@ async fn scripts(settings: Settings, options: Options) -> Finding {
     }
 }
 
-/// Asks each sentinel, where there are any, what it knows of the master.
+/// Queries each sentinel, if there are any, for the master.
 async fn sentinels(settings: &Settings) -> Vec<Sentinel> {
     let Mode::Sentinel { master } = &settings.mode else {
         return Vec::new();
