@@ -78,7 +78,8 @@ pub(crate) struct PlanSummary {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Checks the plans that `config` contains, or names as files, and sums them up. Other sources are not loaded.
+/// Checks the plans that `config` contains, or names as files, and summarizes them. Other sources are not
+/// loaded.
 pub(crate) fn check(config: &Config) -> Result<PlanSummary, Failure> {
     let is_local = |_: usize, source: &PlanSource| {
         matches!(source.origin, PlanOrigin::File(_) | PlanOrigin::Inline(_))

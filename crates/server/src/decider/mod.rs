@@ -111,7 +111,7 @@ impl Decider {
         })
     }
 
-    /// Tells the instances that share the store that this one leaves, unless that takes long.
+    /// Announces to the instances that share the store that this one leaves, unless that takes long.
     pub async fn leave(&self) {
         // On a timeout they notice anyhow, a little later.
         timeout(FAREWELL, self.limiter.leave()).await.ok();

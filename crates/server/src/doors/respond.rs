@@ -52,7 +52,7 @@ pub(crate) fn alive() -> DoorResponse {
     uncached(answer(StatusCode::OK, TEXT, b"alive\n".to_vec()))
 }
 
-/// Reports that the server accepts requests; `degraded` names what is unavailable.
+/// Reports that the server accepts requests; `degraded` names an unavailable dependency.
 pub(crate) fn ready(degraded: Option<&str>) -> DoorResponse {
     let json = match degraded {
         None => "{\"ready\":true}\n".to_owned(),
@@ -211,7 +211,7 @@ pub(crate) fn refused(
     refusals: Refusals,
 ) -> DoorResponse {
     let correlation = Correlation::of(headers, decision.respond());
-    // An operator who is given this id by a client can find the refusal in the log.
+    // A client can report this id, by which an operator finds the refusal in the log.
     let limit = decision.binding().map(|binding| binding.limit());
     debug!(
         correlation = correlation.as_str(),

@@ -86,8 +86,8 @@ fn names(policy: &Policy, naming: Naming<'_>, identities: &[KeyValue]) -> Option
     let limit = policy.limits.first()?;
     let bucket = match value_of(identities, &KeyPart::Group) {
         Some(group) => name_in_group(policy, &naming.rules, identities, &group),
-        // Only a group depends on the plan. Subjects without a plan have names even if the plan does not
-        // know, refuses or does not limit them.
+        // Only a group depends on the plan. With the plan removed, subjects that it does not know, refuses
+        // or does not limit have names too.
         None if !limit.key.contains(&KeyPart::Group) => {
             let policy = Policy::new(policy.name.clone(), policy.evaluate, vec![unplanned(limit)]);
             name(&policy, &naming.rules, identities, &[])

@@ -27,8 +27,7 @@ pub(super) enum CommandNeed {
 pub(super) struct AclCommand {
     pub(super) name: &'static str,
     pub(super) whose: CommandNeed,
-    /// The words of the call. `KEY` stands for a key that does not exist. Empty if a call would change
-    /// something.
+    /// The call. `KEY` stands for a key that does not exist. Empty if a call would change something.
     pub(super) probe: &'static [&'static str],
 }
 

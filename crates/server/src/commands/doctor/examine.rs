@@ -127,7 +127,7 @@ fn topology(mode: &Mode, nodes: &[NodeInfo]) -> Finding {
     }
 }
 
-/// Returns the user as which the servers know the connection.
+/// Reports the user of the connection, as the server knows it.
 async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
     let mut command = protocol::cmd("ACL");
     command.arg("WHOAMI");

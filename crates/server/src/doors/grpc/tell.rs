@@ -44,7 +44,7 @@ pub(super) fn decision(decision: &Decision, purpose: AskPurpose, out: &mut Vec<u
 /// which the proxy sets.
 fn refusal(decision: &Decision, out: &mut Vec<u8>) {
     let correlation = Correlation::made();
-    // An operator who is given this id by a client can find the refusal in the log.
+    // A client can report this id, by which an operator finds the refusal in the log.
     let limit = decision.binding().map(|binding| binding.limit());
     debug!(
         correlation = correlation.as_str(),

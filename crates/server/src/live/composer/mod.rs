@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `file` | the file: checked each second, and read again when it has changed |
 //! | `asking` | sources: loaded again, and taken in |
-//! | `settling` | application of what was taken in: all of it, or the valid part |
+//! | `settling` | application of pending changes: all of them, or the valid ones |
 //! | `editing` | edits through this server: validated completely, written, and then served |
 //! | `refused` | the reason why a reload was rejected |
 //!

@@ -18,8 +18,8 @@ pub enum Detected {
     Unknown,
 }
 
-/// Examines the start of an input. The first recognizable line decides. A JSON object with a trace's time
-/// is a trace, even if it has other errors.
+/// Examines the start of an input. The first recognizable line decides. A JSON line with `at_ms` is a
+/// trace, even if it has errors.
 pub fn detect(start: &[u8]) -> Detected {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);

@@ -67,7 +67,7 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "uri" => Meaning::Target,
         "headers" => Meaning::Headers,
         "user_id" => Meaning::User,
-        // nginx, with the names of its own variables
+        // nginx, with the names of its variables
         "time_iso8601" | "msec" | "time_local" | "@timestamp" | "timestamp" => Meaning::Time(2),
         "remote_user" => Meaning::User,
         "request_method" => Meaning::Method,

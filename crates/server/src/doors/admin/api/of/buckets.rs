@@ -16,7 +16,7 @@ use std::time::Duration;
 use tidegate::{AnyStore, Config};
 use tokio::time::timeout;
 
-/// The maximum time for resetting all buckets of a limit. After it, the response says that the reset is
+/// The maximum time for resetting all buckets of a limit. After it, the response reports that the reset is
 /// incomplete; another call can reset the rest.
 const WALK_TIME: Duration = Duration::from_secs(30);
 

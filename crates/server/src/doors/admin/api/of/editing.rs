@@ -391,7 +391,7 @@ fn place(part: &PartView) -> String {
     format!("{} ({})", quote(&part.name), part.kind)
 }
 
-/// Returns a hint on what is needed to change documents here.
+/// Returns a hint about the writable sources, for messages.
 fn writable(view: &ServedConfig) -> String {
     let writable = view.parts.iter().filter(|part| part.is_writable);
     let names: Vec<String> = writable.map(|part| quote(&part.name)).collect();
