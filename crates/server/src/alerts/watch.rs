@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A failure shorter than this may be temporary.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Watches until the limiter is closed, and sends an alert on each change.
+/// Checks for changes at an interval, and sends an alert for each. Never returns.
 pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, bell: AlertSender) {
     let mut seen = WatchedState::default();
     loop {

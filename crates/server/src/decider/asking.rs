@@ -106,7 +106,7 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Does the same for frontends that do their own waiting.
+    /// Checks a request like [`ask`](Self::ask), for frontends that do their own waiting.
     pub(crate) fn attempt<T, F: FnOnce(CheckOutcome<'_>) -> T>(
         &self,
         rules: &Arc<Rules>,

@@ -17,7 +17,8 @@ impl<S: Store> Decider<S> {
         noted(self.limiter.throttle(rules, throttle).await)
     }
 
-    /// Does the same if the store decides immediately; `None` means that nothing was done.
+    /// Checks one bucket by the caller's own quota, if the store decides immediately. `None` means that
+    /// nothing was done.
     #[inline]
     pub fn throttle_at_once(&self, rules: &Rules, throttle: &Throttle<'_>) -> Option<Throttled> {
         self.limiter.throttle_at_once(rules, throttle)

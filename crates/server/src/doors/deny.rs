@@ -14,7 +14,7 @@ pub(super) fn is_asked(query: Option<&str>, told: &ForwardedRequest<'_>) -> bool
     if parameters(query).next() != Some(DENY) {
         return false;
     }
-    // A proxy that sends the target in these headers does not append the client's query.
+    // Only proxies that send the target in `X-Forwarded-Uri` append the client's query.
     if told.uri_by != Some(UriBy::XForwarded) {
         return true;
     }

@@ -11,7 +11,7 @@ pub(crate) use crate::shelf::{Revision, SourceError, WriteError};
 
 /// A source of configuration.
 ///
-/// It only loads. The caller keeps the last good version, validates, and replaces.
+/// A source only loads. The caller keeps the last good version, validates, and replaces.
 pub(crate) trait PolicyFetcher: Debug + Send + Sync {
     /// Loads the current version. Returns [`Loaded::Unchanged`] if it is still `seen`.
     fn load<'a>(&'a self, seen: Option<&'a Revision>)

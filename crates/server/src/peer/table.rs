@@ -18,11 +18,11 @@ pub(super) struct VariableGroup {
 /// The effect of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VariableEffect {
-    /// It is honoured.
+    /// The variable is honoured.
     Honoured,
-    /// It has none.
+    /// The variable has no effect.
     Nothing,
-    /// It has none, which matters only if it is true.
+    /// The variable has no effect, which matters only if it is true.
     NothingIfTrue,
 }
 

@@ -115,7 +115,7 @@ impl<S: Store> Serving<S> {
         reloaded.inspect_err(|_| self.reload_refused())
     }
 
-    /// Does the same, for callers that count rejected reloads themselves.
+    /// Reloads like [`reload`](Self::reload), for callers that count rejected reloads themselves.
     pub(crate) fn try_reload(&self, mut config: Config) -> Result<(), Failure> {
         let mut served = self.served.lock();
         let names = ConfigNames::of(&config);

@@ -33,8 +33,8 @@ pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) ->
     patterns
 }
 
-/// Returns the same for the blocks of a limit, if they have separate keys: they have the packed layout in
-/// every store.
+/// Returns a pattern that matches the keys of the blocks of a limit, if they have separate keys. Blocks
+/// have the packed layout in every store.
 pub(crate) fn keys_of_blocks(redis: &RedisSettings, policy: &str, limit: &Limit) -> Option<String> {
     let is_apart = limit.block.is_some() && limit.template.is_some();
     is_apart.then(|| packed(redis, policy, limit))

@@ -198,7 +198,7 @@ fn runtime() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::runtime(format!("cannot start threads: {error}")))
 }
 
-/// Does the same for a `config` that may change.
+/// Serves like [`start`], for a `config` that may change.
 fn start_in(
     runtime: Runtime,
     begun: Option<InitialConfig>,

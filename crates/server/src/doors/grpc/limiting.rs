@@ -31,7 +31,7 @@ pub(super) const SERVICES: [&str; 2] = [
 
 /// The capacity for a response; nearly every response fits.
 const ANSWER_BYTES: usize = 120;
-/// The same for a response with a reservation id.
+/// The capacity for a response with a reservation id.
 const RESERVED_BYTES: usize = 512;
 
 /// The methods for reservations.

@@ -59,8 +59,8 @@ impl Composer {
         refusals
     }
 
-    /// Does the same for callers that do not read the file. A new part may let a pending file be served,
-    /// which lists other sources than the one before.
+    /// Serves pending changes like [`settle`](Self::settle), for callers that do not read the file. A new
+    /// part may let a pending file be served, which lists other sources than the one before.
     pub(super) async fn settle_beside(
         &self,
         state: &mut ComposerState,
@@ -190,8 +190,8 @@ impl Composer {
         composed.map(|(sound, _)| sound.config)
     }
 
-    /// Does the same, and returns the warnings to log once it is served, and whether it is invalid while
-    /// a file could not be read.
+    /// Composes `whole`. Also returns the warnings to log once it is served, and whether it is invalid
+    /// while a file could not be read.
     async fn composed(
         &self,
         whole: ConfigCandidate,

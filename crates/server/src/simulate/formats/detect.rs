@@ -10,7 +10,7 @@ const LINES_MAX: usize = 64;
 /// The result of the detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
-    /// This format.
+    /// A known format.
     Format(InputFormat),
     /// There are no lines, so it does not matter.
     Empty,

@@ -75,7 +75,7 @@ pub(super) struct Subcommand {
     pub(super) summary: &'static str,
 }
 
-/// The same table with a static lifetime.
+/// [`ALL`] with a static lifetime.
 pub(super) static TABLE: &[CommandSpec; ALL.len()] = &ALL;
 
 /// Returns the command of this name, which is case-insensitive.

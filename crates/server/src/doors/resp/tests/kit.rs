@@ -59,7 +59,7 @@ pub(super) fn bulk(words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The same, for words separated by blanks.
+/// Returns a command of words separated by blanks, in the form that clients send.
 pub(super) fn line(words: &str) -> Vec<u8> {
     bulk(&words.split(' ').collect::<Vec<_>>())
 }
