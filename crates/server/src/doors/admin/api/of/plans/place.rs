@@ -82,7 +82,7 @@ impl PlanLocation {
         }
     }
 
-    /// Returns the document store that has the entries, if it is writable. The error says why not otherwise.
+    /// Returns the document store that has the entries, if it is writable. The error gives the reason.
     pub(super) fn writable(&self, api: &Api) -> Result<Arc<dyn DocumentStore>, AdminProblem> {
         match self.source.shelf() {
             Some(place) if place.writable => self.shelf(api),
