@@ -1,4 +1,4 @@
-//! What is told.
+//! An alert.
 
 use super::form;
 use crate::wire::json::write_string;
@@ -6,15 +6,15 @@ use bytes::Bytes;
 use tidegate::{Clock, SystemClock};
 use tidegate_policy::alerts::{AlertFormat, AlertKind};
 
-/// How much of a name or a sentence is told.
+/// The maximum length of a name or a message in an alert.
 const TEXT_MAX: usize = 512;
 
-/// Something that needs a person. What it says holds no secret: subjects are keys as people are shown
-/// them.
+/// Something that requires action by an operator. It contains no secret: subjects are keys in the form
+/// shown to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alert {
     pub(crate) kind: AlertKind,
-    /// What it is about: the same is not told twice in a while.
+    /// The subject: an alert with the same subject is not repeated for a while.
     pub(crate) subject: String,
     /// A sentence for people.
     pub(crate) message: String,
@@ -29,7 +29,7 @@ impl Alert {
         }
     }
 
-    /// How it is sent.
+    /// Returns the content type for a format.
     pub(super) fn content_type(format: AlertFormat) -> &'static str {
         match format {
             AlertFormat::Json => "application/json",
@@ -37,7 +37,7 @@ impl Alert {
         }
     }
 
-    /// What is sent.
+    /// Returns the body for a format.
     pub(super) fn body(&self, format: AlertFormat) -> Bytes {
         match format {
             AlertFormat::Json => self.json().into(),

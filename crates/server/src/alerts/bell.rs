@@ -1,4 +1,4 @@
-//! What rings.
+//! Sends alerts to the queue.
 
 use super::alert::Alert;
 use super::messenger::Messenger;
@@ -18,16 +18,16 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// How many alerts wait to be brought at most.
+/// The maximum number of alerts that wait to be delivered.
 const QUEUE: usize = 256;
 
-/// Of how many it is remembered that they were told.
+/// The maximum number of recent alerts that are remembered.
 const TOLD_MAX: usize = 4_096;
 
-/// How much of an answer to an alert is read.
+/// The maximum number of bytes to read of a response to an alert.
 const ANSWER_MAX: usize = 16 * 1_024;
 
-/// Rings when something needs a person. Clones are cheap, and ringing never waits.
+/// Sends alerts. Clones are cheap, and sending never waits.
 #[derive(Clone)]
 pub(crate) struct AlertSender {
     wire: Option<Arc<AlertQueue>>,
@@ -41,14 +41,14 @@ struct AlertQueue {
     told: Mutex<HashMap<(AlertKind, String), Instant, RandomState>>,
 }
 
-/// What became of alerts.
+/// Counts alerts by outcome.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlertMetrics(Family<[(&'static str, &'static str); 2], Counter>);
 
-// === impl Bell ===
+// === impl AlertSender ===
 
 impl AlertSender {
-    /// One that nobody hears.
+    /// Returns a sender that discards all alerts.
     pub(crate) fn silent() -> Self {
         Self {
             wire: None,
@@ -56,8 +56,8 @@ impl AlertSender {
         }
     }
 
-    /// A bell, and the messenger who brings what rings to where `alerts` says; or what is wrong with
-    /// that.
+    /// Creates a sender, and the messenger that delivers its alerts to the webhook of `alerts`. Fails if
+    /// the settings are invalid.
     pub(crate) fn hang(
         alerts: &Alerts,
         metrics: AlertMetrics,
@@ -83,14 +83,14 @@ impl AlertSender {
         Ok((Self { wire, metrics }, messenger))
     }
 
-    /// Lets what is over be told again if it comes again.
+    /// Forgets an alert whose cause has ended, so that it is sent again if it recurs.
     pub(crate) fn forget(&self, kind: AlertKind, subject: &str) {
         if let Some(wire) = &self.wire {
             wire.told.lock().remove(&(kind, subject.to_owned()));
         }
     }
 
-    /// Rings, unless nobody wants to hear of such, or the same rang just now.
+    /// Sends an alert, unless its kind is not configured, or the same was sent recently.
     pub(crate) fn ring(&self, alert: Alert) {
         let Some(wire) = &self.wire else {
             return;
@@ -103,7 +103,7 @@ impl AlertSender {
         if !wire.is_news(&alert) {
             self.metrics.count(kind, "repeated");
         } else if wire.queue.try_send(alert).is_err() {
-            // Nobody has heard it.
+            // The alert was not delivered.
             self.forget(kind, &subject);
             self.metrics.count(kind, "dropped");
             warn!(
@@ -115,7 +115,7 @@ impl AlertSender {
 }
 
 impl AlertQueue {
-    /// Whether it has not been told of late.
+    /// Returns true if the alert was not sent recently.
     fn is_news(&self, alert: &Alert) -> bool {
         let now = Instant::now();
         let mut told = self.told.lock();
@@ -127,7 +127,7 @@ impl AlertQueue {
         if told.len() >= TOLD_MAX {
             told.retain(|_, at| is_recent(at));
         }
-        // Of so many at once, nobody needs to hear each but once.
+        // With so many alerts at once, repetitions do not matter.
         if told.len() < TOLD_MAX {
             told.insert(name, now);
         }

@@ -1,15 +1,15 @@
-//! Alerts as bots of chats take them: a form with a message in Markdown.
+//! Alerts for chat bots: a form with a message in Markdown.
 
 use std::fmt::Write;
 
-/// The body of the form.
+/// Returns the body of the form.
 pub(super) fn body(message: &str) -> String {
     let mut body = "parse_mode=Markdown&message=".to_owned();
     push_encoded(&mut body, &escaped(message));
     body
 }
 
-/// The text with everything escaped that Markdown would read.
+/// Escapes all characters that have a meaning in Markdown.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Brings what rang to where people are.
+//! Delivers alerts to a webhook.
 
 use super::alert::Alert;
 use super::bell::AlertMetrics;
@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-/// How often one alert is tried.
+/// The number of attempts for one alert.
 const TRIES: u32 = 5;
 
-/// The pause after the first try; it doubles with each.
+/// The delay after the first attempt; it doubles with each.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Brings alerts, one after the other.
+/// Delivers alerts, one after the other.
 #[derive(Debug)]
 pub(crate) struct Messenger {
     errand: HttpFetch,
@@ -41,7 +41,7 @@ impl Messenger {
         }
     }
 
-    /// Brings everything that rings, until no bell is left.
+    /// Delivers all alerts, until no sender is left.
     pub(crate) async fn run(mut self) {
         while let Some(alert) = self.queued.recv().await {
             let outcome = if self.bring(&alert).await {
@@ -53,8 +53,8 @@ impl Messenger {
         }
     }
 
-    /// Tries until it is taken, or has been tried often enough. The next one waits meanwhile: where
-    /// nobody takes one, nobody takes another.
+    /// Retries until the alert is accepted, or the attempts are exhausted. The next alert waits
+    /// meanwhile: a webhook that does not accept one does not accept another.
     async fn bring(&self, alert: &Alert) -> bool {
         let mut pause = PAUSE;
         for last in (0..TRIES).map(|nth| nth == TRIES - 1) {
@@ -111,7 +111,7 @@ mod tests {
         (listener, alerts)
     }
 
-    /// Takes one alert, answers it with `status`, and tells what it said.
+    /// Accepts one alert, responds with `status`, and returns the alert.
     async fn take(listener: &TcpListener, status: &str) -> serde_json::Value {
         let (mut stream, _) = listener.accept().await.expect("somebody comes");
         let mut asked = Vec::new();
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(counted(&metrics, AlertKind::Store, "sent"), 1);
     }
 
-    /// The second time that the store was away went untold, if it was soon.
+    /// A second outage of the store was not reported if it came soon.
     #[tokio::test]
     async fn what_was_over_is_told_when_it_comes_again() {
         let (listener, alerts) = hook().await;

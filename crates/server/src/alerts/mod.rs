@@ -1,12 +1,12 @@
-//! Telling people that something needs them: by a webhook, off the path of any request.
+//! Alerts to operators by a webhook, off the path of any request.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `alert` | what is told |
-//! | `bell` | what rings: it forgets what was told just now, and never waits |
-//! | `messenger` | brings what rang to where people are, one after the other |
-//! | `watch` | looks out for what nobody would tell |
-//! | `form` | alerts as bots of chats take them |
+//! | `alert` | an alert |
+//! | `bell` | the sender: it suppresses repetitions, and never waits |
+//! | `messenger` | the delivery to the webhook, one after the other |
+//! | `watch` | the detection of conditions that no request reports |
+//! | `form` | the format for chat bots |
 //!
 //! ```text
 //! ring ─▶ told lately? ─▶ queue (bounded) ─▶ messenger ─▶ POST, again after a pause, given up

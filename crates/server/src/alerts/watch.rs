@@ -1,5 +1,5 @@
-//! Looks out for what nobody would tell: a store that is away, lists and plans that grow old,
-//! configurations that were rejected.
+//! Watches for conditions that no request reports: an unreachable store, stale lists and plans, rejected
+//! configurations.
 
 use super::{Alert, AlertSender};
 use crate::live::Board;
@@ -9,36 +9,36 @@ use tidegate::{Limiter, Store};
 use tidegate_policy::alerts::AlertKind;
 use tokio::time::sleep;
 
-/// How often it looks.
+/// The interval between checks.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What has failed for less than this may be over in a moment.
+/// A failure shorter than this may be temporary.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Looks out until nobody decides any more, and rings when something stands otherwise than before.
+/// Checks for changes at an interval, and sends an alert for each. Never returns.
 pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, bell: AlertSender) {
     let mut seen = WatchedState::default();
     loop {
         sleep(EVERY).await;
         let store = match limiter.store_health() {
-            // Nobody else may ask for a while, and it would stay away for as long.
+            // Without requests nothing else probes the store, and it would stay marked as unreachable.
             Some(health) if !health.is_up => limiter.probe_store().await,
             health => health,
         };
         let store = store.map(|health| health.is_up);
         for (alert, over) in seen.look(store, troubles(&limiter, &sources)) {
-            // So that it is told if it comes again, however soon.
+            // So that it is sent again if it recurs, even soon.
             bell.forget(alert.kind, &over);
             bell.ring(alert);
         }
     }
 }
 
-/// Something that is wrong until somebody does something about it.
+/// A problem that lasts until it is fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Trouble {
     kind: AlertKind,
-    /// What it is about.
+    /// The affected list, plan or source.
     name: String,
     why: String,
 }
@@ -48,7 +48,7 @@ impl Trouble {
         Self { kind, name, why }
     }
 
-    /// Whether both are the same, for whatever reason.
+    /// Returns true if both are the same problem, regardless of the reason.
     fn is(&self, other: &Self) -> bool {
         (self.kind, &self.name) == (other.kind, &other.name)
     }
@@ -76,7 +76,8 @@ impl Trouble {
     }
 }
 
-/// Lists, plans and sources that could not be loaded for a while, and policy that was rejected.
+/// Returns the lists, plans and sources that could not be loaded for a while, and rejected
+/// configurations.
 fn troubles<S: Store>(limiter: &Limiter<S>, sources: &Board) -> Vec<Trouble> {
     let is_long = |failing_for: Option<Duration>| failing_for.is_some_and(|it| it >= PATIENCE);
     let stale = |name, why| Trouble::new(AlertKind::Stale, name, why);
@@ -96,7 +97,7 @@ fn troubles<S: Store>(limiter: &Limiter<S>, sources: &Board) -> Vec<Trouble> {
         let name = format!("policy of `{}`", source.name());
         let failing = source.failing().filter(|(since, _)| *since >= PATIENCE);
         let failing = failing.map(|(_, why)| stale(name.clone(), why));
-        // Nothing that is rejected becomes valid without somebody: there is nothing to wait for.
+        // A rejected configuration does not become valid without a change: there is nothing to wait for.
         let refused = source.refusal();
         let refused = refused.map(|why| Trouble::new(AlertKind::Config, name, why));
         [failing, refused].into_iter().flatten()
@@ -104,12 +105,12 @@ fn troubles<S: Store>(limiter: &Limiter<S>, sources: &Board) -> Vec<Trouble> {
     lists.chain(plans).chain(sources).collect()
 }
 
-/// The subject of what can be loaded again.
+/// Returns the subject of an alert that something can be loaded again.
 fn again(name: &str) -> String {
     format!("{name}, again")
 }
 
-/// What stood how, when it was last looked at.
+/// The state at the last check.
 #[derive(Debug, Default)]
 struct WatchedState {
     store_away: bool,
@@ -117,14 +118,14 @@ struct WatchedState {
 }
 
 impl WatchedState {
-    /// What stands otherwise than before, each with the subject of what is over by that. `store_up` is
-    /// absent where a store cannot be away.
+    /// Returns an alert for each change since the last check, each with the subject of the alert that it
+    /// ends. `store_up` is `None` for a store that is always reachable.
     fn look(&mut self, store_up: Option<bool>, troubles: Vec<Trouble>) -> Vec<(Alert, String)> {
         let mut alerts = Vec::new();
         let away = store_up == Some(false);
         if away != self.store_away {
             self.store_away = away;
-            // Apart from each other, so that neither is taken for the other said twice.
+            // Different subjects, so that neither counts as a repetition of the other.
             let (subject, over, message) = if away {
                 let message =
                     "The store does not answer; limits go on without it, as `on_failure` says.";
@@ -152,7 +153,7 @@ mod tests {
     use super::{Trouble, WatchedState};
     use tidegate_policy::alerts::AlertKind;
 
-    /// The subjects of what is told.
+    /// Returns the subjects of the alerts.
     fn look(
         seen: &mut WatchedState,
         up: Option<bool>,
@@ -185,7 +186,7 @@ mod tests {
         let away = (AlertKind::Stale, "policy of `file`", "no answer");
         assert_eq!(look(&mut seen, None, &[rejected]), ["policy of `file`"]);
         assert!(look(&mut seen, None, &[rejected]).is_empty());
-        // Unreachable as well: each is told, and each ends by itself.
+        // Unreachable as well: each is reported, and each ends separately.
         assert_eq!(
             look(&mut seen, None, &[away, rejected]),
             ["policy of `file`"]

@@ -10,16 +10,16 @@ use tidegate::LimitMode;
 use tidegate_policy::Config;
 use tidegate_policy::config::ListenAddress;
 
-/// What the first line of a printed configuration says.
+/// The first line of a printed configuration.
 const HEADING: &str = "# As a file: tidegate serve --config tidegate.yaml\n";
 
-/// How [`Config::gateway_text`] says where the gateway listens.
+/// The line in which [`Config::gateway_text`] has the listen address of the gateway.
 const LISTEN: &str = "  gateway: 127.0.0.1:8000\n";
 
-/// More requests than these are not suggested to anybody.
+/// The maximum number of requests that the greeting suggests.
 const TRIES_MAX: u64 = 10_000;
 
-/// Where requests go, and how many of each client.
+/// The arguments of `tidegate gateway`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -57,7 +57,7 @@ pub struct GatewayArgs {
     pub print: bool,
 }
 
-/// Serves until told to stop; or prints what it would serve.
+/// Serves until it is stopped, or prints the configuration that it would serve.
 pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let text = text(args)?;
     if args.print {
@@ -82,11 +82,11 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     )
 }
 
-/// The configuration that the flags amount to.
+/// Returns the configuration that the flags describe.
 fn text(args: &GatewayArgs) -> Result<String, Failure> {
     let text = Config::gateway_text(&args.upstreams, Some(&args.limit)).map_err(Failure::input)?;
     let mut doors = match &args.listen {
-        // In quotes, for an address of IPv6 begins with what YAML takes for a list.
+        // In quotes: an IPv6 address begins with a bracket, which YAML reads as a list.
         Some(address) => format!("  gateway: \"{address}\"\n"),
         None => LISTEN.to_owned(),
     };
@@ -98,7 +98,7 @@ fn text(args: &GatewayArgs) -> Result<String, Failure> {
     Ok(format!("{HEADING}{mode}{text}"))
 }
 
-/// So many requests at once, and some of them are refused.
+/// Returns a number of requests of which some are refused if they are sent at once.
 fn tries(config: &Config) -> u64 {
     let limits = config.policies.iter().flat_map(|policy| &policy.limits);
     let mut bands = limits.flat_map(|limit| &limit.bands);
@@ -140,7 +140,7 @@ To stop:               Ctrl-C
     text
 }
 
-/// Where somebody on this machine finds a door.
+/// Returns the address at which a listener is reachable from this machine.
 pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));

@@ -1,4 +1,4 @@
-//! What each subcommand does: one file each.
+//! The subcommands: one file each.
 
 pub mod addresses;
 pub(crate) mod bucket;
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::peer::Peer;
 use crate::telemetry::logs;
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub fn run(cli: Cli) -> Result<(), Failure> {
     let peer = match &cli.command {
         None => cli.serve.peer()?,
@@ -47,7 +47,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// How much to log. Commands that talk to Redis once say themselves what came of it.
+/// Returns the log level. Commands that talk to Redis once print their results themselves.
 fn level<'a>(cli: &'a Cli, peer: &Peer) -> &'a str {
     let talks_once = matches!(
         cli.command,

@@ -1,4 +1,4 @@
-//! Plans for commands that need them once: to check them, to look by them, to simulate.
+//! Plans for commands that need them once: to validate, to inspect, to simulate.
 
 use super::redis_store::wait_for;
 use crate::failure::Failure;
@@ -10,8 +10,8 @@ use tidegate::{LoadPlans, LoadedPlans};
 use tidegate_policy::{Config, Limit};
 use tokio::time::timeout;
 
-/// What the sources tell now that are `wanted`; `None` for the others. `limits` are those that ask them:
-/// whom they know by a secret is shown in no message.
+/// Loads the plan sources that are `wanted`; `None` for the others. `limits` are those that use them:
+/// subjects that are secrets are hidden in messages.
 pub(crate) fn load<'a>(
     sources: &[PlanSource],
     limits: impl Iterator<Item = &'a Limit>,
@@ -51,7 +51,7 @@ fn load_one(source: &PlanSource, hides_subjects: bool) -> Result<PlanTable, Fail
     }
 }
 
-/// Errors for a person: one in a line, several below each other.
+/// Formats errors for people: one on the same line, several below each other.
 fn listed(errors: &PlanErrors) -> String {
     if errors.count() == 1 {
         return errors.to_string();
@@ -74,11 +74,12 @@ fn listed(errors: &PlanErrors) -> String {
 pub(crate) struct PlanSummary {
     /// A line for each source.
     pub(crate) summaries: Vec<String>,
-    /// What is valid and unlikely to be meant.
+    /// Settings that are valid, but probably unintended.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Checks the plans that `config` contains, or names as files, and sums them up. Other sources are not loaded.
+/// Checks the plans that `config` contains, or names as files, and summarizes them. Other sources are not
+/// loaded.
 pub(crate) fn check(config: &Config) -> Result<PlanSummary, Failure> {
     let is_local = |_: usize, source: &PlanSource| {
         matches!(source.origin, PlanOrigin::File(_) | PlanOrigin::Inline(_))
@@ -102,7 +103,7 @@ pub(crate) fn check(config: &Config) -> Result<PlanSummary, Failure> {
     })
 }
 
-/// A warning where subjects have no limit because no level says how much they have.
+/// Returns a warning if subjects are unlimited because no level specifies their rate.
 fn warn_of_unset(source: &PlanSource, table: &PlanTable) -> Option<String> {
     let (count, name) = (table.notes().unset, &source.name);
     if count == 0 || source.unset != Unset::Unlimited {
@@ -119,7 +120,7 @@ fn warn_of_unset(source: &PlanSource, table: &PlanTable) -> Option<String> {
     ))
 }
 
-/// Every rate must be one that the limits which ask for it can count.
+/// Fails if a rate cannot be counted by a limit that uses it.
 fn check_rates(config: &Config, tables: &Tables) -> Result<(), Failure> {
     for policy in config.written() {
         for limit in &policy.limits {

@@ -1,4 +1,4 @@
-//! Prints what a command was asked for.
+//! Prints the output of a command.
 
 use crate::failure::Failure;
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Write};
 pub(super) fn line(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // Whoever reads it has had enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| Failure::runtime(format!("cannot print: {error}"))),
     }

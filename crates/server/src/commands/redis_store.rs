@@ -1,4 +1,4 @@
-//! The Redis that a configuration names, for the commands that look into it.
+//! The Redis that a configuration names, for the commands that read it.
 
 use crate::failure::Failure;
 use std::future::Future;
@@ -7,7 +7,7 @@ use tidegate_policy::Config;
 use tidegate_policy::config::RedisSettings;
 use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
 
-/// What the configuration says of Redis; a failure where buckets live elsewhere.
+/// Returns the Redis settings of a configuration. Fails if buckets are stored elsewhere.
 pub(super) fn redis(config: &Config) -> Result<&RedisSettings, Failure> {
     config.store.target.redis().ok_or_else(|| {
         Failure::input(
@@ -18,15 +18,15 @@ pub(super) fn redis(config: &Config) -> Result<&RedisSettings, Failure> {
     })
 }
 
-/// How to reach it, and how buckets are kept there.
+/// Returns the connection settings, and the storage options of buckets.
 pub(super) fn settings(config: &Config) -> Result<(ConnectionSettings, RedisOptions), Failure> {
     let (settings, options) = settings_of(&config.store, &config.policies, &config.key_rules())
         .map_err(Failure::input)?;
-    // Whoever looks once has no use for a remembered "no".
+    // A command that reads once does not need the deny cache.
     Ok((settings, options.deny_cache(0)))
 }
 
-/// Connects to it, as `name` in `CLIENT LIST`.
+/// Connects, as `name` in `CLIENT LIST`.
 pub(super) async fn connect(
     (settings, options): (ConnectionSettings, RedisOptions),
     name: &str,
@@ -35,7 +35,7 @@ pub(super) async fn connect(
     store.map_err(Failure::runtime)
 }
 
-/// Does `work`, which talks to Redis, and waits for its end.
+/// Runs `work`, which talks to Redis, to completion.
 pub(super) fn wait_for<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

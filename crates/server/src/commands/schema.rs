@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clap::Args;
 use tidegate_policy::config::json_schema;
 
-/// Nothing to choose.
+/// The arguments of `tidegate schema`: none.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example, for editors that speak YAML's language server:

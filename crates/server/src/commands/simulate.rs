@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// What to simulate.
+/// The arguments of `tidegate simulate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Decisions go to standard output, a line of JSON each, in the order of the requests; progress and
@@ -34,7 +34,7 @@ pub struct SimulateArgs {
         required_unless_present = "envoy_config"
     )]
     pub config: Option<PathBuf>,
-    /// What envoyproxy/ratelimit serves.
+    /// Files of envoyproxy/ratelimit.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
     /// The trace or access log; `-` is standard input
@@ -57,7 +57,7 @@ pub struct SimulateArgs {
     pub progress: bool,
 }
 
-/// What the lines of a trace look like.
+/// The format of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     /// Going by the first lines
@@ -70,7 +70,7 @@ pub enum FormatArg {
     Json,
 }
 
-/// Simulates it.
+/// Runs the simulation.
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let environment = FlagEnvironment::new();
     let source = args.envoy.source(args.config.as_deref());
@@ -119,7 +119,7 @@ fn audience(args: &SimulateArgs) -> Audience {
     }
 }
 
-/// Opens a trace, and says how long it is if that is known.
+/// Opens a trace, and returns its length if known.
 fn open(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
     if path == Path::new("-") {
         return Ok((Box::new(io::stdin().lock()), None));

@@ -9,7 +9,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
 use tidegate_policy::admin::Sha256;
 
-/// How to print it.
+/// The arguments of `tidegate token`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The token is for whoever calls the admin API: `Authorization: Bearer TOKEN`. It is shown once and kept
@@ -27,10 +27,10 @@ pub struct TokenArgs {
     pub json: bool,
 }
 
-/// What tokens begin with, so that people and programs that look for leaked secrets know one.
+/// The prefix of tokens, by which people and secret scanners recognize one.
 const PREFIX: &str = "tga_";
 
-/// Makes a token of 256 random bits, and prints it and its hash.
+/// Creates a token of 256 random bits, and prints it and its hash.
 pub fn run(args: &TokenArgs) -> Result<(), Failure> {
     let token = token()?;
     let hash = Sha256::of(token.as_bytes()).to_string();

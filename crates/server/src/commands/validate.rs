@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use tidegate_policy::Config;
 use tidegate_policy::config::{costs, explain, shadow};
 
-/// What to check.
+/// The arguments of `tidegate validate`.
 #[derive(Args, Debug)]
 pub struct ValidateArgs {
     /// The configuration
     #[arg(value_name = "FILE", required_unless_present = "envoy_config")]
     pub file: Option<PathBuf>,
-    /// What envoyproxy/ratelimit serves.
+    /// Files of envoyproxy/ratelimit.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
     /// Tell in plain words what it means
@@ -24,15 +24,15 @@ pub struct ValidateArgs {
     pub explain: bool,
 }
 
-/// Checks it: prints what is odd about it and what a request costs in a shared store, or fails with
-/// everything that is wrong.
+/// Validates a configuration: prints its warnings and the cost of a request in a shared store, or fails
+/// with all errors.
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let source = args.envoy.source(args.file.as_deref());
     let loaded = source.load(&FlagEnvironment::new());
     let (config, notes) = loaded.map_err(Failure::from)?;
     let plans = plans::check(&config)?;
     let mut text = verdict(&source.name(), &config, plans.warnings.len());
-    // An explanation says so by itself.
+    // An explanation mentions it already.
     if let (false, Some(shadow)) = (args.explain, shadow(&config)) {
         let _ = write!(text, "\n\n{shadow}");
     }

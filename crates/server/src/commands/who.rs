@@ -1,8 +1,8 @@
-//! Who gave an order, for the log.
+//! The user that runs a command, for the log.
 
 use tidegate_policy::config::Environment;
 
-/// `user@host`, as the environment tells: nobody checks it.
+/// Returns `user@host` from the environment. It is not verified.
 pub(super) fn who(environment: &dyn Environment) -> String {
     let first = |names: &[&str]| {
         let values = names.iter().filter_map(|name| environment.variable(name));

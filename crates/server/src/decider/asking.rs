@@ -1,5 +1,5 @@
-//! One way to ask. Every frontend reads a request, asks here, and answers in its own protocol; whether the
-//! decision is there at once, and what is counted, traced and logged of it, is the same for all.
+//! The check that all frontends share. Every frontend parses a request, starts the check here, and
+//! responds in its own protocol. Waiting, metrics, traces and logs are the same for all.
 
 use super::Decider;
 use crate::alerts::{Alert, AlertKind};
@@ -14,17 +14,17 @@ use tidegate::{
 };
 use tracing::{debug, warn};
 
-/// A decision, or the reason why there is none. Lent: a decision is large, and few keep it.
+/// A decision, or the reason why there is none. Borrowed: a decision is large, and few callers keep it.
 pub(crate) type CheckOutcome<'o> = Result<&'o Decision, &'o CheckError>;
 
-/// The terms on which a frontend asks.
+/// The terms of a frontend's check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskTerms<'a> {
     /// The purpose of the request.
     pub(crate) purpose: AskPurpose,
-    /// Whether an earlier request of the same list or pipeline is pending, which it must not overtake.
+    /// An earlier request of the same list or pipeline is pending, and must not be overtaken.
     pub(crate) is_behind: bool,
-    /// Where a refusal is logged.
+    /// The place where a refusal is logged.
     pub(crate) logged: Logged,
     /// The trace that the decision belongs to.
     pub(crate) trace: &'a RequestTrace,
@@ -32,31 +32,31 @@ pub(crate) struct AskTerms<'a> {
     pub(crate) token_refused: Option<&'static str>,
 }
 
-/// Where a refusal is logged, if `logs.refusals` takes it.
+/// The place where a refusal is logged, if `logs.refusals` selects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logged {
-    /// Where it is decided: no answer tells an id by which it could be found.
+    /// At the decision: no response contains an id by which the refusal could be found.
     Here,
-    /// With the answer, by the correlation id that the answer tells.
+    /// With the response, under the correlation id in it.
     WithAnswer,
 }
 
-/// The result of asking: decided, observed and told; or to be waited for, and told then.
+/// The result of a check: decided, observed and answered; or still pending.
 pub(crate) enum CheckAttempt<S, T, F> {
-    /// What was told.
+    /// The value that `tell` returned.
     Done(T),
     /// The store, or a limit, makes it wait.
     Pending(PendingCheck<S>, F),
 }
 
-/// A decision that is waited for, and what is observed of it then. It owns all that it needs.
+/// A pending decision, with the data to observe it later. It owns everything it needs.
 #[derive(Debug)]
 pub(crate) struct PendingCheck<S> {
     pending: PendingDecision<S>,
     observing: Observing,
 }
 
-/// What is observed of a decision once there is one.
+/// The data to observe a decision once there is one.
 #[derive(Debug)]
 struct Observing {
     purpose: AskPurpose,
@@ -66,7 +66,7 @@ struct Observing {
 }
 
 impl<'a> AskTerms<'a> {
-    /// To pass, or be refused.
+    /// Returns the terms of a check that decides whether a request passes.
     pub(crate) fn pass(trace: &'a RequestTrace, logged: Logged) -> Self {
         Self {
             purpose: AskPurpose::Pass,
@@ -79,7 +79,7 @@ impl<'a> AskTerms<'a> {
 }
 
 impl<S: Store> Decider<S> {
-    /// Decides a request by the present rules. Returns true if it may pass, and `None` if that cannot be
+    /// Decides a request by the current rules. Returns true if it may pass, and `None` if that cannot be
     /// decided. For programs that are no frontend.
     pub async fn passes(&self, request: &Request<'_>) -> Option<bool> {
         let terms = AskTerms::pass(&UNTRACED, Logged::Here);
@@ -88,8 +88,8 @@ impl<S: Store> Decider<S> {
         self.ask(&rules, request, terms, is_allowed).value().await
     }
 
-    /// Asks about a request by the rules that its client was identified by, and answers by `tell`: at
-    /// once, if neither the store nor a limit makes it wait.
+    /// Checks a request by the rules that its client was identified by, and passes the outcome to `tell`:
+    /// immediately, if neither the store nor a limit makes it wait.
     pub(crate) fn ask<'a, T: Send + 'a>(
         &'a self,
         rules: &Arc<Rules>,
@@ -106,7 +106,7 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// The same, for frontends that wait in a way of their own.
+    /// Checks a request like [`ask`](Self::ask), for frontends that do their own waiting.
     pub(crate) fn attempt<T, F: FnOnce(CheckOutcome<'_>) -> T>(
         &self,
         rules: &Arc<Rules>,
@@ -126,7 +126,8 @@ impl<S: Store> Decider<S> {
         let asked = (&**rules, request);
         let mut telling = Some((observing, tell));
         let mut take = || telling.take().expect("it is told once");
-        // A decision is observed and told where it is made: it is large, and would be moved otherwise.
+        // A decision is observed and passed on where it is made: it is large, and would have to be moved
+        // otherwise.
         let order = AttemptTerms {
             purpose: terms.purpose,
             is_behind: terms.is_behind,
@@ -152,7 +153,7 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Decides a request that is decided again and again, by the rules that it began with.
+    /// Decides a request that is decided repeatedly, by the rules that it began with.
     pub(crate) async fn ask_again(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
@@ -161,7 +162,7 @@ impl<S: Store> Decider<S> {
         outcome
     }
 
-    /// Gives back what an allowed decision charged; whether there was anything to give back.
+    /// Refunds the charge of an allowed decision. Returns true if there was anything to refund.
     pub(crate) async fn give_back(&self, decision: &Decision) -> bool {
         match self.limiter.give_back(decision).await {
             Ok(given) => given,
@@ -238,7 +239,7 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Tells that a limit is nearly used up, or is.
+    /// Sends an alert that a limit is nearly exhausted, or exhausted.
     #[cold]
     fn warn_of(&self, band: &AppliedBand<'_>) {
         let (limit, left, capacity) = (band.limit(), band.remaining(), band.capacity());
@@ -253,7 +254,7 @@ impl<S: Store> Decider<S> {
             .ring(Alert::new(AlertKind::Threshold, &subject, message));
     }
 
-    /// Logs what would have been refused, had not everything been in shadow mode.
+    /// Logs a refusal that global shadow mode prevented.
     fn log_shadow(&self, rules: &Rules, decision: &Decision) {
         if rules.is_shadow() {
             self.refusals.log_shadow(decision);
@@ -278,7 +279,7 @@ impl<S: Store> PendingCheck<S> {
 
 fn log_refusal(decision: &Decision) {
     if let Some(guard) = decision.guard() {
-        // Who it was stands in the list, and may be a secret.
+        // The client is in the list, and may be a secret.
         debug!(
             policy = decision.policy(),
             guard = guard.name,

@@ -1,11 +1,11 @@
-//! Decides and observes: what every door has in common behind its protocol.
+//! Decides and observes: the part that all frontends have in common behind their protocols.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the decider itself: what it decides by, reloads, how it stands |
-//! | `asking` | deciding requests for all frontends, and observing the outcome |
-//! | `reserving` | reserving, and settling what was reserved |
-//! | `throttling` | one bucket by a quota that the caller brings |
+//! | this one | the decider itself: rules, reloads, health |
+//! | `asking` | checks for all frontends, and observation of the outcome |
+//! | `reserving` | reservations, and their settlement |
+//! | `throttling` | a check of one bucket by the caller's own quota |
 
 mod asking;
 mod reserving;
@@ -31,33 +31,33 @@ use tidegate_policy::statsd::Statsd;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-/// How long it may take to tell other instances that this one goes.
+/// The timeout for telling other instances that this one leaves.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// Decides requests, and counts and logs what came of them. Clones are cheap and share everything.
+/// Decides requests, and counts and logs the outcomes. Clones are cheap and share everything.
 #[derive(Debug)]
 pub struct Decider<S = AnyStore> {
     limiter: Limiter<S>,
     metrics: Arc<Metrics>,
-    /// Rings when something needs a person.
+    /// Sends alerts.
     bell: AlertSender,
-    /// Records single requests, if anybody wants to know of them.
+    /// Records traces of requests, if tracing is configured.
     tracer: Option<Arc<Tracer>>,
     /// Sends statistics to statsd.
     statsd: Option<Arc<Outlet>>,
     refusals: Refusals,
-    /// Where plans are loaded from, with the connections to there.
+    /// Loads plans, and holds the connections to their sources.
     plans: PlanLoader,
 }
 
-/// How it stands with deciding.
+/// The health of the decider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeciderHealth {
-    /// As it should be.
+    /// The store is reachable.
     Sound,
-    /// The store is away, and limits go on without it.
+    /// The store is unreachable, and some limits can be decided without it.
     Degraded,
-    /// The store is away, and nothing can pass without it.
+    /// The store is unreachable, and no request can pass without it.
     Stuck,
 }
 
@@ -76,14 +76,14 @@ impl<S> Clone for Decider<S> {
 }
 
 impl Decider {
-    /// Decides by the policies of `config`, in the store that it names, whether or not that is
-    /// there yet.
+    /// Starts a decider with the policies of `config`, in the store that it names. The store need not be
+    /// reachable yet.
     pub async fn start(config: Config) -> Result<Self, BuildError> {
         let counters = NamedCounters::new(&config.policies);
         if config.mode == LimitMode::Shadow {
             tell(config.mode);
         }
-        // Put aside, both: they are large, and each of them happens once.
+        // Both are boxed: they are large, and each runs once.
         let builder = Limiter::builder().config(config).listed();
         let limiter = Box::pin(builder.start()).await?;
         let decider = Self::observed(limiter, counters);
@@ -91,8 +91,8 @@ impl Decider {
         Ok(decider)
     }
 
-    /// Loads plans, so that the first requests find them. Fails on a mistake: an invalid document, or a file
-    /// that cannot be read. Other sources that cannot be reached are tried again while it serves.
+    /// Loads plans, so that the first requests find them. Fails on a mistake: an invalid document, or a
+    /// file that cannot be read. Unreachable sources are retried while the decider serves.
     async fn load_plans(&self) -> Result<(), BuildError> {
         let wrong = Box::pin(self.limiter.load_plans(&self.plans)).await;
         let states = self.limiter.plans();
@@ -111,14 +111,14 @@ impl Decider {
         })
     }
 
-    /// Tells those who share the store that this instance goes, unless that takes long.
+    /// Announces to the instances that share the store that this one leaves, unless that takes long.
     pub async fn leave(&self) {
-        // They notice anyhow, a little later.
+        // On a timeout they notice anyhow, a little later.
         timeout(FAREWELL, self.limiter.leave()).await.ok();
     }
 }
 
-/// Logs whether anything is refused from now on.
+/// Logs whether limits are enforced from now on.
 fn tell(mode: LimitMode) {
     match mode {
         LimitMode::Shadow => warn!("shadow mode: every request passes, refusals are only counted"),
@@ -127,7 +127,7 @@ fn tell(mode: LimitMode) {
 }
 
 impl<S: StoreStats> Decider<S> {
-    /// Decides by `limiter`, whose policies are `policies`.
+    /// Creates a decider with `limiter`, whose policies are `policies`.
     pub fn new(limiter: Limiter<S>, policies: &[Policy]) -> Self {
         Self::observed(limiter, NamedCounters::new(policies))
     }
@@ -147,18 +147,18 @@ impl<S: StoreStats> Decider<S> {
 }
 
 impl<S: Store> Decider<S> {
-    /// What is decided by at present, for doors that have to find out who asks.
+    /// Returns the current rules, for frontends that have to identify the client.
     pub fn rules(&self) -> Result<Arc<Rules>, CheckError> {
         self.limiter.rules()
     }
 
-    /// Whether a decision may have to wait for the store.
+    /// Returns true if a decision may have to wait for the store.
     pub fn waits(&self) -> bool {
         self.limiter.waits()
     }
 
-    /// Decides by `config` from now on. Decisions under way keep what they began with, and are
-    /// counted all the same. An error leaves everything as it was. One at a time.
+    /// Decides by `config` from now on. Decisions in flight keep their rules, and are counted. An error
+    /// changes nothing. Calls must not overlap.
     pub(crate) fn reload(&self, config: Config) -> Result<(), BuildError> {
         let mode = config.mode;
         let was_shadow = self.is_shadow();
@@ -172,17 +172,17 @@ impl<S: Store> Decider<S> {
         reloaded
     }
 
-    /// Returns true if everything is in shadow mode: decided and counted, and nothing refuses.
+    /// Returns true in global shadow mode: requests are decided and counted, and none is refused.
     pub(crate) fn is_shadow(&self) -> bool {
         self.limiter.rules().is_ok_and(|rules| rules.is_shadow())
     }
 
-    /// Whether a request could be decided: changes nothing, counts nothing.
+    /// Returns an error if a request could not be decided. Charges and counts nothing.
     pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
         self.limiter.accepts(request)
     }
 
-    /// How it stands. A store that was away is asked, for perhaps nobody else does.
+    /// Returns the health. Probes a store that was unreachable, because perhaps no request does.
     pub async fn standing(&self) -> DeciderHealth {
         let is_up = match self.limiter.store_health() {
             Some(health) if !health.is_up => {
@@ -198,17 +198,17 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Reads the lists of guards again, for as long as anybody decides.
+    /// Refreshes the lists of guards, as long as a decider exists.
     pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
         self.limiter.keep_lists()
     }
 
-    /// Loads what plans say, and loads it again, for as long as anybody decides.
+    /// Loads plans, and refreshes them, as long as a decider exists.
     pub fn keep_plans(&self) -> impl Future<Output = ()> + Send + use<S> {
         self.limiter.keep_plans(self.plans.clone())
     }
 
-    /// Where plans are loaded from.
+    /// Returns the loader of plans.
     pub(crate) fn plans(&self) -> &PlanLoader {
         &self.plans
     }
@@ -217,18 +217,18 @@ impl<S: Store> Decider<S> {
         &self.limiter
     }
 
-    /// Rings when something needs a person.
+    /// Returns the sender of alerts.
     pub(crate) fn bell(&self) -> &AlertSender {
         &self.bell
     }
 
-    /// The same, heard by somebody.
+    /// Returns the decider with this sender of alerts.
     pub(crate) fn with_bell(self, bell: AlertSender) -> Self {
         Self { bell, ..self }
     }
 
-    /// The same, of which `tracer` records what single requests go through, and the log hears of
-    /// refusals as often as `refusals` says.
+    /// Returns the decider with traces recorded by `tracer`, and refusals logged at the rate of
+    /// `refusals`.
     pub(crate) fn observed_by(self, tracer: Option<Arc<Tracer>>, refusals: Refusals) -> Self {
         Self {
             tracer,
@@ -237,7 +237,7 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// The same, whose statistics go to the statsd server of `settings`.
+    /// Returns the decider with statistics sent to the statsd server of `settings`.
     pub(crate) fn with_statsd(self, settings: &Statsd) -> Self {
         let decisions = Arc::clone(&self.metrics.decisions);
         let outlet = Outlet::new(settings, decisions, self.metrics.statsd.clone());
@@ -247,13 +247,13 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Sends statistics to statsd, if that is configured.
+    /// Returns the statsd sender, if configured.
     pub(crate) fn statsd(&self) -> Option<&Arc<Outlet>> {
         self.statsd.as_ref()
     }
 
-    /// A request with these headers begins: what is recorded of it. Whether its caller is believed is
-    /// asked only where that matters.
+    /// Starts the trace of a request with these headers. `is_trusted` is called only if the result
+    /// matters.
     #[inline]
     pub(crate) fn trace(
         &self,
@@ -266,12 +266,12 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Who records, if anybody does.
+    /// Returns the tracer, if tracing is configured.
     pub(crate) fn tracer(&self) -> Option<&Arc<Tracer>> {
         self.tracer.as_ref()
     }
 
-    /// Of how many refusals the log hears.
+    /// Returns the setting for logged refusals.
     #[inline]
     pub(crate) fn refusals(&self) -> Refusals {
         self.refusals

@@ -1,4 +1,4 @@
-//! Reserving, and settling what was reserved.
+//! Reservations, and their settlement.
 
 use super::{Decider, Logged};
 use crate::telemetry::decisions::Timing;
@@ -10,8 +10,8 @@ use tidegate::{
 use tracing::debug;
 
 impl<S: Store> Decider<S> {
-    /// Reserves what a request is expected to cost, for so long as `ttl` says or its policy does, by
-    /// the rules by which it was found out who asks.
+    /// Reserves the estimated cost of a request, for `ttl` or for the policy's default time, by the rules
+    /// that the client was identified by.
     pub async fn reserve(
         &self,
         rules: &Arc<Rules>,
@@ -20,7 +20,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Reservation, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let reserved = self.limiter.reserve_by(rules, request, ttl).await;
-        // It is a decision like any other.
+        // A reservation counts as a decision.
         let decided = reserved.as_ref().map(Reservation::decision);
         self.count((rules, request), decided, timing, Logged::Here);
         if let Some(policy) = rules.policy(request.policy) {
@@ -29,7 +29,7 @@ impl<S: Store> Decider<S> {
         reserved
     }
 
-    /// Whether a request could be reserved: changes nothing, counts nothing.
+    /// Returns an error if a request could not be reserved. Charges and counts nothing.
     pub fn accepts_reserving(
         &self,
         rules: &Arc<Rules>,
@@ -39,7 +39,7 @@ impl<S: Store> Decider<S> {
         self.limiter.accepts_reserving(rules, request, ttl)
     }
 
-    /// Settles a reservation by what was used of it.
+    /// Settles a reservation by its actual cost.
     pub async fn commit(&self, id: &str, actual: u64) -> Result<SettledReservation, SettleError> {
         let settled = self.limiter.commit(id, actual).await;
         self.metrics.reservations.count_settled(&settled);
@@ -57,7 +57,7 @@ impl<S: Store> Decider<S> {
         settled
     }
 
-    /// Settles a reservation of which nothing was used.
+    /// Settles a reservation with no cost.
     pub async fn refund(&self, id: &str) -> Result<SettledReservation, SettleError> {
         self.commit(id, 0).await
     }

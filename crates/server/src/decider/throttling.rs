@@ -1,4 +1,4 @@
-//! One bucket by a quota that the caller brings.
+//! A check of one bucket by the caller's own quota.
 
 use super::Decider;
 use crate::telemetry::resp::RespTally;
@@ -7,8 +7,8 @@ use tidegate::{CheckError, Rules, Store, Throttle, Throttled};
 use tracing::debug;
 
 impl<S: Store> Decider<S> {
-    /// Asks one bucket, by a quota of the caller's own. Counted only when the caller
-    /// says so (`count_throttled`).
+    /// Checks one bucket by the caller's own quota. It is not counted until the caller does so with
+    /// `count_throttled`.
     pub async fn throttle(
         &self,
         rules: &Rules,
@@ -17,13 +17,14 @@ impl<S: Store> Decider<S> {
         noted(self.limiter.throttle(rules, throttle).await)
     }
 
-    /// The same, if the store decides at once; `None` means that nothing was done.
+    /// Checks one bucket by the caller's own quota, if the store decides immediately. `None` means that
+    /// nothing was done.
     #[inline]
     pub fn throttle_at_once(&self, rules: &Rules, throttle: &Throttle<'_>) -> Option<Throttled> {
         self.limiter.throttle_at_once(rules, throttle)
     }
 
-    /// Returns the time until the bucket of `key` is full, or `None` if the store keeps nothing of it.
+    /// Returns the time until the bucket of `key` is full, or `None` if the store has no record of it.
     pub(crate) async fn throttle_reset_after(
         &self,
         rules: &Rules,
@@ -32,7 +33,7 @@ impl<S: Store> Decider<S> {
         noted(self.limiter.throttle_reset_after(rules, key).await)
     }
 
-    /// Resets the bucket of `key`. Returns true if the store kept anything of it.
+    /// Resets the bucket of `key`. Returns true if the store had a record of it.
     pub(crate) async fn reset_throttle(
         &self,
         rules: &Rules,
@@ -41,7 +42,7 @@ impl<S: Store> Decider<S> {
         noted(self.limiter.reset_throttle(rules, key).await)
     }
 
-    /// Counts what came of calls: of many at once, for a call takes hardly longer than to count it.
+    /// Counts the outcomes of many calls at once: counting takes about as long as a call.
     pub(crate) fn count_throttled(&self, tally: &RespTally) {
         self.metrics.resp.add(tally);
     }

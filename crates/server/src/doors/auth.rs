@@ -1,7 +1,7 @@
-//! Forward-auth, `/v1/auth` and `/v1/auth/POLICY`: a proxy asks whether a request may pass, and shows
-//! the answer to the client if not.
+//! Forward-auth, `/v1/auth` and `/v1/auth/POLICY`: a proxy asks whether a request may pass, and relays a
+//! refusal to the client.
 //!
-//! Everything that leaves here may reach a client, so nothing internal is said.
+//! Every response from here may reach a client, so none contains internals.
 
 use super::respond::{self, DoorResponse};
 use super::{body, deny};
@@ -16,22 +16,22 @@ use std::sync::Arc;
 use tidegate::{CheckError, DecidedBy, Policy, Rules, Store};
 use tidegate_http::question::{ForwardedRequest, HttpQuestion, RequestHeadRef};
 
-/// Whether a path belongs here.
+/// Returns true if forward-auth handles this path.
 pub(super) fn is_at(path: &str) -> bool {
     path == "/v1/auth" || named(path).is_some()
 }
 
-/// The policy that is asked.
+/// Returns the name of the policy to check, if the path has one.
 fn policy(head: RequestHeadRef<'_>) -> Option<&str> {
     named(head.uri.path())
 }
 
-/// The policy that a path names. Names need no escapes, so none are undone.
+/// Returns the policy that a path names. Names need no escapes, so none are decoded.
 fn named(path: &str) -> Option<&str> {
     path.strip_prefix("/v1/auth/")
 }
 
-/// A question that is not answered yet: the store, or a limit, makes it wait.
+/// A check that is not decided yet: it waits for the store or for a limit.
 #[derive(Debug)]
 pub(crate) struct PendingAuth<S> {
     rules: Arc<Rules>,
@@ -40,8 +40,8 @@ pub(crate) struct PendingAuth<S> {
     watch: Stopwatch,
 }
 
-/// Answers a question from `peer`, if it has no body; otherwise, and where it has to wait, returns it as far
-/// as it has got.
+/// Answers a check from `peer`, if it has no body. Otherwise, and if it has to wait, returns its state so
+/// far.
 pub(super) fn answer_at_once<S: Store>(
     decider: &Decider<S>,
     request: &Request<Incoming>,
@@ -62,10 +62,10 @@ pub(super) fn answer_at_once<S: Store>(
     }
 }
 
-/// Answers a question from `peer`, which has `begun` if it has no body.
+/// Answers a check from `peer`. `begun` is its state so far, if it has no body.
 ///
-/// Of a body nothing is looked at, but some proxies pass one on: it is read, so that the connection
-/// can be used for the next question.
+/// The body is ignored, but some proxies send one. It is read so that the connection can serve the next
+/// check.
 pub(super) async fn answer<S: Store>(
     decider: &Decider<S>,
     bounds: &Bounds,
@@ -88,7 +88,7 @@ pub(super) async fn answer<S: Store>(
     };
     let read = body::read(body, bounds.body_bytes, bounds.body_time).await;
     if read.is_err() {
-        // Lets hyper notice that nobody reads the rest.
+        // Lets hyper notice that the rest of the body is not read.
         tokio::task::yield_now().await;
     }
     let answer = match ask(decider, rules, head) {
@@ -101,8 +101,8 @@ pub(super) async fn answer<S: Store>(
     }
 }
 
-/// What to decide by, for a caller that is believed; the answer to any other. Nothing more is read
-/// from strangers.
+/// Returns the rules to decide by if the caller is trusted, and the error response otherwise. Nothing
+/// else of an untrusted caller's request is read.
 fn welcome<S: Store>(
     decider: &Decider<S>,
     head: RequestHeadRef<'_>,
@@ -119,7 +119,7 @@ fn welcome<S: Store>(
     Err(Box::new(respond::closing(respond::untrusted())))
 }
 
-/// Identifies the client and asks.
+/// Identifies the client and starts the check.
 fn ask<S: Store>(
     decider: &Decider<S>,
     rules: Arc<Rules>,
@@ -172,7 +172,7 @@ impl<S: Store> PendingAuth<S> {
     }
 }
 
-/// Notes how a question was answered, and after how long.
+/// Records the result and the duration of a check.
 fn end<S: Store>(
     decider: &Decider<S>,
     trace: &RequestTrace,
@@ -184,8 +184,8 @@ fn end<S: Store>(
     answer
 }
 
-/// What is recorded of a question. The trace may be the client's: a proxy that is trusted, as is everyone
-/// who gets here, passes on what it was told unless it knows better.
+/// Starts the trace of a check. The trace context may be the client's: every caller that gets here is a
+/// trusted proxy, which passes the client's context on unless it has its own.
 fn begin<S: Store>(decider: &Decider<S>, head: RequestHeadRef<'_>) -> RequestTrace {
     let trace = decider.trace(head.headers, || true);
     trace.name(|| "/v1/auth".to_owned());
@@ -193,7 +193,7 @@ fn begin<S: Store>(decider: &Decider<S>, head: RequestHeadRef<'_>) -> RequestTra
     trace
 }
 
-/// What a proxy, and perhaps its client, is told.
+/// Returns the response for a proxy, and perhaps for its client.
 fn conclude<S: Store>(
     decider: &Decider<S>,
     rules: &Rules,
@@ -204,7 +204,7 @@ fn conclude<S: Store>(
         Ok(decision) if decision.is_allowed() => respond::allowed(decision),
         Ok(decision) => {
             let answer = respond::refused(decision, head.headers, decider.refusals());
-            // Without a store nobody was refused; that stays a 503 for everybody to see.
+            // Without a store no limit refused the request. That stays a visible 503.
             if decision.decided_by() == DecidedBy::Failure {
                 respond::decided_without_store(answer)
             } else if is_deny_asked(head) {
@@ -235,7 +235,7 @@ mod tests {
         for (path, belongs, policy) in [
             ("/v1/auth", true, None),
             ("/v1/auth/api", true, Some("api")),
-            // Nobody's names, so that they are answered as such.
+            // No policy has these names, so they get the response for an unknown policy.
             ("/v1/auth/", true, Some("")),
             ("/v1/auth/a/b", true, Some("a/b")),
             ("/v1/authority", false, None),

@@ -9,18 +9,18 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Why there is no body.
+/// The reason why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It is larger than allowed.
+    /// The body is larger than allowed.
     TooLarge,
-    /// It did not arrive in time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// The client went away, or sent something that is not HTTP.
+    /// The client disconnected, or sent invalid HTTP.
     Broken,
 }
 
-/// Reads a body of up to `bytes_max` within `time_max`. One that comes in one piece is not copied.
+/// Reads a body of up to `bytes_max` within `time_max`. A body that arrives in one piece is not copied.
 pub(super) async fn read(
     mut body: Incoming,
     bytes_max: usize,
@@ -36,12 +36,13 @@ pub(super) async fn read(
     if body.is_end_stream() {
         return Ok(first);
     }
-    // Put aside, for it is large and seldom needed.
+    // Boxed: this future is large and seldom needed.
     let rest = Box::pin(timeout(time_max, gather(first, body, bytes_max)));
     rest.await.unwrap_or(Err(BodyError::TooSlow))
 }
 
-/// The next frame if it is here, which saves a timer. It nearly always is: hyper reads ahead.
+/// Returns the next frame if it is already here, which saves a timer. It nearly always is: hyper reads
+/// ahead.
 async fn at_once(body: &mut Incoming) -> Option<Option<Result<Frame<Bytes>, hyper::Error>>> {
     poll_fn(|context| {
         Poll::Ready(match Pin::new(&mut *body).poll_frame(context) {
@@ -52,7 +53,7 @@ async fn at_once(body: &mut Incoming) -> Option<Option<Result<Frame<Bytes>, hype
     .await
 }
 
-/// All of a body that begins with `first`.
+/// Reads the rest of a body that begins with `first`, and returns the whole.
 async fn gather(first: Bytes, mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
     let mut whole = BytesMut::from(first);
     while let Some(frame) = body.frame().await {
@@ -65,7 +66,7 @@ async fn gather(first: Bytes, mut body: Incoming, bytes_max: usize) -> Result<By
     Ok(whole.freeze())
 }
 
-/// What a frame adds to the body: trailers add nothing.
+/// Returns the data of a frame. Trailers have none.
 fn data(frame: Result<Frame<Bytes>, hyper::Error>) -> Result<Bytes, BodyError> {
     let frame = frame.map_err(|_| BodyError::Broken)?;
     Ok(frame.into_data().unwrap_or_default())

@@ -1,19 +1,20 @@
-//! The query of `/v1/auth`: `deny=403`, and nothing else.
+//! The query of `/v1/auth`: `deny=403`, and no other parameter.
 //!
-//! nginx's `auth_request` knows 401 and 403 only, so an operator may have refusals answered by 403.
-//! It must be the operator who asks for it: Caddy appends the client's own query to the question's.
+//! nginx's `auth_request` knows 401 and 403 only, so an operator may have refusals sent as 403. The
+//! request for this must come from the operator: Caddy appends the client's own query to the one of the
+//! auth request.
 
 use tidegate_http::question::{ForwardedRequest, UriBy};
 
 const DENY: &str = "deny=403";
 
-/// Whether the operator, in `query`, asks for refusals by 403. `told` is what the question is about.
+/// Returns true if the operator asks, in `query`, for refusals as 403. `told` is the request to decide.
 pub(super) fn is_asked(query: Option<&str>, told: &ForwardedRequest<'_>) -> bool {
     let query = query.unwrap_or_default();
     if parameters(query).next() != Some(DENY) {
         return false;
     }
-    // Whoever tells the target by these does not pass on its query as well.
+    // Only proxies that send the target in `X-Forwarded-Uri` append the client's query.
     if told.uri_by != Some(UriBy::XForwarded) {
         return true;
     }
@@ -21,12 +22,13 @@ pub(super) fn is_asked(query: Option<&str>, told: &ForwardedRequest<'_>) -> bool
     if !parameters(clients).any(|parameter| parameter == DENY) {
         return true;
     }
-    // The client has it too. The first is the operator's only if the client's own follow it.
+    // The client's query has it too. The first one is the operator's only if the client's whole query
+    // follows it.
     let after = query.strip_prefix(DENY).and_then(|it| it.strip_prefix('&'));
     after == Some(clients)
 }
 
-/// Old servers part them by semicolons.
+/// Splits a query into parameters. Old servers separate them by semicolons.
 fn parameters(query: &str) -> impl Iterator<Item = &str> {
     query.split(['&', ';'])
 }
@@ -77,7 +79,7 @@ mod tests {
             ("deny=403", "/a?deny=403"),
             ("deny=403&x", "/a?deny=403&x"),
             ("deny=403&deny=403", "/a?deny=403&deny=403"),
-            // As a proxy leaves it that drops what it cannot read.
+            // A proxy that drops parameters that it cannot parse sends this.
             ("deny=403", "/a?%zz&deny=403"),
             ("deny=403&x=1", "/a?x=1;deny=403"),
         ] {

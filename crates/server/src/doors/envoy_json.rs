@@ -1,4 +1,5 @@
-//! `POST /json` and `GET /healthcheck`: Envoy's rate limit service as its own server has it over HTTP.
+//! `POST /json` and `GET /healthcheck`: Envoy's rate limit service over HTTP, compatible with its own
+//! server.
 
 use super::grpc::rls::{self, RlsError};
 use super::respond::{self, DoorResponse};
@@ -14,7 +15,7 @@ use tidegate::{AskPurpose, Store};
 pub(super) const JSON: &str = "/json";
 pub(super) const HEALTH: &str = "/healthcheck";
 
-/// Answers what would be a call of `ShouldRateLimit`.
+/// Answers the JSON form of a `ShouldRateLimit` call.
 pub(super) fn answer<'a, S: Store>(
     decider: &'a Decider<S>,
     text: &[u8],
@@ -34,7 +35,7 @@ pub(super) fn answer<'a, S: Store>(
     })
 }
 
-/// Whether this server wants calls: the same as `/readyz`, in fewer words.
+/// Reports whether this server accepts calls: the same condition as `/readyz`, in a shorter response.
 pub(super) async fn health<S: Store>(decider: &Decider<S>, phase: Phase) -> DoorResponse {
     let is_well = phase == Phase::Serving && decider.standing().await != DeciderHealth::Stuck;
     respond::well(is_well)

@@ -1,17 +1,17 @@
-//! The doors: from a protocol to a question, and from a decision back.
+//! The frontends: each turns a protocol's requests into checks, and decisions into responses.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `http` | `POST /v1/check`, reservations, and the way to `auth` |
+//! | `http` | `POST /v1/check`, reservations, and the route to `auth` |
 //! | `auth` | `/v1/auth`: forward-auth for proxies |
 //! | `deny` | the query of `/v1/auth` |
 //! | `grpc` | Envoy's rate limit service, health and reflection over gRPC |
-//! | `envoy_json` | `POST /json` and `GET /healthcheck`, as Envoy's own service has them |
+//! | `envoy_json` | `POST /json` and `GET /healthcheck`, compatible with Envoy's own service |
 //! | `gateway` | the reverse proxy |
-//! | `resp` | the protocol of Redis: `CL.THROTTLE`, `TG.CHECK` |
+//! | `resp` | the Redis protocol: `CL.THROTTLE`, `TG.CHECK` |
 //! | `admin` | `/livez`, `/readyz`, `/status`, `/metrics` |
 //! | `body` | a request's body, bounded in size and time |
-//! | `respond` | every status and header that is ever answered |
+//! | `respond` | every HTTP status and header that the frontends send |
 
 pub(crate) mod admin;
 mod auth;
@@ -31,26 +31,27 @@ use hyper::body::{Body, Incoming};
 use std::error::Error;
 use std::future::Future;
 
-/// What a door does with a request. Accepting, TLS, tokens, bounds and draining are the server's.
+/// A frontend: turns a request into a response. The server does the accepting, TLS, tokens, bounds and
+/// draining.
 pub(crate) trait Door: Send + Sync + 'static {
-    /// What the bodies of its answers are.
+    /// The body type of its responses.
     type Body: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
 
-    /// What it remembers of a connection, from its first request to its last.
+    /// Per-connection state, kept from the first request of a connection to its last.
     type Memory: Default + Send + Sync + 'static;
 
-    /// What is spoken on its connections.
+    /// The protocols that it speaks on its connections.
     const PROTOCOLS: Protocols = Protocols::Http1;
 
-    /// How HTTP/2 is spoken, where it is.
+    /// The HTTP/2 settings, if the frontend speaks HTTP/2.
     const HTTP2: Http2Settings = Http2Settings::OF_STRANGERS;
 
-    /// A request that could not be answered at once, as far as the door has got with it.
+    /// The state of a request that could not be answered immediately.
     type Begun: Default + Send;
 
-    /// Answers a request if neither its body is needed nor anything has to be waited for; otherwise
-    /// [`answer`](Self::answer) goes on from where this has got. A future that waits is large, and
-    /// this spares most requests from carrying it around.
+    /// Answers a request if this needs neither its body nor any waiting. Otherwise
+    /// [`answer`](Self::answer) continues from the state in `Begun`. A future that waits is large; this
+    /// spares most requests from carrying it.
     fn answer_at_once(
         &self,
         _request: &Request<Incoming>,
@@ -59,8 +60,8 @@ pub(crate) trait Door: Send + Sync + 'static {
         Err(Self::Begun::default())
     }
 
-    /// Answers a request; a door always has an answer. Runs in the connection's own task, and is
-    /// dropped when the client goes.
+    /// Answers a request; every request gets a response. Runs in the connection's own task, and is
+    /// dropped if the client disconnects.
     fn answer(
         &self,
         request: Box<Request<Incoming>>,
@@ -68,46 +69,47 @@ pub(crate) trait Door: Send + Sync + 'static {
         begun: Self::Begun,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 
-    /// An answer that the server itself gives at this door.
+    /// Wraps a response that the server itself sends on behalf of this frontend.
     fn whole(answer: DoorResponse) -> Response<Self::Body>;
 
-    /// Whether a request needs no token, even where the door asks for one.
+    /// Returns true if a request needs no token, even if the frontend requires one.
     fn is_public(&self, request: &Request<Incoming>) -> bool;
 
-    /// The status by which an answer is counted that says that something was wrong with the request.
+    /// Returns the status under which to count a response that reports an invalid request.
     fn problem(answer: &Response<Self::Body>) -> Option<u16> {
         let is_problem = answer.status().is_client_error() && !respond::is_decision(answer);
         is_problem.then(|| answer.status().as_u16())
     }
 }
 
-/// What is spoken on the connections of a door.
+/// The protocols that a frontend speaks on its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocols {
     /// HTTP/1, between a few programs that know each other.
     Http1,
-    /// HTTP/1, read strictly, and HTTP/2: whatever strangers bring.
+    /// HTTP/1, parsed strictly, and HTTP/2: for untrusted clients.
     Http1AndHttp2,
     /// HTTP/2 from the first byte, between a few programs that know each other: gRPC.
     Http2,
 }
 
-/// How HTTP/2 is spoken at a door.
+/// The HTTP/2 settings of a frontend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Http2Settings {
-    /// Requests of one connection at a time.
+    /// The maximum number of concurrent requests per connection.
     pub(crate) streams: u32,
-    /// Streams that were reset before anybody came to them; a client that has more of them is cut
-    /// off.
+    /// The maximum number of streams that a client may reset before they are handled. A client that
+    /// exceeds it is disconnected.
     pub(crate) resets: usize,
-    /// Whether answers say when they were given.
+    /// Send a `Date` header with responses.
     pub(crate) has_date: bool,
-    /// Whether a stream may become a WebSocket (RFC 8441).
+    /// Allow a stream to become a WebSocket (RFC 8441).
     pub(crate) takes_websockets: bool,
 }
 
 impl Http2Settings {
-    /// Browsers open a hundred at a time, and who resets many is attacking.
+    /// For untrusted clients. Browsers open a hundred streams at a time; a client that resets many is
+    /// attacking.
     pub(crate) const OF_STRANGERS: Self = Self {
         streams: 128,
         resets: 20,
@@ -115,9 +117,9 @@ impl Http2Settings {
         takes_websockets: false,
     };
 
-    /// A proxy brings all that it has on one connection, and takes back whatever is not answered
-    /// within some milliseconds: all at once, when anything is slow. Cutting it off then would lose
-    /// every other call of the connection as well.
+    /// For proxies. A proxy sends all its calls on one connection, and resets those that are not answered
+    /// within some milliseconds: all of them at once if anything is slow. Disconnecting it then would
+    /// lose every other call of the connection as well.
     pub(crate) const OF_PROXIES: Self = Self {
         streams: 1_024,
         resets: 1_024,
@@ -127,7 +129,7 @@ impl Http2Settings {
 }
 
 impl Protocols {
-    /// What is offered within TLS, the best first.
+    /// Returns the protocols to offer in TLS ALPN, the preferred one first.
     pub(crate) fn alpn(self) -> &'static [&'static [u8]] {
         match self {
             Self::Http1 => &[b"http/1.1"],

@@ -1,4 +1,4 @@
-//! Every status and header that is ever answered over HTTP. Nothing else knows them.
+//! Every HTTP status and header that Tidegate's own responses have. No other module sets them.
 
 use super::body::BodyError;
 use crate::bounds::Bounds;
@@ -18,10 +18,10 @@ use tidegate_http::question::ForwardedError;
 use tidegate_policy::respond::Respond;
 use tracing::debug;
 
-/// What goes back to the client: always whole, always small.
+/// A response to the client, with a complete and small body.
 pub(crate) type DoorResponse = Response<WholeBody>;
 
-/// A vector, which hyper copies behind the head; making it shareable would cost an allocation.
+/// A vector, which hyper copies behind the headers. Making it shareable would cost an allocation.
 pub(crate) type WholeBody = Full<Cursor<Vec<u8>>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -31,28 +31,28 @@ const METRICS: HeaderValue =
 const PLAIN_METRICS: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const DENIED_STATUS: HeaderName = HeaderName::from_static("x-denied-status");
-/// By which a proxy tells refusals, which may have any status, from its own want of trust and whatever
-/// else is its operator's to put right.
+/// The header by which a proxy distinguishes refusals, which may have any status, from a missing trust
+/// setting and other mistakes that its operator has to fix.
 const DENIED_REASON: HeaderName = HeaderName::from_static("x-denied-reason");
 const LIMIT: HeaderValue = HeaderValue::from_static("limit");
 const UNAVAILABLE: HeaderValue = HeaderValue::from_static("unavailable");
 const UNTRUSTED: HeaderValue = HeaderValue::from_static("untrusted-proxy");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// How many policies a message lists.
+/// The maximum number of policies that a message lists.
 const POLICIES_MAX: usize = 10;
 
-/// Decisions, allowed or refused: the question was answered.
+/// Returns decisions, allowed or refused, with status 200.
 pub(crate) fn decided(json: Vec<u8>) -> DoorResponse {
     answer(StatusCode::OK, JSON, json)
 }
 
-/// That the process runs.
+/// Reports that the process runs.
 pub(crate) fn alive() -> DoorResponse {
     uncached(answer(StatusCode::OK, TEXT, b"alive\n".to_vec()))
 }
 
-/// That the server wants requests; `degraded` is what it does without.
+/// Reports that the server accepts requests; `degraded` names an unavailable dependency.
 pub(crate) fn ready(degraded: Option<&str>) -> DoorResponse {
     let json = match degraded {
         None => "{\"ready\":true}\n".to_owned(),
@@ -61,23 +61,23 @@ pub(crate) fn ready(degraded: Option<&str>) -> DoorResponse {
     uncached(answer(StatusCode::OK, JSON, json.into()))
 }
 
-/// That it does not, and why.
+/// Reports that the server does not accept requests, and the reason.
 pub(crate) fn not_ready(why: &str) -> DoorResponse {
     let json = format!("{{\"ready\":false,\"reasons\":[\"{why}\"]}}\n");
     uncached(answer(StatusCode::SERVICE_UNAVAILABLE, JSON, json.into()))
 }
 
-/// How metrics are written.
+/// The text format of the metrics page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricsFormat {
-    /// As OpenMetrics has them.
+    /// OpenMetrics.
     OpenMetrics,
-    /// As Prometheus had them before.
+    /// The older Prometheus text format.
     Plain,
 }
 
 impl MetricsFormat {
-    /// What is asked for. Who says nothing takes what we like best.
+    /// Returns the format that a client accepts. Without an `Accept` header it gets the preferred one.
     pub(crate) fn asked(headers: &HeaderMap) -> Self {
         let mut accepted = headers.get_all(ACCEPT).iter().peekable();
         let names_ours = |value: &HeaderValue| {
@@ -91,7 +91,7 @@ impl MetricsFormat {
     }
 }
 
-/// The metrics.
+/// Returns the metrics page.
 pub(crate) fn metrics(page: String, format: MetricsFormat) -> DoorResponse {
     let kind = match format {
         MetricsFormat::OpenMetrics => METRICS,
@@ -100,12 +100,12 @@ pub(crate) fn metrics(page: String, format: MetricsFormat) -> DoorResponse {
     answer(StatusCode::OK, kind, page.into())
 }
 
-/// The limits that are served.
+/// Returns the limits in force.
 pub(crate) fn limits(text: String) -> DoorResponse {
     uncached(answer(StatusCode::OK, TEXT, text.into()))
 }
 
-/// How it all stands.
+/// Returns the status report.
 pub(crate) fn status(json: Vec<u8>, is_down: bool) -> DoorResponse {
     let status = if is_down {
         StatusCode::SERVICE_UNAVAILABLE
@@ -115,12 +115,12 @@ pub(crate) fn status(json: Vec<u8>, is_down: bool) -> DoorResponse {
     uncached(answer(status, JSON, json))
 }
 
-/// A question that cannot be read, or names what is not there.
+/// Reports a check request that is malformed, or that names something unknown.
 pub(crate) fn bad_question(fault: &WireFault) -> DoorResponse {
     problem(&ProblemDetails::from(fault))
 }
 
-/// A question without a decision. `item` is its place in a list.
+/// Reports a check request that has no decision. `item` is its index in a list.
 pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> DoorResponse {
     let fault = match error {
         CheckError::UnknownPolicy { name, known } => {
@@ -128,7 +128,7 @@ pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> DoorResponse
         }
         CheckError::BadLimit { reason } => WireFault::new(0, reason.clone()).within("descriptors"),
         CheckError::CannotReserve { .. } => WireFault::new(0, error.to_string()),
-        // What exactly failed is for the log; a client can only come back later.
+        // The exact failure goes to the log; a client can only retry later.
         _ => return cannot_decide(),
     };
     let fault = match item {
@@ -154,7 +154,7 @@ fn unknown_policy(name: &str, known: &[String]) -> String {
     format!("there is no policy {name}; there is {known}{more}")
 }
 
-/// A reservation that could not be settled.
+/// Reports a reservation that could not be settled.
 pub(crate) fn unsettled(error: &SettleError) -> DoorResponse {
     if let SettleError::Unknown = error {
         let detail = "there is no such reservation: its id was made up, damaged, or made by a server \
@@ -167,7 +167,7 @@ pub(crate) fn unsettled(error: &SettleError) -> DoorResponse {
     with(answer, RETRY_AFTER, HeaderValue::from_static("1"))
 }
 
-/// Nothing can be decided at the moment. What exactly failed is for the log.
+/// Reports that no decision is possible at the moment. The exact failure goes to the log.
 pub(crate) fn cannot_decide() -> DoorResponse {
     problem(
         &ProblemDetails::new(503, "Service Unavailable")
@@ -175,7 +175,7 @@ pub(crate) fn cannot_decide() -> DoorResponse {
     )
 }
 
-/// What Envoy's rate limit service answers, as JSON: with 429 where a limit is exceeded.
+/// Returns the JSON response of Envoy's rate limit service, with 429 if a limit is exceeded.
 pub(crate) fn rate_limited(json: Vec<u8>, is_over: bool) -> DoorResponse {
     let status = if is_over {
         StatusCode::TOO_MANY_REQUESTS
@@ -187,7 +187,7 @@ pub(crate) fn rate_limited(json: Vec<u8>, is_over: bool) -> DoorResponse {
     answer
 }
 
-/// Whether all is well, as Envoy's rate limit service says it.
+/// Returns the health response of Envoy's rate limit service.
 pub(crate) fn well(is_well: bool) -> DoorResponse {
     let (status, text) = if is_well {
         (StatusCode::OK, "OK")
@@ -197,21 +197,21 @@ pub(crate) fn well(is_well: bool) -> DoorResponse {
     uncached(answer(status, TEXT, text.into()))
 }
 
-/// A request may pass: what the client may be told of its limits, and nothing else.
+/// Allows a request: contains the rate-limit headers that the client may see, and nothing else.
 pub(crate) fn allowed(decision: &Decision) -> DoorResponse {
     let mut answer = Response::new(Full::default());
     answer::inform(decision, answer.headers_mut());
     answer
 }
 
-/// A request may not pass, to which these headers belong.
+/// Refuses a request that has these headers.
 pub(crate) fn refused(
     decision: &Decision,
     headers: &HeaderMap,
     refusals: Refusals,
 ) -> DoorResponse {
     let correlation = Correlation::of(headers, decision.respond());
-    // So that the one who is asked about this id finds out what it was about.
+    // A client can report this id, by which an operator finds the refusal in the log.
     let limit = decision.binding().map(|binding| binding.limit());
     debug!(
         correlation = correlation.as_str(),
@@ -221,56 +221,58 @@ pub(crate) fn refused(
     let mut answer = whole(answer::refuse(decision, &correlation));
     answer.extensions_mut().insert(IsDecision);
     if decision.decided_by() == DecidedBy::Failure {
-        // Without a store nobody was refused.
+        // Without a store no limit refused the request.
         return answer;
     }
-    // Of guards too: proxies know by this word that it is a decision, and go by it.
+    // Set for refusals by guards too: proxies recognize a decision by this value.
     with(answer, DENIED_REASON, LIMIT)
 }
 
-/// The same for a proxy that knows 403 only: another header has the status.
+/// Turns a refusal into a 403, for a proxy that knows no other status. A header carries the original
+/// status.
 pub(crate) fn denied(mut answer: DoorResponse) -> DoorResponse {
     let status = HeaderValue::from(answer.status().as_u16());
     *answer.status_mut() = StatusCode::FORBIDDEN;
     with(answer, DENIED_STATUS, status)
 }
 
-/// Nobody can decide, about a request to which these headers belong.
+/// Reports that no decision is possible for a request that has these headers.
 pub(crate) fn unavailable(respond: Option<&Respond>, headers: &HeaderMap) -> DoorResponse {
     let correlation = Correlation::of(headers, respond.unwrap_or(Respond::standard()));
     whole(answer::unavailable(respond, &correlation))
 }
 
-/// That our store is away, and limits say that nobody passes then: by this word a proxy tells it from a 503
-/// of whoever stands between us, who has decided nothing.
+/// Marks a refusal because the store is unreachable and `on_failure` denies. A proxy can then distinguish
+/// it from a 503 of some intermediary, which has decided nothing.
 pub(crate) fn decided_without_store(answer: DoorResponse) -> DoorResponse {
     with(answer, DENIED_REASON, UNAVAILABLE)
 }
 
-/// Somebody asks for others who may only ask for itself.
+/// Reports that a caller asks on behalf of others without being a trusted proxy.
 pub(crate) fn untrusted() -> DoorResponse {
     let detail = "only proxies that are trusted may ask here";
     let answer = problem(&ProblemDetails::new(403, "Forbidden").detail(detail));
     with(answer, DENIED_REASON, UNTRUSTED)
 }
 
-/// A proxy does not tell well what it asks about.
+/// Reports that the headers with which a proxy describes the request are invalid.
 pub(crate) fn bad_forward(error: ForwardedError) -> DoorResponse {
     problem(&ProblemDetails::new(400, "Bad Request").detail(error.to_string()))
 }
 
-/// A proxy asks a policy that is not there. Which ones are is not for its clients to know.
+/// Reports that a proxy names an unknown policy. It does not list the policies: clients may see this
+/// response.
 pub(crate) fn no_such_policy() -> DoorResponse {
     let detail = "there is no policy of this name";
     problem(&ProblemDetails::new(404, "Not Found").detail(detail))
 }
 
-/// Whether an answer is a decision, whatever its status: nothing was wrong with the question.
+/// Returns true if a response is a decision, regardless of its status: the check request was valid.
 pub(crate) fn is_decision<B>(answer: &Response<B>) -> bool {
     answer.extensions().get::<IsDecision>().is_some()
 }
 
-/// Marks an answer that is a decision.
+/// Marks a response that is a decision.
 #[derive(Clone, Copy)]
 struct IsDecision;
 
@@ -278,7 +280,7 @@ fn whole(answer: Response<Vec<u8>>) -> DoorResponse {
     answer.map(|body| Full::new(Cursor::new(body)))
 }
 
-/// A body that did not come in whole.
+/// Reports a body that could not be read completely.
 pub(super) fn no_body(error: BodyError, bounds: &Bounds) -> DoorResponse {
     let answer = problem(&match error {
         BodyError::TooLarge => ProblemDetails::new(413, "Content Too Large").detail(format!(
@@ -293,11 +295,11 @@ pub(super) fn no_body(error: BodyError, bounds: &Bounds) -> DoorResponse {
             ProblemDetails::new(400, "Bad Request").detail("the body ended too early")
         }
     });
-    // What is left of the body cannot be told from the next request.
+    // The rest of the body cannot be distinguished from the next request.
     closing(answer)
 }
 
-/// A body that is not what we read.
+/// Reports a body of an unsupported type.
 pub(crate) fn unsupported() -> DoorResponse {
     problem(
         &ProblemDetails::new(415, "Unsupported Media Type")
@@ -305,20 +307,20 @@ pub(crate) fn unsupported() -> DoorResponse {
     )
 }
 
-/// Nothing there. `help` says what is.
+/// Reports that nothing exists at `path`. `help` lists the paths that exist.
 pub(crate) fn not_found(path: &str, help: &str) -> DoorResponse {
     let detail = format!("there is nothing at {}; {help}", quote(path));
     problem(&ProblemDetails::new(404, "Not Found").detail(detail))
 }
 
-/// Something is there, but not for this method.
+/// Reports that the path exists, but does not support this method.
 pub(crate) fn wrong_method(allowed: &'static str) -> DoorResponse {
     let detail = format!("only {allowed} here");
     let answer = problem(&ProblemDetails::new(405, "Method Not Allowed").detail(detail));
     with(answer, ALLOW, HeaderValue::from_static(allowed))
 }
 
-/// No token, or not the right one.
+/// Reports a missing or wrong token.
 pub(crate) fn unauthorized() -> DoorResponse {
     let detail = "send the token of this door: `Authorization: Bearer TOKEN`";
     let answer = problem(&ProblemDetails::new(401, "Unauthorized").detail(detail));
@@ -329,12 +331,12 @@ pub(crate) fn unauthorized() -> DoorResponse {
     )
 }
 
-/// Something that we did wrong.
+/// Reports an internal error.
 pub(crate) fn failed() -> DoorResponse {
     problem(&ProblemDetails::new(500, "Internal Server Error").detail("see the log"))
 }
 
-/// The same, as the last answer on its connection.
+/// Makes a response the last one on its connection.
 pub(crate) fn closing<B>(answer: Response<B>) -> Response<B> {
     with(answer, CONNECTION, HeaderValue::from_static("close"))
 }

@@ -20,13 +20,13 @@ use tidegate_policy::{Config, ConfigErrors};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-/// How long a source is waited for, at most, where something can be served without it.
+/// The maximum time to wait for a source that is not required, or has a fallback.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to wait before a source is asked once more that something is needed of.
+/// The delay before a required source is queried again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What was begun with.
+/// The initial state, from which the `Composer` continues.
 #[derive(Debug)]
 pub(crate) struct InitialConfig {
     pub(super) ground: ConfigFiles,
@@ -34,18 +34,18 @@ pub(crate) struct InitialConfig {
     pub(super) view: ServedConfig,
     pub(super) file: Arc<SourceHealth>,
     pub(super) looked: FileWatch,
-    /// What whoever begins tells.
+    /// The variables and warnings to log at startup.
     pub(super) told: Oddities,
 }
 
 impl InitialConfig {
-    /// The variables that took effect, by name.
+    /// Returns the names of the variables that took effect.
     pub(crate) fn variables(&self) -> &[String] {
         &self.told.variables
     }
 }
 
-/// Reads the file and asks all of its sources; what they say together, or everything that is wrong.
+/// Reads the file, loads all its sources, and returns the composed configuration, or all errors.
 pub(crate) async fn begin(ground: ConfigFiles) -> Result<(Config, InitialConfig), Failure> {
     let looked = FileWatch::new(ground.look(NamedFiles::new()).await);
     let texts = ground.read().await.map_err(Failure::from)?;
@@ -69,7 +69,7 @@ pub(crate) async fn begin(ground: ConfigFiles) -> Result<(Config, InitialConfig)
     Ok((sound.config, begun))
 }
 
-/// A source that `settings` name, or what is wrong with them.
+/// Opens a source, or returns why its settings are invalid.
 pub(super) fn kept(settings: PolicySource) -> Result<SourceHandle, String> {
     let source = origins::open(&settings)?;
     let is_writable = source.writer().is_some();
@@ -81,7 +81,7 @@ pub(super) fn kept(settings: PolicySource) -> Result<SourceHandle, String> {
     })
 }
 
-/// Asks the sources of the file for the first time. Tells which files were read for that.
+/// Loads the sources of the file for the first time. Also returns the files that were read for that.
 async fn load(
     ground: &ConfigFiles,
     texts: ConfigTexts,
@@ -108,9 +108,9 @@ fn listed(
     Ok((settings, environment.files()))
 }
 
-/// What a source says at first: its own word, or for want of that what is to be served until then: what
-/// it said `before`, when somebody else asked it, rather than what was written beside its address. It is
-/// waited for as long as its settings say, and never longer than `most`.
+/// Loads a source for the first time. If that fails, uses `before`, the part loaded through an earlier
+/// handle, or else the source's fallback. Waits as long as its settings say, and never longer than
+/// `most`.
 pub(super) async fn first(
     kept: Arc<SourceHandle>,
     before: Option<Arc<LoadedPart>>,
@@ -146,7 +146,7 @@ pub(super) async fn first(
                 kept.health.falls_back();
             }
         }
-        // There is nothing that it could be unchanged from.
+        // There is no earlier version, so this cannot happen.
         Ok(Ok(Loaded::Unchanged)) => kept.health.answered(),
         Ok(Err(trouble)) => failed(&kept, &slot, goes_on, &trouble),
         Err(_) => {
@@ -157,7 +157,7 @@ pub(super) async fn first(
     slot
 }
 
-/// What is written beside its address, to be served until it answers.
+/// Returns the fallback of a source, to be served until the source answers.
 fn fallback(kept: &SourceHandle) -> Option<Arc<LoadedPart>> {
     match kept.source.fallback()? {
         Ok(part) => Some(Arc::new(part)),
@@ -168,12 +168,12 @@ fn fallback(kept: &SourceHandle) -> Option<Arc<LoadedPart>> {
     }
 }
 
-/// Asks a source: once, or for as long as somebody waits where nothing goes on without it.
+/// Loads a source: once, or, if it is required and has no fallback, until it answers.
 async fn asked(kept: &SourceHandle) -> Result<Loaded, SourceError> {
     loop {
         match kept.load(None).await {
             Err(trouble) if !kept.can_be_away() => {
-                // What ends the waiting does not know why it was for nothing.
+                // The timeout that ends the wait does not know the reason.
                 kept.health.failed(&trouble);
                 sleep(PAUSE).await;
             }
@@ -197,8 +197,7 @@ fn failed(kept: &SourceHandle, slot: &SourceState, goes_on: bool, trouble: &Sour
     }
 }
 
-/// What all of it means. Where that is not sound, sources whose word can be done without are left as if
-/// they had said nothing.
+/// Composes all parts. If the result is invalid, composes it without the parts of optional sources.
 async fn settle(
     ground: &ConfigFiles,
     mut state: ComposerState,
@@ -240,7 +239,8 @@ async fn settle(
     Ok((sound, state))
 }
 
-/// What `whole` means: an error where it cannot be known, and another where it is wrong.
+/// Composes `whole`. The outer error means that a source is missing, the inner one that the configuration
+/// is invalid.
 async fn composed(
     ground: &ConfigFiles,
     whole: ConfigCandidate,
@@ -263,15 +263,14 @@ async fn composed(
     Ok(composed.map_err(|errors: ConfigErrors| Failure::input(errors)))
 }
 
-/// What was composed, and on whose word.
+/// A composed configuration, with its warnings and the files that it names.
 struct Composition {
     sound: Sound,
     oddities: Oddities,
     named: NamedFiles,
 }
 
-/// What sources say, for whoever asks once: `tidegate validate`, a simulation. And what there is to know
-/// about it.
+/// Loads sources once, for `tidegate validate` and for simulations. Also returns the notes about them.
 pub(crate) fn ask_once(
     sources: Vec<PolicySource>,
 ) -> Result<(Vec<SourceText>, Vec<SourceNote>), Failure> {

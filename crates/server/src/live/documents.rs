@@ -1,4 +1,4 @@
-//! A set of named documents: what a source holds that can be written to.
+//! A set of named documents: the content of a writable source.
 
 use super::edit::Edit;
 use super::source::{Loaded, LoadedPart, SourceDefect, SourceNote};
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use tidegate_policy::source::DocumentKind;
 
-/// What is shown in place of a value that is not.
+/// The mask that is shown in place of a secret.
 const HIDDEN: &str = "***";
 
-/// Documents by what they are and what they are called, each in JSON.
+/// Documents in JSON, by kind and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Documents(BTreeMap<(DocumentKind, String), String>);
 
 impl Documents {
-    /// What a shelf says that has documents under keys such as `policy/api`. What it has under others is
-    /// not ours; what it has under ours and is no document makes all of it wrong, for to leave it out
-    /// would be to lift whatever limits it had.
+    /// Reads documents under keys such as `policy/api` from a document store. Other keys are ignored. A
+    /// key of Tidegate's with an invalid document makes the whole set invalid: leaving it out would lift
+    /// its limits.
     pub(super) fn load(shelved: DocumentSnapshot) -> Loaded {
         let mut documents = Self::default();
         let mut notes = Vec::new();
@@ -51,7 +51,7 @@ impl Documents {
         })
     }
 
-    /// What is wrong with those that are none, if any are.
+    /// Returns the errors of invalid documents, if there are any.
     pub(super) fn wrong(&self) -> Option<Vec<String>> {
         let wrong = self.0.iter().filter_map(|((kind, name), document)| {
             let why = check(*kind, name, document).err()?;
@@ -61,18 +61,18 @@ impl Documents {
         (!wrong.is_empty()).then_some(wrong)
     }
 
-    /// Whether what stands under this name is a document of that name.
+    /// Returns true if this name has a valid document of that name.
     pub(super) fn is_sound(&self, kind: DocumentKind, name: &str) -> bool {
         let document = self.get(kind, name);
         document.is_some_and(|document| check(kind, name, document).is_ok())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What an edit changes on the shelf.
+    /// Returns the change in the document store for an edit.
     pub(super) fn change(edit: &Edit) -> DocumentChange {
         DocumentChange {
             key: format!("{}/{}", edit.kind.word(), edit.name),
@@ -80,12 +80,12 @@ impl Documents {
         }
     }
 
-    /// The document of that kind and name.
+    /// Returns the document of that kind and name.
     pub(crate) fn get(&self, kind: DocumentKind, name: &str) -> Option<&str> {
         self.0.get(&(kind, name.to_owned())).map(String::as_str)
     }
 
-    /// The same after `edits`, or which of them is none.
+    /// Returns the documents after `edits`, or the error of an invalid edit.
     pub(super) fn with(&self, edits: &[Edit]) -> Result<Self, String> {
         let mut documents = self.clone();
         for edit in edits {
@@ -103,8 +103,8 @@ impl Documents {
         Ok(documents)
     }
 
-    /// All of them as one text in our language: by kind, and in the order of their names. Each begins on
-    /// a line of its own, so that whatever is wrong with it is told by that line.
+    /// Writes all documents as one configuration text: by kind, and ordered by name. Each begins on its
+    /// own line, so that errors refer to that line.
     pub(super) fn to_text(&self) -> String {
         let mut text = String::from("{");
         let mut kinds = 0;
@@ -128,15 +128,15 @@ impl Documents {
     }
 }
 
-/// What a key names, such as `policy/api`.
+/// Returns the kind and the name in a key such as `policy/api`.
 fn named(key: &str) -> Option<(DocumentKind, &str)> {
     let (word, name) = key.split_once('/')?;
     let kind = DocumentKind::ALL.into_iter().find(|it| it.word() == word)?;
     Some((kind, name))
 }
 
-/// Whether a text is a document of that name and nothing else: what is joined to a larger text must not
-/// end it early.
+/// Fails if a text is not exactly one document of that name: a document that is joined to a larger text
+/// must not end it early.
 fn check(kind: DocumentKind, name: &str, document: &str) -> Result<(), String> {
     let value: Value = serde_json::from_str(document).map_err(|why| format!("not JSON: {why}"))?;
     if has_hidden(&value) {
@@ -160,7 +160,7 @@ fn check(kind: DocumentKind, name: &str, document: &str) -> Result<(), String> {
     }
 }
 
-/// Whether something was read that hides a value, and is to be written back so.
+/// Returns true if a document contains a masked secret, which must not be written back.
 fn has_hidden(value: &Value) -> bool {
     match value {
         Value::String(text) => text == HIDDEN,

@@ -1,4 +1,4 @@
-//! Changes to what a source says, asked for by somebody through this server.
+//! Edits of a source's documents, requested through this server.
 
 use super::composer::ReloadError;
 use super::documents::Documents;
@@ -11,50 +11,51 @@ use std::sync::Arc;
 use tidegate_policy::ConfigErrors;
 use tidegate_policy::source::DocumentKind;
 
-/// One change: this document from now on, or none of that name.
+/// One edit: replaces the document of that name, or removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) kind: DocumentKind,
     pub(crate) name: String,
-    /// As it stands in the list, in JSON: `{"name": "api", "limits": […]}`. None removes it.
+    /// The document in JSON, as in its list: `{"name": "api", "limits": […]}`. `None` removes it.
     pub(crate) document: Option<String>,
-    /// What its source had in that place, [as it was seen](Raw::text). None makes a new one.
+    /// The text that the source must have now, [as seen before](Raw::text). `None` creates a new
+    /// document.
     pub(crate) over: Option<String>,
 }
 
 /// A document as its source has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Raw {
-    /// In JSON, secrets and all; none where the source has it no more.
+    /// The text in JSON, including secrets; `None` if the source no longer has it.
     pub(crate) text: Option<String>,
-    /// Why that is not what is served, in words for people, where it is not.
+    /// The reason why another version is served, for people, if so.
     pub(crate) waits: Option<String>,
 }
 
-/// Why nothing was changed, or not as it was meant.
+/// The reason why an edit was not made, or is not served.
 #[derive(Debug)]
 pub(crate) enum EditError {
-    /// What was to be changed stands where nothing can be written. These can be written to; none,
-    /// where no source can.
+    /// The document is in a source that is read-only. `writable` lists the sources that can be written
+    /// to.
     ReadOnly { writable: Vec<String> },
-    /// Somebody else was quicker: this is the version now.
+    /// A concurrent change was made first: this is the version now.
     Stale { now: String },
-    /// It would not be sound: everything that is wrong with it.
+    /// The result would be invalid: all errors.
     Invalid(ConfigErrors),
-    /// It would be sound, and yet cannot be served by what runs.
+    /// The result would be valid, but the running server cannot serve it.
     Refused(String),
     /// There is no such document, or no such source.
     Unknown(String),
-    /// It is there already, but not served; or its source has something that is no document, and takes
-    /// no other change until that is put right.
+    /// The document exists already, but is not served; or the source has an invalid document, which must
+    /// be fixed before any other edit.
     InTheWay(String),
-    /// It cannot go: these need it.
+    /// The document cannot be removed: these use it.
     Used { by: Vec<String> },
-    /// The source cannot be reached, or does not take it: nothing was written.
+    /// The source is unreachable, or rejected the write: nothing was written.
     Away(String),
-    /// Nobody knows whether it was written.
+    /// The result of the write is unknown.
     Doubtful(String),
-    /// It was written, and is not served.
+    /// The edit was written, and is not served.
     Unserved(ReloadError),
 }
 
@@ -84,7 +85,7 @@ impl fmt::Display for EditError {
 
 impl std::error::Error for EditError {}
 
-/// The source that is to be changed: the one that is named, or the first that can be.
+/// Returns the source to edit: the named one, or the first writable one.
 pub(super) fn target(
     order: &[Arc<SourceHandle>],
     name: Option<&str>,
@@ -113,7 +114,7 @@ fn read_only(order: &[Arc<SourceHandle>]) -> EditError {
     }
 }
 
-/// A document of a source, as a change to it would find it.
+/// Returns a document of a source, as an edit would find it.
 pub(super) fn raw(slot: &SourceState, kind: DocumentKind, name: &str) -> Option<Raw> {
     let in_part = |part: &LoadedPart| {
         let documents = part.documents.as_ref()?;
@@ -138,7 +139,7 @@ fn waits(kept: &SourceHandle) -> String {
     format!("what the source `{name}` says now is not served: {why}")
 }
 
-/// What a source said last, which changes are made to.
+/// Returns the latest part of a source, to which edits apply.
 pub(super) fn base(
     slot: Option<&SourceState>,
     kept: &SourceHandle,
@@ -166,7 +167,8 @@ pub(super) fn base(
     })
 }
 
-/// What a source would say after `edits`, where nothing speaks against them before they are read.
+/// Returns the part of a source after `edits`, or the error that rejects them before the result is
+/// parsed.
 pub(super) fn edited(
     view: &ServedConfig,
     order: &[Arc<SourceHandle>],
@@ -184,7 +186,7 @@ pub(super) fn edited(
         }
         let there = documents.get(kind, name);
         match (&edit.over, there) {
-            // What is none is in nobody's way who makes one.
+            // An invalid document may be overwritten by a new one.
             (None, Some(_)) if documents.is_sound(kind, name) => {
                 let (word, waits) = (kind.word(), waits(kept));
                 let message = format!("there is a {word} `{name}` already, and {waits}");
@@ -227,16 +229,16 @@ pub(super) fn edited(
     }))
 }
 
-/// What a source would say after a change.
+/// The part of a source after an edit.
 #[derive(Debug)]
 pub(super) enum EditedPart {
-    /// This, of which everything is a document.
+    /// All its documents are valid.
     Sound(LoadedPart),
-    /// Less of it is none than was before, and yet some is: so it is put right one by one.
+    /// Some documents are still invalid, but fewer than before: errors can be fixed one by one.
     Less { after: Documents, why: String },
 }
 
-/// The routes that go by a policy which is to be removed, and stay as they are.
+/// Returns the routes that use a policy which is to be removed, and that the edits do not change.
 fn users(view: &ServedConfig, removed: &Edit, edits: &[Edit]) -> Vec<String> {
     if removed.kind != DocumentKind::Policy {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The file: the first source, which names all the others.
+//! The configuration file: the first source, which names all the others.
 
 use super::looked::{FileWatch, Fingerprint, NamedFiles};
 use crate::config_source::{ConfigInput, ConfigTexts, Unusable};
@@ -12,27 +12,27 @@ use tidegate_policy::config::Setting;
 use tidegate_policy::import::EnvoyOptions;
 use tokio::time::sleep;
 
-/// How often files are looked at.
+/// The interval at which files are checked for changes.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
-/// The most files of a folder whose changes are noticed.
+/// The maximum number of files of a folder whose changes are noticed.
 const FILES_MAX: usize = 10_000;
 
-/// Where the configuration is, and the flags that go before it.
+/// The location of the configuration, and the flags that override it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFiles {
     pub(crate) file: Option<PathBuf>,
     pub(crate) envoy: Option<(PathBuf, EnvoyOptions)>,
-    /// What flags say, under the name of the variable that means the same.
+    /// The values of flags, under the names of the equivalent variables.
     pub(crate) flags: Vec<(&'static str, String)>,
-    /// Settings for where the configuration has none.
+    /// Settings to use if the configuration has none.
     pub(crate) defaults: Vec<Setting>,
-    /// Whether the files are looked at by themselves, or only when told.
+    /// Watch the files for changes; otherwise they are read again only on request.
     pub(crate) is_watched: bool,
 }
 
 impl ConfigFiles {
-    /// It as commands know it.
+    /// Returns the input in the form that commands use.
     pub(super) fn source(&self) -> ConfigInput<'_> {
         ConfigInput {
             file: self.file.as_deref(),
@@ -43,7 +43,7 @@ impl ConfigFiles {
         }
     }
 
-    /// Where a configuration looks things up.
+    /// Returns the environment in which a configuration looks up variables and files.
     pub(super) fn environment(&self) -> FlagEnvironment {
         let mut environment = FlagEnvironment::new();
         for (name, value) in &self.flags {
@@ -53,17 +53,17 @@ impl ConfigFiles {
         environment
     }
 
-    /// What people call it.
+    /// Returns the name for messages.
     pub(crate) fn name(&self) -> String {
         self.source().name()
     }
 
-    /// Whether there is nothing to read.
+    /// Returns true if there is no file to read.
     pub(crate) fn is_built_in(&self) -> bool {
         self.source().is_built_in()
     }
 
-    /// What the files say now. Reading may block, and happens where it holds nobody up.
+    /// Reads the files. Reading may block, so it runs on a blocking thread.
     pub(super) async fn read(&self) -> Result<ConfigTexts, Unusable> {
         let this = self.clone();
         let read = blocking(move || this.source().read_files());
@@ -71,7 +71,7 @@ impl ConfigFiles {
         read.await.unwrap_or_else(|| Err(lost()))
     }
 
-    /// How the files look now, and those that they name.
+    /// Returns a fingerprint of the files, and of those that they name.
     pub(super) async fn look(&self, named: NamedFiles) -> Fingerprint {
         let this = self.clone();
         blocking(move || this.fingerprint(named))
@@ -82,7 +82,7 @@ impl ConfigFiles {
     fn fingerprint(&self, mut named: NamedFiles) -> Fingerprint {
         let mut paths: Vec<PathBuf> = self.file.iter().cloned().collect();
         if let Some((path, _)) = &self.envoy {
-            // A file has no entries, and what cannot be read is told when it is.
+            // A file has no entries. A folder that cannot be read is reported when it is read.
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
             let mut entries: Vec<PathBuf> = entries.take(FILES_MAX).map(|it| it.path()).collect();
             entries.sort();
@@ -100,14 +100,13 @@ impl ConfigFiles {
         Fingerprint { own, named }
     }
 
-    /// Comes to an end when the files look otherwise than they did when they were last read, or when it is
-    /// time to try once more what failed, and they have looked so twice in a row: half a file is not worth
-    /// reading.
+    /// Waits until the files differ from when they were last read, or until it is time to retry a
+    /// failure. The new fingerprint must be seen twice in a row, so that a half-written file is not read.
     pub(super) async fn changed(&self, looked: &FileWatch) -> Fingerprint {
         let mut before = looked.last();
         loop {
             sleep(EVERY).await;
-            // Somebody else may have read them meanwhile.
+            // The files may have been read for another reason meanwhile.
             let last = looked.last();
             let now = self.look(last.named.clone()).await;
             if now == before && (now != last || looked.is_overdue()) {

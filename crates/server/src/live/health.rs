@@ -1,4 +1,4 @@
-//! How it stands with each source.
+//! The health of each source.
 
 use super::source::SourceError;
 use super::view::SourceView;
@@ -8,24 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What came of asking a source.
+/// The outcome of loading a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchOutcome {
-    /// It said something new, which is served.
+    /// The source has a new version, which is served.
     Applied,
-    /// It said what it said before.
+    /// The source is unchanged.
     Unchanged,
-    /// It said something that cannot be served.
+    /// The source has a new version, which cannot be served.
     Refused,
-    /// It could not be asked.
+    /// The source could not be loaded.
     Failed,
 }
 
 impl FetchOutcome {
-    /// All of them, in the order of their counters.
+    /// All outcomes, in the order of their counters.
     pub(crate) const ALL: [Self; 4] = [Self::Applied, Self::Unchanged, Self::Refused, Self::Failed];
 
-    /// It in a word.
+    /// Returns the outcome's name.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -36,7 +36,7 @@ impl FetchOutcome {
     }
 }
 
-/// How it stands with one source.
+/// The health of one source.
 #[derive(Debug)]
 pub(crate) struct SourceHealth {
     name: String,
@@ -51,14 +51,14 @@ struct SourceReport {
     answered: Option<Instant>,
     applied: Option<Instant>,
     version: Option<String>,
-    /// That it cannot be asked.
+    /// Set while the source cannot be loaded.
     failing: Option<Ill>,
-    /// That what it says cannot be served, whether or not it can be asked at present.
+    /// Set while its latest version cannot be served, whether or not it can be loaded at present.
     refused: Option<Ill>,
     is_fallback: bool,
 }
 
-/// Since when something is wrong, and what it is now.
+/// A problem: the time since it exists, and its current reason.
 #[derive(Debug)]
 struct Ill {
     since: Instant,
@@ -66,14 +66,14 @@ struct Ill {
 }
 
 impl SourceReport {
-    /// What is wrong; that nobody answers comes first.
+    /// Returns the current problem. A source that does not answer takes precedence.
     fn ill(&self) -> Option<&Ill> {
         self.failing.as_ref().or(self.refused.as_ref())
     }
 }
 
 impl Ill {
-    /// Notes what is wrong now in `ill`. Tells whether nothing was.
+    /// Records a problem in `ill`. Returns true if there was none before.
     fn note(ill: &mut Option<Self>, why: String) -> bool {
         match ill {
             Some(ill) => {
@@ -100,26 +100,26 @@ impl SourceHealth {
         })
     }
 
-    /// It answered, whatever will come of it.
+    /// Records that the source answered, regardless of the result.
     pub(super) fn answered(&self) {
         let mut told = self.told.lock();
         told.answered = Some(Instant::now());
         told.failing = None;
     }
 
-    /// It said what it said before.
+    /// Records that the source is unchanged.
     pub(super) fn unchanged(&self) {
         self.answered();
         self.count(FetchOutcome::Unchanged);
     }
 
-    /// What it said is served.
+    /// Records that a new version is served.
     pub(super) fn applied(&self, version: &str) {
         self.serves(version);
         self.count(FetchOutcome::Applied);
     }
 
-    /// What it said is served, as it was before.
+    /// Records that this version is served, without counting a change.
     pub(super) fn serves(&self, version: &str) {
         let mut told = self.told.lock();
         told.applied = Some(Instant::now());
@@ -128,25 +128,26 @@ impl SourceHealth {
         told.is_fallback = false;
     }
 
-    /// What was written beside its address is served.
+    /// Records that the fallback is served.
     pub(super) fn falls_back(&self) {
         let mut told = self.told.lock();
         told.applied = Some(Instant::now());
         told.is_fallback = true;
     }
 
-    /// What it said cannot be served.
+    /// Records that the latest version cannot be served.
     pub(super) fn refused(&self, why: String) {
         Ill::note(&mut self.told.lock().refused, why);
         self.count(FetchOutcome::Refused);
     }
 
-    /// What it said cannot be served still, if for another reason: that is no new refusal.
+    /// Records that the latest version still cannot be served, perhaps for another reason. This does not
+    /// count as a new refusal.
     pub(super) fn still_refused(&self, why: String) {
         Ill::note(&mut self.told.lock().refused, why);
     }
 
-    /// It could not be asked. Tells whether that is news.
+    /// Records that the source could not be loaded. Returns true if it could before.
     pub(super) fn failed(&self, trouble: &SourceError) -> bool {
         let is_news = Ill::note(&mut self.told.lock().failing, trouble.to_string());
         self.count(FetchOutcome::Failed);
@@ -160,13 +161,13 @@ impl SourceHealth {
         }
     }
 
-    /// How often it came to what.
+    /// Returns the number of loads by outcome.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (FetchOutcome, u64)> + '_ {
         let counts = self.counts.iter().map(|it| it.load(Relaxed));
         FetchOutcome::ALL.into_iter().zip(counts)
     }
 
-    /// How it stands.
+    /// Returns the status.
     pub(crate) fn standing(&self) -> SourceView {
         let told = self.told.lock();
         let since = |at: Option<Instant>| at.map(|at| at.elapsed());
@@ -184,19 +185,19 @@ impl SourceHealth {
         }
     }
 
-    /// Whether it could not be asked when it last was.
+    /// Returns true if the last load failed.
     pub(super) fn is_failing(&self) -> bool {
         self.told.lock().failing.is_some()
     }
 
-    /// For how long it could not be asked, and why.
+    /// Returns since when loads fail, and why.
     pub(crate) fn failing(&self) -> Option<(Duration, String)> {
         let told = self.told.lock();
         let ill = told.failing.as_ref()?;
         Some((ill.since.elapsed(), ill.why.clone()))
     }
 
-    /// Why its present policy cannot be served, if it cannot.
+    /// Returns why its latest version cannot be served, if so.
     pub(crate) fn refusal(&self) -> Option<String> {
         let told = self.told.lock();
         told.refused.as_ref().map(|ill| ill.why.clone())
@@ -207,18 +208,18 @@ impl SourceHealth {
     }
 }
 
-/// How it stands with all sources of a server, for those who watch. The list is replaced when the file
-/// names others.
+/// The health of all sources of a server, for metrics and status. The list is replaced when the file
+/// names other sources.
 #[derive(Debug, Default)]
 pub(crate) struct Board(RwLock<Vec<Arc<SourceHealth>>>);
 
 impl Board {
-    /// Those that there are from now on, the file first.
+    /// Sets the current sources, the file first.
     pub(super) fn hang(&self, sources: Vec<Arc<SourceHealth>>) {
         *self.0.write() = sources;
     }
 
-    /// Those that there are.
+    /// Returns the current sources.
     pub(crate) fn sources(&self) -> Vec<Arc<SourceHealth>> {
         self.0.read().clone()
     }

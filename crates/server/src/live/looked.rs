@@ -1,4 +1,4 @@
-//! How the files looked when they were last read: those of the configuration, and those that it names.
+//! The state of the files when they were last read: those of the configuration, and those that it names.
 
 use crate::sight::FileStamp;
 use parking_lot::Mutex;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio::time::Instant;
 
-/// Files that a configuration names and that are read with it, each as it looked just before.
+/// Files that a configuration names and that are read with it, each with its stamp from just before.
 pub(super) type NamedFiles = BTreeMap<PathBuf, FileStamp>;
 
-/// What is seen of files without reading them.
+/// A fingerprint of files, taken without reading them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     /// The files themselves, and those of a folder.
@@ -18,24 +18,24 @@ pub(super) struct Fingerprint {
     pub(super) named: NamedFiles,
 }
 
-/// How the files looked when they were last read.
+/// The state of the files when they were last read.
 #[derive(Debug, Default)]
 pub(super) struct FileWatch(Mutex<FileChanges>);
 
 #[derive(Debug, Default)]
 struct FileChanges {
     last: Fingerprint,
-    /// Whether a file that is named has changed since the configuration was read, or reading it came to
-    /// nothing: its own text may well be the one that is served, and yet more is to be done than to see that.
+    /// A named file has changed since the configuration was read, or reading it failed. The configuration
+    /// must then be read again, even if its own text is the served one.
     is_due: bool,
-    /// When the files themselves are read again that could not be.
+    /// The retry for files that could not be read.
     file: Again,
-    /// When what sources say is composed again that could not be for want of a file.
+    /// The retry for a composition that failed because a file could not be read.
     composing: Again,
 }
 
-/// Something that failed and may not the next time, though nothing looks otherwise: when too many files
-/// are open, say. It is tried again by itself, less and less often.
+/// A retry of something that failed and may succeed without any visible change, for example when too many
+/// files were open. Retries are automatic, with growing delays.
 #[derive(Debug, Default)]
 pub(crate) struct Again {
     failures: u32,
@@ -58,7 +58,7 @@ impl Again {
 }
 
 impl FileWatch {
-    /// The files themselves look so, and are about to be read.
+    /// Creates a watch for files with this fingerprint, which are about to be read.
     pub(super) fn new(last: Fingerprint) -> Self {
         Self(Mutex::new(FileChanges {
             last,
@@ -66,55 +66,55 @@ impl FileWatch {
         }))
     }
 
-    /// How they looked.
+    /// Returns the last fingerprint.
     pub(super) fn last(&self) -> Fingerprint {
         self.0.lock().last.clone()
     }
 
-    /// Notes that they look so now, and are about to be read.
+    /// Records a new fingerprint; the files are about to be read.
     pub(super) fn see(&self, now: Fingerprint) {
         let mut seen = self.0.lock();
         seen.is_due |= seen.last.named != now.named;
         seen.last = now;
     }
 
-    /// Whether the configuration is to be read again although its own text is the same.
+    /// Returns true if the configuration must be read again although its own text is the same.
     pub(super) fn is_due(&self) -> bool {
         self.0.lock().is_due
     }
 
-    /// The reading came to nothing. The next goes all the way, even if somebody has put back what is served:
-    /// that is refused no longer then, and the files that it names are looked at again.
+    /// Records that reading failed. The next reading is then complete, even if the files are the served
+    /// ones again: this clears the refusal, and watches the named files again.
     pub(super) fn owe(&self) {
         self.0.lock().is_due = true;
     }
 
-    /// A reading of the configuration begins with these files that it names. What others named is
-    /// forgotten.
+    /// Records that a reading of the configuration begins with these named files. Forgets the earlier
+    /// ones.
     pub(super) fn begin(&self, named: NamedFiles) {
         let mut seen = self.0.lock();
         seen.last.named = named;
         seen.is_due = false;
     }
 
-    /// Notes whether the files, or those that their list of sources names, could not be read.
+    /// Records whether the files, or those that their list of sources names, could not be read.
     pub(super) fn note_reading(&self, has_failed: bool) {
         self.0.lock().file.note(has_failed);
     }
 
-    /// Notes whether something is not served because a file could not be read.
+    /// Records whether something is not served because a file could not be read.
     pub(super) fn note_composing(&self, has_failed: bool) {
         self.0.lock().composing.note(has_failed);
     }
 
-    /// Whether it is time to try once more what failed, however the files look.
+    /// Returns true if it is time to retry a failure, even if the files are unchanged.
     pub(super) fn is_overdue(&self) -> bool {
         let seen = self.0.lock();
         seen.file.is_due() || seen.composing.is_due()
     }
 
-    /// It names these as well. Of one that is known the first sight stays: sources were opened by what it
-    /// held then, whatever somebody read there since.
+    /// Adds named files. A file that is known keeps its first stamp: sources were opened with its content
+    /// then, even if it was read again since.
     pub(super) fn add(&self, named: NamedFiles) {
         let mut seen = self.0.lock();
         for (path, sight) in named {
@@ -144,10 +144,10 @@ mod tests {
             looked.note_composing(true);
             assert!(!looked.is_overdue());
         }
-        // A second after the first time, and two at most after the second.
+        // One second after the first failure, and at most two after the second.
         advance(Duration::from_secs(2)).await;
         assert!(looked.is_overdue());
-        // That one thing went well is no news of the other.
+        // A success of one retry does not affect the other.
         looked.note_reading(false);
         assert!(looked.is_overdue());
         looked.note_composing(false);
@@ -174,7 +174,7 @@ mod tests {
         assert!(!looked.is_due());
         looked.see(now.clone());
         assert!(looked.is_due());
-        // It is, until it was read, however often somebody looks.
+        // It stays due until it was read, regardless of further checks.
         looked.see(now);
         assert!(looked.is_due());
         looked.begin(named(&path));

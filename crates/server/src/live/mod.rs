@@ -1,4 +1,4 @@
-//! Policy that changes while it is served: the file and the sources that it lists.
+//! Configuration that changes while it is served: the file and the sources that it lists.
 //!
 //! ```text
 //!   file ──┐
@@ -11,17 +11,17 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `source` | what a source is, and what it says |
+//! | `source` | the interface of a source, and the parts that it loads |
 //! | `origins` | the sources: keeper, HTTP, Redis, etcd |
-//! | `ground` | the file, which is the first of them, and how it is watched |
-//! | `looked` | how it looked when it was last read, and the files that it names |
-//! | `composer` | keeps all of it, and serves what is composed of it |
-//! | `state` | what each says, what of it is served, and what waits to be |
+//! | `ground` | the file, which is the first of them, and its watcher |
+//! | `looked` | the fingerprints of the files that were last read |
+//! | `composer` | the composition of all sources, and its application |
+//! | `state` | the served and the pending part of each source |
 //! | `begin` | the first composition, before anything is served |
-//! | `documents`, `edit` | what a source holds that can be written to, and changes to it |
-//! | `health` | how it stands with each source |
-//! | `view` | what is served, for those who look |
-//! | `report` | what the log hears |
+//! | `documents`, `edit` | the documents of a writable source, and edits of them |
+//! | `health` | the health of each source |
+//! | `view` | a read-only view of the served configuration |
+//! | `report` | log messages |
 
 mod begin;
 mod composer;

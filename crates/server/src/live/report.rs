@@ -1,4 +1,4 @@
-//! What the log hears of policy that changes.
+//! Log messages about configuration changes.
 
 use super::composer::ReloadError;
 use super::source::{SourceError, SourceNote};
@@ -7,10 +7,10 @@ use tidegate_policy::config::ConfigProblem;
 use tidegate_policy::{Config, ConfigErrors};
 use tracing::{error, info, warn};
 
-/// The most that a status tells of what is wrong.
+/// The maximum number of bytes of a problem in a status report.
 const TOLD_MAX: usize = 512;
 
-/// What took effect that the file does not say, and what is odd: from a composition.
+/// Variables that took effect, and warnings, of a composition.
 #[derive(Debug, Default)]
 pub(super) struct Oddities {
     pub(super) variables: Vec<String>,
@@ -25,8 +25,8 @@ impl Oddities {
         }
     }
 
-    /// Tells what was not told `before`: a source may change every minute, and the file beside it is as
-    /// odd as it was.
+    /// Logs everything that `before` does not contain: a source may change every minute, while the
+    /// warnings about the file stay the same.
     pub(super) fn tell_since(&self, before: &Self) {
         if !self.variables.is_empty() && self.variables != before.variables {
             info!(
@@ -40,7 +40,7 @@ impl Oddities {
         }
     }
 
-    /// Lets what is odd be told again, for whoever asks once more.
+    /// Clears the warnings, so that a requested reload logs them again.
     pub(super) fn forget_warnings(&mut self) {
         self.warnings.clear();
     }
@@ -50,7 +50,7 @@ fn told(warning: &ConfigProblem) -> String {
     warning.to_string().trim_end().to_owned()
 }
 
-/// Tells what there is to know about a translation.
+/// Logs the notes about a translation.
 pub(super) fn notes(notes: &[SourceNote]) {
     for SourceNote { text, is_warning } in notes {
         if *is_warning {
@@ -61,12 +61,12 @@ pub(super) fn notes(notes: &[SourceNote]) {
     }
 }
 
-/// Tells that a source says something else, and that it is served.
+/// Logs that a new version of a source is served.
 pub(super) fn applied(source: &str, version: &str) {
     info!(source, version, "policy of this source is served");
 }
 
-/// Tells that what `source` says cannot be served, and everything that is wrong with it.
+/// Logs that a version of `source` cannot be served, with all errors.
 pub(super) fn refused(source: &str, configuration: &str, why: &ReloadError) {
     match why {
         ReloadError::Invalid(errors) => complain(errors),
@@ -89,7 +89,7 @@ fn complain(errors: &ConfigErrors) {
     }
 }
 
-/// Tells that a source cannot be asked.
+/// Logs that a source cannot be loaded.
 pub(super) fn failed(source: &str, trouble: &SourceError) {
     warn!(
         source,
@@ -98,12 +98,12 @@ pub(super) fn failed(source: &str, trouble: &SourceError) {
     );
 }
 
-/// Tells that a source that could not be asked answers again.
+/// Logs that a source answers again.
 pub(super) fn back(source: &str) {
     info!(source, "this source of policy answers again");
 }
 
-/// What a status tells of a refusal, in one line.
+/// Returns a rejection in one line, for a status report.
 pub(super) fn in_short(why: &ReloadError) -> String {
     let told = match why {
         ReloadError::Invalid(errors) => {

@@ -1,4 +1,4 @@
-//! What a source of policy is.
+//! The interface of a configuration source.
 
 use super::documents::Documents;
 use super::edit::Edit;
@@ -9,35 +9,35 @@ use tidegate_policy::import::Imported;
 
 pub(crate) use crate::shelf::{Revision, SourceError, WriteError};
 
-/// Where policy comes from.
+/// A source of configuration.
 ///
-/// It only fetches: whoever asks keeps the last good, validates, and swaps.
+/// A source only loads. The caller keeps the last good version, validates, and replaces.
 pub(crate) trait PolicyFetcher: Debug + Send + Sync {
-    /// What it says now; nothing new where it is at `seen` still.
+    /// Loads the current version. Returns [`Loaded::Unchanged`] if it is still `seen`.
     fn load<'a>(&'a self, seen: Option<&'a Revision>)
     -> BoxFuture<'a, Result<Loaded, SourceError>>;
 
-    /// Comes to an end when it is worth to load again: an interval went by, or somebody said so. What
-    /// goes wrong with being told is its own affair: it is asked every interval anyway.
+    /// Completes when the source should be loaded again: after an interval, or on a notification.
+    /// Failures of notifications are handled internally: the source is loaded at every interval anyway.
     fn changed(&self) -> BoxFuture<'_, ()>;
 
-    /// Completes when a message says that it has changed; never where there are no messages. A source
-    /// that could not be asked, and waits to be asked again, is asked at once then.
+    /// Completes when a notification reports a change; never, if there are no notifications. A source
+    /// that failed and waits for its next retry is then loaded immediately.
     fn told(&self) -> BoxFuture<'_, ()> {
         Box::pin(pending())
     }
 
-    /// What to serve while it has never been reached.
+    /// Returns the part to serve while the source has never been reached.
     fn fallback(&self) -> Option<Result<LoadedPart, SourceError>> {
         None
     }
 
-    /// Whether there is something to serve while it has never been reached, sound or not.
+    /// Returns true if there is a fallback, valid or not.
     fn has_fallback(&self) -> bool {
         false
     }
 
-    /// Writes to it, where that is possible.
+    /// Returns the writer, if the source is writable.
     fn writer(&self) -> Option<&dyn Writer> {
         None
     }
@@ -45,8 +45,8 @@ pub(crate) trait PolicyFetcher: Debug + Send + Sync {
 
 /// Writes to a source.
 pub(crate) trait Writer: Send + Sync {
-    /// Makes all of these changes, or none, unless it has left the version `expected`; and tells which
-    /// version that makes.
+    /// Makes all of these changes, or none if the version is no longer `expected`. Returns the new
+    /// version.
     fn write<'a>(
         &'a self,
         expected: &'a Revision,
@@ -54,27 +54,27 @@ pub(crate) trait Writer: Send + Sync {
     ) -> BoxFuture<'a, Result<Revision, WriteError>>;
 }
 
-/// What a source said.
+/// The result of loading a source.
 #[derive(Debug)]
 pub(crate) enum Loaded {
-    /// What it said before.
+    /// The version is unchanged.
     Unchanged,
-    /// Something else.
+    /// A new version.
     Part(LoadedPart),
-    /// Something that is not understood, whatever the rest of the configuration says.
+    /// A version that cannot be parsed, regardless of the rest of the configuration.
     Wrong(SourceDefect),
 }
 
-/// Something to know about what a source says, which is served all the same.
+/// A note about the content of a source, which is served nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceNote {
     pub(crate) text: String,
-    /// Whether somebody should put something right.
+    /// An operator should fix something.
     pub(crate) is_warning: bool,
 }
 
 impl SourceNote {
-    /// Something that only tells how things are.
+    /// Returns a note that is for information only.
     pub(crate) fn remark(text: String) -> Self {
         Self {
             text,
@@ -82,7 +82,7 @@ impl SourceNote {
         }
     }
 
-    /// Something that somebody should put right.
+    /// Returns a note about something that an operator should fix.
     pub(crate) fn warning(text: String) -> Self {
         Self {
             text,
@@ -90,7 +90,7 @@ impl SourceNote {
         }
     }
 
-    /// Those of a translation.
+    /// Returns the notes of a translation.
     pub(crate) fn of(imported: &Imported) -> Vec<Self> {
         let notes = imported.notes().iter().map(|note| Self {
             text: note.to_string(),
@@ -100,18 +100,18 @@ impl SourceNote {
     }
 }
 
-/// Something that a source said, and is not understood.
+/// A version of a source that cannot be parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceDefect {
     pub(crate) version: Revision,
-    /// Everything that is wrong with it.
+    /// All errors.
     pub(crate) why: String,
-    /// What it was made of, where it can be written to: so it can be put right from here.
+    /// The documents, if the source is writable, so that they can be fixed through this server.
     pub(crate) documents: Option<Documents>,
 }
 
 impl SourceDefect {
-    /// Something of a source that is not written to.
+    /// Returns a defect of a read-only source.
     pub(crate) fn new(version: Revision, why: String) -> Self {
         Self {
             version,
@@ -121,25 +121,26 @@ impl SourceDefect {
     }
 }
 
-/// What one source says: text in our language.
+/// The content of one source: configuration text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoadedPart {
     pub(crate) text: String,
     pub(crate) version: Revision,
-    /// Whether it was translated from another language: of that, more than policies may be there.
+    /// The text was translated from another format, which may contain more than policies.
     pub(crate) is_translated: bool,
-    /// Whether a policy of it that clashes with others is left out, and the rest served.
+    /// A policy of it that conflicts with others is left out, and the rest is served.
     pub(crate) is_separable: bool,
-    /// What there is to know about the translation.
+    /// Notes about the translation.
     pub(crate) notes: Vec<SourceNote>,
-    /// What of it was not understood, so that what it said of that before stands in the text.
+    /// The errors of rule sets that could not be parsed. The text has their earlier versions.
     pub(crate) flaw: Option<String>,
-    /// What the text was made of, where it can be written to.
+    /// The documents that the text was made of, if the source is writable.
     pub(crate) documents: Option<Documents>,
 }
 
 impl LoadedPart {
-    /// What changes are made to where a source has what is none: nothing of it is served.
+    /// Returns an empty part that contains invalid documents, as the base of edits. None of them is
+    /// served.
     pub(super) fn unread(version: Revision, documents: Documents) -> Self {
         Self {
             text: String::new(),

@@ -1,4 +1,4 @@
-//! What each source says, what of it is served, and what waits to be.
+//! The state of each source: the part that is served, and the part that waits to be.
 
 use super::health::SourceHealth;
 use super::source::{Loaded, LoadedPart, PolicyFetcher, Revision, SourceDefect, SourceError};
@@ -14,7 +14,7 @@ use tidegate_policy::source::{
 use tidegate_policy::{Config, ConfigErrors};
 use tokio::time::timeout;
 
-/// A source, as long as the file names it as it does.
+/// A source, as long as the file lists it with the same settings.
 #[derive(Debug)]
 pub(super) struct SourceHandle {
     pub(super) settings: PolicySource,
@@ -23,33 +23,33 @@ pub(super) struct SourceHandle {
 }
 
 impl SourceHandle {
-    /// What it says now, within its time.
+    /// Loads the source, within its timeout.
     pub(super) async fn load(&self, seen: Option<&Revision>) -> Result<Loaded, SourceError> {
         let loaded = timeout(self.settings.timeout, self.source.load(seen)).await;
         loaded.unwrap_or_else(|_| Err(SourceError("no answer in time".to_owned())))
     }
 
-    /// Whether something can be served without its word.
+    /// Returns true if a configuration can be served without this source's answer.
     pub(super) fn can_be_away(&self) -> bool {
         !self.settings.required || self.source.has_fallback()
     }
 }
 
-/// What a source says.
+/// The state of a source.
 #[derive(Debug)]
 pub(super) struct SourceState {
     pub(super) kept: Arc<SourceHandle>,
-    /// What is served of it.
+    /// The part that is served.
     pub(super) good: Option<Arc<LoadedPart>>,
-    /// What it says since, which is not served, or not yet.
+    /// A newer part that is not served, or not yet.
     pub(super) wanted: Option<Arc<LoadedPart>>,
-    /// What it said last, where that was not even understood.
+    /// The latest version, if it could not be parsed.
     pub(super) wrong: Option<SourceDefect>,
-    /// Whether it was told that what waits is refused.
+    /// The rejection of the pending part was logged.
     pub(super) is_told: bool,
-    /// Policies of it that are not served because of what the file or another source says.
+    /// Policies that are left out because they conflict with the file or another source.
     left_out: Option<String>,
-    /// Rises with every change, so that whoever asked before it knows that the answer is old.
+    /// Incremented with every change, so that a load that began before it is recognized as outdated.
     pub(super) epoch: u64,
 }
 
@@ -70,19 +70,19 @@ impl SourceState {
         self.wanted.as_ref().or(self.good.as_ref())
     }
 
-    /// Takes what it says now. Tells whether that is something else than what it said before.
+    /// Takes a new part. Returns true if it differs from the previous one.
     pub(super) fn take(&mut self, part: LoadedPart) -> bool {
         self.epoch = self.epoch.wrapping_add(1);
         self.wrong = None;
         self.is_told = false;
         match &mut self.good {
-            // The same under another version is no change.
+            // The same text under another version is no change.
             Some(good) if good.text == part.text && good.is_translated == part.is_translated => {
                 *good = Arc::new(part);
                 let was_waiting = self.wanted.take().is_some();
                 self.kept.health.serves(&self.version());
                 self.tell_flaw();
-                // What waits beside it may be sound without what it said.
+                // Other pending parts may be valid without the part that was pending.
                 was_waiting
             }
             _ => {
@@ -98,7 +98,7 @@ impl SourceState {
             .unwrap_or_default()
     }
 
-    /// Notes that what it says is served now.
+    /// Records that the pending part is served now.
     pub(super) fn promote(&mut self) {
         if let Some(part) = self.wanted.take() {
             self.kept.health.applied(&part.version.to_string());
@@ -107,7 +107,7 @@ impl SourceState {
         }
     }
 
-    /// What is served is not all that the source says.
+    /// Reports that the source is not served completely.
     fn tell_flaw(&self) {
         let flaw = self.good.as_ref().and_then(|part| part.flaw.clone());
         let flaws: Vec<String> = flaw.into_iter().chain(self.left_out.clone()).collect();
@@ -116,7 +116,7 @@ impl SourceState {
         }
     }
 
-    /// Notes which policies of it are left out of what is served now.
+    /// Records the policies that are left out of the served configuration.
     fn leave_out(&mut self, left_out: Option<String>) {
         if self.left_out != left_out {
             self.left_out = left_out;
@@ -133,29 +133,29 @@ pub(super) struct FileState {
     pub(super) order: Vec<Arc<SourceHandle>>,
 }
 
-/// What is to be served otherwise.
+/// The origin of a pending change.
 #[derive(Clone, Debug)]
 pub(super) enum ChangedOrigin {
     File,
     Source(Arc<SourceHandle>),
 }
 
-/// All that is known.
+/// The complete state.
 #[derive(Debug)]
 pub(super) struct ComposerState {
     pub(super) served: FileState,
-    /// The file as it is now, which is not served, or not yet.
+    /// The current file, if it is not served, or not yet.
     pub(super) wanted: Option<FileState>,
-    /// Every source of either.
+    /// Every source of either file.
     pub(super) pool: Vec<SourceState>,
-    /// Whether something was taken, and nobody has tried yet to serve it.
+    /// Something was taken in, and serving it has not been tried yet.
     pub(super) is_unsettled: bool,
-    /// Whether it was told that the file that waits is refused.
+    /// The rejection of the pending file was logged.
     is_file_told: bool,
 }
 
 impl ComposerState {
-    /// Of a file and its sources, before anything is served.
+    /// Creates the state of a file and its sources, before anything is served.
     pub(super) fn new(served: FileState, pool: Vec<SourceState>) -> Self {
         Self {
             served,
@@ -174,7 +174,7 @@ impl ComposerState {
         self.pool.iter().find(|it| Arc::ptr_eq(&it.kept, kept))
     }
 
-    /// What a source said last, and when that was.
+    /// Returns the last version of a source, and its epoch.
     pub(super) fn seen(&self, kept: &Arc<SourceHandle>) -> Option<(Option<Revision>, u64)> {
         let slot = self.at(kept)?;
         let latest = slot.latest().map(|part| &part.version);
@@ -193,12 +193,12 @@ impl ComposerState {
         self.is_file_told = false;
     }
 
-    /// Whether the file, as it is now, says just this.
+    /// Returns true if the current file has these texts.
     pub(super) fn has_file(&self, texts: &ConfigTexts) -> bool {
         *self.wanted.as_ref().unwrap_or(&self.served).texts == *texts
     }
 
-    /// Notes that a refusal is told. Tells whether that is news.
+    /// Records that a rejection is logged. Returns true if it was not before.
     pub(super) fn tell(&mut self, which: &ChangedOrigin) -> bool {
         let is_told = match which {
             ChangedOrigin::File => Some(&mut self.is_file_told),
@@ -207,7 +207,7 @@ impl ComposerState {
         is_told.is_none_or(|is_told| !mem::replace(is_told, true))
     }
 
-    /// Lets refusals be told again, for whoever asks once more.
+    /// Lets rejections be logged again, for a requested reload.
     pub(super) fn forget_told(&mut self) {
         self.is_file_told = false;
         for slot in &mut self.pool {
@@ -215,7 +215,8 @@ impl ComposerState {
         }
     }
 
-    /// What waits to be served: sources that come only with a file which waits itself go with that.
+    /// Returns the pending changes. Sources that only a pending file lists are part of that file's
+    /// change.
     pub(super) fn waiting(&self) -> Vec<ChangedOrigin> {
         let file = self.wanted.iter().map(|_| ChangedOrigin::File);
         let sources = self.pool.iter().filter(|slot| slot.wanted.is_some());
@@ -228,23 +229,23 @@ impl ComposerState {
         file.chain(sources).collect()
     }
 
-    /// Everything as it is served.
+    /// Returns the served configuration.
     pub(super) fn as_served(&self) -> ConfigCandidate {
         self.whole(&self.served, |slot| slot.good.clone())
     }
 
-    /// Everything as it is now.
+    /// Returns the latest configuration: all pending changes included.
     pub(super) fn latest(&self) -> ConfigCandidate {
         let base = self.wanted.as_ref().unwrap_or(&self.served);
         self.whole(base, |slot| slot.latest().cloned())
     }
 
-    /// Everything as it is served.
+    /// Returns the served configuration.
     pub(super) fn good(&self) -> ConfigCandidate {
         self.whole(&self.served, |slot| slot.good.clone())
     }
 
-    /// The sources that are kept.
+    /// Returns all sources.
     pub(super) fn kept(&self) -> Vec<Arc<SourceHandle>> {
         self.pool
             .iter()
@@ -252,7 +253,7 @@ impl ComposerState {
             .collect()
     }
 
-    /// The same, each with its own word that is served, where there is one.
+    /// Returns all sources, each with the part that is served, unless that is a fallback.
     pub(super) fn known(&self) -> Vec<(Arc<SourceHandle>, Option<Arc<LoadedPart>>)> {
         let known = self.pool.iter().map(|slot| {
             let is_own = !slot.kept.health.standing().is_fallback;
@@ -262,12 +263,12 @@ impl ComposerState {
         known.collect()
     }
 
-    /// Everything as it is served, but for one, which is as it is now.
+    /// Returns the served configuration with one pending change.
     pub(super) fn with(&self, which: &ChangedOrigin) -> ConfigCandidate {
         match which {
             ChangedOrigin::File => {
                 let base = self.wanted.as_ref().unwrap_or(&self.served);
-                // Of sources that are new with it, nothing is served yet.
+                // Nothing is served yet of sources that are new with the file.
                 self.whole(base, |slot| {
                     slot.good.as_ref().or(slot.wanted.as_ref()).cloned()
                 })
@@ -282,7 +283,7 @@ impl ComposerState {
         }
     }
 
-    /// Everything as it is served, but for `part` of one source.
+    /// Returns the served configuration with `part` for one source.
     pub(super) fn with_part(
         &self,
         kept: &Arc<SourceHandle>,
@@ -312,7 +313,7 @@ impl ComposerState {
         }
     }
 
-    /// Notes that this is served now. Tells whose word that is, beside the file's.
+    /// Records that this change is served now. Returns the sources whose parts were promoted with it.
     pub(super) fn promote(&mut self, which: &ChangedOrigin) -> Vec<Arc<SourceHandle>> {
         let mut promoted = Vec::new();
         match which {
@@ -342,8 +343,8 @@ impl ComposerState {
         promoted
     }
 
-    /// Notes which policies are left out of what is served now. The log has them as warnings of the
-    /// configuration.
+    /// Records the policies that are left out of the served configuration. They are logged as warnings of
+    /// the configuration.
     pub(super) fn leave_out(&mut self, left_out: &[(Arc<SourceHandle>, LeftOut)]) {
         for slot in &mut self.pool {
             let own = left_out
@@ -360,7 +361,7 @@ impl ComposerState {
         }
     }
 
-    /// Forgets sources that neither file names.
+    /// Removes sources that neither file names.
     pub(super) fn prune(&mut self) {
         let bases = [Some(&self.served), self.wanted.as_ref()];
         let named: Vec<Arc<SourceHandle>> = bases
@@ -373,24 +374,24 @@ impl ComposerState {
     }
 }
 
-/// A file and what its sources say: all that is composed.
+/// A file and the parts of its sources: the input of a composition.
 #[derive(Clone, Debug)]
 pub(super) struct ConfigCandidate {
     texts: Arc<ConfigTexts>,
     parts: Vec<(Arc<SourceHandle>, Option<Arc<LoadedPart>>)>,
 }
 
-/// What was composed, and is sound.
+/// A valid composition.
 #[derive(Debug)]
 pub(super) struct Sound {
     pub(super) config: Config,
     pub(super) view: ServedConfig,
-    /// Policies that are not in it, and whose they are.
+    /// Policies that are left out, with their sources.
     pub(super) left_out: Vec<(Arc<SourceHandle>, LeftOut)>,
 }
 
 impl ConfigCandidate {
-    /// A source that something is needed of, and nothing is known.
+    /// Returns a required source that has no part.
     pub(super) fn missing(&self) -> Option<&Arc<SourceHandle>> {
         let mut missing = self.parts.iter().filter(|(_, part)| part.is_none());
         missing
@@ -398,7 +399,7 @@ impl ConfigCandidate {
             .map(|(kept, _)| kept)
     }
 
-    /// Composes it. Takes as long as reading all of it does, and never waits.
+    /// Composes the configuration. It parses everything, which takes time, but never waits.
     pub(super) fn compose(&self, environment: &dyn Environment) -> Result<Sound, ConfigErrors> {
         let parts = self.parts.iter().filter_map(|(kept, part)| {
             let part = part.as_ref()?;
@@ -444,7 +445,7 @@ impl ConfigCandidate {
         })
     }
 
-    /// Its parts, as documents count them.
+    /// Returns its parts, in the order in which documents number them.
     fn views(&self) -> Vec<PartView> {
         let files = self.texts.names().into_iter().map(|name| PartView {
             name,

@@ -1,12 +1,12 @@
 //! The environment variables of envoyproxy/ratelimit, for `serve --envoy-config`.
 //!
-//! Each variable that is set is honoured, or named in one warning at the start together with what to use
-//! instead. Values are never logged: some are secrets.
+//! Each variable that is set is honoured, or named in one warning at the start together with its
+//! replacement. Values are never logged: some are secrets.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `table` | every variable and its effect; the documentation has the same table |
-//! | `values` | values as the other program reads them |
+//! | `values` | the syntax of values in the other program |
 //! | `redis`, `statsd` | the store, and statistics |
 
 mod redis;
@@ -28,13 +28,13 @@ use tidegate_policy::traces::Traces;
 use tracing::warn;
 use values::Variables;
 
-/// Stands for the folder that the environment names, where `--envoy-config` has no value.
+/// Stands for the folder that the environment names, if `--envoy-config` has no value.
 pub(crate) const FOLDER: &str = "${RUNTIME_ROOT}";
 
-/// What the environment of envoyproxy/ratelimit says.
+/// The settings in the environment of envoyproxy/ratelimit.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
-    /// Settings for where the configuration has none.
+    /// Settings to use if the configuration has none.
     pub(crate) settings: Vec<Setting>,
     /// Several files may have limits of the same domain.
     pub(crate) merge_domains: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Peer {
     pub(crate) quota: bool,
     pub(crate) log_level: Option<&'static str>,
     pub(crate) log_format: Option<LogFormat>,
-    /// Variables that are set and have no effect, each with what to use instead.
+    /// Variables that are set and have no effect, each with its replacement.
     ignored: Vec<(&'static str, &'static str)>,
 }
 
@@ -70,7 +70,7 @@ fn runtime_folder(environment: &dyn Environment) -> PathBuf {
 }
 
 impl Peer {
-    /// Reads the environment of this process, or fails with everything that is wrong with it.
+    /// Reads the environment of this process, or fails with all its errors.
     pub(crate) fn of_process() -> Result<Self, Failure> {
         Self::read(&ProcessEnvironment::new())
     }
@@ -151,7 +151,7 @@ fn setting(variables: &[&'static str], path: &'static str, text: &str) -> Settin
     }
 }
 
-/// Refuses variables by which limits or counters would be elsewhere.
+/// Rejects variables that would put limits or counters elsewhere.
 fn refuse_elsewhere(variables: &mut Variables<'_>) {
     let config = variables.get("CONFIG_TYPE");
     if config.is_some_and(|kind| kind != "FILE") {
@@ -165,7 +165,8 @@ fn refuse_elsewhere(variables: &mut Variables<'_>) {
     }
 }
 
-/// Adds addresses and ages of listeners. Half an address is completed as the other program does it.
+/// Adds addresses and maximum connection ages of listeners. A partial address is completed like in the
+/// other program.
 fn add_listeners(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
     for (names, port, path) in [
         (["PORT", "HOST"], "8080", "listen.http"),
@@ -199,7 +200,7 @@ fn add_listeners(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         };
         settings.push(setting(&names, path, &address));
     }
-    // Zero is no maximum there.
+    // Zero means no maximum there.
     for (name, path, zero) in [
         (
             "GRPC_MAX_CONNECTION_AGE",
@@ -240,7 +241,7 @@ fn add_tls(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
             None => {}
         }
     }
-    // Without it, clients would get in that the other program keeps out.
+    // Without it, clients would be accepted that the other program rejects.
     if variables.get("GRPC_CLIENT_TLS_SAN").is_some() {
         let why = "names of client certificates are not checked";
         let help = "unset it, and let GRPC_CLIENT_TLS_CACERT name an authority that signs for these clients alone";

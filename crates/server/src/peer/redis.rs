@@ -1,10 +1,10 @@
-//! `REDIS_*` of envoyproxy/ratelimit: where Redis is, and how to speak to it.
+//! `REDIS_*` of envoyproxy/ratelimit: the address of Redis, and connection settings.
 
 use super::setting;
 use super::values::Variables;
 use tidegate_policy::config::Setting;
 
-/// Variables that say something only together with `REDIS_URL`.
+/// Variables that have an effect only together with `REDIS_URL`.
 pub(super) const WITH_URL: [&str; 10] = [
     "REDIS_TYPE",
     "REDIS_SOCKET_TYPE",

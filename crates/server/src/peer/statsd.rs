@@ -5,7 +5,7 @@ use super::values::Variables;
 use tidegate_policy::config::Setting;
 use tidegate_policy::statsd::Statsd;
 
-/// The variables that say something about statistics.
+/// The variables about statistics.
 const NAMES: [&str; 9] = [
     "USE_STATSD",
     "DISABLE_STATS",
@@ -18,7 +18,7 @@ const NAMES: [&str; 9] = [
     "USE_PROMETHEUS",
 ];
 
-/// Adds the settings of `statsd`, if any variable says something about it: then the rest of them is as in
+/// Adds the settings of `statsd`, if any variable sets one: the others then have the defaults of
 /// envoyproxy/ratelimit.
 pub(super) fn add(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
     let Some(first) = NAMES.into_iter().find(|it| variables.get(it).is_some()) else {

@@ -4,25 +4,25 @@
 #[derive(Debug)]
 pub(super) struct VariableGroup {
     pub(super) names: &'static [&'static str],
-    /// What the documentation writes in place of many names.
+    /// The short form that the documentation has in place of many names.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "a test compares the documentation")
     )]
     pub(super) short: Option<&'static str>,
     pub(super) effect: VariableEffect,
-    /// The setting that it becomes, or what to use instead.
+    /// The setting that it becomes, or its replacement.
     pub(super) instead: &'static str,
 }
 
 /// The effect of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VariableEffect {
-    /// It is honoured.
+    /// The variable is honoured.
     Honoured,
-    /// It has none.
+    /// The variable has no effect.
     Nothing,
-    /// It has none, and that matters only if it is true.
+    /// The variable has no effect, which matters only if it is true.
     NothingIfTrue,
 }
 

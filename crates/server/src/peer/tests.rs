@@ -41,7 +41,7 @@ MERGE_DOMAIN_CONFIG TRACING_ENABLED TRACING_SERVICE_NAME TRACING_SERVICE_NAMESPA
 TRACING_SERVICE_INSTANCE_ID TRACING_EXPORTER_PROTOCOL TRACING_SAMPLING_RATE
 ";
 
-/// Variables that an environment is said to have.
+/// Returns an environment with these variables.
 fn environment<'a>(set: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + 'a {
     |name| {
         let found = set.iter().find(|(it, _)| *it == name);
@@ -54,7 +54,7 @@ fn read(set: &[(&str, &str)]) -> Peer {
     peer.unwrap_or_else(|failure| panic!("{set:?}: {failure}"))
 }
 
-/// The settings, as `path=text`.
+/// Returns the settings, as `path=text`.
 fn settings(set: &[(&str, &str)]) -> Vec<String> {
     let settings = read(set).settings;
     let settings = settings.iter().map(|it| {
@@ -73,13 +73,13 @@ fn every_variable_of_the_other_program_is_in_the_table_once() {
     }
     for name in listed {
         let is_known = ALL.split_whitespace().any(|it| it == name);
-        // Those of libraries that it uses.
+        // Variables of libraries that it uses.
         let is_other = name.starts_with("OTEL_") || name == "STATSD_PROTOCOL";
         assert!(is_known || is_other, "{name}");
     }
 }
 
-/// The row of an entry in the documentation.
+/// Returns the row of an entry in the documentation.
 fn row(entry: &VariableGroup) -> String {
     let names: Vec<&str> = match entry.short {
         Some(short) => short.split(", ").collect(),
@@ -299,7 +299,7 @@ fn what_would_be_elsewhere_or_is_wrong_is_refused_by_name_and_without_its_value(
         let set = [(name, value)];
         let failure = Peer::read(&environment(&set)).map(drop);
         if name == "REDIS_PERSECOND" {
-            // It has no effect, whatever it is.
+            // It has no effect, regardless of its value.
             assert!(failure.is_ok());
             continue;
         }

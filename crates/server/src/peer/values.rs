@@ -1,8 +1,8 @@
-//! Values as envoyproxy/ratelimit reads them from its environment.
+//! The syntax of values in envoyproxy/ratelimit's environment.
 
 use tidegate_policy::config::Environment;
 
-/// The environment, and everything that is wrong with it.
+/// The environment, and all its errors.
 pub(super) struct Variables<'a> {
     environment: &'a dyn Environment,
     pub(super) errors: Vec<String>,
@@ -23,13 +23,13 @@ impl<'a> Variables<'a> {
         (!value.is_empty()).then(|| value.to_owned())
     }
 
-    /// Notes that a variable has a bad value. The value itself may be a secret.
+    /// Records that a variable has an invalid value. The value itself may be a secret.
     pub(super) fn refuse(&mut self, name: &str, why: &str, help: &str) {
         let error = format!("environment variable {name}: {why}\n   help: {help}");
         self.errors.push(error);
     }
 
-    /// Returns whether a variable is true; false if it is not set.
+    /// Returns true if a variable is true; false if it is not set.
     pub(super) fn is_true(&mut self, name: &str) -> bool {
         let Some(value) = self.get(name) else {
             return false;
@@ -45,7 +45,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Returns a length of time, in microseconds.
+    /// Returns a duration in microseconds.
     pub(super) fn micros(&mut self, name: &str) -> Option<u64> {
         let micros = micros(&self.get(name)?);
         if micros.is_none() {
@@ -83,7 +83,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// Reads a length of time as Go writes it, `1h30m` or `1.5h`, in whole microseconds.
+/// Parses a duration in Go's syntax, `1h30m` or `1.5h`, into whole microseconds.
 fn micros(text: &str) -> Option<u64> {
     if text == "0" {
         return Some(0);
@@ -110,7 +110,7 @@ fn micros(text: &str) -> Option<u64> {
     u64::try_from(nanos / 1_000_000_000 / 1_000).ok()
 }
 
-/// Reads a number that may have decimals, in billionths.
+/// Parses a number that may have decimals, in billionths.
 fn billionths(text: &str) -> Option<u128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -119,7 +119,7 @@ fn billionths(text: &str) -> Option<u128> {
     }
     let fraction: String = fraction.chars().take(9).collect();
     let digits = format!("{whole}{fraction:0<9}");
-    // No length of time that can be told needs more.
+    // No representable duration needs more.
     (digits.len() <= 30).then(|| digits.parse().ok()).flatten()
 }
 

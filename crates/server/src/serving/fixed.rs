@@ -1,4 +1,4 @@
-//! What only a restart changes: where the doors are, and which store it is.
+//! The settings that only a restart changes: listen addresses, and the store.
 
 use tidegate::Config;
 use tidegate_policy::alerts::Alerts;
@@ -6,7 +6,7 @@ use tidegate_policy::config::{LayoutWord, Listen, StoreSettings};
 use tidegate_policy::statsd::Statsd;
 use tidegate_policy::traces::{Logs, Traces};
 
-/// What a server was started with, and keeps for as long as it runs.
+/// The settings that a server was started with, and keeps as long as it runs.
 #[derive(Debug)]
 pub(super) struct StartupSettings {
     listen: Listen,
@@ -29,12 +29,12 @@ impl StartupSettings {
         }
     }
 
-    /// What `config` says otherwise, by the names of the settings. An error says why none of it can be
-    /// served by what runs.
+    /// Returns the names of the settings in which `config` differs. Fails if the running server cannot
+    /// apply it at all.
     pub(super) fn differences(&self, config: &Config) -> Result<Vec<&'static str>, &'static str> {
         let (listen, store) = (&self.listen, &self.store);
         if is_open(store) && !is_open(&config.store) {
-            // Its limits do not say how their keys are named, and would be counted under others.
+            // Its limits do not define the names of their keys, and would be counted under others.
             return Err(
                 "the store keeps its keys in the open layout, and this configuration does not say how \
                  to name them\n   help: keep `store.layout: open`, or restart",
@@ -118,7 +118,7 @@ mod tests {
         let packed = "store: { url: 'redis://127.0.0.1' }";
         assert!(differences(open, packed).unwrap_err().contains("layout"));
         assert!(differences(open, "").is_err());
-        // The other way round the names are not looked at.
+        // In the other direction the names are not checked.
         assert_eq!(differences(packed, open), Ok(vec!["store"]));
         assert_eq!(differences(open, open), Ok(vec![]));
     }

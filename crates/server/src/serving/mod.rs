@@ -1,9 +1,10 @@
-//! What the doors serve: decisions, and the routes of the gateway. A reload replaces both at once.
+//! The state that the frontends serve: decisions, and the routes of the gateway. A reload replaces both
+//! at once.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `fixed` | what only a restart changes |
-//! | `names` | what a configuration has, and how that differs from the one before |
+//! | `fixed` | the settings that only a restart changes |
+//! | `names` | the names in a configuration, and their differences from the previous one |
 
 mod fixed;
 mod names;
@@ -29,31 +30,31 @@ use tidegate_policy::route::Routes;
 use tidegate_policy::traces::{Logs, Traces};
 use tracing::warn;
 
-/// What the doors serve. Clones are cheap and share everything.
+/// The state that the frontends serve. Clones are cheap and share everything.
 #[derive(Debug)]
 pub struct Serving<S = AnyStore> {
     decider: Decider<S>,
     gateway: Option<Arc<Gateway>>,
-    /// Locked for as long as a reload takes, so that there is one at a time.
+    /// Locked as long as a reload takes, so that reloads are serialized.
     served: Arc<Mutex<ServedVersion>>,
-    /// Brings alerts; there until somebody lets it run.
+    /// Delivers alerts; taken by the task that runs it.
     messenger: Arc<Mutex<Option<Messenger>>>,
-    /// Who changes it while it is served, where that is anybody.
+    /// The composer that changes the configuration while it is served, if there is one.
     live: Option<Composer>,
-    /// Who may look at the server and change what it does; replaced by a reload.
+    /// The credentials of the admin API; a reload replaces them.
     admin: Arc<ArcSwapOption<Admin>>,
 }
 
-/// What is known of the configuration that is served.
+/// The properties of the served configuration.
 #[derive(Debug, Default)]
 struct ServedVersion {
-    /// Where it began; unknown to those who brought a decider of their own.
+    /// The settings at the start; unknown if the caller brought its own decider.
     fixed: Option<StartupSettings>,
     names: ConfigNames,
 }
 
 impl Serving {
-    /// Serves what `config` says, in the store that it names, whether or not that is there yet.
+    /// Serves `config`, in the store that it names. The store need not be reachable yet.
     pub async fn start(mut config: Config) -> Result<Self, Failure> {
         let served = ServedVersion {
             fixed: Some(StartupSettings::of(&config)),
@@ -65,7 +66,7 @@ impl Serving {
         let traces = config.traces.take();
         let logs = mem::take(&mut config.logs);
         let statsd = config.statsd.take().filter(|statsd| statsd.enabled);
-        // Put aside: it is large, and would be part of whatever starts a server.
+        // Boxed: this future is large, and would be part of every future that starts a server.
         let decider = Box::pin(Decider::start(config)).await;
         let decider = decider.map_err(not_started)?;
         let (decider, messenger) = heard(decider, alerts.as_ref())?;
@@ -83,7 +84,7 @@ impl Serving {
 }
 
 impl<S: Store + StoreStats> Serving<S> {
-    /// Serves decisions of `decider`, and `routes` whose policies are the same configuration's.
+    /// Serves decisions of `decider`, and `routes` whose policies are those of the same configuration.
     pub fn new(decider: Decider<S>, routes: Routes) -> Result<Self, Failure> {
         let gateway = if routes.is_empty() {
             None
@@ -104,24 +105,24 @@ impl<S: Store + StoreStats> Serving<S> {
 }
 
 impl<S: Store> Serving<S> {
-    /// Serves what `config` says from now on, without any request noticing: each is answered by one of
-    /// the two configurations, as a whole. Buckets keep their state.
+    /// Serves `config` from now on, without interrupting any request: each is answered by one of the two
+    /// configurations, as a whole. Buckets keep their state.
     ///
-    /// An error leaves everything as it was. What only a restart can change stays as it is, and the log
-    /// says so; the rest of `config` takes effect.
+    /// An error changes nothing. Settings that only a restart can change stay, and are logged; the rest
+    /// of `config` takes effect.
     pub fn reload(&self, config: Config) -> Result<(), Failure> {
         let reloaded = self.try_reload(config);
         reloaded.inspect_err(|_| self.reload_refused())
     }
 
-    /// The same, for who counts by itself what is refused.
+    /// Reloads like [`reload`](Self::reload), for callers that count rejected reloads themselves.
     pub(crate) fn try_reload(&self, mut config: Config) -> Result<(), Failure> {
         let mut served = self.served.lock();
         let names = ConfigNames::of(&config);
         let admin = config.admin.take();
         let postponed = self.replace(served.fixed.as_ref(), config)?;
         self.admin.store(admin.map(Arc::new));
-        // Counted before the log says so: whoever has read that finds it on the page.
+        // Counted before it is logged: a reader of the log then finds it in the metrics.
         self.decider.metrics().reloads.count_applied();
         names.report_since(&served.names);
         self.warn_of_what_stays(&names, &postponed);
@@ -129,7 +130,7 @@ impl<S: Store> Serving<S> {
         Ok(())
     }
 
-    /// Whether a [reload](Self::reload) with `config` would be refused, and why. Changes nothing.
+    /// Returns an error if a [reload](Self::reload) with `config` would be rejected. Changes nothing.
     pub(crate) fn could_reload(&self, mut config: Config) -> Result<(), Failure> {
         if let Some(fixed) = &self.served.lock().fixed {
             fixed.differences(&config).map_err(Failure::input)?;
@@ -142,18 +143,18 @@ impl<S: Store> Serving<S> {
         limiter.could_reload(config).map_err(Failure::input)
     }
 
-    /// Reads the lists of guards that `config` names and nobody has read yet, as at a start: a
-    /// [reload](Self::reload) with it then begins with them.
+    /// Reads the lists of guards that are new in `config`, as at a start: a [reload](Self::reload) with
+    /// it then begins with them.
     pub async fn read_ahead(&self, config: &Config) {
         self.decider.limiter().read_ahead(config).await;
     }
 
-    /// Counts a reload that came to nothing before there was a configuration.
+    /// Counts a reload that failed before there was a configuration.
     pub(crate) fn reload_refused(&self) {
         self.decider.metrics().reloads.count_refused();
     }
 
-    /// Replaces what is served, and tells which settings stay as they were.
+    /// Replaces the configuration, and returns the settings that stay as they were.
     fn replace(
         &self,
         fixed: Option<&StartupSettings>,
@@ -173,17 +174,17 @@ impl<S: Store> Serving<S> {
             None => None,
         };
         self.decider.reload(config).map_err(Failure::input)?;
-        // The gateway goes by its own table, which brings the rules along: until it has the new one,
-        // its requests take the old routes and are decided by the old rules.
+        // The gateway has its own table, which contains the rules: until it has the new one, its requests
+        // take the old routes and are decided by the old rules.
         if let Some((gateway, prepared)) = prepared {
-            // Only what was closed for good has none.
+            // Fails only if the limiter was closed.
             let rules = self.decider.rules().map_err(Failure::runtime)?;
             gateway.commit(prepared, rules);
         }
         Ok(postponed)
     }
 
-    /// Says what of a configuration did not take effect.
+    /// Logs the parts of a configuration that did not take effect.
     fn warn_of_what_stays(&self, names: &ConfigNames, postponed: &[&str]) {
         if !postponed.is_empty() {
             warn!(
@@ -203,35 +204,35 @@ impl<S: Store> Serving<S> {
 }
 
 impl<S> Serving<S> {
-    /// Decides.
+    /// Returns the decider.
     pub fn decider(&self) -> &Decider<S> {
         &self.decider
     }
 
-    /// Lets doors see who changes what is served. That one serves through a clone from before, so that
-    /// the two do not keep each other.
+    /// Gives the frontends access to the composer. The composer itself serves through an earlier clone,
+    /// so that there is no reference cycle.
     #[must_use]
     pub(crate) fn changed_by(mut self, composer: Composer) -> Self {
         self.live = Some(composer);
         self
     }
 
-    /// Who changes what is served, where that is anybody.
+    /// Returns the composer, if there is one.
     pub(crate) fn live(&self) -> Option<&Composer> {
         self.live.as_ref()
     }
 
-    /// Who brings alerts, for whoever lets it run; nobody a second time.
+    /// Takes the messenger, to run it; `None` after the first call.
     pub(crate) fn messenger(&self) -> Option<Messenger> {
         self.messenger.lock().take()
     }
 
-    /// Who may look at the server and change what it does, at present.
+    /// Returns the current credentials of the admin API.
     pub(crate) fn admin(&self) -> &Arc<ArcSwapOption<Admin>> {
         &self.admin
     }
 
-    /// Passes on, if there are routes.
+    /// Returns the gateway, if there are routes.
     pub(crate) fn gateway(&self) -> Option<&Arc<Gateway>> {
         self.gateway.as_ref()
     }
@@ -250,7 +251,7 @@ impl<S> Clone for Serving<S> {
     }
 }
 
-/// Lets alerts of `decider` be brought to where `alerts` says.
+/// Connects the alerts of `decider` to the webhook of `alerts`.
 fn heard(
     decider: Decider,
     alerts: Option<&Alerts>,
@@ -263,7 +264,7 @@ fn heard(
     Ok((decider.with_bell(bell), Some(messenger)))
 }
 
-/// Lets single requests to `decider` be recorded and logged, as `traces` and `logs` say.
+/// Adds traces and logs of requests to `decider`, according to `traces` and `logs`.
 fn observed(decider: Decider, traces: Option<&Traces>, logs: &Logs) -> Result<Decider, Failure> {
     let metrics = || decider.metrics().traces.clone();
     let recorder = traces.map(|traces| Tracer::new(traces, metrics()));
@@ -271,7 +272,7 @@ fn observed(decider: Decider, traces: Option<&Traces>, logs: &Logs) -> Result<De
     Ok(decider.observed_by(recorder, Refusals::of(logs.refusals)))
 }
 
-/// A store that is not there is nobody's spelling mistake.
+/// An unreachable store is not a mistake in the configuration.
 fn not_started(error: BuildError) -> Failure {
     match error {
         BuildError::Unreachable { .. } => Failure::runtime(error),

@@ -1,4 +1,4 @@
-//! What a configuration has, and how that differs from the one before.
+//! The names in a configuration, and their differences from the previous one.
 
 use std::collections::BTreeSet;
 use tidegate::Config;
@@ -8,14 +8,14 @@ use tracing::info;
 #[derive(Debug, Default)]
 pub(super) struct ConfigNames {
     policies: BTreeSet<String>,
-    /// Each after its policy, `api/per-client`.
+    /// Each prefixed with its policy, `api/per-client`.
     limits: BTreeSet<String>,
     routes: BTreeSet<String>,
 }
 
 impl ConfigNames {
     pub(super) fn of(config: &Config) -> Self {
-        // What routes join stands in the file as its parts.
+        // Joined policies are omitted: the file contains their parts.
         let policies = config.written();
         let limits = policies.clone().flat_map(|policy| {
             let named = |limit| format!("{}/{limit}", policy.name);
@@ -32,7 +32,7 @@ impl ConfigNames {
         !self.routes.is_empty()
     }
 
-    /// Tells the log that these are served from now on, instead of those `before`.
+    /// Logs that these are served from now on, and the differences from `before`.
     pub(super) fn report_since(&self, before: &Self) {
         info!(
             policies = self.policies.len(),
@@ -48,7 +48,7 @@ impl ConfigNames {
     }
 }
 
-/// Those of `these` that are not among `others`; the log leaves out what is `None`.
+/// Returns the names in `these` that are not in `others`; the log omits `None`.
 fn listed(these: &BTreeSet<String>, others: &BTreeSet<String>) -> Option<String> {
     let names: Vec<&str> = these.difference(others).map(String::as_str).collect();
     (!names.is_empty()).then(|| names.join(", "))

@@ -1,4 +1,4 @@
-//! A channel on which somebody may say that something has changed.
+//! A Redis channel on which changes are announced.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -8,15 +8,15 @@ use tidegate_redis::{ConnectError, ConnectErrorKind, Listening};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-/// How long to wait before a channel is listened to again that was lost.
+/// The delay before a lost channel is subscribed to again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A channel that is listened to by one.
+/// A channel with one subscriber.
 #[derive(Debug)]
 pub(crate) struct Channel {
     name: String,
     listening: Mutex<Option<Listening>>,
-    /// How often in a row nobody was there to listen to.
+    /// The number of consecutive failures to subscribe.
     failures: AtomicU32,
 }
 
@@ -33,20 +33,20 @@ impl Channel {
         &self.name
     }
 
-    /// Waits until something is said, or could have been without being heard, and no longer than `most`.
+    /// Waits until a message arrives, or may have been missed, and no longer than `most`.
     pub(crate) async fn hear(&self, connection: &Connection, most: Duration) {
-        // Either is reason enough to look.
+        // Either is reason enough to read again.
         timeout(most, self.heard(connection)).await.ok();
     }
 
-    /// Waits until something is said, or could have been without being heard. Completes only then: a
-    /// server that cannot be listened to is tried again.
+    /// Waits until a message arrives, or may have been missed. Completes only then: a server that cannot
+    /// be subscribed to is retried.
     pub(crate) async fn told(&self, connection: &Connection) {
         while !self.heard(connection).await {}
     }
 
-    /// Waits until something is said, and returns true; false if it is worth to look although nobody
-    /// can be listened to.
+    /// Waits until a message arrives, and returns true. Returns false if a read is due because the
+    /// subscription failed.
     async fn heard(&self, connection: &Connection) -> bool {
         let mut listening = self.listening.lock().await;
         loop {
@@ -55,16 +55,16 @@ impl Channel {
                     Ok(channel) => {
                         *listening = Some(channel);
                         self.failures.store(0, Relaxed);
-                        // What was said before is not known.
+                        // Messages before the subscription are not known.
                         return true;
                     }
-                    // Whoever was master may have died: to look is how another is found.
+                    // The master may have died: a read is how another is found.
                     Err(error) if is_passing(&error) => {
                         let failures = self.failures.fetch_add(1, Relaxed);
                         sleep(tidegate::retry_delay(failures)).await;
                         return false;
                     }
-                    // The interval goes by anyway.
+                    // The interval elapses anyway.
                     Err(_) => return pending().await,
                 }
             };
@@ -77,7 +77,7 @@ impl Channel {
     }
 }
 
-/// Whether it may be otherwise in a moment, without anybody doing something about it.
+/// Returns true if the error may be temporary, without any action by an operator.
 fn is_passing(error: &ConnectError) -> bool {
     matches!(
         error.kind(),

@@ -1,14 +1,14 @@
-//! Shelves: texts by name, with a version for all of them, outside this process. Whoever wants to keep
-//! something where all instances see it, and where it can be changed while it is served, keeps it on
-//! one: policies, guards and routes, and what consumers have.
+//! Document stores: texts by name, with one version for all of them, outside this process. They hold data
+//! that all instances share and that can be changed while it is served: policies, guards and routes, and
+//! the plans of consumers.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | what a shelf is, and whichever a configuration names |
+//! | this one | the interface of a document store, and the constructor for those that a configuration names |
 //! | `redis` | a hash of Redis with a text in each field |
 //! | `etcd` | keys of etcd with a text in each |
 //! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature `mongodb` |
-//! | `channel` | a channel of Redis on which changes are told |
+//! | `channel` | a Redis channel on which changes are announced |
 
 mod channel;
 mod etcd;
@@ -24,32 +24,32 @@ use std::future::pending;
 use std::time::Duration;
 use tidegate_policy::source::{self as settings, ShelfPlace, digest};
 
-/// What stands for a shelf that is not there.
+/// The version of a store that does not exist.
 const NOTHING: &str = "0";
 
-/// What the version begins with where nobody counts.
+/// The prefix of a version that is not counted.
 const UNCOUNTED: &str = "0~";
 
-/// Where texts are kept by name.
+/// A store of texts by name.
 pub(crate) trait DocumentStore: Debug + Send + Sync {
-    /// All that is there, unless it is at `seen` still. One that had something, or counted at least, and
-    /// has nothing at all now was lost: that is trouble, and no word of anybody's.
+    /// Reads everything, unless the version is still `seen`. A store that had texts, or at least a count,
+    /// and has nothing at all now was lost: that is an error, and not an intended change.
     fn read<'a>(
         &'a self,
         seen: Option<&'a Revision>,
     ) -> BoxFuture<'a, Result<Option<DocumentSnapshot>, SourceError>>;
 
-    /// Comes to an end when it is worth to read again: `most` went by, or somebody said so. What goes
-    /// wrong with being told is its own affair.
+    /// Completes when the store should be read again: after `most`, or on a notification. Failures of
+    /// notifications are handled internally.
     fn changed(&self, most: Duration) -> BoxFuture<'_, ()>;
 
-    /// Completes when a message says that it has changed; never where there are no messages.
+    /// Completes when a message announces a change; never, if there are no messages.
     fn told(&self) -> BoxFuture<'_, ()> {
         Box::pin(pending())
     }
 
-    /// Makes all of these changes, or none, unless it has left the version `expected`; and tells which
-    /// version that makes.
+    /// Makes all of these changes, or none if the version is no longer `expected`. Returns the new
+    /// version.
     fn write<'a>(
         &'a self,
         expected: &'a Revision,
@@ -57,7 +57,7 @@ pub(crate) trait DocumentStore: Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Revision, WriteError>>;
 }
 
-/// What is on a shelf.
+/// The content of a document store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentSnapshot {
     pub(crate) version: Revision,
@@ -65,34 +65,34 @@ pub(crate) struct DocumentSnapshot {
     pub(crate) texts: Vec<(String, String)>,
 }
 
-/// One change: this text from now on, or none of that name.
+/// One change: sets the text of that name, or removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentChange {
     pub(crate) key: String,
     pub(crate) text: Option<String>,
 }
 
-/// Which state of something elsewhere is meant; only ever compared.
+/// An opaque revision of a remote document set, which is only compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Revision(pub(crate) String);
 
-/// Why something elsewhere could not be read, in words for people. Never a secret.
+/// The reason why a remote document set could not be read, for people. It never contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceError(pub(crate) String);
 
-/// Why nothing was written, as far as anybody knows.
+/// The reason why a write has no confirmed result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriteError {
-    /// Somebody else changed it meanwhile.
+    /// A concurrent change was made.
     Conflict,
-    /// It cannot be reached, or does not take it: nothing was written.
+    /// The store is unreachable, or rejected the write: nothing was written.
     Away(String),
-    /// Nobody knows whether it was written.
+    /// The result of the write is unknown.
     Doubtful(String),
 }
 
-/// The shelf that `settings` name, or what is wrong with them. Asks nobody yet. Each answer is waited
-/// for as long as `time_max`.
+/// Opens the document store that `settings` name, or returns why they are invalid. Does not connect yet.
+/// Each response may take up to `time_max`.
 pub(crate) fn open(
     settings: &settings::DocumentStoreSettings,
     time_max: Duration,
@@ -107,11 +107,11 @@ pub(crate) fn open(
     })
 }
 
-// === impl Shelved ===
+// === impl DocumentSnapshot ===
 
 impl DocumentSnapshot {
-    /// What a shelf has that counts itself to be at `version`; none where that is what was `seen`. The
-    /// error is that it is gone.
+    /// Returns the content of a store that counts itself at `version`; `None` if that was `seen` already.
+    /// Fails if the content was lost.
     fn new(
         version: &str,
         mut texts: Vec<(String, String)>,
@@ -121,7 +121,7 @@ impl DocumentSnapshot {
         if is_nothing && seen.is_some_and(|seen| seen.0 != NOTHING) {
             return Err(StoreEmptied);
         }
-        // Redis tells them in any order.
+        // Redis returns them in any order.
         texts.sort_unstable();
         let version = match version {
             NOTHING if !texts.is_empty() => Revision::of_texts(&texts),
@@ -134,14 +134,14 @@ impl DocumentSnapshot {
     }
 }
 
-/// A shelf had something, or counted at least, and has nothing at all now.
+/// The store had texts, or at least a count, and has nothing at all now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StoreEmptied;
 
-// === impl Version ===
+// === impl Revision ===
 
 impl Revision {
-    /// Of texts that somebody wrote without counting: told by what they say.
+    /// Returns the revision of texts that were written without a count: a hash of their content.
     fn of_texts(texts: &[(String, String)]) -> Self {
         let mut raw = String::new();
         for (key, text) in texts {
@@ -153,12 +153,12 @@ impl Revision {
         Self(format!("{UNCOUNTED}{}", digest(&raw)))
     }
 
-    /// Whether it was counted, so that it differs from all before it.
+    /// Returns true if it was counted, so that it differs from all earlier ones.
     pub(crate) fn is_counted(&self) -> bool {
         self.counted() != NOTHING
     }
 
-    /// It as the shelf itself counts.
+    /// Returns the store's own count.
     fn counted(&self) -> &str {
         if self.0.starts_with(UNCOUNTED) {
             NOTHING

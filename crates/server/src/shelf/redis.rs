@@ -1,7 +1,7 @@
 //! A hash of Redis with a text in each field.
 //!
-//! The field `version` counts the changes. Whoever changes anything says so on a channel; in case that
-//! is lost, the version is looked at every so often.
+//! The field `version` counts the changes. A writer announces each change on a channel; in case a message
+//! is lost, the version is read at an interval.
 
 use super::{
     Channel, DocumentChange, DocumentSnapshot, DocumentStore, Revision, SourceError, WriteError,
@@ -17,7 +17,7 @@ use tidegate_redis::{CallEffect, WriteOutcome};
 pub(super) struct RedisShelf {
     connection: Connection,
     key: String,
-    /// Where changes are told.
+    /// The channel on which changes are announced.
     channel: Channel,
 }
 
@@ -44,7 +44,7 @@ impl RedisShelf {
         let key = self.key.as_bytes();
         if let Some(seen) = seen {
             let now = self.connection.documents_version(key).await.map_err(away)?;
-            // Where nobody counts, that says nothing.
+            // Without a count, the version does not identify the content.
             if now == seen.0 && seen.is_counted() {
                 return Ok(None);
             }

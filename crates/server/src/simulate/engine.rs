@@ -1,4 +1,4 @@
-//! Decides events of the past, by a clock that they set.
+//! Decides past requests in virtual time.
 
 use super::event::Event;
 use super::tally::SimulationTally;
@@ -14,16 +14,16 @@ pub struct Engine {
     limiter: Limiter<MemoryStore<ManualClock>>,
     clock: ManualClock,
     client: Client,
-    /// The policy that is asked where an event names none; the first one where this is absent.
+    /// The policy for events that name none. Default: the first.
     policy: Option<String>,
     tally: SimulationTally,
 }
 
 impl Engine {
-    /// An engine for the configuration `text`, which messages call `name`.
+    /// Creates an engine for the configuration `text`; messages refer to it as `name`.
     ///
-    /// Buckets live in this process, whichever store the configuration names: the past is nobody
-    /// else's business, and every store decides alike.
+    /// Buckets are in memory, regardless of the store that the configuration names: a simulation must not
+    /// affect live buckets, and every store decides alike.
     pub fn new(
         text: &str,
         name: &str,
@@ -34,7 +34,8 @@ impl Engine {
         Self::of(&parse, name, policy)
     }
 
-    /// An engine for the configuration that `parse` gives, each time anew.
+    /// Creates an engine for the configuration that `parse` returns. It is called once for each copy that
+    /// is needed.
     pub fn of(
         parse: &dyn Fn() -> Result<Config, Failure>,
         name: &str,
@@ -56,7 +57,7 @@ impl Engine {
         let tables = plans::load(&sources, limits, |_, _| true)?;
         let limiter = Limiter::builder().config(config).clock(clock.clone());
         let limiter = limiter.build().map_err(Failure::input)?;
-        // The limiter keeps its policies to itself, and the tally needs them by name.
+        // The limiter does not expose its policies, and the tally needs them by name.
         let mut tally = SimulationTally::new(parse()?);
         for (source, table) in sources.iter().zip(tables.iter().flatten()) {
             let used = limiter.use_plans(&source.name, Arc::clone(table));
@@ -72,8 +73,8 @@ impl Engine {
         })
     }
 
-    /// Decides an event, and hands the decision to `then`. An event that is earlier than one before
-    /// it counts as that one's time.
+    /// Decides an event, and passes the decision to `then`. An event that is earlier than its predecessor
+    /// gets that one's time.
     #[inline]
     pub fn decide<F>(&mut self, event: &Event<'_>, then: F) -> Result<(), CheckError>
     where
@@ -97,7 +98,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What came of it so far.
+    /// Returns the tally so far.
     pub fn tally(&self) -> &SimulationTally {
         &self.tally
     }

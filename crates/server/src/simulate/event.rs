@@ -1,16 +1,16 @@
-//! A request of the past: what was asked, and when.
+//! A past request, with its time.
 
 use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 use tidegate::Timestamp;
 
-/// A request of the past, as one line of a trace or an access log tells it.
+/// A past request, from one line of a trace or an access log.
 #[derive(Debug, Default)]
 pub struct Event<'a> {
-    /// When it came in.
+    /// The time of the request.
     pub at: Timestamp,
-    /// What is known of it.
+    /// The known fields of the request.
     pub question: JsonQuestion<'a>,
-    /// What `X-Forwarded-For` said. It counts only if the client is a trusted proxy.
+    /// The value of `X-Forwarded-For`. It counts only if the client is a trusted proxy.
     pub forwarded: Option<Cow<'a, str>>,
 }

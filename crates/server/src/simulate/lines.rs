@@ -3,43 +3,43 @@
 use memchr::memchr;
 use std::io::{self, ErrorKind, Read};
 
-/// The longest line that is looked at, in bytes.
+/// The maximum length of a line in bytes.
 pub const LINE_MAX: usize = 1 << 20;
 
-/// How much is read at once: enough that a system call is nothing beside what it brings, and
-/// little enough to stay in the processor's cache until it has been worked through.
+/// The size of a read: large enough that the cost of a system call is negligible, and small enough to
+/// stay in the processor's cache until it has been processed.
 const CHUNK: usize = 256 << 10;
 
-/// The lines of a file or a stream. Memory is bounded, whatever the input holds.
+/// The lines of a file or a stream. Memory is bounded for any input.
 ///
-/// Take [`next_line`](Self::next_line) until it has none, then [`fill`](Self::fill), until that has none
-/// either.
+/// Call [`next_line`](Self::next_line) until it returns none, then [`fill`](Self::fill), until that has
+/// no more either.
 #[derive(Debug)]
 pub struct InputLines<R> {
     input: R,
-    /// What was read and not yet taken is `buffer[start..end]`.
+    /// The unprocessed input is `buffer[start..end]`.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Whether the input has ended.
+    /// The input has ended.
     is_over: bool,
-    /// Whether the front of the present line was too long to keep.
+    /// The start of the current line was too long to keep.
     is_cut: bool,
     taken: u64,
     read_bytes: u64,
 }
 
-/// A line, without what ends it.
+/// A line, without its line end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputLine<'a> {
-    /// Its bytes.
+    /// The bytes of the line.
     Whole(&'a [u8]),
-    /// It has more than [`LINE_MAX`].
+    /// The line is longer than [`LINE_MAX`].
     TooLong,
 }
 
 impl<R: Read> InputLines<R> {
-    /// The lines of `input`, of which nothing is read yet.
+    /// Returns the lines of `input`. Nothing is read yet.
     pub fn new(input: R) -> Self {
         Self {
             input,
@@ -53,7 +53,7 @@ impl<R: Read> InputLines<R> {
         }
     }
 
-    /// The next line that has been read, if one has been read to its end.
+    /// Returns the next line, if it has been read completely.
     #[inline]
     pub fn next_line(&mut self) -> Option<InputLine<'_>> {
         let rest = self.buffer.get(self.start..self.end).unwrap_or_default();
@@ -75,7 +75,7 @@ impl<R: Read> InputLines<R> {
         Some(InputLine::Whole(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// Reads on, and says whether there may be more lines now. Waits where the input does.
+    /// Reads more. Returns true if there may be more lines now. Blocks while the input does.
     pub fn fill(&mut self) -> io::Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -101,8 +101,8 @@ impl<R: Read> InputLines<R> {
         Ok(true)
     }
 
-    /// Reads until the first line is there as a whole, or too much of it; then all that has been
-    /// read and not yet taken. Nothing is taken by this.
+    /// Reads until the first line is complete, or too long, and returns all unprocessed input. Consumes
+    /// nothing.
     pub fn peek(&mut self) -> io::Result<&[u8]> {
         while memchr(b'\n', self.unread()).is_none() && self.unread().len() <= LINE_MAX {
             if !self.fill()? {
@@ -112,12 +112,12 @@ impl<R: Read> InputLines<R> {
         Ok(self.unread())
     }
 
-    /// Which line was taken last, from 1.
+    /// Returns the number of the last line, from 1.
     pub fn number(&self) -> u64 {
         self.taken
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes read.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes
     }
@@ -131,7 +131,7 @@ impl<R: Read> InputLines<R> {
 mod tests {
     use super::*;
 
-    /// Gives out its text `step` bytes at a time.
+    /// A reader that returns its text `step` bytes at a time.
     struct Trickle<'a> {
         text: &'a [u8],
         step: usize,

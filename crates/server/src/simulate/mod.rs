@@ -1,15 +1,15 @@
-//! The past, decided in virtual time: what would these limits have done to this traffic?
+//! Past traffic, decided in virtual time: the effect of limits on a trace or an access log.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`lines`] | the lines of an input, bounded |
-//! | [`formats`] | what the lines look like: traces, access logs |
-//! | [`when`] | the instants in them |
-//! | [`event`] | a request of the past |
-//! | [`engine`] | decides events, by a clock that they set |
-//! | [`run`] | all of it: lines in, decisions out |
-//! | [`tally`] | what came of it, for the summary |
-//! | [`progress`], `table` | shown to people |
+//! | [`formats`] | the formats of lines: traces, access logs |
+//! | [`when`] | the timestamps in them |
+//! | [`event`] | a past request |
+//! | [`engine`] | the decisions, in virtual time |
+//! | [`run`] | the whole run: lines in, decisions out |
+//! | [`tally`] | the counts for the summary |
+//! | [`progress`], `table` | output for people |
 
 pub mod engine;
 pub mod event;

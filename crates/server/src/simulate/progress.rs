@@ -1,40 +1,40 @@
-//! How far a simulation has come, told while it runs.
+//! The progress of a simulation, reported while it runs.
 
 use super::table::grouped;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use tidegate::{Clock, SystemClock, Timestamp};
 
-/// How often a terminal is told.
+/// The interval of reports on a terminal.
 const TERMINAL_EVERY_US: u64 = 100_000;
 
-/// How often anything else is told, where a line stays.
+/// The interval of reports elsewhere, where each is a new line.
 const LINES_EVERY_US: u64 = 1_000_000;
 
-/// Whom progress is told.
+/// The destination of progress reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Somebody at a terminal: one line, written over.
+    /// A terminal: one line, which is overwritten.
     Terminal,
-    /// A file or a pipe: a line each time.
+    /// A file or a pipe: a new line each time.
     Log,
-    /// Nobody.
+    /// No reports.
     Nobody,
 }
 
-/// Tells how far a simulation has come. Real time is used for this and for nothing else.
+/// Reports the progress of a simulation. Real time is used for this and for nothing else.
 #[derive(Debug)]
 pub struct SimulationProgress {
     audience: Audience,
     clock: SystemClock,
     started: Timestamp,
     told: Timestamp,
-    /// How much there is to read, if that is known.
+    /// The length of the input, if known.
     total_bytes: Option<u64>,
 }
 
 impl SimulationProgress {
-    /// Starts now.
+    /// Starts the clock.
     pub fn start(audience: Audience, total_bytes: Option<u64>) -> Self {
         let clock = SystemClock::new();
         let started = clock.now();
@@ -47,7 +47,7 @@ impl SimulationProgress {
         }
     }
 
-    /// Tells it, unless it was told a moment ago.
+    /// Reports the progress, unless the interval has not elapsed.
     pub fn tell(&mut self, lines: u64, bytes: u64, to: &mut dyn Write) -> io::Result<()> {
         let every_us = match self.audience {
             Audience::Terminal => TERMINAL_EVERY_US,
@@ -67,7 +67,7 @@ impl SimulationProgress {
         to.flush()
     }
 
-    /// Takes the last word back from a terminal, so that something else can be said there.
+    /// Erases the last report from a terminal, so that other output can follow.
     pub fn clear(&self, to: &mut dyn Write) -> io::Result<()> {
         if self.audience == Audience::Terminal && self.told > self.started {
             to.write_all(b"\r\x1b[K")?;
@@ -75,7 +75,7 @@ impl SimulationProgress {
         Ok(())
     }
 
-    /// Lines so far, how long they took, and how many that is a second.
+    /// Returns the number of lines so far, their duration, and the rate per second.
     pub fn pace(&self, lines: u64) -> String {
         let taken_us = self.clock.now().since(self.started);
         let (seconds, millis) = (taken_us / 1_000_000, taken_us / 1_000 % 1_000);

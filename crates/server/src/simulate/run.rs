@@ -12,39 +12,39 @@ use crate::failure::Failure;
 use crate::wire::answer;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// How many bytes of decisions are gathered before they are written.
+/// The number of bytes of decisions to buffer before they are written.
 const OUT_MAX: usize = 256 << 10;
 
-/// What is simulated, and what is told of it.
+/// The parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What messages call the trace or access log.
+    /// The name of the trace or access log in messages.
     pub name: String,
-    /// How long it is, if that is known.
+    /// The length of the input, if known.
     pub total_bytes: Option<u64>,
-    /// What its lines look like; going by the first of them where absent.
+    /// The format of the lines. Default: detected from the first lines.
     pub format: Option<InputFormat>,
-    /// Whether decisions are written.
+    /// The output of decisions.
     pub decisions: DecisionOutput,
-    /// Whether anything but errors is told.
+    /// The output of notes.
     pub notes: NoteVerbosity,
-    /// Who is told how far it has come.
+    /// The destination of progress reports.
     pub audience: Audience,
 }
 
-/// Whether decisions are written.
+/// The output of decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionOutput {
-    /// One for each request.
+    /// One line for each request.
     Written,
-    /// None: they only count.
+    /// None: decisions are only counted.
     Counted,
 }
 
-/// Whether anything but errors is told.
+/// The output of everything but errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteVerbosity {
-    /// Which format was found, the first lines that are passed over, the summary.
+    /// The detected format, the first skipped lines, and the summary.
     Told,
     /// Nothing.
     Kept,
@@ -52,7 +52,7 @@ pub enum NoteVerbosity {
 
 /// Decides every line of `input`. Decisions go to `out`, everything else to `err`.
 ///
-/// Every decision that comes before a failure has been written when this returns.
+/// All decisions before a failure have been written when this returns.
 pub fn run(
     job: Job,
     input: impl Read,
@@ -78,23 +78,23 @@ pub fn run(
     }
 }
 
-/// A job under way.
+/// A simulation that is running.
 struct SimulationRun<'a> {
     job: Job,
     engine: Engine,
     skipped: SkippedLines,
     progress: SimulationProgress,
-    /// Decisions that are yet to be written.
+    /// Decisions that are not written yet.
     pending: Vec<u8>,
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
 }
 
-/// Why it does not go on.
+/// The reason why the simulation stops.
 enum RunStop {
-    /// Nobody reads the decisions any more: how `head` says that it has enough.
+    /// The reader of the decisions has closed the pipe, like `head`.
     Unread,
-    /// It failed.
+    /// A failure.
     Failed(Failure),
 }
 
@@ -120,7 +120,7 @@ impl SimulationRun<'_> {
                     self.write()?;
                 }
             }
-            // Before reading on, which may take as long as whoever writes the input likes.
+            // Write before reading more, which may block for any time.
             self.write()?;
             let told = self
                 .progress
@@ -132,7 +132,7 @@ impl SimulationRun<'_> {
         }
     }
 
-    /// The format that was asked for, or else the one that is found; none where there are no lines.
+    /// Returns the requested format, or else the detected one; `None` if there are no lines.
     fn format(
         &mut self,
         lines: &mut InputLines<impl Read>,
@@ -199,7 +199,7 @@ impl SimulationRun<'_> {
         Ok(())
     }
 
-    /// Writes what is pending.
+    /// Writes the pending decisions.
     fn write(&mut self) -> Result<(), RunStop> {
         let written = self
             .out
@@ -212,7 +212,7 @@ impl SimulationRun<'_> {
         })
     }
 
-    /// Tells something beside the decisions.
+    /// Writes a note to `err`.
     fn note(&mut self, text: &str) -> Result<(), RunStop> {
         if self.job.notes == NoteVerbosity::Kept {
             return Ok(());

@@ -1,19 +1,19 @@
-//! Lines of an access log that cannot be read.
+//! Lines of an access log that cannot be parsed.
 
 use crate::wire::fault::WireFault;
 use std::fmt;
 
-/// How many of them are shown.
+/// The number of skipped lines to show.
 const SHOWN_MAX: u64 = 3;
 
-/// Counts lines that were passed over, and has something to say about the first few.
+/// Counts skipped lines, and selects the first few to show.
 #[derive(Debug, Default)]
 pub(super) struct SkippedLines {
     count: u64,
 }
 
 impl SkippedLines {
-    /// Counts one, and says whether it should be shown.
+    /// Counts a line. Returns true if it should be shown.
     pub(super) fn add(&mut self) -> bool {
         self.count += 1;
         self.count <= SHOWN_MAX
@@ -24,17 +24,17 @@ impl SkippedLines {
     }
 }
 
-/// What is wrong with a line, and where that is.
+/// The error of a line, and its position.
 #[derive(Debug)]
 pub(super) struct BadLine {
     line: u64,
-    /// From 1; absent where it is the line as a whole.
+    /// The column, from 1; `None` if the whole line is invalid.
     column: Option<usize>,
     message: String,
 }
 
 impl BadLine {
-    /// Something is wrong with the line as a whole.
+    /// Returns an error of the whole line.
     #[cold]
     pub(super) fn whole(line: u64, message: String) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl BadLine {
         }
     }
 
-    /// Something is wrong at one place of the line.
+    /// Returns an error at one position of the line.
     #[cold]
     pub(super) fn at(line: u64, text: &[u8], fault: &WireFault) -> Self {
         Self {

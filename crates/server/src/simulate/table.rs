@@ -1,9 +1,9 @@
-//! Tables of text, for people.
+//! Text tables for people.
 
 use std::fmt::Write;
 
-/// Rows of text in columns that line up: the ones before `numbers` to the left, the others, which
-/// hold numbers, to the right.
+/// Rows of text in aligned columns: the first `numbers` columns to the left, the others, which hold
+/// numbers, to the right.
 #[derive(Debug)]
 pub(crate) struct TextTable<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
@@ -22,7 +22,7 @@ impl<const COLUMNS: usize> TextTable<COLUMNS> {
         self.rows.push(cells);
     }
 
-    /// The table, indented, with a line end after each row.
+    /// Returns the table, indented, with a line end after each row.
     pub(crate) fn show(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -47,7 +47,7 @@ impl<const COLUMNS: usize> TextTable<COLUMNS> {
     }
 }
 
-/// A number with its thousands apart: `1,234,567`.
+/// Returns a number with thousands separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

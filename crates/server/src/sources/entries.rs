@@ -1,4 +1,4 @@
-//! What a shelf of plans holds, entry by entry: `plan/ID`, `group/ID` and `subject/ID`, each with a map in
+//! The entries of plans in a document store: `plan/ID`, `group/ID` and `subject/ID`, each with a map in
 //! JSON or a rate.
 
 use crate::shelf::{DocumentChange, DocumentSnapshot, Revision};
@@ -9,28 +9,28 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tidegate::plan::{PlanDocument, PlanLevel, refers};
 
-/// Plans, groups and subjects, each as it is written.
+/// Plans, groups and subjects, each as written.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanEntries {
     version: Revision,
     texts: BTreeMap<(PlanLevel, String), String>,
-    /// The first words of keys that are none of ours, where they have several.
+    /// The first words of unknown keys, if they have several.
     strange: Vec<Option<String>>,
 }
 
-/// Who uses what.
+/// The users of entries.
 #[derive(Debug, Default)]
 pub(crate) struct Users(HashMap<String, Vec<(PlanLevel, String)>, RandomState>);
 
 impl Users {
-    /// Who uses the entry `id`.
+    /// Returns the users of the entry `id`.
     pub(crate) fn of(&self, id: &str) -> &[(PlanLevel, String)] {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }
 }
 
 impl PlanEntries {
-    /// What is on a shelf.
+    /// Reads the content of a document store.
     pub(crate) fn new(shelved: DocumentSnapshot) -> Self {
         let mut entries = Self {
             version: shelved.version,
@@ -43,7 +43,7 @@ impl PlanEntries {
                     entries.texts.insert((level, id.to_owned()), text);
                 }
                 None => {
-                    // What follows may be a secret in a place where nobody expects it.
+                    // The rest of the key may be a secret in an unexpected place.
                     let word = key.split_once('/').map(|(word, _)| word.to_owned());
                     entries.strange.push(word);
                 }
@@ -52,23 +52,23 @@ impl PlanEntries {
         entries
     }
 
-    /// Which version of the shelf it is.
+    /// Returns the version of the store.
     pub(crate) fn version(&self) -> &Revision {
         &self.version
     }
 
-    /// An entry as it is written.
+    /// Returns an entry as written.
     pub(crate) fn get(&self, level: PlanLevel, id: &str) -> Option<&str> {
         self.texts.get(&(level, id.to_owned())).map(String::as_str)
     }
 
-    /// The entries of a level, in the order of their ids.
+    /// Returns the entries of a level, in the order of their ids.
     pub(crate) fn of(&self, level: PlanLevel) -> impl Iterator<Item = (&str, &str)> {
         let of_level = self.texts.iter().filter(move |((it, _), _)| *it == level);
         of_level.map(|((_, id), text)| (id.as_str(), text.as_str()))
     }
 
-    /// The same with another entry of that name, or without it.
+    /// Returns the entries with another text for that entry, or without it.
     pub(crate) fn with(&self, level: PlanLevel, id: &str, text: Option<&str>) -> Self {
         let mut entries = self.clone();
         let key = (level, id.to_owned());
@@ -79,12 +79,14 @@ impl PlanEntries {
         entries
     }
 
-    /// Whether a shelf has nothing at all, and has not even counted: where it had something, it was lost.
+    /// Returns true if the store has nothing at all, not even a count: if it had something before, it was
+    /// lost.
     pub(crate) fn is_nothing(&self) -> bool {
         self.version.0 == "0" && self.texts.is_empty()
     }
 
-    /// Who goes by each plan, or belongs to each group. It takes as long as reading all of them does.
+    /// Returns the users of each plan, or the members of each group. Parses all entries, which takes
+    /// time.
     pub(crate) fn users(&self, level: PlanLevel) -> Users {
         let mut users = Users::default();
         if level == PlanLevel::Subject {
@@ -103,7 +105,7 @@ impl PlanEntries {
         users
     }
 
-    /// All of it as one document. What is wrong with single entries is told by its table.
+    /// Returns all entries as one document. The errors of single entries are reported by its table.
     pub(crate) fn document(&self, hides_subjects: bool) -> PlanDocument {
         let mut document = PlanDocument::default();
         if hides_subjects {
@@ -125,7 +127,7 @@ impl PlanEntries {
     }
 }
 
-/// What an entry says, as a map; nothing where it cannot be read.
+/// Parses an entry as a map; `None` if it is invalid.
 pub(crate) fn settings(text: &str) -> Option<Map<String, Value>> {
     let text = text.trim();
     let rate = |text: &str| Map::from_iter([("rate".to_owned(), Value::from(text))]);
@@ -139,7 +141,7 @@ pub(crate) fn settings(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// What changes an entry, on its shelf.
+/// Returns the change in the document store for an entry.
 pub(crate) fn change(level: PlanLevel, id: &str, text: Option<&str>) -> DocumentChange {
     DocumentChange {
         key: format!("{}/{id}", level.noun()),
@@ -147,7 +149,7 @@ pub(crate) fn change(level: PlanLevel, id: &str, text: Option<&str>) -> Document
     }
 }
 
-/// What a key names, such as `subject/ann`.
+/// Returns the level and the id in a key such as `subject/ann`.
 fn named(key: &str) -> Option<(PlanLevel, &str)> {
     let (word, id) = key.split_once('/')?;
     let level = PlanLevel::ALL.into_iter().find(|it| it.noun() == word)?;

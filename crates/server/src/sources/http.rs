@@ -13,23 +13,23 @@ use tidegate::plan::{PlanDocument, PlanErrors};
 use tidegate_policy::config::Secret;
 use tidegate_policy::route::UpstreamTls;
 
-/// The longest document.
+/// The maximum length of a document.
 const BYTES_MAX: usize = 256 << 20;
 
-/// The longest tag that is presented again.
+/// The maximum length of a tag that is sent back.
 const TAG_MAX: usize = 1_024;
 
-/// What errands are kept for, each with where it goes: reading the system's authorities takes a while.
-/// As many as the configurations so far name.
+/// A cache of HTTP clients, each with its destination: loading the system's certificate authorities takes
+/// a while. It has as many as the configurations so far name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetch {
     errands: Arc<Mutex<Vec<CachedClient>>>,
 }
 
-/// An errand, by where it goes and how long it may take.
+/// A client, with its URL and its timeout.
 type CachedClient = (String, Duration, Arc<HttpFetch>);
 
-/// What is fetched.
+/// The parameters of a fetch.
 pub(super) struct FetchTerms<'a> {
     pub(super) url: &'a str,
     pub(super) token: Option<&'a Secret>,
@@ -38,7 +38,7 @@ pub(super) struct FetchTerms<'a> {
 }
 
 impl Fetch {
-    /// The document at a URL, unless `tag` says that it is still the same.
+    /// Fetches the document at a URL, unless it still has `tag`.
     pub(super) async fn load(
         &self,
         asked: &FetchTerms<'_>,
@@ -114,7 +114,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// Answers each of `answers` to one who asks, and tells what was asked.
+    /// Sends each of `answers` to one client, and returns the requests.
     async fn serve(listener: TcpListener, answers: &[&str]) -> Vec<String> {
         let mut asked = Vec::new();
         for answer in answers {
@@ -149,7 +149,7 @@ mod tests {
             hides_subjects: false,
         };
         let fetch = Fetch::default();
-        // Of two subjects, the first half of what there is to say is a document as well.
+        // The first half of a list of two subjects is a valid document as well.
         let half = "HTTP/1.1 200 OK\r\n\r\nsubjects:\n  p: 5/s\n";
         let all = "subjects:\n  p: 5/s\n  q: 1/s\n";
         let chunk = format!("{:x}\r\n{all}\r\n0\r\n\r\n", all.len());

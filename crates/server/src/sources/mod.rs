@@ -1,10 +1,10 @@
-//! Where plans are loaded from.
+//! The sources of plans.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | whichever a configuration names |
+//! | this one | the loader for the source that a configuration names |
 //! | `http` | a document at a URL, fetched only if it has changed |
-//! | `shelved`, `entries` | plans, groups and subjects on a shelf, each by its name |
+//! | `shelved`, `entries` | plans, groups and subjects in a document store, each by its name |
 //! | `mongodb` | collections of MongoDB, with the feature `mongodb` |
 
 pub(crate) mod entries;
@@ -20,7 +20,7 @@ use tidegate::plan::{PlanOrigin, PlanSource};
 use tidegate::{FilePlans, LoadPlans, LoadedPlans};
 use tidegate_policy::source::ShelfPlace;
 
-/// Loads plans from whatever a configuration names. Clones are cheap and share what is kept.
+/// Loads plans from the source that a configuration names. Clones are cheap and share the connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanLoader {
     http: http::Fetch,
@@ -80,7 +80,7 @@ impl LoadPlans for PlanLoader {
 }
 
 impl PlanLoader {
-    /// The shelf that a source of plans is on, where it is on any.
+    /// Returns the document store of a plan source, if it has one.
     pub(crate) fn shelf(
         &self,
         source: &PlanSource,
@@ -90,7 +90,7 @@ impl PlanLoader {
     }
 }
 
-/// What is said of a source that this program was built without; `None` where it can load it.
+/// Returns the error for a source that this build does not support; `None` if it can load it.
 pub(crate) fn missing(source: &PlanSource) -> Option<&'static str> {
     let is_mongodb = match &source.origin {
         PlanOrigin::MongoDb { .. } => true,

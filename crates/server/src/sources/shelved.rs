@@ -1,4 +1,5 @@
-//! Plans, groups and subjects on a shelf, each by its name: `plan/ID`, `group/ID` and `subject/ID`.
+//! Plans, groups and subjects in a document store, each by its name: `plan/ID`, `group/ID` and
+//! `subject/ID`.
 
 use super::entries::PlanEntries;
 use crate::shelf::{self, DocumentStore, Revision};
@@ -9,14 +10,14 @@ use std::time::Duration;
 use tidegate::LoadedPlans;
 use tidegate_policy::source as settings;
 
-/// The most shelves that are kept at hand: as many as a configuration may name.
+/// The maximum number of open stores: as many as a configuration may name.
 const SHELVES_MAX: usize = 64;
 
-/// The shelves that configurations so far have named, each with its connections.
+/// The document stores that configurations so far have named, each with its connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DocumentStores(Arc<Mutex<Vec<OpenStore>>>);
 
-/// A shelf, and what it was opened by.
+/// A document store, and the settings that it was opened with.
 #[derive(Debug)]
 struct OpenStore {
     settings: settings::DocumentStoreSettings,
@@ -25,7 +26,7 @@ struct OpenStore {
 }
 
 impl DocumentStores {
-    /// The shelf that `settings` name: the same for all who ask.
+    /// Returns the document store that `settings` name. All callers share it.
     pub(super) fn get(
         &self,
         settings: &settings::DocumentStoreSettings,
@@ -38,7 +39,7 @@ impl DocumentStores {
         }
         let opened: Arc<dyn DocumentStore> = shelf::open(settings, time_max)?.into();
         if kept.len() >= SHELVES_MAX {
-            // The one that has been named for longest; whoever still uses it opens it again.
+            // The oldest one; a caller that still uses it opens it again.
             kept.remove(0);
         }
         kept.push(OpenStore {
@@ -50,7 +51,7 @@ impl DocumentStores {
     }
 }
 
-/// What a shelf says now; `tag` is the version that it was at.
+/// Loads the plans of a store; `tag` is the last version.
 pub(super) async fn load(
     shelf: &dyn DocumentStore,
     tag: Option<String>,

@@ -1,4 +1,4 @@
-//! Keeping an address out, and letting it in again.
+//! Bans an address, or unbans it.
 
 use super::look::{ENDS_MAX, TIME_MAX, first_of, list};
 use super::{AddressesArgs, ban_set};
@@ -12,11 +12,11 @@ use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, Connection};
 use tracing::info;
 
-/// What to do about an address.
+/// A ban or an unban to execute.
 pub(super) struct Order {
     set: String,
     rules: AddressRules,
-    /// As it counts.
+    /// In normalized form.
     address: String,
     what: BanCommand,
 }
@@ -27,7 +27,7 @@ enum BanCommand {
 }
 
 impl Order {
-    /// What the command line says is to be done; `None` where nothing is.
+    /// Returns the ban or unban of the command line; `None` if there is none.
     pub(super) fn of(
         args: &AddressesArgs,
         config: &Config,
@@ -52,7 +52,7 @@ impl Order {
         }))
     }
 
-    /// Does it, writes down who wanted it, and tells what came of it.
+    /// Executes it, logs the user, and returns the result.
     pub(super) async fn carry_out(
         &self,
         connection: &Connection,
@@ -95,7 +95,7 @@ impl Order {
 }
 
 impl Order {
-    /// Takes all members out that mean the address, in whichever spelling somebody has added them.
+    /// Removes all members that stand for the address, in any form in which they were added.
     async fn unban(&self, connection: &Connection, bans: &Bans) -> Result<bool, Failure> {
         let set = self.set.as_bytes();
         let members = connection.members(set, ENDS_MAX, TIME_MAX).await;
@@ -110,7 +110,7 @@ impl Order {
         Ok(was_banned)
     }
 
-    /// Whether the guard would keep it out all the same.
+    /// Returns true if the guard still bans the address.
     async fn is_held(&self, connection: &Connection) -> Result<bool, Failure> {
         let list = list(connection, (&self.set, self.rules)).await?;
         let first = first_of(&self.address);
@@ -125,7 +125,7 @@ fn length(text: Option<&str>) -> Result<Option<Duration>, Failure> {
     }
 }
 
-/// What the set calls the address.
+/// Returns the form of the address in the set.
 fn member(text: &str, config: &Config) -> Result<String, Failure> {
     let member = config.client.address_rules().member_of(text);
     member.ok_or_else(|| Failure::input(format!("`{text}` is neither an address nor a network")))

@@ -1,4 +1,4 @@
-//! Who asks most, and how it stands with them.
+//! Reads the busiest addresses, and their bans.
 
 use crate::failure::Failure;
 use serde::Serialize;
@@ -12,37 +12,37 @@ use tidegate_policy::guard::{Building, GuardMembers};
 use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, Census, CensusLimits, CensusMap, CensusNames, Connection};
 
-/// The most bans that are read.
+/// The maximum number of bans to read.
 pub(super) const ENDS_MAX: usize = 1_000_000;
 
-/// How long reading them may take.
+/// The timeout for reading them.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What there is to see.
+/// The report.
 #[derive(Debug, Serialize)]
 pub(super) struct AddressReport {
     /// The names of the maps.
     pub(super) period_map: String,
     pub(super) total_map: String,
-    /// An address is banned that asks this often in a period.
+    /// An address with this many requests in a period is banned.
     pub(super) threshold: u64,
-    /// How many periods are over, and how many requests were counted in them.
+    /// The number of completed periods, and of requests counted in them.
     pub(super) closed: u64,
     pub(super) counted: u64,
-    /// How long the present one still lasts.
+    /// The time until the current period ends.
     pub(super) closes_in_ms: Option<u64>,
-    /// Who asks most, in this period or ever.
+    /// The busiest addresses, in this period or in total.
     pub(super) addresses: Vec<AddressRow>,
 }
 
-/// How it stands with an address.
+/// The counts and the ban of an address.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct AddressRow {
     pub(super) address: String,
     pub(super) period: u64,
     pub(super) total: u64,
     pub(super) banned: bool,
-    /// How long the ban still lasts; absent where it has no end.
+    /// The remaining time of the ban; `None` if it is permanent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ends_in_ms: Option<u64>,
 }
@@ -72,7 +72,8 @@ pub(super) async fn look(
             lines.insert(address, line);
         }
     }
-    // Who asks most in one map need not in the other, and is told of both.
+    // An address that is among the busiest in one map may not be in the other, and is shown with both
+    // counts.
     let found: Vec<&[u8]> = lines.keys().map(Vec::as_slice).collect();
     let of = |map| census.counts(map, &found);
     let period = of(CensusMap::Period).await.map_err(Failure::runtime)?;
@@ -105,7 +106,7 @@ impl AddressRow {
     }
 }
 
-/// Marks those who are kept out, and until when.
+/// Marks banned addresses, with the end of each ban.
 async fn mark_banned(
     connection: &Connection,
     banned: (&str, AddressRules),
@@ -122,8 +123,8 @@ async fn mark_banned(
     Ok(())
 }
 
-/// Who is kept out, as the guard has it: whatever spelling somebody has added by hand. What ends tells
-/// in how many milliseconds.
+/// Reads the banned addresses like the guard, in any form in which they were added by hand. Ends are in
+/// milliseconds from now.
 pub(super) async fn list(
     connection: &Connection,
     (set, rules): (&str, AddressRules),
@@ -143,7 +144,7 @@ pub(super) async fn list(
     Ok(list.finish())
 }
 
-/// The first address of what a map calls by its address, or by its network.
+/// Returns the first address of a map's entry, which is an address or a network.
 pub(super) fn first_of(name: &str) -> Option<IpAddr> {
     let address = name.split_once('/').map_or(name, |(address, _)| address);
     address.parse().ok()

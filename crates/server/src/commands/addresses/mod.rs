@@ -14,7 +14,7 @@ use tidegate_policy::Config;
 use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::guard::ListOrigin;
 
-/// Whom to look at.
+/// The arguments of `tidegate addresses`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Looking changes nothing. Who is let in again is, within one refresh of the guard's list; and so is
@@ -45,7 +45,7 @@ pub struct AddressesArgs {
     pub unban: Option<String>,
 }
 
-/// Shows who asks most, or keeps somebody out, or lets somebody in again.
+/// Shows the busiest addresses, or bans or unbans an address.
 pub fn run(args: &AddressesArgs) -> Result<(), Failure> {
     let environment = FlagEnvironment::new();
     let config = config_file::load(&args.config, &environment)?;
@@ -76,7 +76,7 @@ pub fn run(args: &AddressesArgs) -> Result<(), Failure> {
     print::line(said.trim_end())
 }
 
-/// How addresses are counted; a failure where they are not.
+/// Returns the settings for counting addresses. Fails if they are not counted.
 fn counted(config: &Config) -> Result<&AddressLimits, Failure> {
     config.addresses.as_ref().ok_or_else(|| {
         Failure::input(
@@ -85,7 +85,7 @@ fn counted(config: &Config) -> Result<&AddressLimits, Failure> {
     })
 }
 
-/// The set of those who are kept out.
+/// Returns the set of banned addresses.
 fn ban_set<'a>(config: &'a Config, counted: &AddressLimits) -> Option<&'a str> {
     let ban = counted.ban.as_ref()?;
     let guard = config.guards.iter().find(|guard| guard.name == ban.guard)?;

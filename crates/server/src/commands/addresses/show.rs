@@ -1,4 +1,4 @@
-//! Who asks most, for people.
+//! The busiest addresses, for people.
 
 use super::look::{AddressReport, AddressRow};
 use crate::simulate::table::{TextTable, grouped};

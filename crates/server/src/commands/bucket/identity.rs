@@ -1,4 +1,4 @@
-//! From identities to the bucket that a decision about them would ask.
+//! From identities to the bucket that a decision about them uses.
 
 use super::planned::unescape;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use tidegate_policy::{
     Descriptor, DescriptorHits, KeyPart, Limit, Missing, Policy, Request, Scratch,
 };
 
-/// Settings that decide how buckets are named.
+/// Settings that determine the names of buckets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Naming<'a> {
     pub(super) rules: KeyRules,
@@ -54,9 +54,9 @@ pub(super) fn bucket(
     })
 }
 
-/// Returns the names that decisions use for `subject`, which an operator may have spelled otherwise:
-/// with a secret in place of its hash, or an address in place of its network. `None` if `subject` is
-/// not spelled like one of this limit, or has a hash in it already.
+/// Returns the names that decisions use for `subject`, which an operator may have written in another
+/// form: with a secret in place of its hash, or an address in place of its network. `None` if `subject`
+/// does not have the form of this limit's subjects, or contains a hash already.
 pub(super) fn respelled(policy: &Policy, naming: Naming<'_>, subject: &str) -> Option<Names> {
     let limit = policy.limits.first()?;
     let labels = labels(policy)?;
@@ -86,8 +86,8 @@ fn names(policy: &Policy, naming: Naming<'_>, identities: &[KeyValue]) -> Option
     let limit = policy.limits.first()?;
     let bucket = match value_of(identities, &KeyPart::Group) {
         Some(group) => name_in_group(policy, &naming.rules, identities, &group),
-        // Only a group depends on the plan. Without it, subjects have names that the plan does not
-        // know, refuses or does not limit.
+        // Only a group depends on the plan. With the plan removed, subjects that it does not know, refuses
+        // or does not limit have names too.
         None if !limit.key.contains(&KeyPart::Group) => {
             let policy = Policy::new(policy.name.clone(), policy.evaluate, vec![unplanned(limit)]);
             name(&policy, &naming.rules, identities, &[])
@@ -113,7 +113,7 @@ fn by_hash(limit: &Limit, bucket: &str, identities: &[KeyValue]) -> Option<Strin
         .zip(subject.split(','))
         .map(|(part, text)| {
             let given = value_of(identities, part).and_then(|value| hash(&value));
-            // With literal names, the digits themselves stand in the place of a hash.
+            // With literal names, the digits themselves are in the place of a hash.
             let separator = if part.is_secret() { ":" } else { ":#" };
             match (text.split_once(separator), given) {
                 (Some((label, _)), Some(hash)) => {
@@ -177,7 +177,7 @@ fn value_of(identities: &[KeyValue], part: &KeyPart) -> Option<String> {
     given.map(|(_, value)| value.clone())
 }
 
-/// The same for somebody of whom only the group is told: as if a plan said so.
+/// Returns the name for a subject of which only the group is known, as if a plan assigned it.
 fn name_in_group(
     policy: &Policy,
     rules: &KeyRules,
@@ -199,7 +199,7 @@ fn name_in_group(
     name(policy, rules, &identities, &tables)
 }
 
-/// What stands before the value in each part of the keys of the one limit of `policy`.
+/// Returns the label before the value in each part of the keys of the one limit of `policy`.
 pub(super) fn labels(policy: &Policy) -> Option<Vec<String>> {
     let limit = policy.limits.first()?;
     let value = |part: &KeyPart| match part {
@@ -213,7 +213,7 @@ pub(super) fn labels(policy: &Policy) -> Option<Vec<String>> {
     let name = match value_of(&identities, &KeyPart::Group) {
         Some(group) => name_in_group(policy, &rules, &identities, &group),
         None => {
-            // Whom a plan does not know, it may refuse; then there is no name.
+            // A plan may refuse an unknown subject, and then there would be no name.
             let policy = Policy::new(policy.name.clone(), policy.evaluate, vec![unplanned(limit)]);
             name(&policy, &rules, &identities, &[])
         }
@@ -223,7 +223,7 @@ pub(super) fn labels(policy: &Policy) -> Option<Vec<String>> {
     Some(subject.split(',').map(label).collect())
 }
 
-/// A part of a key as the configuration has it.
+/// Returns a part of a key in the configuration's syntax.
 pub(super) fn as_written(part: &KeyPart) -> String {
     match part {
         KeyPart::Ip => "ip".to_owned(),
@@ -255,7 +255,7 @@ fn unplanned(limit: &Limit) -> Limit {
 
 type KeyValue = (KeyPart, String);
 
-/// `PART=VALUE`, and values alone for the parts in their order.
+/// Parses `PART=VALUE`, and values alone for the parts in their order.
 fn read(limit: &Limit, given: &[String]) -> Result<Vec<KeyValue>, Failure> {
     let mut identities: Vec<KeyValue> = Vec::new();
     let mut alone = Vec::new();
@@ -284,7 +284,7 @@ fn read(limit: &Limit, given: &[String]) -> Result<Vec<KeyValue>, Failure> {
     Ok(identities)
 }
 
-/// Everything that the key needs must be there, or what stands in for it.
+/// Fails if a part of the key is missing, and nothing replaces it.
 fn check(
     limit: &Limit,
     identities: &[KeyValue],
@@ -292,7 +292,7 @@ fn check(
 ) -> Result<(), Failure> {
     let has = |part: &KeyPart| identities.iter().any(|(given, _)| given == part);
     let stands_in = limit.missing == Missing::Address && has(&KeyPart::Ip);
-    // A plan tells the group of its subject.
+    // A plan provides the group of its subject.
     let plan = limit.plan.as_ref();
     let has = |part: &KeyPart| {
         has(part) || (*part == KeyPart::Group && plan.is_some_and(|it| has(&it.subject)))
@@ -335,7 +335,7 @@ fn key_as_written(limit: &Limit) -> String {
     }
 }
 
-/// The name that the matcher gives to the bucket.
+/// Returns the name that the matcher gives to the bucket.
 fn name(
     policy: &Policy,
     rules: &KeyRules,
@@ -379,8 +379,8 @@ fn name(
     str::from_utf8(meeting.bucket(met)).ok().map(str::to_owned)
 }
 
-/// The entries of the descriptor that `identities` speak of: `k=v,k2=v2` where it is meant whole. Of
-/// several with one name, those that are not told are left empty.
+/// Returns the entries of the descriptor in `identities`: `k=v,k2=v2` if it is given as a whole. Of
+/// several entries with one name, those that are not given are empty.
 fn entries(identities: &[KeyValue]) -> Vec<(&str, &str)> {
     let mut entries: Vec<(&str, &str)> = Vec::new();
     for (part, value) in identities {

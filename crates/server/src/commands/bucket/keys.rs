@@ -1,4 +1,4 @@
-//! Where a bucket is in Redis.
+//! The location of a bucket in Redis.
 
 use super::NamedBucket;
 use super::pattern::glob;
@@ -7,21 +7,21 @@ use tidegate_policy::template::band_name;
 use tidegate_policy::{Band, Limit, SlotTag};
 use tidegate_redis::RedisStore;
 
-/// Where the bucket of a band is.
+/// The location of a band's bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BucketAddress {
     pub(crate) key: Vec<u8>,
-    /// The field, where the key is a hash that others have their buckets in, too.
+    /// The field, if the key is a hash that contains other buckets, too.
     pub(crate) field: Option<Vec<u8>>,
 }
 
-/// Where the bucket of `band` is.
+/// Returns the location of the bucket of `band`.
 pub(crate) fn place_of(store: &RedisStore, named: &NamedBucket, band: &Band) -> BucketAddress {
     let (key, field) = store.place(named.bucket.as_bytes(), &band.quota);
     BucketAddress { key, field }
 }
 
-/// Patterns, in the words of `SCAN`, that match every key of a limit, and of no other limit.
+/// Returns patterns, in the syntax of `SCAN`, that match every key of a limit, and of no other limit.
 pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) -> Vec<String> {
     if limit.template.is_none() {
         return vec![packed(redis, policy, limit)];
@@ -33,8 +33,8 @@ pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) ->
     patterns
 }
 
-/// The same for what blocks whoever was refused by a limit, where that has keys of its own: it is packed
-/// in every layout.
+/// Returns a pattern that matches the keys of the blocks of a limit, if they have separate keys. Blocks
+/// have the packed layout in every store.
 pub(crate) fn keys_of_blocks(redis: &RedisSettings, policy: &str, limit: &Limit) -> Option<String> {
     let is_apart = limit.block.is_some() && limit.template.is_some();
     is_apart.then(|| packed(redis, policy, limit))
@@ -43,13 +43,13 @@ pub(crate) fn keys_of_blocks(redis: &RedisSettings, policy: &str, limit: &Limit)
 fn packed(redis: &RedisSettings, policy: &str, limit: &Limit) -> String {
     let (prefix, name) = (escape_glob(&redis.prefix), &limit.name);
     match redis.tag {
-        // No subject holds a brace.
+        // No subject contains a brace.
         SlotTag::Subject => format!("{prefix}{{*}}{policy}/{name}"),
         SlotTag::Policy => format!("{prefix}{{{policy}}}{name}/*"),
     }
 }
 
-/// Text as it is, in the words of `SCAN` and `ACL`.
+/// Escapes text for the syntax of `SCAN` and `ACL`.
 pub(crate) fn escape_glob(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

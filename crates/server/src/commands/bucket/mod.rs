@@ -1,13 +1,13 @@
-//! Which bucket is meant: by its name, by its key in Redis, or by whose it is.
+//! Finds a bucket: by its name, by its key in Redis, or by its subject.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the arguments, and from them to a bucket |
+//! | this one | the arguments, and the bucket that they identify |
 //! | `identity` | from `--key user=ann` to a bucket, by the matcher that decisions use |
 //! | `name` | from a bucket's name or a key in Redis to its policy, limit and subject |
-//! | `keys` | where a bucket is in Redis |
-//! | `planned` | what a plan has for whom it is |
-//! | `pattern` | templates of the open layout, read backwards |
+//! | `keys` | the location of a bucket in Redis |
+//! | `planned` | the rate that a plan assigns to the bucket |
+//! | `pattern` | the parser for keys that templates of the open layout generate |
 
 mod identity;
 mod keys;
@@ -29,7 +29,7 @@ use tidegate::{Store, StoreErrorKind};
 use tidegate_policy::plan::PlanTable;
 use tidegate_policy::{Band, Config, Evaluate, KeyPart, Limit, Policy};
 
-/// Which bucket.
+/// The arguments that identify a bucket.
 #[derive(Args, Debug)]
 pub struct BucketArgs {
     /// The bucket: its name, such as `api/per-client/ip:192.0.2.1`, or its key in Redis
@@ -62,26 +62,26 @@ pub struct BucketArgs {
 /// A bucket and the limit that it belongs to.
 #[derive(Debug)]
 pub(crate) struct NamedBucket {
-    /// A policy of its name that holds the one limit, without conditions.
+    /// A policy of the same name that contains only this limit, without conditions.
     policy: Policy,
     /// `policy/limit/subject`.
     pub(crate) bucket: String,
     /// Other names under which it may be stored, in the order in which to try them.
     others: Vec<String>,
     band: Option<String>,
-    /// The rate, where it comes from a plan.
+    /// The rate, if it comes from a plan.
     planned: Option<PlannedBands>,
-    /// Whether its name has a secret as clients send it, so that a hash finds only its block.
+    /// Its name contains a literal secret, so that a hash finds only its block.
     is_literal: bool,
 }
 
 impl NamedBucket {
-    /// The bucket that `args` mean.
+    /// Finds the bucket that `args` identify.
     pub(crate) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
         let read = match (&args.bucket, &args.limit) {
             (Some(text), _) => Some(name::read(config, text)?),
             (None, Some(_)) => None,
-            // clap asks for one of them.
+            // clap requires one of them.
             (None, None) => return Err(Failure::input("which bucket? Give KEY or --limit")),
         };
         let (policy, limit) = match &read {
@@ -142,8 +142,8 @@ impl NamedBucket {
         Ok(named)
     }
 
-    /// Takes the first of the names that the store keeps anything under, or else leaves the one that
-    /// decisions use.
+    /// Selects the first of the names under which the store has a record, or else the one that decisions
+    /// use.
     pub(crate) async fn choose(&mut self, store: &impl Store) -> Result<(), Failure> {
         if self.others.is_empty() || self.is_stored(store, &self.bucket).await? {
             return Ok(());
@@ -162,7 +162,7 @@ impl NamedBucket {
             match store.inspect(bucket.as_bytes(), &band.quota).await {
                 Ok(None) => {}
                 Ok(Some(_)) => return Ok(true),
-                // A broken value is there, too.
+                // A corrupt value exists, too.
                 Err(error) if error.kind() == StoreErrorKind::Corrupt => return Ok(true),
                 Err(error) => return Err(Failure::runtime(error)),
             }
@@ -178,7 +178,7 @@ impl NamedBucket {
         }
     }
 
-    /// Returns the failure for a bucket of which the store keeps nothing.
+    /// Returns the failure for a bucket of which the store has no record.
     pub(crate) fn not_found(&self) -> Failure {
         let literal = if self.is_literal {
             "; with `key_names: literal`, its hash finds only a block"
@@ -205,13 +205,13 @@ impl NamedBucket {
         self.policy.limits.first()
     }
 
-    /// Whose it is: `ip:192.0.2.1`.
+    /// Returns the subject, such as `ip:192.0.2.1`.
     pub(crate) fn subject(&self) -> &str {
         self.bucket.splitn(3, '/').nth(2).unwrap_or_default()
     }
 
-    /// The bucket as logs may show it, without secrets: with `store.key_names: literal` they stand in its
-    /// name as they are sent.
+    /// Returns the bucket's name for logs, without secrets: with `store.key_names: literal` the name
+    /// contains them literally.
     pub(crate) fn shown(&self) -> String {
         let key = self.limit().map_or(&[][..], |limit| &limit.key);
         let subject = self.subject();
@@ -232,8 +232,8 @@ impl NamedBucket {
         shown
     }
 
-    /// The bands that are meant. Without a rate they are shaped like those of the plan, so that their
-    /// state is found, but have other numbers.
+    /// Returns the selected bands. Without a rate they have the shape of the plan's bands, so that their
+    /// state is found, but other numbers.
     pub(crate) fn bands(&self) -> Vec<&Band> {
         let bands = match &self.planned {
             Some(PlannedBands::Rate { band, .. }) => std::slice::from_ref(band),
@@ -242,7 +242,7 @@ impl NamedBucket {
         bands.iter().filter(|band| self.is_meant(band)).collect()
     }
 
-    /// What a refusal closes the limit by, if it does and that is meant.
+    /// Returns the block of the limit, if it has one and that is selected.
     pub(crate) fn block(&self) -> Option<&Band> {
         let block = match &self.planned {
             Some(PlannedBands::Rate { block, .. }) => block.as_ref()?,
@@ -251,7 +251,7 @@ impl NamedBucket {
         self.is_meant(block).then_some(block)
     }
 
-    /// Whether some bands are not meant.
+    /// Returns true if not all bands are selected.
     pub(crate) fn is_partial(&self) -> bool {
         self.band.is_some()
     }
@@ -281,7 +281,7 @@ impl NamedBucket {
     }
 }
 
-/// What the source of plans tells that the one limit of `policy` asks; nothing where it asks none.
+/// Loads the plan source that the one limit of `policy` uses; nothing if it uses none.
 fn tables(config: &Config, policy: &Policy) -> Result<Vec<Option<Arc<PlanTable>>>, Failure> {
     let plan = policy.limits.first().and_then(|limit| limit.plan.as_ref());
     let asked = plan.map(|plan| plan.source);
@@ -290,7 +290,7 @@ fn tables(config: &Config, policy: &Policy) -> Result<Vec<Option<Arc<PlanTable>>
     })
 }
 
-/// The limit, taken out of the configuration into a policy that every request meets.
+/// Moves the limit out of the configuration into a policy that matches every request.
 pub(super) fn take(config: &mut Config, policy: &str, limit: &str) -> Result<Policy, Failure> {
     let known = || listed(config.written().map(|policy| &policy.name));
     let Some(at) = config.policies.iter().position(|it| it.name == policy) else {
@@ -309,14 +309,14 @@ pub(super) fn take(config: &mut Config, policy: &str, limit: &str) -> Result<Pol
         )));
     };
     let mut limit = of.limits.swap_remove(at);
-    // Whoever looks at a bucket need not know which requests would meet it.
+    // The requests that the limit matches do not matter for its buckets.
     limit.enabled = true;
     limit.conditions.clear();
     Ok(Policy::new(policy.to_owned(), Evaluate::All, vec![limit]))
 }
 
-/// The policy that the buckets of `limit` are named after, where `name` is asked for it, or the first
-/// one. Decisions tell the names of what routes join, and so people ask for them.
+/// Returns the policy that the buckets of `limit` are named after. `name` is the given policy, or the
+/// first by default. It may be a joined policy, because decisions report those names.
 pub(crate) fn policy_name(
     config: &Config,
     name: Option<&str>,
@@ -330,7 +330,7 @@ pub(crate) fn policy_name(
     Ok(name.to_owned())
 }
 
-/// `a`, `b`.
+/// Returns names as a list: `a`, `b`.
 fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.join(", ")

@@ -1,10 +1,10 @@
-//! From a bucket's name, or a key as Redis shows it, to its policy, limit and subject.
+//! From a bucket's name, or a key in Redis, to its policy, limit and subject.
 
 use super::pattern;
 use crate::failure::Failure;
 use tidegate_policy::{Config, Policy, SlotTag};
 
-/// What a name says.
+/// The parts of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BucketName {
     pub(super) policy: String,
@@ -27,7 +27,7 @@ impl BucketName {
     }
 }
 
-/// Reads a bucket's name or a key of Redis.
+/// Parses a bucket's name or a key in Redis.
 pub(super) fn read(config: &Config, text: &str) -> Result<BucketName, Failure> {
     if let Some(redis) = config.store.target.redis()
         && let Some(rest) = text.strip_prefix(redis.prefix.as_str())
@@ -72,7 +72,7 @@ pub(super) fn read(config: &Config, text: &str) -> Result<BucketName, Failure> {
     }
 }
 
-/// `{subject}policy/limit` or `{policy}limit/subject`.
+/// Parses `{subject}policy/limit` or `{policy}limit/subject`.
 fn packed(rest: &str, tag: SlotTag) -> Option<BucketName> {
     let (tagged, rest) = rest.strip_prefix('{')?.split_once('}')?;
     let (first, second) = rest.split_once('/')?;

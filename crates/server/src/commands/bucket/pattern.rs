@@ -1,4 +1,4 @@
-//! Templates of the open layout, read backwards: from a key to whose it is.
+//! Parses keys that templates of the open layout generate: from a key to its subject.
 
 use super::identity::labels;
 use super::keys::escape_glob;
@@ -7,7 +7,7 @@ use tidegate::{Algorithm, OnChange};
 use tidegate_policy::template::{KeyOf, Template, TemplatePiece, band_name};
 use tidegate_policy::{Config, Evaluate, Limit, Policy};
 
-/// The bucket that `key` belongs to, if a template of the configuration makes such keys.
+/// Returns the bucket that `key` belongs to, if a template of the configuration generates such keys.
 pub(super) fn find(config: &Config, key: &str) -> Option<BucketName> {
     config.written().find_map(|policy| {
         let limits = policy.limits.iter();
@@ -20,7 +20,7 @@ pub(super) fn find(config: &Config, key: &str) -> Option<BucketName> {
     })
 }
 
-/// The limit whose buckets are all fields of the hash `key`.
+/// Returns the limit whose buckets are all fields of the hash `key`.
 pub(super) fn hash_of<'a>(config: &'a Config, key: &str) -> Option<&'a str> {
     config.written().find_map(|policy| {
         let mut limits = policy.limits.iter();
@@ -32,8 +32,8 @@ pub(super) fn hash_of<'a>(config: &'a Config, key: &str) -> Option<&'a str> {
     })
 }
 
-/// A pattern, in the words of `SCAN` and `ACL`, that matches the keys that a template of the limit
-/// makes, of one band or of all.
+/// Returns a pattern, in the syntax of `SCAN` and `ACL`, that matches the keys that a template of the
+/// limit generates, for one band or for all.
 pub(crate) fn glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> {
     let glob = base_glob(policy, limit, band)?;
     Some(match limit.on_change() {
@@ -42,7 +42,7 @@ pub(crate) fn glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<St
     })
 }
 
-/// A key without what stands for the numbers of its limit, where other numbers begin with new keys.
+/// Returns a key without the hash of its limit's numbers, if changed numbers use new keys.
 fn base<'k>(limit: &Limit, key: &'k str) -> &'k str {
     let is_number = |text: &str| text.len() == 8 && text.bytes().all(|it| it.is_ascii_hexdigit());
     match key.rsplit_once('~') {
@@ -51,7 +51,7 @@ fn base<'k>(limit: &Limit, key: &'k str) -> &'k str {
     }
 }
 
-/// The pattern of what a template makes.
+/// Returns the pattern of a template, without that hash.
 fn base_glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> {
     let pieces = limit.template.as_ref()?.pieces().iter();
     let pieces = pieces.map(|piece| match piece {
@@ -65,7 +65,7 @@ fn base_glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> 
     Some(pieces.collect())
 }
 
-/// Every subject of a limit: it begins with a label, and then a value or what stands in for one.
+/// Returns a pattern for every subject of a limit: a label, followed by a value or its replacement.
 fn subjects(policy: &str, limit: &Limit) -> String {
     let labels = labels(&alone(policy, limit)).unwrap_or_default();
     match labels.first().map(String::as_str) {
@@ -75,7 +75,7 @@ fn subjects(policy: &str, limit: &Limit) -> String {
     }
 }
 
-/// Whether `key` is one of this limit's and can be no other's.
+/// Returns true if `key` belongs to this limit, and cannot belong to another.
 pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) -> bool {
     let all = config.written().flat_map(|policy| {
         let limits = policy.limits.iter();
@@ -102,7 +102,7 @@ pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) 
     first == Some((policy, limit)) && owners.next().is_none()
 }
 
-/// Whose key it is, if it is one of this limit's.
+/// Returns the subject of a key, if it belongs to this limit.
 fn subject(policy: &Policy, limit: &Limit, template: &Template, key: &str) -> Option<String> {
     let labels = labels(&alone(&policy.name, limit))?;
     limit.shapes().iter().find_map(|band| {
@@ -123,13 +123,13 @@ fn subject(policy: &Policy, limit: &Limit, template: &Template, key: &str) -> Op
             subject: &subject,
             band: names.band,
         };
-        // A literal value may have commas, which are escaped in a subject.
+        // A literal value may contain commas, which are escaped in a subject.
         let plain = |text: &str| text.replace("%2C", ",");
         (plain(&template.render(&of)) == plain(key)).then_some(subject)
     })
 }
 
-/// A policy with a limit of the same key and nothing else.
+/// Returns a policy with a limit of the same key and nothing else.
 fn alone(policy: &str, limit: &Limit) -> Policy {
     let limit = Limit {
         name: limit.name.clone(),
@@ -156,23 +156,23 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
     Policy::new(policy.to_owned(), Evaluate::All, vec![limit])
 }
 
-/// What stands in a key and is known beforehand.
+/// The parts of a key that are known in advance.
 struct KnownLabels<'a> {
     policy: &'a str,
     limit: &'a str,
     band: &'a str,
-    /// What the parts of a subject begin with.
+    /// The labels of the subject's parts.
     labels: &'a [String],
 }
 
-/// What was found where a template has a placeholder for whose key it is.
+/// The text that matched a placeholder for the subject.
 enum PlaceholderMatch<'a> {
     Subject(&'a str),
     Key(&'a str),
     Part(&'a str, &'a str),
 }
 
-/// Matches `text` with what is left of a template; the shortest reading wins.
+/// Matches `text` with the rest of a template; the shortest match wins.
 fn walk<'a>(
     pieces: &'a [TemplatePiece],
     text: &'a str,
@@ -213,7 +213,7 @@ fn walk<'a>(
         .is_some_and(|text| walk(rest, text, names, found))
 }
 
-/// Whether each part of `text` has the label that it should have.
+/// Returns true if each part of `text` has the expected label.
 fn is_subject(text: &str, labels: &[String]) -> bool {
     let parts: Vec<&str> = text.split(',').collect();
     let has_label = |(part, label): (&&str, &String)| match part.strip_prefix(label.as_str()) {
@@ -224,7 +224,7 @@ fn is_subject(text: &str, labels: &[String]) -> bool {
     parts.len() == labels.len() && parts.iter().zip(labels).all(has_label)
 }
 
-/// The subject, from what was found of it.
+/// Assembles the subject from the matches.
 fn assemble(labels: &[String], found: &[PlaceholderMatch<'_>]) -> Option<String> {
     for it in found {
         match (it, labels) {
@@ -233,7 +233,7 @@ fn assemble(labels: &[String], found: &[PlaceholderMatch<'_>]) -> Option<String>
             (PlaceholderMatch::Key(values), labels) => {
                 let values: Vec<&str> = values.split(':').collect();
                 if values.len() != labels.len() {
-                    // An address may hold the sign that separates values.
+                    // An address may contain the separator of values.
                     return None;
                 }
                 let parts = labels.iter().zip(values);
@@ -253,7 +253,7 @@ fn assemble(labels: &[String], found: &[PlaceholderMatch<'_>]) -> Option<String>
     Some(parts?.join(","))
 }
 
-/// A label and a value, as they stand in a subject.
+/// Returns a label and a value in the form of a subject's part.
 fn part(label: &str, value: &str) -> String {
     let value = &value.replace(',', "%2C");
     match (label, value.strip_prefix("%7E")) {

@@ -1,4 +1,4 @@
-//! What a plan has for whom a bucket is.
+//! The rate that a plan assigns to a bucket.
 
 use super::identity::{as_written, hash};
 use tidegate_policy::plan::{PlanShare, PlanTable, PlannedRate, RateOwner, SubjectEntry, Unknown};
@@ -18,7 +18,7 @@ pub(super) enum PlannedBands {
     },
     /// The bands of the limit itself, for subjects that the plan does not know.
     Own,
-    /// No rate, and why.
+    /// No rate, with the reason.
     None(String),
 }
 
@@ -100,7 +100,7 @@ fn find<'t>(
                 RateOwner::Subject => table.get(&whose),
                 RateOwner::Group => table.group_of(&whose),
             };
-            // A subject that may be the hash of a secret is not one that the plan does not know.
+            // A subject that may be the hash of a secret does not count as unknown to the plan.
             let is_hidden = found.is_none() && plan.hides_subject() && hash(&whose).is_some();
             if is_hidden { Err(Hidden) } else { Ok(found) }
         }
@@ -112,7 +112,7 @@ fn find<'t>(
     }
 }
 
-/// The value of one part of whose bucket it is, unless it stands there as a hash.
+/// Returns the value of one part of a bucket's subject, unless it is a hash.
 fn part(limit: &Limit, wanted: &KeyPart, subject: &str) -> Option<String> {
     let at = limit.key.iter().position(|part| part == wanted)?;
     let (_, value) = subject.split(',').nth(at)?.split_once(':')?;
@@ -122,7 +122,7 @@ fn part(limit: &Limit, wanted: &KeyPart, subject: &str) -> Option<String> {
     unescape(value)
 }
 
-/// Text as it was before `%` and two digits stood for what would have meant something else.
+/// Decodes percent-encoding.
 pub(super) fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

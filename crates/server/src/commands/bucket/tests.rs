@@ -116,7 +116,7 @@ fn secrets_are_hashed_as_decisions_hash_them() {
     assert_ne!(plain, keyed);
 }
 
-/// The names to look under in a configuration with a limit by token, and where identities come from.
+/// Returns the names to try in a configuration with a limit by token and identity headers.
 fn names(words: &[&str]) -> Vec<String> {
     let text = "
 store: { url: 'redis://127.0.0.1' }
@@ -297,7 +297,7 @@ fn patterns_match_every_key_of_a_limit() {
     assert!(!is_only_of(&config, "api", "all", "ratelimit:per-user:x"));
 }
 
-/// Where other numbers begin with new keys, their names end with what stands for the numbers.
+/// If changed numbers use new keys, the names end with a hash of the numbers.
 #[test]
 fn keys_that_end_with_numbers_are_known_as_their_limits() {
     let text = "
@@ -327,7 +327,7 @@ policies:
     assert!(!is_only_of(&config, "api", "paid", key));
 }
 
-/// Two policies that a route joins, in a store that `store` describes.
+/// Returns two policies that a route joins, in a store that `store` describes.
 fn joined(store: &str) -> Config {
     let text = format!(
         "
@@ -370,7 +370,7 @@ fn what_routes_join_has_the_buckets_of_its_origins() {
     }
     assert_eq!(found("", &["tg:{user:ann}web/per-user"]), bucket);
     assert_eq!(found(OPEN_BY_POLICY, &["x:web:per-user:ann"]), bucket);
-    // Nobody ever writes such a key.
+    // Such a key is never written.
     let never = found(OPEN_BY_POLICY, &["x:api+web:per-user:ann"]);
     assert!(never.starts_with("error: "), "{never}");
 }

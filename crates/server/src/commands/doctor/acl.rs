@@ -1,4 +1,4 @@
-//! The commands that are needed, and the line that grants them and nothing else.
+//! The required commands, and the ACL line that grants them and nothing else.
 
 use super::info::ServerVersion;
 use super::shelves::StoredDocuments;
@@ -9,25 +9,25 @@ use tidegate_policy::guard::{GuardEffect, ListOrigin};
 use tidegate_policy::{Config, KeyPart};
 use tidegate_redis::beside;
 
-/// Who needs a command.
+/// The purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandNeed {
     /// Decisions: without it every one of them fails.
     Decisions,
-    /// Sources of policy and plans: without it nobody reads them, and `serve` may not start.
+    /// Config sources and plans: without it they cannot be read, and `serve` may not start.
     Sources,
-    /// Decisions go on without it; something else does not.
+    /// Decisions work without it; another feature does not.
     Comfort(&'static str),
     /// `inspect`, `reset` and `doctor`.
     Operator,
 }
 
-/// A command, in the words of `ACL SETUSER`, and a call of it that changes nothing.
+/// A command, in the syntax of `ACL SETUSER`, and a call of it that changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AclCommand {
     pub(super) name: &'static str,
     pub(super) whose: CommandNeed,
-    /// `KEY` stands for a key that nobody has. Empty where trying it would change something.
+    /// The call. `KEY` stands for a key that does not exist. Empty if a call would change something.
     pub(super) probe: &'static [&'static str],
 }
 
@@ -50,7 +50,7 @@ const BANS: CommandNeed = Comfort("banning addresses");
 const ENDS: CommandNeed = Comfort("letting addresses in again whose ban has ended");
 const NAMED: CommandNeed = Comfort("a name in CLIENT LIST");
 
-/// Whatever the layout and the topology.
+/// Required in every layout and topology.
 const ALWAYS: [AclCommand; 11] = [
     need(
         "evalsha",
@@ -85,7 +85,7 @@ const ALWAYS: [AclCommand; 11] = [
     ),
 ];
 
-/// So that instances hear of each other.
+/// For the list of instances.
 const LISTED_INSTANCES: [AclCommand; 5] = [
     need("zadd", INSTANCES, &["ZADD", "KEY", "XX", "1", "x"]),
     need("zcard", INSTANCES, &["ZCARD", "KEY"]),
@@ -98,20 +98,20 @@ const LISTED_INSTANCES: [AclCommand; 5] = [
     need("zrange", INSTANCES, &["ZRANGE", "KEY", "0", "0"]),
 ];
 
-/// With guards whose lists are sets in the store's Redis.
+/// For guards whose lists are sets in the store's Redis.
 const LISTED: [AclCommand; 2] = [
     need("scard", LISTS, &["SCARD", "KEY"]),
     need("sscan", LISTS, &["SSCAN", "KEY", "0"]),
 ];
 
-/// With those, where somebody administers.
+/// For those, if the admin API is enabled.
 const MEMBERS: [AclCommand; 2] = [
-    // It cannot be tried without adding somebody.
+    // It cannot be tried without adding a member.
     need("sadd", MEMBERSHIP, &[]),
     need("srem", MEMBERSHIP, &["SREM", "KEY", "x"]),
 ];
 
-/// With guards that keep out the addresses in such a set: some may be there only for a time.
+/// For guards that ban the addresses in such a set: some bans may expire.
 const ENDING: [AclCommand; 7] = [
     need("type", ENDS, &["TYPE", "KEY"]),
     need("exists", ENDS, &["EXISTS", "KEY"]),
@@ -122,27 +122,27 @@ const ENDING: [AclCommand; 7] = [
     need("sismember", ENDS, &["SISMEMBER", "KEY", "x"]),
 ];
 
-/// With `addresses`.
+/// For `addresses`.
 const CENSUS: [AclCommand; 12] = [
     need("type", ADDRESSES, &["TYPE", "KEY"]),
     need("exists", ADDRESSES, &["EXISTS", "KEY"]),
     need("hlen", ADDRESSES, &["HLEN", "KEY"]),
     need("hexists", ADDRESSES, &["HEXISTS", "KEY", "x"]),
-    // No number is refused after the permission was looked at, as is an odd number of words.
+    // An invalid number is rejected after the permission check, as is an odd number of arguments.
     need("hincrby", ADDRESSES, &["HINCRBY", "KEY", "x", "none"]),
     need("hset", ADDRESSES, &["HSET", "KEY", "a", "1", "b"]),
     need("hmget", ADDRESSES, &["HMGET", "KEY", "x"]),
     need("hscan", ADDRESSES, &["HSCAN", "KEY", "0"]),
-    // What nobody has cannot be renamed.
+    // A key that does not exist cannot be renamed.
     need("rename", ADDRESSES, &["RENAME", "KEY", "KEY"]),
     need("unlink", ADDRESSES, &["UNLINK", "KEY"]),
     need("pexpire", ADDRESSES, &["PEXPIRE", "KEY", "1"]),
     need("del", ADDRESSES, &["DEL", "KEY"]),
 ];
 
-/// With `addresses.ban`.
+/// For `addresses.ban`.
 const BANNING: [AclCommand; 2] = [
-    // It cannot be tried without adding somebody.
+    // It cannot be tried without adding a member.
     need("sadd", BANS, &[]),
     need("zadd", BANS, &["ZADD", "KEY", "XX", "1", "x"]),
 ];
@@ -152,11 +152,11 @@ const IN_A_CLUSTER: [AclCommand; 2] = [
     need("asking", Decisions, &["ASKING"]),
 ];
 
-/// What the scripts of the open layout call beside that.
+/// The additional commands of the scripts for the open layout.
 const OPEN: [AclCommand; 14] = [
     need("hmget", Decisions, &["HMGET", "KEY", "x"]),
     need("hget", Decisions, &["HGET", "KEY", "x"]),
-    // An odd number of words is refused after the permission was looked at.
+    // An odd number of arguments is rejected after the permission check.
     need("hset", Decisions, &["HSET", "KEY", "a", "1", "b"]),
     need("hdel", Decisions, &["HDEL", "KEY", "x"]),
     need("hlen", Decisions, &["HLEN", "KEY"]),
@@ -183,7 +183,7 @@ const OPERATOR: [AclCommand; 5] = [
     need("acl|whoami", Operator, &["ACL", "WHOAMI"]),
 ];
 
-/// What is needed, each command once.
+/// Returns the required commands, each once.
 pub(super) fn needs(
     config: &Config,
     redis: &RedisSettings,
@@ -198,7 +198,7 @@ pub(super) fn needs(
     if sets(config).next().is_some() {
         needs.extend(LISTED);
         if redis.mode == RedisMode::Cluster {
-            // Who goes through a set there looks first whether it is being moved.
+            // In a Cluster, reading a set begins with a check whether it is being moved.
             needs.push(need("exists", LISTS, &["EXISTS", "KEY"]));
         }
         if config.admin.is_some() {
@@ -223,7 +223,7 @@ pub(super) fn needs(
         needs.push(need("client|setinfo", NAMED, &[]));
     }
     needs.extend(OPERATOR);
-    // What decisions need comes before what is only a comfort.
+    // Commands for decisions come before those for other features.
     needs.sort_by_key(|need| match need.whose {
         Decisions => 0,
         Sources => 1,
@@ -239,7 +239,7 @@ pub(super) fn needs(
     once
 }
 
-/// Lines that grant what is needed.
+/// The ACL lines that grant the required commands.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AclLines {
     /// For `serve`.
@@ -248,7 +248,7 @@ pub(super) struct AclLines {
     pub(super) operator: String,
 }
 
-/// The lines for this configuration.
+/// Returns the lines for this configuration.
 pub(super) fn lines(
     config: &Config,
     redis: &RedisSettings,
@@ -273,7 +273,7 @@ pub(super) fn lines(
     }
 }
 
-/// The sets in the store's Redis that list whom guards know.
+/// Returns the sets in the store's Redis that are lists of guards.
 fn sets(config: &Config) -> impl Iterator<Item = &str> {
     config
         .guards
@@ -284,7 +284,7 @@ fn sets(config: &Config) -> impl Iterator<Item = &str> {
         })
 }
 
-/// Those of them whose members are addresses that are kept out, some perhaps for a time.
+/// Returns those of them whose members are banned addresses, some perhaps with an expiry.
 fn bans(config: &Config) -> impl Iterator<Item = &str> {
     config
         .guards
@@ -299,13 +299,13 @@ fn bans(config: &Config) -> impl Iterator<Item = &str> {
         })
 }
 
-/// What lies beside a key, in the words of `ACL SETUSER`.
+/// Returns the name of a companion key, in the syntax of `ACL SETUSER`.
 fn named(key: &str, suffix: &str) -> String {
     let beside = beside(key.as_bytes(), suffix);
     format!("~{}", escape_glob(&String::from_utf8_lossy(&beside)))
 }
 
-/// The keys of counts by address and what lies beside them, in the words of `ACL SETUSER`.
+/// Returns the keys of counts by address and their companions, in the syntax of `ACL SETUSER`.
 fn counts(config: &Config) -> Vec<String> {
     let Some(counted) = &config.addresses else {
         return Vec::new();
@@ -321,7 +321,7 @@ fn counts(config: &Config) -> Vec<String> {
     patterns
 }
 
-/// The keys, in the words of `ACL SETUSER`.
+/// Returns the keys, in the syntax of `ACL SETUSER`.
 fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
     let mut patterns = vec![format!("~{}*", escape_glob(&redis.prefix))];
     let limits = config.written().flat_map(|policy| {
@@ -423,7 +423,7 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
         );
     }
 
-    /// Words in the scripts' sources that look like commands and are none.
+    /// Words in the scripts' sources that look like commands, but are none.
     const NO_COMMANDS: [&str; 11] = [
         "COUNT",
         "EX",
@@ -441,7 +441,7 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
     /// Commands on keys that no script calls.
     const BY_THEMSELVES: [&str; 3] = ["hscan", "scard", "sscan"];
 
-    /// The commands that sources in a folder of the crate `tidegate-redis` call.
+    /// Returns the commands that sources in a folder of the crate `tidegate-redis` call.
     fn called(folder: &std::path::Path) -> Vec<String> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -477,7 +477,7 @@ policies: [{ name: p, limits: [{ name: l, key: ip, rate: 1/s }] }]
 ";
         let config = Config::parse(text, "x", &NoEnvironment).unwrap();
         let needs = needs(&config, config.store.target.redis().unwrap(), None);
-        // And no other command that touches keys.
+        // And no other command that accesses keys.
         for need in &needs {
             let is_data = need.whose != Operator && need.probe.contains(&"KEY");
             let is_called =

@@ -1,4 +1,4 @@
-//! Clocks: how far they are apart, as well as can be told from afar.
+//! Clocks: their differences, as precisely as they can be measured over the network.
 
 use super::finding::Finding;
 use super::node::NodeExam;
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 /// Beyond this, clocks of servers that take over from each other make waits wrong.
 const APART_MAX_US: i64 = 100_000;
-/// Beyond this, times that people are shown are wrong.
+/// Beyond this, times that are shown to people are wrong.
 const OURS_MAX_US: i64 = 1_000_000;
 
-/// How far a clock is ahead of ours.
+/// The offset of a clock from the local one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offset {
-    /// Negative where it is behind.
+    /// Negative if it is behind.
     pub(super) us: i64,
-    /// It may be this much more or less.
+    /// The error in either direction.
     pub(super) give_or_take_us: i64,
 }
 
 impl Offset {
-    /// From our time when we asked, what the server said, and how long that took. It read its clock
-    /// at some moment in between.
+    /// Computes the offset from the local time of the request, the server's time, and the duration. The
+    /// server read its clock at some moment in between.
     pub(super) fn measured(asked_us: u64, told_us: u64, took: Duration) -> Self {
         let half = took.as_micros() / 2;
         let middle = i128::from(asked_us) + i128::try_from(half).unwrap_or(i128::MAX / 2);
@@ -33,7 +33,7 @@ impl Offset {
         }
     }
 
-    /// The measurement of which more is known.
+    /// Returns the more precise measurement.
     pub(super) fn better(self, other: Self) -> Self {
         if other.give_or_take_us < self.give_or_take_us {
             other
@@ -42,14 +42,14 @@ impl Offset {
         }
     }
 
-    /// How far it is off at least.
+    /// Returns the minimum offset.
     fn at_least_us(self) -> i64 {
         let us = self.us.saturating_abs();
         us.saturating_sub(self.give_or_take_us).max(0)
     }
 }
 
-/// What is thought of the clocks.
+/// Judges the clocks.
 pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
     let offsets = nodes
         .iter()
@@ -83,7 +83,7 @@ fn ours(offset: Offset) -> Finding {
     Finding::ok("clock", text)
 }
 
-/// How far the clocks of the masters are apart, where there are several.
+/// Judges the difference between the clocks of the masters, if there are several.
 fn between(offsets: impl Iterator<Item = Offset> + Clone) -> Option<Finding> {
     let first = offsets.clone().min_by_key(|offset| offset.us)?;
     let last = offsets.clone().max_by_key(|offset| offset.us)?;

@@ -1,4 +1,4 @@
-//! Asks the servers. Changes nothing.
+//! Queries the servers. Changes nothing.
 
 use super::clock::Offset;
 use super::finding::Finding;
@@ -24,10 +24,10 @@ use tidegate_redis::{
     NodeRole, RedisOptions, RedisStore, RedisTopology,
 };
 
-/// What `CLIENT LIST` shows.
+/// The name in `CLIENT LIST`.
 const NAME: &str = "tidegate-doctor";
 
-/// How often a clock is read: the quickest answer tells most.
+/// The number of times a clock is read: the fastest response is the most precise.
 const CLOCK_READINGS: usize = 5;
 
 /// Examines the store.
@@ -127,7 +127,7 @@ fn topology(mode: &RedisTopology, nodes: &[NodeInfo]) -> Finding {
     }
 }
 
-/// Who we are to the servers.
+/// Reports the user of the connection, as the server knows it.
 async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
     let mut command = protocol::cmd("ACL");
     command.arg("WHOAMI");
@@ -156,7 +156,7 @@ fn version(node: &NodeExam) -> Finding {
     finding.at(&node.address)
 }
 
-/// Asks a master everything.
+/// Runs all queries against a master.
 async fn look(connection: &Connection, node: &NodeInfo) -> NodeExam {
     let address = &node.address;
     let asker = NodeExaminer {
@@ -174,7 +174,7 @@ async fn look(connection: &Connection, node: &NodeInfo) -> NodeExam {
     }
 }
 
-/// Asks one master.
+/// Queries one master.
 struct NodeExaminer<'a> {
     connection: &'a Connection,
     address: &'a Address,
@@ -195,7 +195,7 @@ impl NodeExaminer<'_> {
         for name in SETTINGS {
             let mut command = protocol::cmd("CONFIG");
             command.arg("GET").arg(name);
-            // Older servers take one name at a time, and not all know all of them.
+            // Older servers accept one name at a time, and not all know all of them.
             let Some(Value::Array(pair)) = self.ask(&command).await else {
                 continue;
             };
@@ -219,7 +219,7 @@ impl NodeExaminer<'_> {
         best
     }
 
-    /// Times a series of calls.
+    /// Measures the latency of a series of calls.
     async fn time(&self, command: &Cmd) -> Option<Latencies> {
         let mut series: Vec<Duration> = Vec::new();
         for _ in 0..CALLS {
@@ -248,7 +248,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// `TIME`: seconds and microseconds.
+/// Parses the reply of `TIME`: seconds and microseconds.
 fn micros(reply: &Value) -> Option<u64> {
     let Value::Array(parts) = reply else {
         return None;
@@ -258,7 +258,7 @@ fn micros(reply: &Value) -> Option<u64> {
     seconds.checked_mul(1_000_000)?.checked_add(micros)
 }
 
-/// Loads the limiter's own scripts on every master, and runs one that only looks.
+/// Loads the limiter's own scripts on every master, and runs one that only reads.
 async fn scripts(settings: ConnectionSettings, options: RedisOptions) -> Finding {
     let store = match RedisStore::connect(settings, options).await {
         Ok(store) => store,
@@ -275,7 +275,7 @@ async fn scripts(settings: ConnectionSettings, options: RedisOptions) -> Finding
     }
 }
 
-/// Asks each sentinel, where there are any, what it knows of the master.
+/// Queries each sentinel, if there are any, for the master.
 async fn sentinels(settings: &ConnectionSettings) -> Vec<Sentinel> {
     let RedisTopology::Sentinel { master } = &settings.mode else {
         return Vec::new();

@@ -1,18 +1,18 @@
-//! What is thought of what was seen.
+//! Findings: the judgement of an observation.
 
 use serde::Serialize;
 
-/// How it stands with one thing.
+/// The level of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FindingLevel {
-    /// As it should be.
+    /// Correct.
     Ok,
-    /// A promise holds less far than it could.
+    /// A guarantee is weaker than it could be.
     Warn,
-    /// A promise is broken, or will be.
+    /// A guarantee is broken, or will be.
     Fail,
-    /// The user may not ask, so nobody knows.
+    /// The user lacks the permission to query, so the result is unknown.
     Unseen,
 }
 
@@ -27,16 +27,16 @@ impl FindingLevel {
     }
 }
 
-/// One thing that was looked at.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
-    /// The node that it is about, where it is about one.
+    /// The node that it is about, if it is about one.
     pub(super) node: Option<String>,
     pub(super) mark: FindingLevel,
-    /// What was seen.
+    /// The observation.
     pub(super) text: String,
-    /// What to do about it.
+    /// The recommended action.
     pub(super) help: Option<String>,
 }
 

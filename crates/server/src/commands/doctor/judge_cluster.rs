@@ -3,12 +3,12 @@
 use super::finding::Finding;
 use super::node::NodeExam;
 
-/// How many slots a Cluster has.
+/// The number of slots of a Cluster.
 const SLOTS: usize = 16_384;
-/// The longest that a lost master may go unnoticed, in milliseconds.
+/// The maximum time in which the loss of a master is detected, in milliseconds.
 const NODE_TIMEOUT_MAX: u64 = 5_000;
 
-/// What is thought of a Cluster.
+/// Judges a Cluster.
 pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
     let served: usize = nodes.iter().map(|node| node.slots).sum();
     let mut findings = vec![if served == SLOTS {

@@ -1,9 +1,9 @@
-//! Memory: what Redis does when it is full.
+//! Memory: the behavior of Redis when it is full.
 
 use super::finding::Finding;
 use super::node::NodeExam;
 
-/// What is thought of a node's memory.
+/// Judges a node's memory.
 pub(super) fn judge(node: &NodeExam) -> Vec<Finding> {
     let policy = node
         .told("maxmemory_policy")

@@ -1,4 +1,4 @@
-//! Persistence: what a restart forgets.
+//! Persistence: the data that a restart loses.
 
 use super::finding::Finding;
 use super::node::NodeExam;
@@ -6,7 +6,7 @@ use super::node::NodeExam;
 const HELP: &str = "set `appendonly yes` with `appendfsync everysec`, if a restart may not give \
                     everybody a full bucket";
 
-/// What is thought of a node's persistence.
+/// Judges a node's persistence.
 pub(super) fn judge(node: &NodeExam) -> Finding {
     let Some(aof) = node.told("aof_enabled") else {
         return Finding::unseen(

@@ -1,17 +1,17 @@
-//! Replication: what a failover can cost.
+//! Replication: the data that a failover can lose.
 
 use super::finding::Finding;
 use super::node::NodeExam;
 use tidegate_redis::RedisTopology;
 
-/// The longest that a master may go on without hearing of its replicas, in seconds.
+/// The maximum time that a master may accept writes without its replicas, in seconds.
 const LAG_MAX: u64 = 10;
 
-/// What is thought of a node's replication.
+/// Judges a node's replication.
 pub(super) fn judge(node: &NodeExam, mode: &RedisTopology) -> Vec<Finding> {
     let replicas = node.told_number("connected_slaves");
     if *mode == RedisTopology::Standalone {
-        // Nobody would promote a replica.
+        // Without Sentinel or Cluster, no replica is promoted.
         return vec![match replicas {
             None => Finding::unseen("replicas", "could not see the replicas"),
             Some(count) => Finding::ok(
@@ -31,7 +31,7 @@ pub(super) fn judge(node: &NodeExam, mode: &RedisTopology) -> Vec<Finding> {
     vec![seen, cut_off(node)]
 }
 
-/// What a master does that nobody hears of.
+/// Judges the behavior of a master that is cut off from its replicas.
 fn cut_off(node: &NodeExam) -> Finding {
     let help = "set `min-replicas-to-write 1` and `min-replicas-max-lag 10`: a master that is cut \
                 off then stops granting what its successor grants again";

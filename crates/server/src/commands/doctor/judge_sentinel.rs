@@ -1,16 +1,16 @@
-//! Sentinels: whether they can do their work.
+//! Sentinels: their ability to perform a failover.
 
 use super::finding::Finding;
 use std::collections::BTreeMap;
 
-/// The longest that a lost master may go unnoticed, in milliseconds.
+/// The maximum time in which the loss of a master is detected, in milliseconds.
 const DOWN_AFTER_MAX: u64 = 10_000;
 
-/// What a sentinel said of the master.
+/// A sentinel's information about the master.
 #[derive(Debug)]
 pub(super) struct Sentinel {
     pub(super) address: String,
-    /// The fields of `SENTINEL MASTER`, or why there are none.
+    /// The fields of `SENTINEL MASTER`, or the reason why there are none.
     pub(super) master: Result<BTreeMap<String, String>, String>,
 }
 
@@ -20,7 +20,7 @@ impl Sentinel {
     }
 }
 
-/// What is thought of the sentinels.
+/// Judges the sentinels.
 pub(super) fn judge(sentinels: &[Sentinel]) -> Vec<Finding> {
     sentinels.iter().flat_map(of).collect()
 }

@@ -1,13 +1,13 @@
-//! How long answers take.
+//! The latency of replies.
 
 use super::finding::Finding;
 use super::node::NodeExam;
 use std::time::Duration;
 
-/// How many calls are timed.
+/// The number of calls to measure.
 pub(super) const CALLS: usize = 200;
 
-/// What a series of calls took.
+/// The latencies of a series of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Latencies {
     p50: Duration,
@@ -17,11 +17,11 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
-    /// Of a series; nothing of an empty one.
+    /// Computes the latencies of a series; `None` if it is empty.
     pub(super) fn of(mut series: Vec<Duration>) -> Option<Self> {
         series.sort_unstable();
         let max = *series.last()?;
-        // The nearest rank: the least that so many of a hundred did not exceed.
+        // The nearest rank: the smallest value that this percentage of calls did not exceed.
         let percentile = |percent: usize| {
             let rank = (series.len() * percent).div_ceil(100).max(1);
             series.get(rank - 1).copied().unwrap_or(max)
@@ -52,7 +52,7 @@ impl std::fmt::Display for Latencies {
     }
 }
 
-/// What is thought of the latency, given the deadline of decisions.
+/// Judges the latency, given the timeout of decisions.
 pub(super) fn judge(nodes: &[NodeExam], timeout: Duration) -> Vec<Finding> {
     let mut findings = Vec::new();
     for node in nodes {

@@ -2,14 +2,14 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `examine` | asks the servers, changes nothing |
-//! | `node`, `info` | what a server said |
-//! | `clock`, `latency` | what was measured |
-//! | `finding` | what is thought of it: ok, warn, fail, could not see |
-//! | `judge_*` | from what was said to what is thought of it, without I/O |
-//! | `acl` | the commands that are needed, and the line that grants them |
-//! | `shelves` | what lies in the same Redis beside buckets, and what it takes |
-//! | `show` | a table, or JSON |
+//! | `examine` | the queries to the servers, which change nothing |
+//! | `node`, `info` | the data of a server |
+//! | `clock`, `latency` | measurements |
+//! | `finding` | findings: ok, warn, fail, could not see |
+//! | `judge_*` | the judgement of the data, without I/O |
+//! | `acl` | the required commands, and the line that grants them |
+//! | `shelves` | other data in the same Redis, and the commands that it requires |
+//! | `show` | the output as a table, or JSON |
 
 mod acl;
 mod clock;
@@ -36,7 +36,7 @@ use finding::{Finding, FindingLevel};
 use std::path::PathBuf;
 use tidegate_policy::Config;
 
-/// What to examine.
+/// The arguments of `tidegate doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Connects as the configuration says, asks every master, writes nothing, and says what would break a
@@ -61,13 +61,13 @@ pub struct DoctorArgs {
     pub strict: bool,
 }
 
-/// What was found.
+/// The result of an examination.
 #[derive(Debug)]
 struct Report {
     /// The store, without its secrets.
     store: String,
     findings: Vec<Finding>,
-    /// Lines that grant what is needed.
+    /// The ACL lines that grant the required commands.
     acl: Option<acl::AclLines>,
 }
 
@@ -105,7 +105,8 @@ fn report(config: &Config) -> Result<Report, Failure> {
     Ok(Report { store, ..examined })
 }
 
-/// That it is not known what sources say: limits of theirs are not in what was examined.
+/// Returns the finding that config sources could not be read: their limits are not part of the
+/// examination.
 fn unread_sources(why: &Failure) -> Finding {
     let why = why.to_string();
     let text = why.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a master said.
+//! The data of a master.
 
 use super::clock::Offset;
 use super::info::Info;
@@ -6,7 +6,7 @@ use super::latency::Latencies;
 use std::collections::BTreeMap;
 use tidegate_redis::Address;
 
-/// The settings that are asked for.
+/// The settings to query.
 pub(super) const SETTINGS: [&str; 8] = [
     "appendfsync",
     "save",
@@ -18,15 +18,15 @@ pub(super) const SETTINGS: [&str; 8] = [
     "maxmemory-policy",
 ];
 
-/// What a master said.
+/// The data of a master.
 #[derive(Debug)]
 pub(super) struct NodeExam {
     pub(super) address: Address,
-    /// How many slots of a Cluster it serves.
+    /// The number of slots of a Cluster that it serves.
     pub(super) slots: usize,
-    /// `None` where the user may not ask.
+    /// `None` if the user lacks the permission.
     pub(super) info: Option<Info>,
-    /// Those that could be read.
+    /// The settings that could be read.
     pub(super) settings: BTreeMap<&'static str, String>,
     pub(super) offset: Option<Offset>,
     pub(super) ping: Option<Latencies>,
@@ -34,7 +34,7 @@ pub(super) struct NodeExam {
 }
 
 impl NodeExam {
-    /// A setting, if it could be read.
+    /// Returns a setting, if it could be read.
     pub(super) fn setting(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
     }
@@ -43,7 +43,7 @@ impl NodeExam {
         self.setting(name)?.parse().ok()
     }
 
-    /// A field of `INFO`.
+    /// Returns a field of `INFO`.
     pub(super) fn told(&self, name: &str) -> Option<&str> {
         self.info.as_ref()?.get(name)
     }
@@ -55,7 +55,7 @@ impl NodeExam {
 
 #[cfg(test)]
 impl NodeExam {
-    /// A node that said this, for tests.
+    /// Returns a node with this data, for tests.
     pub(super) fn saying(info: &str, settings: &[(&'static str, &str)]) -> Self {
         Self {
             address: Address::new("a", 1),

@@ -1,4 +1,4 @@
-//! Tries every command that is needed, in a way that changes nothing.
+//! Tries every required command, in a way that changes nothing.
 
 use super::acl::{AclCommand, CommandNeed};
 use super::finding::Finding;
@@ -10,11 +10,11 @@ use tidegate_redis::{Address, Connection, NodeChoice};
 struct MissingPermission {
     name: &'static str,
     whose: CommandNeed,
-    /// Whether the command is allowed, and the key is not.
+    /// The command is allowed, and the key is not.
     is_key: bool,
 }
 
-/// What is thought of the permissions of our user on a node. `key` is one that nobody has.
+/// Judges the permissions of the user on a node. `key` is one that does not exist.
 pub(super) async fn judge(
     connection: &Connection,
     address: &Address,
@@ -46,11 +46,11 @@ pub(super) async fn judge(
     findings.map(|finding| finding.at(address)).collect()
 }
 
-/// What is thought of keys that are named in full, and lie beside those of buckets.
+/// Judges the access to keys outside the prefix of buckets, whose names are known.
 pub(super) async fn judge_keys(connection: &Connection, keys: &[String]) -> Option<Finding> {
     let mut denied = Vec::new();
     for key in keys {
-        // Whatever it holds: whether it may be touched is looked at first.
+        // The type of the key does not matter: the permission is checked first.
         let mut command = protocol::cmd("GET");
         command.arg(key);
         let asked = connection.command(NodeChoice::Key(key.as_bytes()), &command);

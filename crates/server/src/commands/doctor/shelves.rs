@@ -1,5 +1,5 @@
-//! What lies in the store's Redis beside buckets, and what it takes: sources of policy, plans, and the
-//! stream of the audit.
+//! Other data in the store's Redis, and the commands that it requires: config sources, plans, and the
+//! audit stream.
 
 use super::acl::CommandNeed::{Comfort, Sources};
 use super::acl::{AclCommand, CommandNeed, need};
@@ -14,7 +14,7 @@ const AUDIT: CommandNeed = Comfort("the stream of the audit");
 const BUCKETS: CommandNeed =
     Comfort("looking into buckets through the admin API, and resetting them");
 
-/// To read a hash of documents: of policy, or of plans.
+/// For reading a hash of documents: configuration, or plans.
 const READ: [AclCommand; 4] = [
     need("hget", Sources, &["HGET", "KEY", "x"]),
     need("hlen", Sources, &["HLEN", "KEY"]),
@@ -22,45 +22,45 @@ const READ: [AclCommand; 4] = [
     need("hscan", Sources, &["HSCAN", "KEY", "0"]),
 ];
 
-/// To change one: what its script calls, and how it is called.
+/// For changing one: the commands of its script, and of its call.
 const WRITE: [AclCommand; 6] = [
     need("eval", CHANGES, &["EVAL", "return 1", "0"]),
     need("time", CHANGES, &["TIME"]),
-    // No number is refused after the permission was looked at, as is an odd number of words.
+    // An invalid number is rejected after the permission check, as is an odd number of arguments.
     need("hincrby", CHANGES, &["HINCRBY", "KEY", "x", "none"]),
     need("hset", CHANGES, &["HSET", "KEY", "a", "1", "b"]),
     need("hdel", CHANGES, &["HDEL", "KEY", "x"]),
-    // It cannot be tried without saying something.
+    // It cannot be tried without publishing a message.
     need("publish", CHANGES, &[]),
 ];
 
-/// To read rule sets: a set of ids, and a hash for each.
+/// For reading rule sets: a set of ids, and a hash for each.
 const RULE_SETS: [AclCommand; 3] = [
     need("scard", Sources, &["SCARD", "KEY"]),
     need("sscan", Sources, &["SSCAN", "KEY", "0"]),
     need("hgetall", Sources, &["HGETALL", "KEY"]),
 ];
 
-/// To look into buckets, and to reset all of a limit.
+/// For inspecting buckets, and for resetting all of a limit.
 const OPERATED: [AclCommand; 3] = [
     need("pttl", BUCKETS, &["PTTL", "KEY"]),
     need("exists", BUCKETS, &["EXISTS", "KEY"]),
     need("scan", BUCKETS, &["SCAN", "0", "COUNT", "1"]),
 ];
 
-/// What lies there beside buckets.
+/// The other data in the store's Redis.
 #[derive(Debug, Default)]
 pub(super) struct StoredDocuments {
-    /// The keys of which the name is known.
+    /// The keys whose names are known.
     pub(super) keys: Vec<String>,
-    /// What keys begin with that are known when they are read.
+    /// The prefixes of keys whose names are known only when they are read.
     beginnings: Vec<String>,
     channels: Vec<String>,
     pub(super) needs: Vec<AclCommand>,
 }
 
 impl StoredDocuments {
-    /// What this configuration keeps in `redis`, its store, as the store's own user.
+    /// Returns the data that this configuration keeps in `redis`, its store, as the store's own user.
     pub(super) fn of(config: &Config, redis: &RedisSettings) -> Self {
         let mut shelves = Self::default();
         let is_administered = config.admin.is_some();
@@ -76,14 +76,14 @@ impl StoredDocuments {
             }
         }
         if !shelves.channels.is_empty() {
-            // Of plans the version alone is asked. It cannot be tried by who shares a connection.
+            // For plans only the version is polled. The command cannot be tried on a shared connection.
             shelves.needs.push(need("subscribe", HEARING, &[]));
         }
         for place in config.plans.iter().filter_map(|plans| plans.shelf()) {
             shelves.add(place, is_administered, &is_here);
         }
         if !shelves.keys.is_empty() && redis.mode == RedisMode::Cluster {
-            // Who goes through a key there looks first whether it is being moved.
+            // In a Cluster, reading a key begins with a check whether it is being moved.
             let exists = need("exists", Sources, &["EXISTS", "KEY"]);
             shelves.needs.push(exists);
         }
@@ -94,7 +94,7 @@ impl StoredDocuments {
         shelves
     }
 
-    /// Adds a shelf, if it is here.
+    /// Adds a document store, if it is in this Redis.
     fn add(
         &mut self,
         place: &DocumentStoreSettings,
@@ -127,12 +127,12 @@ impl StoredDocuments {
             return;
         };
         self.keys.push(stream.to_owned());
-        // What is no id is refused after the permission was looked at.
+        // An invalid id is rejected after the permission check.
         let add = need("xadd", AUDIT, &["XADD", "KEY", "none", "a", "b"]);
         self.needs.push(add);
     }
 
-    /// Their keys, in the words of `ACL SETUSER`.
+    /// Returns their keys, in the syntax of `ACL SETUSER`.
     pub(super) fn patterns(&self) -> Vec<String> {
         let keys = self.keys.iter().map(|key| format!("~{}", escape_glob(key)));
         let beginnings = self.beginnings.iter();
@@ -140,7 +140,7 @@ impl StoredDocuments {
             .collect()
     }
 
-    /// Their channels, in the words of `ACL SETUSER`; some servers grant all of them unless told.
+    /// Returns their channels, in the syntax of `ACL SETUSER`; some servers grant all of them by default.
     pub(super) fn channels(&self) -> Vec<String> {
         let channels = self.channels.iter();
         let mut channels: Vec<String> =

@@ -6,7 +6,7 @@ use crate::simulate::table::TextTable;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// A table, with what to do below each line that needs it.
+/// Returns a table, with the recommended action below each line that needs it.
 pub(super) fn text(report: &Report) -> String {
     let mut table = TextTable::new(["", "check", "node", "what was seen"], 4);
     for finding in &report.findings {
@@ -40,7 +40,7 @@ pub(super) fn text(report: &Report) -> String {
     text
 }
 
-/// The same as data.
+/// Returns the report as JSON.
 pub(super) fn json(report: &Report) -> Value {
     let acl = report.acl.as_ref();
     json!({

@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tidegate_policy::import::collector;
 
-/// What to translate.
+/// The arguments of `tidegate import collector`.
 #[derive(Args, Debug)]
 pub struct ImportCollectorArgs {
     /// The file of variables, `NAME=value` each

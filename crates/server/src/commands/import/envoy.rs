@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tidegate_policy::ChargeTime;
 use tidegate_policy::import::{EnvoyOptions, envoy};
 
-/// What to translate.
+/// The arguments of `tidegate import envoy`.
 #[derive(Args, Debug)]
 pub struct ImportEnvoyArgs {
     /// The folder with a YAML file for each domain, or one such file
@@ -56,7 +56,7 @@ pub struct EnvoyArgs {
     pub merge_domains: bool,
 }
 
-/// How limits that one call meets are decided.
+/// The evaluation of several limits that match one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportedEvaluate {
     /// Together: a call that one of them refuses takes nothing from the others
@@ -66,7 +66,7 @@ pub enum ImportedEvaluate {
 }
 
 impl EnvoyArgs {
-    /// Where a configuration comes from that may have a `file` of its own.
+    /// Returns the input of a configuration, which may also have a `file`.
     pub fn source<'a>(&'a self, file: Option<&'a Path>) -> ConfigInput<'a> {
         let options = self.options(&Peer::default());
         ConfigInput {
@@ -75,7 +75,7 @@ impl EnvoyArgs {
         }
     }
 
-    /// Returns how the files are translated: by these flags, else as `peer` has it.
+    /// Returns the options of the translation: from these flags, else from `peer`.
     pub(crate) fn options(&self, peer: &Peer) -> EnvoyOptions {
         let charge = if peer.charge_if_fits {
             Charging::IfFits

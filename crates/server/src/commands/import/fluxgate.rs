@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tidegate_policy::import::fluxgate;
 
-/// What to translate.
+/// The arguments of `tidegate import fluxgate`.
 #[derive(Args, Debug)]
 pub struct ImportFluxgateArgs {
     /// Documents of rules, as the database exports them, and `application.yml`, in any order

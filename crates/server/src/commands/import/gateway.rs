@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tidegate_policy::import::gateway;
 
-/// What to translate.
+/// The arguments of `tidegate import gateway`.
 #[derive(Args, Debug)]
 pub struct ImportGatewayArgs {
     /// `application.yml`, and lists of policies, routes and limits of consumers as the admin

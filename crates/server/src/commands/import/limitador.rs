@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tidegate_policy::import::limitador;
 
-/// What to translate.
+/// The arguments of `tidegate import limitador`.
 #[derive(Args, Debug)]
 pub struct ImportLimitadorArgs {
     /// The file of limits

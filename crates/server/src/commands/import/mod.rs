@@ -1,4 +1,4 @@
-//! `tidegate import`: the configuration of another limiter, told in our own language.
+//! `tidegate import`: translates the configuration of another limiter.
 
 mod collector;
 mod envoy;
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use tidegate_policy::import::{Imported, SourceFile};
 
-/// Which limiter's.
+/// The arguments of `tidegate import`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The configuration goes to standard output, and what there is to know about it to standard error.
@@ -42,7 +42,7 @@ pub struct ImportArgs {
     pub limiter: ImportedSystem,
 }
 
-/// A limiter whose configuration is understood.
+/// A limiter whose configuration can be translated.
 #[derive(Debug, Subcommand)]
 pub enum ImportedSystem {
     /// The files of envoyproxy/ratelimit
@@ -59,7 +59,7 @@ pub enum ImportedSystem {
     Collector(ImportCollectorArgs),
 }
 
-/// Returns what the command does, with the names of all limiters.
+/// Returns the description of the command, with the names of all limiters.
 pub fn about() -> String {
     let limiters = ImportedSystem::augment_subcommands(Command::new("import"));
     let names: Vec<&str> = limiters.get_subcommands().map(Command::get_name).collect();
@@ -89,11 +89,11 @@ fn read(path: &Path) -> Result<SourceFile, Failure> {
     })
 }
 
-/// Prints a translation, and what there is to know about it.
+/// Prints a translation, and the notes about it.
 fn show(imported: &Imported, passed_over: &[String]) -> Result<(), Failure> {
     let mut err = io::stderr().lock();
     for note in passed_over {
-        // If nobody reads it, that is no reason not to translate.
+        // A failure to write notes does not fail the translation.
         writeln!(err, "note: {note}").ok();
     }
     for note in imported.notes() {

@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tidegate_policy::import::traefik_plugin;
 
-/// What to translate.
+/// The arguments of `tidegate import traefik-plugin`.
 #[derive(Args, Debug)]
 pub struct ImportTraefikPluginArgs {
     /// The file that holds the plugin's `spec`, or a document of limits

@@ -1,4 +1,4 @@
-//! What is in a bucket, as data.
+//! The content of a bucket, as data.
 
 use crate::commands::bucket::{BucketAddress, NamedBucket, place_of};
 use crate::failure::Failure;
@@ -10,29 +10,29 @@ use tidegate_policy::Band;
 use tidegate_redis::protocol;
 use tidegate_redis::{Connection, NodeChoice, RedisStore, RedisTopology, Ttl};
 
-/// What was seen.
+/// The report about a bucket.
 #[derive(Debug, Serialize)]
 pub(crate) struct BucketReport {
     pub(crate) bucket: String,
     pub(crate) policy: String,
     pub(crate) limit: String,
     pub(crate) subject: String,
-    /// False if the store keeps nothing of the bucket: it is full, or another one is meant.
+    /// False if the store has no record of the bucket: it is full, or another one is meant.
     pub(crate) found: bool,
-    /// Why there are no bands, where their rate comes from a plan.
+    /// The reason why there are no bands, if their rate comes from a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<String>,
-    /// Warning about the answer.
+    /// A warning about the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
-    /// For how much longer the limit is closed to the subject; absent where it is not.
+    /// The remaining time for which the limit blocks the subject; `None` if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_for_ms: Option<u64>,
     pub(crate) bands: Vec<BandSight>,
     pub(crate) keys: Vec<KeySight>,
 }
 
-/// What was seen of a band. Times are rounded up to milliseconds, as in decisions.
+/// The state of a band. Times are rounded up to milliseconds, as in decisions.
 #[derive(Debug, Serialize)]
 pub(crate) struct BandSight {
     pub(crate) band: String,
@@ -40,35 +40,35 @@ pub(crate) struct BandSight {
     pub(crate) algorithm: &'static str,
     pub(crate) capacity: u64,
     pub(crate) remaining: u64,
-    /// When a cost of 1 would pass; never where it is absent.
+    /// The time until a cost of 1 would pass; `None` if never.
     pub(crate) retry_after_ms: Option<u64>,
-    /// When it is as good as new.
+    /// The time until the bucket is full.
     pub(crate) reset_ms: u64,
     pub(crate) as_good_as_new: bool,
-    /// The store's clock when it was seen, in microseconds.
+    /// The store's clock at the time of reading, in microseconds.
     pub(crate) at_us: Option<u64>,
-    /// What is kept, as it is kept.
+    /// The stored state, in its own units.
     pub(crate) state: Option<Value>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) key: String,
-    /// The field, where the key is a hash for many.
+    /// The field, if the key is a hash of many buckets.
     pub(crate) field: Option<String>,
 }
 
-/// What was seen of a key.
+/// The state of a key.
 #[derive(Debug, Serialize)]
 pub(crate) struct KeySight {
     pub(crate) key: String,
     pub(crate) exists: bool,
-    /// When Redis forgets it; absent for a key that is not there, or never expires.
+    /// The time until Redis expires it; `None` for a key that does not exist, or never expires.
     pub(crate) expires_in_ms: Option<u64>,
-    /// The bytes of a value that is a string, as hexadecimal digits.
+    /// The bytes of a string value, in hexadecimal.
     pub(crate) value: Option<String>,
     pub(crate) slot: Option<u16>,
     pub(crate) node: Option<String>,
 }
 
-/// Looks at every band that is meant, in a store that is no Redis.
+/// Reads every selected band, in a store other than Redis.
 pub(crate) async fn look_in_process(
     store: &impl Store,
     named: &NamedBucket,
@@ -91,7 +91,7 @@ pub(crate) async fn look_in_process(
     Ok(BucketReport::of(named, block, (bands, Vec::new())))
 }
 
-/// Looks at every band that is meant.
+/// Reads every selected band.
 pub(crate) async fn look(store: &RedisStore, named: &NamedBucket) -> Result<BucketReport, Failure> {
     let mut bands = Vec::new();
     let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -129,7 +129,7 @@ impl BucketReport {
     ) -> Self {
         let limit = named.limit().map(|limit| limit.name.clone());
         let is_kept = |band: &BandSight| band.state.is_some();
-        // A hash for many exists regardless of this bucket.
+        // A hash of many buckets exists regardless of this one.
         let has_key = |key: &KeySight| key.exists && key.value.is_some();
         let found = bands.iter().chain(&block).any(is_kept) || keys.iter().any(has_key);
         let rate = named.without_rate().map(str::to_owned);
@@ -154,7 +154,7 @@ impl BucketReport {
     }
 }
 
-/// Why nothing was seen.
+/// Returns the failure for a bucket that could not be read.
 fn failure(error: &StoreError, key: &[u8]) -> Failure {
     if error.kind() != StoreErrorKind::Corrupt {
         return Failure::runtime(error);
@@ -172,7 +172,7 @@ fn band_sight(band: &Band, seen: Option<Inspection>, place: &BucketAddress) -> B
     let now = at.unwrap_or_default();
     let mut bucket = seen.map_or_else(|| Bucket::new(quota), |seen| seen.bucket);
     if bucket.is_ahead(quota, now) {
-        // So would a decision.
+        // A decision would do the same.
         bucket.settle(quota, now);
     }
     let reading = bucket.reading(quota, now);
@@ -196,7 +196,7 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What is kept of a bucket, in its own words.
+/// Returns the stored state of a bucket, in its own units.
 fn state(bucket: &Bucket) -> Value {
     match bucket {
         Bucket::Tokens(it) => json!({ "at": it.at, "fraction": it.fraction }),
@@ -227,7 +227,7 @@ async fn key_sight(connection: &Connection, key: &[u8]) -> Result<KeySight, Fail
     let ttl = connection.ttl(key).await.map_err(Failure::runtime)?;
     let mut get = protocol::cmd("GET");
     get.arg(key);
-    // A key of the open layout is no string: then its bytes are not shown.
+    // A key of the open layout is not a string: then its bytes are not shown.
     let value = match connection.command(NodeChoice::Key(key), &get).await {
         Ok(protocol::Value::BulkString(value)) => Some(hex(&value)),
         _ => None,
@@ -246,7 +246,7 @@ async fn key_sight(connection: &Connection, key: &[u8]) -> Result<KeySight, Fail
     })
 }
 
-/// The master that has the slot, or the only one.
+/// Returns the master that serves the slot, or the only one.
 fn node(connection: &Connection, slot: Option<u16>) -> Option<String> {
     let nodes = connection.nodes();
     let has = |slots: &[std::ops::RangeInclusive<u16>]| {

@@ -10,7 +10,7 @@ use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 
-/// What to look at.
+/// The arguments of `tidegate inspect`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Inspecting changes nothing. If the store keeps nothing of the bucket, the bucket is full, or another
@@ -31,11 +31,11 @@ pub struct InspectArgs {
     pub json: bool,
 }
 
-/// Looks into a bucket.
+/// Inspects a bucket.
 pub fn run(args: &InspectArgs) -> Result<(), Failure> {
     let mut config = config_file::load(&args.bucket.config, &FlagEnvironment::new())?;
     redis_store::redis(&config)?;
-    // Before the limit is taken out of it.
+    // Before the limit is moved out of it.
     let settings = redis_store::settings(&config)?;
     let mut named = NamedBucket::find(&mut config, &args.bucket)?;
     let sight = redis_store::wait_for(async {

@@ -1,10 +1,10 @@
-//! What is in a bucket, for people.
+//! The content of a bucket, for people.
 
 use super::look::{BandSight, BucketReport, KeySight};
 use crate::simulate::table::TextTable;
 use std::fmt::Write;
 
-/// A table of the bands, and what is known of the keys below it.
+/// Returns a table of the bands, followed by the keys.
 pub(super) fn text(sight: &BucketReport) -> String {
     let mut text = format!("bucket {}\n", sight.bucket);
     if let Some(left) = sight.blocked_for_ms {

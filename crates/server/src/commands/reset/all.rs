@@ -1,4 +1,4 @@
-//! Forgets every bucket of a limit: in batches, over every master.
+//! Resets every bucket of a limit: in batches, on every master.
 
 use super::ResetArgs;
 use super::audit::{self, ResetRecord};
@@ -14,10 +14,10 @@ use tidegate_policy::{Config, Limit};
 use tidegate_redis::protocol;
 use tidegate_redis::{Connection, NodeChoice, RedisTopology};
 
-/// How many keys Redis looks at for each answer: it serves others in between.
+/// The number of keys that Redis scans for each reply: it serves other clients in between.
 const BATCH: usize = 500;
 
-/// Forgets them, and says how many there were.
+/// Resets the buckets, and returns a message with their number.
 pub(super) fn run(
     args: &ResetArgs,
     config: &Config,
@@ -63,7 +63,7 @@ pub(super) fn run(
     Ok(walk.summary())
 }
 
-/// The limit of that name.
+/// Returns the limit of that name.
 pub(crate) fn find<'a>(
     config: &'a Config,
     policy: &str,
@@ -85,19 +85,19 @@ pub(crate) fn find<'a>(
     })
 }
 
-/// A walk over the keys of a limit.
+/// A scan of the keys of a limit.
 #[derive(Debug)]
 pub(crate) struct ResetWalk<'a> {
     config: &'a Config,
     policy: &'a str,
     limit: &'a Limit,
     is_dry: bool,
-    /// Whether the pattern matches no other limit's keys, as in the packed layout.
+    /// The pattern matches no other limit's keys, as in the packed layout.
     is_sure: bool,
-    /// Whether the person at the terminal is told how far it has come.
+    /// Show the progress on the terminal.
     is_shown: bool,
     pub(crate) forgotten: u64,
-    /// Keys that may be another limit's.
+    /// The number of keys that may belong to another limit.
     pub(crate) left: u64,
 }
 
@@ -115,7 +115,7 @@ impl<'a> ResetWalk<'a> {
         }
     }
 
-    /// Along all of them. What was forgotten before an error is counted.
+    /// Scans all masters. Keys that were removed before an error are counted.
     pub(crate) async fn all(
         &mut self,
         connection: &Connection,
@@ -157,7 +157,7 @@ impl<'a> ResetWalk<'a> {
                 .is_ok_and(|key| is_only_of(self.config, self.policy, &self.limit.name, key))
     }
 
-    /// Tells the person at the terminal how far it has come.
+    /// Shows the progress on the terminal.
     fn tell(&self) {
         if !self.is_shown {
             return;
@@ -165,7 +165,7 @@ impl<'a> ResetWalk<'a> {
         let mut err = io::stderr().lock();
         if err.is_terminal() {
             let count = grouped(self.forgotten);
-            // If nobody sees it, nothing is lost.
+            // A failure to show the progress does not matter.
             let told = write!(err, "\r{count} keys so far\x1b[K\r").and_then(|()| err.flush());
             told.ok();
         }
@@ -187,7 +187,7 @@ impl<'a> ResetWalk<'a> {
     }
 }
 
-/// Forgets keys, and tells how many were still there.
+/// Removes keys, and returns how many existed.
 async fn forget(connection: &Connection, keys: &[Vec<u8>]) -> Result<u64, Failure> {
     let Some(first) = keys.first() else {
         return Ok(0);

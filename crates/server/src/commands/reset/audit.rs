@@ -1,24 +1,24 @@
-//! Who forgot what: a line of the log for each reset.
+//! Logs each reset: the user, and the buckets.
 
 use crate::commands::who::who;
 use tidegate_policy::config::Environment;
 use tracing::info;
 
-/// What was forgotten.
+/// A reset.
 #[derive(Debug)]
 pub(super) struct ResetRecord<'a> {
     pub(super) store: String,
     pub(super) policy: &'a str,
     pub(super) limit: &'a str,
-    /// The bucket, or `*` for all. Secrets stand in it as hashes.
+    /// The bucket, or `*` for all. Secrets in it are hashed.
     pub(super) key: &'a str,
-    /// How many buckets, or keys of Redis, were there and are not any more.
+    /// The number of buckets, or keys in Redis, that existed and were removed.
     pub(super) forgotten: u64,
-    /// Whether it came to its end.
+    /// The reset was completed.
     pub(super) is_complete: bool,
 }
 
-/// Writes it down.
+/// Logs the reset.
 pub(super) fn log(reset: &ResetRecord<'_>, environment: &dyn Environment) {
     info!(
         who = who(environment),

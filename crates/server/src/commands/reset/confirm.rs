@@ -1,9 +1,9 @@
-//! Asks before much is forgotten.
+//! Asks for confirmation before many buckets are reset.
 
 use crate::failure::Failure;
 use std::io::{self, BufRead, IsTerminal, Write};
 
-/// Asks the person at the terminal; a failure unless they type `yes`.
+/// Asks the user at the terminal. Fails unless they type `yes`.
 pub(super) fn confirm(what: &str) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::input(format!(

@@ -12,7 +12,7 @@ use crate::environment::FlagEnvironment;
 use crate::failure::Failure;
 use clap::Args;
 
-/// What to forget.
+/// The arguments of `tidegate reset`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A bucket that is reset is as good as new, and whoever its limit has blocked is blocked no more.
@@ -42,7 +42,7 @@ pub struct ResetArgs {
     pub dry_run: bool,
 }
 
-/// Forgets a bucket, or every bucket of a limit.
+/// Resets a bucket, or every bucket of a limit.
 pub fn run(args: &ResetArgs) -> Result<(), Failure> {
     let environment = FlagEnvironment::new();
     let config = config_file::load(&args.bucket.config, &environment)?;

@@ -1,4 +1,4 @@
-//! Forgets one bucket.
+//! Resets one bucket.
 
 use super::ResetArgs;
 use super::audit::{self, ResetRecord};
@@ -10,14 +10,14 @@ use tidegate_policy::config::Environment;
 use tidegate_policy::{Band, Config};
 use tidegate_redis::RedisStore;
 
-/// Forgets it, and says so.
+/// Resets the bucket, and returns a message.
 pub(super) fn run(
     args: &ResetArgs,
     mut config: Config,
     environment: &dyn Environment,
 ) -> Result<String, Failure> {
     let store = redis_store::redis(&config)?.to_string();
-    // Before the limit is taken out of it.
+    // Before the limit is moved out of it.
     let settings = redis_store::settings(&config)?;
     let mut named = NamedBucket::find(&mut config, &args.bucket)?;
     let forgotten = redis_store::wait_for(async {
@@ -54,7 +54,7 @@ pub(super) fn run(
     }
 }
 
-/// Forgets every band that is meant in a store that is no Redis; tells how many there were.
+/// Resets every selected band in a store other than Redis, and returns how many existed.
 pub(crate) async fn forget_in_process(
     store: &impl Store,
     named: &NamedBucket,
@@ -76,7 +76,7 @@ pub(crate) async fn forget_in_process(
     Ok(forgotten)
 }
 
-/// Forgets every band that is meant; tells how many keys, or bands within keys, there were.
+/// Resets every selected band, and returns the number of keys, or bands within keys, that existed.
 pub(crate) async fn forget(
     store: &RedisStore,
     named: &NamedBucket,
@@ -107,7 +107,7 @@ pub(crate) async fn forget(
     Ok(forgotten)
 }
 
-/// Whether all that a key holds is meant.
+/// Returns true if the whole content of a key is selected.
 fn is_whole(named: &NamedBucket, place: &BucketAddress) -> bool {
     place.field.is_none() && !named.is_partial()
 }

@@ -1,9 +1,9 @@
-//! What a person sees who starts the program to try it out.
+//! The greeting for a person who tries the program out.
 
 use crate::commands::gateway::reachable;
 use std::net::SocketAddr;
 
-/// What to type to see a request allowed, and then refused. Matches the built-in policy.
+/// Returns the commands that show a request allowed, and then refused. They match the built-in policy.
 pub(super) fn text(http: SocketAddr, admin: SocketAddr) -> String {
     let (http, admin) = (reachable(http), reachable(admin));
     format!(

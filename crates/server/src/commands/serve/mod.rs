@@ -42,8 +42,8 @@ pub struct ServeFileArgs {
 }
 
 impl ServeFileArgs {
-    /// Returns the arguments with the file as `config`. A file beats the variable; with `--config` it is
-    /// an error.
+    /// Returns the arguments with the file as `config`. A file overrides the variable; with `--config` it
+    /// is an error.
     pub fn into_args(self) -> Result<ServeArgs, Failure> {
         let Self { file, mut args } = self;
         let Some(file) = file else {
@@ -60,13 +60,13 @@ impl ServeFileArgs {
     }
 }
 
-/// What to serve.
+/// The arguments of `tidegate serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// The configuration; without one, a small built-in policy
     #[arg(long, env = CONFIG, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What envoyproxy/ratelimit serves.
+    /// Files of envoyproxy/ratelimit.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
     /// Address and port of the HTTP API, or unix:PATH for a unix socket; overrides the configuration.
@@ -111,7 +111,8 @@ impl ServeArgs {
         }
     }
 
-    /// Where the configuration is, the flags that go before it, and the settings of `peer` after it.
+    /// Returns the location of the configuration, the flags that override it, and the settings of `peer`,
+    /// which are defaults.
     fn ground(&self, peer: &Peer) -> ConfigFiles {
         let flags = [
             ("TIDEGATE_LISTEN_HTTP", &self.http),
@@ -141,7 +142,7 @@ impl ServeArgs {
     }
 }
 
-/// Serves until told to stop.
+/// Serves until it is stopped.
 pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     peer.warn();
     let ground = args.ground(peer);
@@ -153,7 +154,7 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     peer.warn_of_overridden(begun.variables());
     report::key_names(&config);
     report::warnings(&config);
-    // It shows how a request is refused.
+    // The greeting shows how a request is refused.
     let greets = is_built_in && config.mode == LimitMode::Enforce;
     let greeting = |listeners: &Listeners| {
         let http = listeners.http.as_ref().filter(|_| greets)?;
@@ -163,7 +164,7 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     start_in(runtime, Some(begun), config, stop, greeting)
 }
 
-/// How to stop.
+/// The times of a shutdown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StopTimes {
     notice: Duration,
@@ -171,7 +172,7 @@ pub(super) struct StopTimes {
 }
 
 impl StopTimes {
-    /// With so many seconds of notice, and so many in which requests may finish.
+    /// Creates them from the seconds of notice, and the seconds in which requests may finish.
     pub(super) fn of(notice: u32, drain: u32) -> Self {
         Self {
             notice: Duration::from_secs(notice.into()),
@@ -180,8 +181,8 @@ impl StopTimes {
     }
 }
 
-/// Serves `config` until told to stop, and then as `stop` says. What `greeting` says is
-/// for the person who tries it out.
+/// Serves `config` until it is stopped, and then shuts down with the times of `stop`. `greeting` returns
+/// a text for a person who tries it out.
 pub(super) fn start(
     config: Config,
     stop: StopTimes,
@@ -197,7 +198,7 @@ fn runtime() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::runtime(format!("cannot start threads: {error}")))
 }
 
-/// The same for a `config` that was begun with, and may change.
+/// Serves like [`start`], for a `config` that may change.
 fn start_in(
     runtime: Runtime,
     begun: Option<InitialConfig>,
@@ -214,7 +215,7 @@ fn start_in(
     let bounds = usual.within(descriptors.unwrap_or(u64::MAX), &config.listen);
     report::bounds(descriptors, &bounds, &config.listen);
     let served = runtime.block_on(serve(begun, config, greeting, bounds));
-    // A page of metrics that is still being written is no reason to stay.
+    // A metrics page that is still being written does not delay the exit.
     runtime.shutdown_background();
     served
 }
@@ -239,7 +240,7 @@ async fn serve(
     let listeners = server::bind(&listen).await?;
     report::listening(&listeners);
     if let Some(text) = greeting(&listeners) {
-        // If nobody reads it, that is no reason not to serve.
+        // A failure to write the greeting does not matter.
         writeln!(io::stdout(), "{text}").ok();
     }
     let (stop, stopped) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! What is served may change: by itself, and when somebody says so.
+//! Configuration changes while it is served: automatically, and on request.
 
 use crate::live::Composer;
 use crate::signals::Reloads;
@@ -6,8 +6,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use tracing::{info, warn};
 
-/// Reads the files and sources again whenever told to by SIGHUP, and serves what they say. Whatever is
-/// wrong with them goes to the log, and what is served goes on.
+/// Reloads the files and sources on SIGHUP. Errors are logged, and the previous configuration stays.
 pub(super) async fn on_signal(mut reloads: Reloads, composer: Option<&Composer>) -> Infallible {
     loop {
         reloads.next().await;
@@ -23,12 +22,12 @@ pub(super) async fn on_signal(mut reloads: Reloads, composer: Option<&Composer>)
             configuration = composer.configuration(),
             "told to read the configuration again"
         );
-        // What is wrong with it has been told.
+        // Errors have been logged.
         composer.reload().await.ok();
     }
 }
 
-/// Keeps what is served up to date with where it comes from, for as long as it is served.
+/// Keeps the configuration up to date with its sources, as long as it is served.
 pub(super) async fn keep(composer: Option<&Composer>) {
     match composer {
         Some(composer) => composer.clone().run().await,

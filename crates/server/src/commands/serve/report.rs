@@ -1,4 +1,4 @@
-//! What the log says when the server starts: what it serves, where, and on whose word.
+//! The log messages at startup: the configuration, its origin, and the listeners.
 
 use crate::bounds::Bounds;
 use crate::environment::FlagEnvironment;
@@ -7,7 +7,7 @@ use tidegate_policy::Config;
 use tidegate_policy::config::{Listen, Listener};
 use tracing::{info, warn};
 
-/// Tells what is served, on whose word, and what is odd about it.
+/// Logs the configuration, the variables that took effect, and warnings.
 pub(in crate::commands) fn configuration(
     config: &Config,
     name: &str,
@@ -18,7 +18,7 @@ pub(in crate::commands) fn configuration(
     warnings(config);
 }
 
-/// Tells what is served.
+/// Logs the configuration.
 pub(super) fn started(config: &Config, name: &str) {
     let sources: Vec<&str> = config.sources.iter().map(|it| it.name.as_str()).collect();
     info!(
@@ -39,7 +39,7 @@ pub(super) fn started(config: &Config, name: &str) {
     }
 }
 
-/// Tells on whose word a configuration is as it is.
+/// Logs the variables that took effect.
 pub(super) fn variables(variables: &[String]) {
     if !variables.is_empty() {
         info!(
@@ -60,17 +60,17 @@ pub(super) fn key_names(config: &Config) {
     }
 }
 
-/// Tells what is odd about a configuration.
+/// Logs the warnings of a configuration.
 pub(super) fn warnings(config: &Config) {
     for warning in config.warnings() {
         warn!("{}", warning.to_string().trim_end());
     }
 }
 
-/// Fewer connections than these are worth a warning.
+/// A maximum number of connections below this is worth a warning.
 const FEW: usize = 1_000;
 
-/// Logs how many connections each listener takes.
+/// Logs the maximum number of connections of each listener.
 pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen) {
     let plain = |door: &Option<Listener>| door.as_ref().map(|_| bounds.connections);
     let gateway = listen.gateway.as_ref();
@@ -103,7 +103,7 @@ pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen)
     }
 }
 
-/// Tells where the doors are.
+/// Logs the addresses of the listeners.
 pub(super) fn listening(listeners: &Listeners) {
     for (name, bound) in listeners.each() {
         door(name, bound);

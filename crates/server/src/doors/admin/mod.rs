@@ -17,14 +17,14 @@ use std::sync::Arc;
 use tidegate::{AnyStore, Store};
 use tokio::sync::Semaphore;
 
-/// Health, metrics, and the admin API.
+/// The frontend for health, metrics, and the admin API.
 #[derive(Debug)]
 pub(crate) struct AdminDoor<S = AnyStore> {
     phase: PhaseWatch,
     decider: Decider<S>,
-    /// One page at a time: each looks through the whole store.
+    /// Allows one metrics page at a time: each scans the whole store.
     pages: Semaphore,
-    /// Where there is a whole server to administrate.
+    /// Present if there is a complete server to administer.
     api: Option<Arc<Api>>,
 }
 
@@ -38,8 +38,8 @@ impl<S: Store> AdminDoor<S> {
         }
     }
 
-    /// A store that is away is no reason to stay away from this server, as long as any limit lets
-    /// it go on.
+    /// An unreachable store does not make this server unready, as long as any limit can be decided
+    /// without it.
     async fn ready(&self) -> DoorResponse {
         match self.phase.now() {
             Phase::Starting => respond::not_ready("starting"),
@@ -66,14 +66,15 @@ impl<S: Store> AdminDoor<S> {
         }
     }
 
-    /// How it all stands. Whoever only wants to know whether to send requests asks `/readyz`.
+    /// Returns the status report. A load balancer that only needs to know whether to send requests uses
+    /// `/readyz`.
     async fn status(&self) -> DoorResponse {
         let document = StatusDocument::of(&self.decider, self.phase.now()).await;
         let is_down = document.status() == ServiceStatus::Down;
         respond::status(document.to_json(), is_down)
     }
 
-    /// The limits that are served, as text.
+    /// Returns the limits in force, as text.
     fn limits(&self) -> DoorResponse {
         match self.decider.rules() {
             Ok(rules) => respond::limits(rlconfig::text(rules.written())),
@@ -81,7 +82,7 @@ impl<S: Store> AdminDoor<S> {
         }
     }
 
-    /// The admin API, where it has something at `path`.
+    /// Returns the admin API if `path` belongs to it.
     fn api_at(&self, path: &str) -> Option<&Arc<Api>> {
         self.api.as_ref().filter(|api| api.is_at(path))
     }
@@ -100,7 +101,7 @@ impl<S: Store + 'static> Door for AdminDoor<S> {
     ) -> DoorResponse {
         let path = request.uri().path();
         if let Some(api) = self.api_at(path) {
-            // Put aside: it is large, and probes come more often.
+            // Boxed: this future is large, and probes are more frequent.
             return Box::pin(Arc::clone(api).answer(*request, visit)).await;
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -124,8 +125,8 @@ impl<S: Store + 'static> Door for AdminDoor<S> {
         answer
     }
 
-    /// Health is for probes and load balancers, which seldom can hold a secret, and tells nothing
-    /// but whether this server wants requests. The admin API has tokens of its own.
+    /// Health is for probes and load balancers, which seldom can hold a secret. It reports only whether
+    /// this server accepts requests. The admin API checks its own tokens.
     fn is_public(&self, request: &Request<Incoming>) -> bool {
         let path = request.uri().path();
         matches!(path, "/livez" | "/readyz") || self.api_at(path).is_some()

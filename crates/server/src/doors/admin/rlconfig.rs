@@ -1,13 +1,13 @@
-//! `GET /rlconfig`: the limits that are served, as lines of text.
+//! `GET /rlconfig`: the limits in force, as lines of text.
 //!
-//! A limit of descriptors reads as in the dump of envoyproxy/ratelimit:
+//! A limit of descriptors has the format of envoyproxy/ratelimit's dump:
 //!
 //! ```text
 //! messaging.message_type_marketing.to_number: unit=DAY requests_per_unit=5, shadow_mode: false, quota_mode: false
 //! ```
 //!
-//! Any other is called by its policy and its name, and has a line for each band. So is one whose
-//! descriptor may hold a secret.
+//! Any other limit is named by its policy and its name, and has a line for each band. So is a limit whose
+//! descriptor may contain a secret.
 
 use crate::wire::rls::name_of_period;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use tidegate_core::{Algorithm, LimitMode, Quota};
 use tidegate_policy::limit::{Limit, Policy};
 use tidegate_policy::statsd::Statsd;
 
-/// Writes the limits of `policies`. Limits that are switched off are left out.
+/// Writes the limits of `policies`. Disabled limits are omitted.
 pub(super) fn text<'p>(policies: impl Iterator<Item = &'p Policy>) -> String {
     let mut text = String::new();
     for policy in policies {
@@ -26,7 +26,7 @@ pub(super) fn text<'p>(policies: impl Iterator<Item = &'p Policy>) -> String {
             let name = name.replace(char::is_control, "_");
             let is_shadow = limit.mode == LimitMode::Shadow;
             for rate in rates(limit) {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 writeln!(
                     text,
                     "{name}: {rate}, shadow_mode: {is_shadow}, quota_mode: {}",
@@ -78,8 +78,8 @@ mod tests {
         text(config.written())
     }
 
-    /// The lines are those of envoyproxy/ratelimit at commit f2fb157 for the same file, by the code of its
-    /// `dump`; it prints them in no order.
+    /// The expected lines are those of envoyproxy/ratelimit at commit f2fb157 for the same file, from the
+    /// code of its `dump`. Their order is unspecified there.
     #[test]
     fn files_of_envoyproxy_ratelimit_read_as_there() {
         let file = SourceFile {

@@ -1,5 +1,5 @@
-//! What clients are told where no upstream has an answer for them: problems of RFC 9457, with the id by
-//! which the request can be found again.
+//! The gateway's own responses, sent if no upstream has one: problems of RFC 9457, with a correlation id
+//! by which the request can be found in the log.
 
 use super::body::GatewayBody;
 use super::grpc;
@@ -14,25 +14,26 @@ use tidegate_http::answer::Correlation;
 use tidegate_http::grpc::{GrpcContentType, Status};
 use tidegate_policy::Respond;
 
-/// What goes back to the client.
+/// A response to the client.
 pub(super) type GatewayResponse = Response<GatewayBody>;
 
-/// Whom a problem is told to.
+/// The client that gets a problem response.
 #[derive(Debug)]
 pub(super) struct Addressee<'t> {
     respond: &'t Respond,
-    /// The header in which clients name their own id, as this one sent it.
+    /// The client's own correlation id, from the header configured for it.
     sent: Option<HeaderValue>,
-    /// The kind of gRPC that the client speaks, if it does.
+    /// The gRPC content type of the client, if it speaks gRPC.
     flavour: Option<GrpcContentType>,
 }
 
 impl<'t> Addressee<'t> {
-    /// The client that sent this request, where answers are given as `respond` says.
+    /// Returns the client that sent this request. `respond` configures the responses.
     pub(super) fn of<B>(request: &Request<B>, respond: Option<&'t Respond>) -> Self {
         let headers = request.headers();
         let respond = respond.unwrap_or(Respond::standard());
-        // It is looked for in every request, and most have none: to look through the names is cheaper.
+        // Every request is searched for this header, and most lack it. Scanning the names is cheaper than
+        // a lookup.
         let is_it = |name: &HeaderName| {
             let (name, wanted) = (name.as_str(), respond.correlation.as_str());
             name.len() == wanted.len() && name.eq_ignore_ascii_case(wanted)
@@ -40,7 +41,7 @@ impl<'t> Addressee<'t> {
         let name = headers.keys().find(|name| is_it(name));
         let sent = name.and_then(|name| {
             let mut sent = headers.get_all(name).iter();
-            // What is said twice is not said at all.
+            // A duplicated header counts as missing.
             sent.next().filter(|_| sent.next().is_none()).cloned()
         });
         Self {
@@ -50,7 +51,7 @@ impl<'t> Addressee<'t> {
         }
     }
 
-    /// Why no upstream answered.
+    /// Reports why no upstream answered.
     pub(super) fn trouble(&self, trouble: &UpstreamError) -> GatewayResponse {
         match trouble {
             UpstreamError::Unreachable(_) => self.problem(
@@ -85,8 +86,8 @@ impl<'t> Addressee<'t> {
         }
     }
 
-    /// What was wrong with the body of a request. What is left of it cannot be told from the next
-    /// request, so this is the connection's last answer.
+    /// Reports an invalid request body. The rest of the body cannot be distinguished from the next
+    /// request, so this is the connection's last response.
     pub(super) fn upload(&self, error: UploadError) -> GatewayResponse {
         respond::closing(
             self.problem(match error {
@@ -103,24 +104,25 @@ impl<'t> Addressee<'t> {
         )
     }
 
-    /// Nobody knows which upstream this is for.
+    /// Reports that no route matches.
     pub(super) fn no_route(&self) -> GatewayResponse {
         let detail = "there is no route for this host, path and method";
         self.problem(ProblemDetails::new(404, "Not Found").detail(detail))
     }
 
-    /// Nobody knows for sure whom or what this is for, nor what else its sender has in mind.
+    /// Reports an ambiguous request. The connection closes: its sender may be attempting request
+    /// smuggling.
     pub(super) fn doubtful(&self, why: &'static str) -> GatewayResponse {
         respond::closing(self.problem(ProblemDetails::new(400, "Bad Request").detail(why)))
     }
 
-    /// A stream of HTTP/2 is to become a WebSocket where none is taken.
+    /// Reports that an HTTP/2 stream asks to become a WebSocket where none is accepted.
     pub(super) fn no_websocket(&self) -> GatewayResponse {
         let detail = "no WebSocket is taken here";
         self.problem(ProblemDetails::new(501, "Not Implemented").detail(detail))
     }
 
-    /// A method that is not for gateways.
+    /// Reports a method that gateways do not forward.
     pub(super) fn wrong_method(&self) -> GatewayResponse {
         let detail = "this method is not passed on";
         let mut answer =
@@ -155,7 +157,7 @@ impl<'t> Addressee<'t> {
         answer
     }
 
-    /// The id by which the request can be found again.
+    /// Returns the correlation id, by which the request can be found in the log.
     fn correlation(&self) -> Correlation {
         let mut headers = HeaderMap::new();
         if let (Some(name), Some(sent)) = (self.header(), &self.sent) {
@@ -169,10 +171,10 @@ impl<'t> Addressee<'t> {
     }
 }
 
-/// An answer of another door's making.
+/// Converts a response of another frontend.
 pub(super) fn whole(answer: DoorResponse) -> GatewayResponse {
     let (parts, body) = answer.into_parts();
-    // It is there already, in one piece.
+    // The body is complete already, in one piece.
     let body = match body.collect().now_or_never() {
         Some(Ok(body)) => GatewayBody::Ours(Some(body.to_bytes()).filter(|it| !it.is_empty())),
         _ => GatewayBody::Ours(None),

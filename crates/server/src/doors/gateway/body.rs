@@ -1,4 +1,4 @@
-//! The body of an answer: an upstream's, or ours.
+//! The body of a response: an upstream's, or the gateway's own.
 
 use super::lane::ActiveRoute;
 use crate::promise::boxed;
@@ -11,28 +11,28 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tracing::debug;
 
-/// The body of an answer. Small, for an answer is moved from step to step with it.
+/// The body of a response. It is small, because a response is moved from step to step with it.
 #[derive(Debug)]
 pub(crate) enum GatewayBody {
-    /// An upstream's, as it comes.
+    /// An upstream's body, as it arrives.
     Theirs(Box<UpstreamBody>),
-    /// Ours; `None` once it was taken, or if there is nothing to say.
+    /// The gateway's own body; `None` once it was sent, or if it is empty.
     Ours(Option<Bytes>),
 }
 
-/// The body of an upstream's answer.
+/// The body of an upstream's response.
 #[derive(Debug)]
 pub(crate) struct UpstreamBody {
     body: RelayedBody,
     lane: Arc<ActiveRoute>,
-    /// The number of the upstream in the lane.
+    /// The index of the upstream in the lane.
     upstream: usize,
-    /// How it ended too early, until that is told.
+    /// The error that cut the body short, until it is reported.
     cut: Option<RelayError>,
 }
 
 impl GatewayBody {
-    /// That of an upstream of `lane`.
+    /// Returns the body of an upstream of `lane`.
     pub(super) fn theirs(body: RelayedBody, lane: &Arc<ActiveRoute>, upstream: usize) -> Self {
         let lane = Arc::clone(lane);
         Self::Theirs(boxed(|| UpstreamBody {
@@ -43,7 +43,7 @@ impl GatewayBody {
         }))
     }
 
-    /// Ours, of these bytes.
+    /// Returns a body of the gateway's own.
     pub(crate) fn ours(bytes: Vec<u8>) -> Self {
         Self::Ours(Some(Bytes::from(bytes)).filter(|bytes| !bytes.is_empty()))
     }
@@ -74,9 +74,9 @@ impl Body for GatewayBody {
                         debug!(%error, upstream, route = lane.route.id, "an answer was cut short");
                         lane.metrics
                             .count_upstream(*upstream, UpstreamOutcome::CutShort);
-                        // Whoever hears of it drops what was not sent, and the client would see no
-                        // answer where there was one. So it is told next time, and what came before
-                        // it goes first.
+                        // hyper drops unsent data when a body fails, and the client would see no response
+                        // where there was one. So report the error on the next poll, and let the earlier
+                        // data go first.
                         *cut = Some(error);
                         context.waker().wake_by_ref();
                         Poll::Pending
@@ -113,7 +113,8 @@ mod tests {
     use crate::server::paced::PacedBody;
     use http::Response;
 
-    /// An answer is moved a dozen times on its way from an upstream to the client: each byte of it counts.
+    /// A response is moved a dozen times on its way from an upstream to the client: each byte of its size
+    /// counts.
     #[test]
     fn an_answer_on_its_way_is_small() {
         let body = size_of::<GatewayBody>();

@@ -1,4 +1,4 @@
-//! WebSocket over HTTP/2 (RFC 8441): the extended `CONNECT` of a client becomes an upgrade of HTTP/1.1 at
+//! WebSocket over HTTP/2 (RFC 8441): translates a client's extended `CONNECT` into an HTTP/1.1 upgrade at
 //! the upstream.
 
 use base64::Engine;
@@ -9,18 +9,18 @@ use hyper::ext::Protocol;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// Completes a key before it is hashed (RFC 6455, 1.3).
+/// The suffix of a key before it is hashed (RFC 6455, 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// The key that an upstream is sent, and the answer that proves that it has understood it. In HTTP/2
-/// clients send none.
+/// The key sent to an upstream, and the response that proves that the upstream understands it. In HTTP/2
+/// clients send no key.
 #[derive(Debug)]
 pub(super) struct Handshake {
     key: HeaderValue,
     accept: String,
 }
 
-/// Makes an extended `CONNECT` for a WebSocket the `GET` that it would be in HTTP/1.1, so that it is
+/// Turns an extended `CONNECT` for a WebSocket into the equivalent `GET` of HTTP/1.1, so that it is
 /// routed and limited as one.
 pub(super) fn translate<B>(request: &mut Request<B>) {
     let wanted = request.extensions().get::<Protocol>();
@@ -32,14 +32,14 @@ pub(super) fn translate<B>(request: &mut Request<B>) {
     }
 }
 
-/// Whether a request was translated.
+/// Returns true if a request was translated.
 pub(super) fn is_translated<B>(request: &Request<B>) -> bool {
     request.version() == Version::HTTP_2
         && request.method() == Method::GET
         && request.extensions().get::<Protocol>().is_some()
 }
 
-/// Adds the key of a handshake to a translated request; nothing to any other. An error where it cannot
+/// Adds a handshake key to a translated request, and nothing to any other. Fails if the request cannot
 /// become a `WebSocket`.
 pub(super) fn handshake<B>(
     request: &mut Request<B>,
@@ -55,12 +55,12 @@ pub(super) fn handshake<B>(
     Ok(Some(handshake))
 }
 
-/// The route takes no `WebSocket`, or the system has no randomness.
+/// The route accepts no `WebSocket`, or the system has no randomness.
 #[derive(Debug)]
 pub(super) struct NoWebSocket;
 
 impl Handshake {
-    /// A fresh one; `None` where the system has no randomness.
+    /// Returns a new key; `None` if the system has no randomness.
     fn new() -> Option<Self> {
         let mut bits = [0; 16];
         SystemRandom::new().fill(&mut bits).ok()?;
@@ -71,7 +71,7 @@ impl Handshake {
         })
     }
 
-    /// Whether an upstream has answered it.
+    /// Returns true if an upstream has accepted the handshake.
     pub(super) fn is_answered(&self, headers: &HeaderMap) -> bool {
         let mut answers = headers.get_all(SEC_WEBSOCKET_ACCEPT).iter();
         let is_right = |answer: &HeaderValue| answer.as_bytes() == self.accept.as_bytes();

@@ -1,7 +1,7 @@
-//! Requests of which two could believe that they are for different hosts or different things.
+//! Ambiguous requests: two programs could read different hosts or different paths in them.
 //!
-//! Limits are looked up by host and path, and so are routes. Whoever answers must read the same in them,
-//! or a client could ask for one thing and be counted for another.
+//! Tidegate selects limits and routes by host and path. The upstream must read the same host and path, or
+//! a client could reach one resource and be counted for another.
 
 use super::strict_path;
 use http::header::HOST;
@@ -9,12 +9,12 @@ use http::uri::Authority;
 use http::{HeaderValue, Request, Uri, Version};
 use tidegate_policy::route::Paths;
 
-/// What is doubtful about a request, if anything is, where paths are read like that.
+/// Returns the ambiguity of a request, if it has one, with paths interpreted according to `paths`.
 pub(super) fn doubt<B>(request: &Request<B>, paths: Paths) -> Option<&'static str> {
     let uri = request.uri();
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().map(HeaderValue::as_bytes);
-    // HTTP/1 is read strictly before it comes here; HTTP/2 is not, and may name none, or several.
+    // HTTP/1 is parsed strictly before it gets here. HTTP/2 is not, and may have no `Host`, or several.
     if hosts.next().is_some() {
         return Some("`Host` is there more than once");
     }
@@ -38,10 +38,10 @@ fn authority(uri: &Uri) -> Option<&[u8]> {
         .map(|authority| authority.as_str().as_bytes())
 }
 
-/// What is doubtful about the path of a target.
+/// Returns the ambiguity of a target's path, if it has one.
 fn doubtful_path(uri: &Uri) -> Option<&'static str> {
     let path = uri.path();
-    // Nothing climbs without one of them, and few paths have one.
+    // A path without either of these cannot climb, and few paths have one.
     if !path.contains("..") && !path.contains('%') {
         return None;
     }
@@ -51,8 +51,8 @@ fn doubtful_path(uri: &Uri) -> Option<&'static str> {
     climbs(path).then_some("the path leads above its root")
 }
 
-/// Whether some would find `..` in a segment where others see a name: before a parameter, or beside what
-/// may or may not be a separator.
+/// Returns true if some programs would see `..` in a segment that is a name to others: before a
+/// parameter, or next to a character that may or may not be a separator.
 fn hides_dots(segment: &str) -> bool {
     const BREAKS: [&str; 6] = [";", "\\", "%5c", "%2f", "%3b", "%00"];
     let segment = segment.to_ascii_lowercase();
@@ -66,32 +66,32 @@ fn hides_dots(segment: &str) -> bool {
     plain.split('/').any(|part| part == "..")
 }
 
-/// What is doubtful about a target that says by itself whom it is for.
+/// Returns the ambiguity of a target that contains an authority.
 fn doubtful_authority(uri: &Uri, host: Option<&[u8]>) -> Option<&'static str> {
     let authority = uri.authority()?.as_str();
-    // A host alone is a target of `CONNECT` only (RFC 9112, 3.2.3).
+    // An authority alone is a target of `CONNECT` only (RFC 9112, 3.2.3).
     if uri.scheme().is_none() {
         return Some("the target is neither a path nor a whole URL");
     }
     if authority.contains('@') {
         return Some("the target names a user");
     }
-    // RFC 9112, 3.2.2 and RFC 9113, 8.3.1 have clients say the same in both places.
+    // RFC 9112, 3.2.2 and RFC 9113, 8.3.1 require clients to send the same host in both places.
     host.is_some_and(|host| !host.eq_ignore_ascii_case(authority.as_bytes()))
         .then_some("the target and `Host` name different hosts")
 }
 
-/// Whether it can be a host, perhaps with a port. Commas may be part of a name, but nobody has one that
-/// is, and some take what is before them for all of it.
+/// Returns true if this can be a host, optionally with a port. Commas are valid in a name, but no real
+/// host has one, and some programs stop reading at the comma.
 fn is_host(host: &[u8]) -> bool {
-    // None is for the upstream to fill in.
+    // The upstream fills in an empty host.
     host.is_empty()
         || is_usual(host)
         || (!host.contains(&b',') && !host.contains(&b'@') && Authority::try_from(host).is_ok())
 }
 
-/// Returns true if a host is a name or an address as nearly all are: letters, digits, dots and hyphens,
-/// perhaps with a port. It spares them a parser.
+/// Returns true if a host has the form that nearly all have: letters, digits, dots and hyphens, perhaps
+/// with a port. Such hosts need no parser.
 fn is_usual(host: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let end = host.iter().position(|byte| !is_plain(byte));
@@ -104,13 +104,13 @@ fn is_usual(host: &[u8]) -> bool {
     }
 }
 
-/// Whether a path has more `..` than there are segments before them. What remains of it then is for
-/// those to say who resolve it, and where an upstream has a path of its own, it would be left.
+/// Returns true if a path has more `..` than segments before them. Programs disagree about the resolved
+/// path then, and if an upstream has a base path, the request would leave it.
 fn climbs(path: &str) -> bool {
     let mut depth = 0_usize;
     for segment in path.split('/') {
         match dots(segment) {
-            // An empty segment is none to those who merge slashes.
+            // Programs that merge slashes ignore an empty segment.
             Some(0 | 1) => {}
             Some(2) => match depth.checked_sub(1) {
                 Some(above) => depth = above,
@@ -122,13 +122,13 @@ fn climbs(path: &str) -> bool {
     false
 }
 
-/// Whether a path has segments that are steps and not names.
+/// Returns true if a path has dot segments.
 pub(super) fn has_steps(path: &str) -> bool {
     (path.contains("/.") || path.contains('%'))
         && path.split('/').any(|it| matches!(dots(it), Some(1 | 2)))
 }
 
-/// How many dots a segment is made of, if it is made of nothing else, however they are written.
+/// Returns the number of dots in a segment that consists of dots only, escaped or not.
 fn dots(segment: &str) -> Option<usize> {
     let mut rest = segment.as_bytes();
     let mut count = 0;

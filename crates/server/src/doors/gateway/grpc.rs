@@ -1,27 +1,27 @@
-//! Answers of the gateway's own to callers over gRPC.
+//! The gateway's own responses to gRPC clients.
 //!
-//! An answer is made as for HTTP, counted by that status, and translated last. An upstream's answer is
-//! never translated.
+//! A response is built as for HTTP, counted by its HTTP status, and translated last. An upstream's
+//! response is never translated.
 
 use super::answer::GatewayResponse;
 use super::body::GatewayBody;
 use http::{Method, Request, Response};
 use tidegate_http::grpc::{Code, GrpcContentType, Status};
 
-/// What a caller over gRPC is told instead of an answer.
+/// The gRPC status to send instead of the response's own.
 #[derive(Clone, Debug)]
 struct Instead(GrpcContentType, Status);
 
-/// The kind of gRPC that a request speaks, if it does.
+/// Returns the gRPC content type of a request, if it is gRPC.
 pub(super) fn flavour<B>(request: &Request<B>) -> Option<GrpcContentType> {
-    // Every call is a POST, and most other requests have no content type.
+    // Every gRPC call is a POST, and most other requests have no content type.
     let is_call = *request.method() == Method::POST;
     is_call
         .then(|| GrpcContentType::of(request.headers()))
         .flatten()
 }
 
-/// Returns the answer to `request`, with `status` if the request is a gRPC call.
+/// Returns the response to `request`, with `status` if the request is a gRPC call.
 pub(super) fn or_status<A, B>(
     mut answer: Response<A>,
     request: &Request<B>,
@@ -33,12 +33,12 @@ pub(super) fn or_status<A, B>(
     answer
 }
 
-/// Has an answer say `status`.
+/// Marks a response to be sent as `status`.
 pub(super) fn mark<B>(answer: &mut Response<B>, flavour: GrpcContentType, status: Status) {
     answer.extensions_mut().insert(Instead(flavour, status));
 }
 
-/// Translates an answer that is to say a status.
+/// Translates a response that is marked with a status.
 pub(super) fn translate(mut answer: GatewayResponse) -> GatewayResponse {
     let Some(Instead(flavour, status)) = answer.extensions_mut().remove() else {
         return answer;
@@ -47,7 +47,7 @@ pub(super) fn translate(mut answer: GatewayResponse) -> GatewayResponse {
     told.map(|()| GatewayBody::Ours(None))
 }
 
-/// The code of gRPC for a status of HTTP that the gateway answers with.
+/// Returns the gRPC code for an HTTP status that the gateway sends.
 pub(super) fn code(status: u16) -> Code {
     match status {
         400 => Code::InvalidArgument,

@@ -1,4 +1,4 @@
-//! One route, ready to be taken.
+//! One route, ready to forward requests.
 
 use super::answer::GatewayResponse;
 use super::grpc;
@@ -18,10 +18,10 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use tidegate_policy::route::{Route, Upstream, UpstreamScheme};
 
-/// What is counted where the client had gone before there was an answer. No server sends it.
+/// The status to count if the client disconnects before there is a response. No server sends it.
 const CLIENT_GONE: u16 = 499;
 
-/// One route: its upstreams, and what is changed on the way.
+/// One route: its upstreams, and its header changes.
 #[derive(Debug)]
 pub(crate) struct ActiveRoute {
     pub(super) route: Arc<Route>,
@@ -29,13 +29,13 @@ pub(crate) struct ActiveRoute {
     pub(super) request_changes: HeaderChanges,
     pub(super) response_changes: Arc<HeaderChanges>,
     pub(super) metrics: Arc<RouteMetrics>,
-    /// Whether requests may be given fields as lines: nothing is changed in them afterwards, and no
-    /// upstream speaks anything but HTTP/1.
+    /// Fields can be added to requests as raw lines: the route changes no headers afterwards, and all its
+    /// upstreams speak HTTP/1.
     pub(super) takes_lines: bool,
 }
 
 impl ActiveRoute {
-    /// The lane of `route`, whose upstreams are `fleet`.
+    /// Returns the lane of `route`, with the upstreams of `fleet`.
     pub(super) fn new(route: &Arc<Route>, fleet: Fleet, metrics: Arc<RouteMetrics>) -> Self {
         let request_changes = HeaderChanges::new(&route.request_headers);
         let mut upstreams = route.upstreams.iter();
@@ -50,7 +50,7 @@ impl ActiveRoute {
         }
     }
 
-    /// Returns the least rate at which the body of a request must come, if the route has one. A gRPC
+    /// Returns the minimum rate at which a request's body must arrive, if the route has one. A gRPC
     /// stream may be quiet for any time over HTTP/2, where it holds no connection to the upstream.
     pub(super) fn least_rate<B>(&self, request: &Request<B>) -> Option<LeastRate> {
         Some(LeastRate {
@@ -61,8 +61,8 @@ impl ActiveRoute {
     }
 }
 
-/// The upstreams of `route`. Those that were there `before` go on with the connections that they have.
-/// An error says what is wrong with the TLS of one.
+/// Returns the upstreams of `route`. Those that were in `before` keep their connections. Fails if the TLS
+/// settings of one are invalid.
 pub(super) fn fleet(
     route: &Route,
     before: Option<&ActiveRoute>,
@@ -156,7 +156,7 @@ impl AttemptObserver for ActiveRoute {
     }
 }
 
-/// A request that is counted when its answer is known, or when its client has gone.
+/// A request that is counted when its response is known, or when its client has disconnected.
 #[derive(Debug)]
 pub(super) struct RouteRecord<'a> {
     metrics: &'a RouteMetrics,
@@ -167,7 +167,7 @@ pub(super) struct RouteRecord<'a> {
 }
 
 impl<'a> RouteRecord<'a> {
-    /// A request that came to `lane` by its pattern `pattern`.
+    /// Begins the record of a request that matched `pattern` of `lane`.
     pub(super) fn new(lane: &'a ActiveRoute, pattern: usize, trace: RequestTrace) -> Self {
         Self {
             metrics: &lane.metrics,
@@ -178,12 +178,12 @@ impl<'a> RouteRecord<'a> {
         }
     }
 
-    /// What is recorded of it.
+    /// Returns the request's trace.
     pub(super) fn trace(&self) -> &RequestTrace {
         &self.trace
     }
 
-    /// Its answer.
+    /// Records the response, and returns it.
     pub(super) fn end(mut self, answer: GatewayResponse) -> GatewayResponse {
         self.status = answer.status().as_u16();
         self.trace.answered(self.status);

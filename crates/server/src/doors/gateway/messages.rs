@@ -1,4 +1,4 @@
-//! Messages of a WebSocket, each of which must pass a policy of its own.
+//! Rate limits for WebSocket messages: each message must pass a policy.
 
 use super::lane::ActiveRoute;
 use crate::decider::Decider;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tidegate::{Repeated, Store};
 use tidegate_http::answer::retry_after_seconds;
 
-/// Asks for each message of a WebSocket as for the request that it began with: by the client and the
-/// limits that were found then, so that a token that expires meanwhile changes nothing.
+/// Checks each message of a WebSocket like the request that opened it. The client and the limits are
+/// those found then, so a token that expires meanwhile changes nothing.
 pub(super) struct MessageLimiter<S> {
     decider: Decider<S>,
     lane: Arc<ActiveRoute>,
@@ -27,7 +27,7 @@ impl<S: Store + 'static> MessageLimiter<S> {
     }
 }
 
-/// Where there are none, every message may pass.
+/// Without a policy for messages, every message passes.
 impl<S: Store + 'static> Gate for Option<Box<MessageLimiter<S>>> {
     async fn admit(&mut self) -> Admit {
         match self {

@@ -1,16 +1,16 @@
-//! The gateway: decides a request, and passes it on.
+//! The gateway: decides a request, and forwards it.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `table`, `lane` | all routes at one moment; one of them, ready to be taken |
-//! | `doubt`, `strict_path` | requests that two could read in two ways |
-//! | `verdict` | whether a request may pass |
+//! | `table`, `lane` | a snapshot of all routes; one route, ready to forward requests |
+//! | `doubt`, `strict_path` | rejection of ambiguous requests |
+//! | `verdict` | the decision about a request |
 //! | `outbound` | the request that an upstream gets |
-//! | `upgrade`, `messages` | connections that become something else |
+//! | `upgrade`, `messages` | connections that switch protocols |
 //! | `bridge` | WebSocket over HTTP/2 |
-//! | `body` | the body of an answer: an upstream's, or ours |
-//! | `answer`, `grpc` | what clients are told where no upstream answers |
-//! | `upkeep` | what goes on between requests, and reloads |
+//! | `body` | the body of a response: an upstream's, or the gateway's own |
+//! | `answer`, `grpc` | the gateway's own responses, if no upstream answers |
+//! | `upkeep` | background tasks, and reloads |
 
 mod answer;
 mod body;
@@ -58,19 +58,19 @@ use tidegate::{Decision, Policy, Store};
 use tidegate_http::answer::inform;
 use tidegate_policy::route::RefundRule;
 
-/// Decides requests and passes them on.
+/// Decides requests and forwards them.
 #[derive(Debug)]
 pub(crate) struct GatewayDoor<S> {
     decider: Decider<S>,
     gateway: Arc<Gateway>,
 }
 
-/// Memory of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionMemory {
-    /// The origin of its requests, as headers name it.
+    /// The origin of its requests, as forwarding headers describe it.
     trace: OnceLock<ForwardingHeaders>,
-    /// Its request bodies that wait to be read; none over HTTP/1, which has one at a time.
+    /// Its request bodies that wait to be read; unused over HTTP/1, which has one body at a time.
     backlog: OnceLock<Arc<Backlog>>,
 }
 
@@ -81,7 +81,7 @@ impl ConnectionMemory {
         self.trace.get_or_init(new)
     }
 
-    /// Notes that the body of a request waits to be read, if other bodies share its connection.
+    /// Records that the body of a request waits to be read, if other bodies share its connection.
     fn unread(&self, request: &Request<Incoming>) -> Option<Unread> {
         let is_shared = request.version() == Version::HTTP_2 && !request.body().is_end_stream();
         is_shared.then(|| Unread::new(self.backlog.get_or_init(Arc::default)))
@@ -93,7 +93,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         Self { decider, gateway }
     }
 
-    /// Finds the way of a request, and takes it.
+    /// Finds the route of a request, and forwards it.
     async fn pass(
         &self,
         request: Box<Request<Incoming>>,
@@ -164,7 +164,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             trace: visit.memory().trace(&visit),
             is_trusted: table.rules.client().trusts(visit.peer()),
             upgrade: wanted,
-            // Clients of HTTP/1.0 do not know them (RFC 9110, 15.2).
+            // Clients of HTTP/1.0 do not know interim responses (RFC 9110, 15.2).
             interim: visit
                 .interims()
                 .filter(|_| request.version() == Version::HTTP_11)
@@ -194,7 +194,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         answer
     }
 
-    /// Writes the trace that an upstream is to continue.
+    /// Writes the trace context that an upstream continues.
     fn pass_trace(&self, headers: &mut HeaderMap, parent: Option<HeaderValue>, is_trusted: bool) {
         match parent {
             Some(parent) => belong(headers, parent),
@@ -204,7 +204,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         }
     }
 
-    /// Passes a request on, and the answer back.
+    /// Forwards a request, and returns the upstream's response.
     async fn forward(
         &self,
         lane: &Arc<ActiveRoute>,
@@ -234,7 +234,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         }
     }
 
-    /// Gives a request its cost back that no upstream has seen, where the route says so.
+    /// Refunds a request that no upstream has seen, if the route is configured so.
     async fn refund(
         &self,
         lane: &ActiveRoute,
@@ -250,19 +250,20 @@ impl<S: Store + 'static> GatewayDoor<S> {
     }
 }
 
-/// Tells an upstream that its spans belong to `parent`.
+/// Makes `parent` the parent of the upstream's spans.
 fn belong(headers: &mut HeaderMap, parent: HeaderValue) {
-    // What vendors said of a trace that was said wrongly belongs to none.
+    // The vendor state of an invalid trace context belongs to no trace.
     if Context::of(headers).is_none() {
         headers.remove(TRACESTATE);
     }
     headers.insert(TRACEPARENT, parent);
 }
 
-/// Tells an upstream that nobody whom it should believe records this.
+/// Marks the trace context as not recorded, because its sender is not trusted.
 fn unrecorded(headers: &mut HeaderMap) {
     let Some(context) = Context::of(headers) else {
-        // What we cannot read, an upstream may: the first of two, say, or large digits.
+        // An upstream might accept a context that this parser rejects: the first of two, say, or
+        // upper-case digits.
         if headers.remove(TRACEPARENT).is_some() {
             headers.remove(TRACESTATE);
         }
@@ -278,19 +279,19 @@ fn unrecorded(headers: &mut HeaderMap) {
 }
 
 impl ActiveRoute {
-    /// The answer that the client gets.
+    /// Returns the response that the client gets.
     fn inbound(&self, mut answer: GatewayResponse) -> GatewayResponse {
         let is_offer = answer.status() == StatusCode::UPGRADE_REQUIRED;
         let headers = answer.headers_mut();
         let offered = headers.get(UPGRADE).filter(|_| is_offer).cloned();
         hop::strip_response(headers);
         self.response_changes.apply(headers);
-        // Of what use would it be to a client that does not hear to what (RFC 9110, 15.5.22)?
+        // A client needs the offered protocols to make use of this status (RFC 9110, 15.5.22).
         if let Some(offered) = offered {
             headers.insert(UPGRADE, offered);
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         }
-        // What was spoken to the upstream is nobody's business here.
+        // The client's connection has its own HTTP version, independent of the upstream's.
         *answer.version_mut() = Version::default();
         answer
     }
@@ -328,7 +329,7 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
         false
     }
 
-    /// Upstreams have problems of their own, which are counted by route.
+    /// Problems of upstreams are counted by route.
     fn problem(_answer: &Response<Self::Body>) -> Option<u16> {
         None
     }

@@ -1,4 +1,4 @@
-//! From a request as it came to the one that an upstream gets.
+//! Turns a client's request into the request that an upstream gets.
 
 use super::doubt::has_steps;
 use super::lane::ActiveRoute;
@@ -19,41 +19,42 @@ use hyper::body::Incoming;
 use std::mem;
 use tidegate_policy::matching::normalise;
 
-/// About how many fields are added.
+/// The approximate number of fields that are added.
 const TRACES: usize = 8;
 
-/// How a request is passed on.
+/// The parameters for forwarding a request.
 #[derive(Debug)]
 pub(super) struct ForwardTerms<'a> {
     pub(super) lane: &'a ActiveRoute,
     pub(super) trace: &'a ForwardingHeaders,
-    /// Whether the peer is a proxy whose word counts.
+    /// The peer is a trusted proxy.
     pub(super) is_trusted: bool,
-    /// What the connection is to change to.
+    /// The protocol that the connection is to switch to.
     pub(super) upgrade: Option<HeaderValue>,
-    /// Where interim answers go, if the client can have any.
+    /// The channel for interim responses, if the client accepts any.
     pub(super) interim: Option<Interim>,
-    /// Its body, where other bodies share the client's connection.
+    /// The request's body, if other bodies share the client's connection.
     pub(super) unread: Option<Unread>,
 }
 
 impl ForwardTerms<'_> {
-    /// Tells where a request came from: in these lines, or where that cannot be, among its fields.
+    /// Adds the forwarding fields: returns them as raw lines, or, if the lane does not allow that, adds
+    /// them to `headers`.
     fn told(&self, headers: &mut HeaderMap, host: Option<&HeaderValue>, version: Version) -> Bytes {
         if self.lane.takes_lines
             && let Some(lines) = self.trace.lines(headers, host, version)
         {
             return lines;
         }
-        // Once, and not field by field.
+        // Reserve once, and not field by field.
         headers.reserve(TRACES);
         self.trace.write(headers, host, version, self.is_trusted);
         Bytes::new()
     }
 }
 
-/// Which host a request is for: an absolute target says so before `Host` does (RFC 9112, 3.2.2), and in
-/// HTTP/2 there is nothing else.
+/// Returns the host that a request is for. An absolute target takes precedence over `Host` (RFC 9112,
+/// 3.2.2); in HTTP/2 it is the only source.
 pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
     match uri.authority() {
         Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
@@ -61,8 +62,8 @@ pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// Gives a target the path that it goes without: `http://a?b` is for `/`, and `:path` of HTTP/2 may be as
-/// short. Everybody is to look at the same one.
+/// Adds a missing path to a target: `http://a?b` is for `/`, and `:path` of HTTP/2 may be as short. Every
+/// later step then reads the same path.
 pub(super) fn root<B>(request: &mut Request<B>) {
     let target = request.uri().path_and_query();
     let Some(query) = target.filter(|it| it.as_str().starts_with('?')) else {
@@ -76,13 +77,13 @@ pub(super) fn root<B>(request: &mut Request<B>) {
     }
 }
 
-/// The request that an upstream gets, or what is wrong with the body.
+/// Returns the request that an upstream gets, or the error in its body.
 pub(super) fn outbound(
     mut request: Box<Request<Incoming>>,
     mut terms: ForwardTerms<'_>,
 ) -> Result<Box<Outgoing>, UploadError> {
     let least = terms.lane.least_rate(&request);
-    // Taken out of its box piece by piece: as a whole it would be copied twice.
+    // Taken out of its box field by field: as a whole it would be copied twice.
     let mut headers = mem::take(request.headers_mut());
     let (method, uri) = (
         mem::take(request.method_mut()),
@@ -103,7 +104,7 @@ pub(super) fn outbound(
         join_cookies(&mut headers);
     }
     let told = terms.told(&mut headers, host.as_ref(), version);
-    // Without an authority it is the one that stands there.
+    // Without an authority, `Host` is there already.
     if let Some(host) = host.filter(|_| uri.authority().is_some()) {
         headers.insert(HOST, host);
     }
@@ -114,7 +115,7 @@ pub(super) fn outbound(
         headers.insert(CONNECTION, connection);
     }
     let path = path(&uri, route.strip_prefix.as_deref());
-    // New, and not the parts as they came: nothing that this side hung on the request goes on.
+    // A new request, not the parts of the old one: extensions set on this side are not forwarded.
     let interim = terms.interim;
     let mut outbound = boxed(|| Outgoing::new(Request::new(body), told).with_interim(interim));
     *outbound.method_mut() = method;
@@ -123,8 +124,8 @@ pub(super) fn outbound(
     Ok(outbound)
 }
 
-/// In HTTP/2 cookies may come in many fields, which pack better; elsewhere they are one (RFC 9113,
-/// 8.2.3).
+/// Joins cookies. HTTP/2 may split them over many fields, which compress better; elsewhere they are one
+/// field (RFC 9113, 8.2.3).
 fn join_cookies(headers: &mut HeaderMap) {
     let mut cookies = headers.get_all(COOKIE).iter();
     if cookies.next().and(cookies.next()).is_none() {
@@ -135,14 +136,14 @@ fn join_cookies(headers: &mut HeaderMap) {
         .iter()
         .map(HeaderValue::as_bytes)
         .collect();
-    // Made of values, so it is one.
+    // Valid, because it is made of valid values.
     if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
         headers.insert(COOKIE, joined);
     }
 }
 
-/// The path and the query that an upstream is asked for. Where a path has steps in it, `..` and `.`, it
-/// is sent as it was decided: not everybody takes them.
+/// Returns the path and the query for an upstream. A path with dot segments, `..` and `.`, is sent in the
+/// normalized form that was decided: not every upstream accepts dot segments.
 fn path(uri: &Uri, strip_prefix: Option<&str>) -> PathAndQuery {
     let Some(path) = uri.path_and_query() else {
         return PathAndQuery::from_static("/");
@@ -152,7 +153,7 @@ fn path(uri: &Uri, strip_prefix: Option<&str>) -> PathAndQuery {
     stripped.or_else(resolved).unwrap_or_else(|| path.clone())
 }
 
-/// The path without `prefix`, if it begins with it in whatever spelling.
+/// Returns the path without `prefix`, if it begins with it in any escaped form.
 fn strip(path: &PathAndQuery, prefix: &str) -> Option<PathAndQuery> {
     let mut buffer = String::new();
     let rest = normalise(path.path(), &mut buffer)?.strip_prefix(prefix)?;

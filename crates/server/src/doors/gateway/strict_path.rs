@@ -1,8 +1,8 @@
 //! Paths that two programs could read in two ways.
 //!
 //! Programs disagree about whether `%2F` and `\` separate segments, whether `;` begins a parameter that
-//! is not part of the name, where a name with a NUL ends, and how often escapes are decoded. A client
-//! could use that to reach `/admin` of an application by a route that is not the one of `/admin`.
+//! is not part of the name, where a name with a NUL ends, and how many times escapes are decoded. A
+//! client could use that to reach an application's `/admin` by a route other than the one for `/admin`.
 
 /// The reason to refuse a path, and the setting that accepts it.
 macro_rules! because {
@@ -28,7 +28,7 @@ pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
         Ok(decoded) => decoded,
         Err(why) => return Some(why),
     };
-    // No escape stands for a slash here, so the segments are the same ones.
+    // No escape stands for a slash here, so the segments correspond.
     let segments = path.split('/').zip(decoded.split(|byte| *byte == b'/'));
     let mut escaped = segments.filter(|(raw, decoded)| raw.as_bytes() != *decoded);
     if escaped.any(|(_, decoded)| matches!(decoded, b"." | b"..")) {
@@ -37,7 +37,7 @@ pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
     is_overlong(&decoded).then_some(because!("a character in overlong UTF-8 (such as `%C0%AF`)"))
 }
 
-/// Decodes all escapes, those that decoding completes as well (`%252F`), or returns what is ambiguous.
+/// Decodes all escapes, including those that decoding completes (`%252F`), or returns the ambiguity.
 fn decode(path: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut decoded: Vec<u8> = Vec::with_capacity(path.len());
     for (at, byte) in path.iter().enumerate() {
@@ -49,9 +49,9 @@ fn decode(path: &[u8]) -> Result<Vec<u8>, &'static str> {
             }
             _ => decoded.push(*byte),
         }
-        // An escape in the path itself; every other one is completed by decoding.
+        // True if the escape is in the path itself; every other one is completed by decoding.
         let mut is_nested = path.get(at.saturating_sub(2)) != Some(&b'%');
-        // Each round shortens what is decoded, so all of them together are linear.
+        // Each round shortens the decoded text, so all rounds together are linear.
         while let Some(start) = decoded.len().checked_sub(3)
             && let Some(byte) = decoded.get(start..).and_then(escape)
         {
@@ -68,7 +68,7 @@ fn decode(path: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(decoded)
 }
 
-/// The byte that an escape at the beginning of `text` stands for.
+/// Returns the byte that an escape at the beginning of `text` stands for.
 fn escape(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = text else {
         return None;
@@ -77,7 +77,7 @@ fn escape(text: &[u8]) -> Option<u8> {
     Some(digit(high)? << 4 | digit(low)?)
 }
 
-/// The byte, unless it means something else when it is not escaped.
+/// Returns the byte, unless its unescaped form has another meaning.
 fn harmless(byte: u8) -> Result<u8, &'static str> {
     match byte {
         b'/' => Err(because!("an encoded slash (`%2F`)")),
@@ -89,14 +89,14 @@ fn harmless(byte: u8) -> Result<u8, &'static str> {
     }
 }
 
-/// Whether a character means the same with and without an escape (RFC 3986, 2.3). No client has a reason
-/// to encode one twice.
+/// Returns true if a character means the same with and without an escape (RFC 3986, 2.3). No client has a
+/// reason to encode one twice.
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Whether bytes have a character in more bytes than UTF-8 has for it. Decoders that accept these read
-/// a slash or a dot in them.
+/// Returns true if bytes contain an overlong UTF-8 encoding. Decoders that accept these read a slash or a
+/// dot in them.
 fn is_overlong(bytes: &[u8]) -> bool {
     let is_long = |pair: &[u8]| {
         matches!(
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Linear, or a path of 32 KiB would take seconds.
+    /// The time is linear; otherwise a path of 32 KiB would take seconds.
     #[test]
     fn escapes_within_escapes_take_no_longer_than_others() {
         let nested = format!("/%{}20", "25".repeat(16_000));

@@ -1,4 +1,4 @@
-//! All routes at one moment, with the rules that they are decided by.
+//! A snapshot of all routes, with the rules by which they are decided.
 
 use super::lane::{ActiveRoute, fleet};
 use crate::proxy::fleet::Fleet;
@@ -11,26 +11,26 @@ use tidegate::Rules;
 use tidegate_http::question::RequestHeadRef;
 use tidegate_policy::route::{Paths, Routes};
 
-/// One version of the routes. Requests under way keep theirs.
+/// One version of the routes. Requests in flight keep theirs.
 #[derive(Debug)]
 pub(super) struct RouteTable {
     routes: Routes,
-    /// By the places of the routes.
+    /// Indexed like the routes.
     lanes: Vec<Arc<ActiveRoute>>,
     /// The rules of the same configuration: a request is never decided by those of another.
     pub(super) rules: Arc<Rules>,
 }
 
-/// The way that a request takes.
+/// The route that a request matches.
 #[derive(Debug)]
 pub(super) struct RouteMatch<'a> {
     pub(super) lane: &'a Arc<ActiveRoute>,
-    /// Which of the route's patterns led to it.
+    /// The index of the route's pattern that matched.
     pub(super) pattern: usize,
 }
 
 impl RouteMatch<'_> {
-    /// Tells a trace which way it is.
+    /// Adds the route to a trace.
     pub(super) fn describe<B>(&self, request: &Request<B>, trace: &RequestTrace) {
         let route = &self.lane.route;
         let path = || route.patterns.get(self.pattern).map_or("", String::as_str);
@@ -46,17 +46,17 @@ impl RouteMatch<'_> {
     }
 }
 
-/// Routes of which all is known to be sound, but which nobody takes yet.
+/// Validated routes that are not in use yet.
 #[derive(Debug)]
 pub(crate) struct PreparedRoutes {
     routes: Routes,
-    /// By the places of the routes.
+    /// Indexed like the routes.
     fleets: Vec<Fleet>,
 }
 
 impl PreparedRoutes {
-    /// Prepares `routes`. Upstreams that `before` knows already stay as they are. An error says what is
-    /// wrong with the TLS of one.
+    /// Prepares `routes`. Upstreams that are in `before` stay unchanged. Fails if the TLS settings of one
+    /// are invalid.
     pub(super) fn new(
         routes: Routes,
         before: Option<&RouteTable>,
@@ -77,8 +77,8 @@ impl PreparedRoutes {
 }
 
 impl RouteTable {
-    /// The table of what was prepared, which is shown by `metrics` from now on. `rules` are those of the
-    /// same configuration.
+    /// Returns the table of the prepared routes, which `metrics` shows from now on. `rules` are those of
+    /// the same configuration.
     pub(super) fn new(
         prepared: PreparedRoutes,
         rules: Arc<Rules>,
@@ -110,7 +110,7 @@ impl RouteTable {
         lanes.find(|lane| lane.route.id == id).map(|lane| &**lane)
     }
 
-    /// The way that a request takes, if there is one for it.
+    /// Returns the route that a request matches, if there is one.
     pub(super) fn find<B>(&self, request: &Request<B>) -> Option<RouteMatch<'_>> {
         let head = RequestHeadRef {
             method: request.method(),
@@ -131,7 +131,7 @@ impl RouteTable {
         })
     }
 
-    /// How the paths of requests are read.
+    /// Returns how paths of requests are interpreted.
     pub(super) fn paths(&self) -> Paths {
         self.routes.paths()
     }

@@ -1,4 +1,4 @@
-//! Connections that become something else: WebSocket, and whatever else a route lets pass.
+//! Connections that switch protocols: WebSocket, and any other protocol that a route allows.
 
 use super::answer::GatewayResponse;
 use super::body::GatewayBody;
@@ -27,36 +27,36 @@ use tidegate::Store;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
 use tracing::debug;
 
-/// The client's side of a connection that is to become something else.
+/// The client's side of a connection that is to switch protocols.
 pub(super) struct Upgrade<S> {
     pub(super) client: OnUpgrade,
     pub(super) protocol: UpgradeProtocol<S>,
-    /// Is ready once the door closes.
+    /// Completes once the listener closes.
     pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(super) tasks: Arc<Tasks>,
-    /// Where a stream of HTTP/2 becomes a WebSocket: what the upstream was asked, and what says that the
-    /// client's connection is in use.
+    /// Set if an HTTP/2 stream becomes a WebSocket: the handshake with the upstream, and a guard that
+    /// keeps the client's connection from counting as idle.
     pub(super) bridge: Option<(Handshake, Alive)>,
 }
 
-/// What is spoken after an upgrade.
+/// The protocol after an upgrade.
 pub(super) enum UpgradeProtocol<S> {
-    /// Frames, and somebody is asked for each message, if the route limits them.
+    /// WebSocket frames; if the route limits messages, each one is checked.
     WebSocket(Option<Box<MessageLimiter<S>>>),
-    /// Whatever it is.
+    /// Any other protocol.
     Other,
 }
 
-/// Whether an upgrade is to WebSocket.
+/// Returns true if an upgrade is to WebSocket.
 pub(super) fn is_websocket(wanted: &HeaderValue) -> bool {
     wanted.as_bytes().eq_ignore_ascii_case(b"websocket")
 }
 
 impl ActiveRoute {
-    /// What a request wants its connection to become, if this route lets it. In HTTP/2 that can be a
-    /// WebSocket alone, and in HTTP/1.0 nothing.
+    /// Returns the protocol that a request asks to switch to, if this route allows it. HTTP/2 allows only
+    /// WebSocket, and HTTP/1.0 none.
     pub(super) fn wanted_upgrade<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
-        // To look through the names is cheaper than to look for one that is hardly ever there.
+        // Scanning the names is cheaper than a lookup of a header that is nearly always missing.
         let mut names = request.headers().keys();
         let wanted = match request.version() {
             Version::HTTP_11 if names.any(|name| *name == UPGRADE) => {
@@ -74,8 +74,8 @@ impl ActiveRoute {
 }
 
 impl<S: Store + 'static> Upgrade<S> {
-    /// Whether an answer can be passed on. In HTTP/2 any 2xx would open the WebSocket, and clients cannot
-    /// tell whether the upstream has understood the handshake.
+    /// Returns true if a response can be passed on. In HTTP/2 any 2xx would open the WebSocket, and
+    /// clients cannot know whether the upstream understood the handshake.
     pub(super) fn understands(&self, answered: &UpstreamResponse) -> bool {
         let Some((handshake, _)) = &self.bridge else {
             return true;
@@ -86,8 +86,8 @@ impl<S: Store + 'static> Upgrade<S> {
         }
     }
 
-    /// The answer of an upstream that agreed. Once the client has it, a tunnel goes on from there,
-    /// which is under way for as long as `turn` is.
+    /// Returns the response of an upstream that agreed. Once the client has it, a tunnel starts, which
+    /// counts as in flight as long as `turn` exists.
     pub(super) fn begin(
         self,
         lane: &Arc<ActiveRoute>,
@@ -128,7 +128,7 @@ impl<S: Store + 'static> Upgrade<S> {
     }
 }
 
-/// Carries what both sides say, until it is over.
+/// Relays the bytes of both sides until the connection ends.
 async fn carry<C, S>(
     client: C,
     upstream: (UpstreamStream, Bytes),
@@ -142,7 +142,7 @@ async fn carry<C, S>(
     let idle = lane.route.timeouts.idle;
     let (stream, ahead) = upstream;
     let (read, write) = split(stream);
-    // What came together with the head belongs to what follows it.
+    // Bytes that came together with the headers belong to the new protocol.
     let upstream = join(Cursor::new(ahead).chain(read), write);
     match protocol {
         UpgradeProtocol::WebSocket(messages) => {
@@ -156,7 +156,8 @@ async fn carry<C, S>(
             }
             debug!(?ended, "a WebSocket ended");
         }
-        // Nobody here could say goodbye in it. Draining waits for it, and cuts it.
+        // An unknown protocol has no close message that Tidegate could send. Draining waits for the
+        // tunnel, and then cuts it.
         UpgradeProtocol::Other => {
             let ended = tunnel(client, upstream, idle).await;
             debug!(?ended, "a tunnel ended");

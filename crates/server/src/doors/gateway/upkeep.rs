@@ -1,5 +1,4 @@
-//! What goes on between requests: routes that are replaced, upstreams that are looked after,
-//! connections that grow old.
+//! Background work: replaces routes, checks the health of upstreams, and closes idle connections.
 
 use super::lane::ActiveRoute;
 use super::table::{PreparedRoutes, RouteTable};
@@ -20,7 +19,7 @@ use tidegate_policy::route::{HealthCheck, Routes};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// How often connections that wait are looked at.
+/// The interval between checks for idle connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The routes of a server, which can be replaced while it runs.
@@ -28,15 +27,15 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct Gateway {
     table: ArcSwap<RouteTable>,
     metrics: Arc<Metrics>,
-    /// What runs beside the requests: it ends with this, and nobody waits for it.
+    /// The background tasks. They end when this is dropped; no caller waits for them.
     tasks: Arc<Tasks>,
-    /// Dropped when the table is replaced, and then those who look after its upstreams stop.
+    /// Dropped when the table is replaced, which stops the health checks of its upstreams.
     watched: Mutex<watch::Sender<()>>,
 }
 
 impl Gateway {
-    /// A gateway of these routes, which are decided by `rules`. An error says what is wrong with the
-    /// TLS of an upstream.
+    /// Starts a gateway with these routes, which are decided by `rules`. Fails if the TLS settings of an
+    /// upstream are invalid.
     pub(crate) fn start(
         routes: Routes,
         rules: Arc<Rules>,
@@ -56,14 +55,14 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Prepares to replace the routes by others, and changes nothing yet. An error says what is wrong
-    /// with the TLS of an upstream.
+    /// Prepares to replace the routes, without changing anything yet. Fails if the TLS settings of an
+    /// upstream are invalid.
     pub(crate) fn prepare(&self, routes: Routes) -> Result<PreparedRoutes, String> {
         PreparedRoutes::new(routes, Some(&self.table.load_full()), &self.tasks)
     }
 
-    /// Replaces the routes, all at once, by those prepared last; `rules` are those of the same
-    /// configuration. Requests under way keep their routes and rules; upstreams that stay keep their
+    /// Replaces all routes atomically by those prepared last; `rules` are those of the same
+    /// configuration. Requests in flight keep their routes and rules; upstreams that stay keep their
     /// connections.
     pub(crate) fn commit(&self, prepared: PreparedRoutes, rules: Arc<Rules>) {
         let table = RouteTable::new(prepared, rules, &self.metrics.gateway);
@@ -72,7 +71,7 @@ impl Gateway {
         *self.watched.lock() = watched;
     }
 
-    /// The routes at present.
+    /// Returns the current routes.
     pub(super) fn table(&self) -> Arc<RouteTable> {
         self.table.load_full()
     }
@@ -83,7 +82,7 @@ impl Gateway {
     }
 }
 
-/// Closes connections that have waited for too long, for as long as the gateway is there.
+/// Closes connections that were idle for too long, as long as the gateway exists.
 async fn sweep(gateway: Weak<Gateway>) {
     loop {
         sleep(SWEEP_INTERVAL).await;
@@ -97,10 +96,11 @@ async fn sweep(gateway: Weak<Gateway>) {
     }
 }
 
-/// Looks after all upstreams that are to be, until what this returns is dropped.
+/// Starts the health checks of all upstreams that have one. They run until the returned sender is
+/// dropped.
 fn look_after_all(table: &RouteTable, tasks: &Tasks) -> watch::Sender<()> {
     let (watched, stop) = watch::channel(());
-    // Nobody asks for those of a route that is off.
+    // The upstreams of a disabled route are not used.
     for lane in table.lanes().iter().filter(|it| it.route.enabled) {
         let Some(health) = &lane.route.health else {
             continue;
@@ -123,7 +123,7 @@ fn look_after_all(table: &RouteTable, tasks: &Tasks) -> watch::Sender<()> {
     watched
 }
 
-/// Asks an upstream how it is, over a connection of its own: that others are still open says little.
+/// Probes an upstream over a separate connection: open connections alone do not prove that it is healthy.
 async fn probe(
     target: &Arc<UpstreamTarget>,
     lane: &ActiveRoute,

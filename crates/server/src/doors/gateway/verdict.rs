@@ -1,4 +1,4 @@
-//! Whether a request may pass.
+//! Decides whether a request may pass.
 
 use super::answer::{GatewayResponse, whole};
 use super::lane::ActiveRoute;
@@ -18,16 +18,16 @@ use tidegate_policy::Respond;
 use tidegate_policy::client::ClientIdentity;
 use tidegate_policy::route::{RefundRule, RoutePolicy};
 
-/// What becomes of a request.
+/// The decision about a request.
 pub(super) enum GatewayVerdict {
-    /// It is passed on; `None` where its route is not limited, or nobody reads the decision.
+    /// The request is forwarded; `None` if its route is not limited, or if nothing reads the decision.
     Pass(Option<Box<Decision>>),
-    /// It is answered here.
+    /// The gateway itself responds.
     Answer(Box<GatewayResponse>),
 }
 
 impl<S: Store + 'static> GatewayDoor<S> {
-    /// Decides a request. Where it begins a WebSocket whose messages are limited (`becomes_websocket`),
+    /// Decides a request. If it opens a WebSocket whose messages are limited (`becomes_websocket`),
     /// prepares to decide those as well: the client is identified once for both.
     pub(super) fn decide<'a, B: Sync>(
         &'a self,
@@ -64,8 +64,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         (verdict, messages)
     }
 
-    /// Decides a request whose route is not limited: guards keep out whom they know all the same, and it
-    /// counts for its address.
+    /// Decides a request whose route is not limited: guards still apply, and it counts for its address.
     fn guard<'a, B>(
         &self,
         (table, lane): (&'a RouteTable, &'a ActiveRoute),
@@ -77,7 +76,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let Some(policy) = rules.policy(None).filter(|_| is_asked) else {
             return GatewayVerdict::Pass(None);
         };
-        // Every policy reads what guards look at, and the address.
+        // Every policy reads the fields that guards use, and the address.
         let question = lane.question(rules, &policy.name, from, known);
         let pairs = question.pairs();
         let terms = AskTerms {
@@ -116,7 +115,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
     ) -> GatewayVerdict {
         let answer = match outcome {
             Ok(decision) if decision.is_allowed() => {
-                // Kept only for those who read it: the client, or whoever gives back what it charged.
+                // Kept only if something reads it: the client, in headers, or the refund of its charge.
                 let is_read = !decision.respond().headers.is_empty()
                     || lane.route.refund != RefundRule::Never;
                 return GatewayVerdict::Pass(is_read.then(|| boxed(|| decision.clone())));
@@ -141,14 +140,14 @@ fn head<B>((request, peer): (&Request<B>, IpAddr)) -> RequestHeadRef<'_> {
 }
 
 impl ActiveRoute {
-    /// The policy of the messages of a request that becomes a WebSocket, if they have one.
+    /// Returns the policy for the messages of a request that becomes a WebSocket, if they have one.
     pub(super) fn message_policy(&self, becomes_websocket: bool) -> Option<&RoutePolicy> {
         let messages = self.route.messages.as_ref();
         messages.filter(|_| becomes_websocket)?.policy.as_ref()
     }
 
-    /// What is asked of `policy` about a request that takes this route. `known` is its client, if that
-    /// is identified already.
+    /// Returns the check of `policy` for a request on this route. `known` is its client, if already
+    /// identified.
     fn question<'a, B>(
         &'a self,
         rules: &'a Rules,
@@ -165,7 +164,7 @@ impl ActiveRoute {
         question
     }
 
-    /// How the clients of this route are answered.
+    /// Returns the response settings for the clients of this route.
     pub(super) fn respond<'t>(&self, table: &'t RouteTable) -> Option<&'t Respond> {
         let name = self.route.policy.as_ref().map(|it| it.name.as_str());
         table.rules.policy(name).map(Policy::respond)

@@ -1,4 +1,4 @@
-//! What goes back: a message and how the call ended, or messages as they come.
+//! The bodies of gRPC responses: one message and a status, or a stream of messages.
 
 use super::status::{GrpcStatus, STATUS};
 use crate::server::paced::PacedBody;
@@ -11,33 +11,34 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Messages as they come; then how the call ended.
+/// A stream of messages that ends with a status.
 pub(super) trait MessageSource: Send + 'static {
-    /// The next message, framed; `Err` once there are no more, with `None` where all is well.
+    /// Returns the next message, framed. At the end of the stream returns `Err`, with `None` if the
+    /// status is OK.
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<GrpcStatus>>>;
 }
 
-/// What goes back.
+/// The body of a gRPC response.
 #[derive(Debug)]
 pub(crate) enum GrpcBody {
-    /// Nothing more than the head, or nothing any more.
+    /// No data, or all data was sent.
     Empty,
-    /// A message, framed, and then that all is well.
+    /// A framed message, then trailers with status OK.
     Message(Bytes),
-    /// That all is well.
+    /// Trailers with status OK.
     Well,
-    /// Messages as they come. Put aside, for most answers are not of this kind.
+    /// A stream of messages. Boxed, because most responses have none.
     Stream(Pin<Box<PacedBody<MessageStream>>>),
 }
 
-/// Messages as they come, and whether they have come to their end.
+/// A stream of messages, and whether it has ended.
 pub(crate) struct MessageStream {
     messages: Box<dyn MessageSource>,
     is_over: bool,
 }
 
 impl GrpcBody {
-    /// Messages as they come, on a connection that is not idle meanwhile.
+    /// Returns a body that streams `messages`. The connection does not count as idle meanwhile.
     pub(super) fn stream(messages: impl MessageSource, alive: Alive) -> Self {
         let stream = MessageStream {
             messages: Box::new(messages),
@@ -47,7 +48,7 @@ impl GrpcBody {
     }
 }
 
-/// That all is well.
+/// Returns trailers with status OK.
 fn well() -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(1);
     trailers.insert(STATUS, HeaderValue::from_static("0"));
@@ -82,7 +83,7 @@ impl Body for GrpcBody {
         matches!(self, Self::Empty)
     }
 
-    // Never exact: hyper would say so in a header, for nobody.
+    // Never exact: hyper would send a `Content-Length` that no client needs.
     #[inline]
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()

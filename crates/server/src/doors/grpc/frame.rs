@@ -1,12 +1,12 @@
-//! Messages on the wire: five bytes before each say whether it is compressed, and how long it is.
+//! Message framing: a prefix of five bytes has a compression flag and the length.
 
 use super::status::{GrpcCode, GrpcStatus};
 use bytes::{Buf, Bytes};
 
-/// What stands before a message.
+/// The length of the prefix before a message.
 pub(super) const PREFIX: usize = 5;
 
-/// The beginning of a message that is about to be written, with room for the prefix.
+/// Begins a message, with room for the prefix.
 #[inline]
 pub(super) fn begin(capacity: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(PREFIX.saturating_add(capacity));
@@ -14,11 +14,11 @@ pub(super) fn begin(capacity: usize) -> Vec<u8> {
     out
 }
 
-/// The message that was written behind what [`begin`] began.
+/// Completes the prefix of a message that was written after [`begin`].
 #[inline]
 pub(super) fn finish(mut out: Vec<u8>) -> Bytes {
     let length = out.len().saturating_sub(PREFIX);
-    // Nothing that is written here comes near four gigabytes.
+    // No message that is written here comes near four gigabytes.
     let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     if let Some(place) = out.get_mut(1..PREFIX) {
         place.copy_from_slice(&length);
@@ -26,14 +26,14 @@ pub(super) fn finish(mut out: Vec<u8>) -> Bytes {
     out.into()
 }
 
-/// A message that `write` writes.
+/// Returns the framed message that `write` writes.
 pub(super) fn frame(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     let mut out = begin(capacity);
     write(&mut out);
     finish(out)
 }
 
-/// The first message of `bytes`, which are cut off behind it; `None` if it is not there in whole.
+/// Splits the first message off `bytes`. Returns `None` if it is incomplete.
 pub(super) fn next(bytes: &mut Bytes, bytes_max: usize) -> Result<Option<Bytes>, GrpcStatus> {
     let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX>() else {
         return Ok(None);
@@ -59,7 +59,7 @@ pub(super) fn next(bytes: &mut Bytes, bytes_max: usize) -> Result<Option<Bytes>,
     Ok(Some(bytes.split_to(length)))
 }
 
-/// The one message that a body holds.
+/// Returns the only message of a body.
 pub(super) fn only(body: &[u8]) -> Result<&[u8], GrpcStatus> {
     let wrong = |why: &'static str| Err(GrpcStatus::new(GrpcCode::InvalidArgument, why));
     let Some((prefix, message)) = body.split_first_chunk::<PREFIX>() else {

@@ -1,4 +1,4 @@
-//! `grpc.health.v1`: whether this server wants calls. The same as `/readyz` says.
+//! `grpc.health.v1`: reports whether this server accepts calls, by the same condition as `/readyz`.
 
 use super::body::{GrpcBody, MessageSource};
 use super::status::{GrpcCode, GrpcStatus};
@@ -20,15 +20,15 @@ use tokio::time::sleep;
 pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
 pub(super) const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
-/// How often those who watch are told of a store that went, or came back.
+/// The interval at which watchers learn of a store that became unreachable or reachable.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// What is told.
+/// The serving status, as the protocol numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ServingStatus {
     Serving = 1,
     NotServing = 2,
-    /// Only to those who watch: to others it is an error.
+    /// Sent to watchers only: for `Check`, an unknown service is an error.
     ServiceUnknown = 3,
 }
 
@@ -61,7 +61,7 @@ impl<S: Store + 'static> GrpcDoor<S> {
     }
 }
 
-/// Whether the service that is asked for is here. An empty name is all of them.
+/// Returns true if the service named in the request exists. An empty name stands for all of them.
 fn is_known(body: &[u8]) -> Result<bool, GrpcStatus> {
     let service = service(frame::only(body)?)?;
     Ok(service.is_empty() || limiting::SERVICES.contains(&service))
@@ -87,7 +87,7 @@ async fn look<S: Store>(decider: &Decider<S>, phase: &PhaseWatch) -> ServingStat
     }
 }
 
-/// Tells how it stands, at first and whenever that changes, until the door closes.
+/// Sends the status at first and after each change, until the listener closes.
 struct Watcher<S> {
     decider: Decider<S>,
     phase: PhaseWatch,
@@ -97,13 +97,15 @@ struct Watcher<S> {
 }
 
 impl<S: Store + 'static> Watcher<S> {
-    /// Looks at once for the first time, and then now and then, or when the phase changes.
+    /// Returns the current status: immediately the first time, then after an interval or a change of
+    /// phase.
     fn look(&self) -> BoxFuture<'static, ServingStatus> {
         let (decider, mut phase) = (self.decider.clone(), self.phase.clone());
         let (is_first, is_known) = (self.told.is_none(), self.is_known);
         async move {
             if !is_first {
-                // The next one: what has been reached already is reached at once, again and again.
+                // Wait for the next phase: waiting for one that is already reached would return at once,
+                // again and again.
                 let next = if phase.now() < Phase::Leaving {
                     Phase::Leaving
                 } else {
@@ -128,7 +130,7 @@ impl<S: Store + 'static> Watcher<S> {
 impl<S: Store + 'static> MessageSource for Watcher<S> {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<GrpcStatus>>> {
         loop {
-            // Whoever was told so has nothing more to hear; the connection is about to close.
+            // A watcher that was sent this needs no further status; the connection is about to close.
             let is_over = self.phase.now() >= Phase::Draining;
             if is_over && self.told.is_some_and(|told| told != ServingStatus::Serving) {
                 return Poll::Ready(Err(None));

@@ -1,9 +1,9 @@
 //! The methods that decide: Envoy's `ShouldRateLimit`, and Kuadrant's `CheckRateLimit`, `Report`,
 //! `Reserve` and `Commit`.
 //!
-//! Kuadrant's take apart what Envoy's does at once: the gateway asks before a request and tells
-//! afterwards what it took, which is how the tokens of a language model are counted. With a reservation
-//! nobody else is let in meanwhile on what it will have taken.
+//! Kuadrant's methods split what Envoy's does in one call: the gateway checks before a request, and
+//! afterwards reports the cost. Tokens of language models are counted like this. A reservation also holds
+//! the estimated cost meanwhile, so other clients cannot consume it.
 
 use super::body::GrpcBody;
 use super::rls::{self, RlsError};
@@ -23,23 +23,23 @@ pub(super) const REPORT: &str = "/kuadrant.service.ratelimit.v1.RateLimitService
 pub(super) const RESERVE: &str = "/kuadrant.service.ratelimit.v1.RateLimitService/Reserve";
 pub(super) const COMMIT: &str = "/kuadrant.service.ratelimit.v1.RateLimitService/Commit";
 
-/// The services that this server is for, by their names.
+/// The names of the services that this server provides.
 pub(super) const SERVICES: [&str; 2] = [
     "envoy.service.ratelimit.v3.RateLimitService",
     "kuadrant.service.ratelimit.v1.RateLimitService",
 ];
 
-/// What an answer takes, nearly always.
+/// The capacity for a response; nearly every response fits.
 const ANSWER_BYTES: usize = 120;
-/// The same with the id of a reservation.
+/// The capacity for a response with a reservation id.
 const RESERVED_BYTES: usize = 512;
 
-/// What is asked of a reservation.
+/// The methods for reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReservationCall {
-    /// That there be one.
+    /// Creates a reservation.
     Reserve,
-    /// That it be settled.
+    /// Settles a reservation.
     Commit,
 }
 
@@ -94,7 +94,7 @@ impl<S: Store + 'static> GrpcDoor<S> {
         let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
-        // Put aside, so that calls that decide need not carry them around.
+        // Boxed, so that calls that only decide need not carry these futures.
         let answered = match lending {
             ReservationCall::Reserve => {
                 let out = frame::begin(RESERVED_BYTES);
@@ -109,8 +109,8 @@ impl<S: Store + 'static> GrpcDoor<S> {
         Ok(GrpcBody::Message(frame::finish(answered?)))
     }
 
-    /// What is recorded of a call. Metadata is headers, and a proxy passes its trace on in them. Whoever
-    /// may ask here is believed in everything else, too.
+    /// Starts the trace of a call. Metadata is headers, in which a proxy passes its trace context on.
+    /// Every caller that may check here is trusted with that too.
     fn begin(&self, request: &Request<Incoming>) -> RequestTrace {
         let trace = self.decider.trace(request.headers(), || true);
         trace.name(|| request.uri().path().trim_start_matches('/').to_owned());
@@ -124,7 +124,7 @@ impl<S: Store + 'static> GrpcDoor<S> {
     }
 }
 
-/// Notes how a call ended.
+/// Records the status of a call.
 fn end(trace: &RequestTrace, answered: &Result<GrpcBody, GrpcStatus>) {
     let code = answered.as_ref().err().map(|status| status.code as u16);
     trace.called(code.unwrap_or_default());

@@ -1,14 +1,14 @@
-//! gRPC: Envoy's rate limit service, and what belongs to a gRPC server.
+//! The gRPC frontend: Envoy's rate limit service, and the standard services of a gRPC server.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | from a path to a call |
+//! | this one | dispatch of a path to a method |
 //! | `limiting` | the methods that decide: Envoy's, and Kuadrant's |
-//! | `rls`, `tell` | from their message to a decision, and from that to an answer |
-//! | `reserving` | the same of Kuadrant's reservations |
-//! | `health` | `grpc.health.v1`: whether this server wants calls |
-//! | `reflection` | what services there are, for tools |
-//! | `frame`, `body`, `status` | messages, answers and ends of calls, as gRPC has them |
+//! | `rls`, `tell` | from a rate limit request to a decision, and from a decision to a response |
+//! | `reserving` | the same for Kuadrant's reservations |
+//! | `health` | `grpc.health.v1`: whether this server accepts calls |
+//! | `reflection` | the list of services, for tools |
+//! | `frame`, `body`, `status` | gRPC's messages, responses and statuses |
 
 mod body;
 mod frame;
@@ -38,7 +38,7 @@ use tidegate::{AnyStore, AskPurpose, Store};
 
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
-/// gRPC.
+/// The gRPC frontend.
 #[derive(Debug)]
 pub(crate) struct GrpcDoor<S = AnyStore> {
     decider: Decider<S>,
@@ -79,7 +79,7 @@ impl<S: Store + 'static> GrpcDoor<S> {
         }
     }
 
-    /// The one message that a call brings, whole.
+    /// Reads the only message of a call.
     async fn message(&self, body: Incoming) -> Result<Bytes, GrpcStatus> {
         let bounds = &self.bounds;
         let bytes_max = bounds.body_bytes.saturating_add(frame::PREFIX);
@@ -118,7 +118,7 @@ impl<S: Store + 'static> Door for GrpcDoor<S> {
         }
     }
 
-    /// The server itself only ever says that a token is missing.
+    /// The only response that the server itself sends is for a missing token.
     fn whole(_: DoorResponse) -> Response<GrpcBody> {
         ended(&GrpcStatus::unauthenticated())
     }
@@ -128,7 +128,7 @@ impl<S: Store + 'static> Door for GrpcDoor<S> {
         matches!(request.uri().path(), health::CHECK | health::WATCH)
     }
 
-    /// By the code of gRPC, where there is one. That nothing can be decided is not the caller's doing.
+    /// Returns the gRPC code, if there is one. A call that cannot be decided is not the caller's mistake.
     fn problem(answer: &Response<GrpcBody>) -> Option<u16> {
         if answer.status().is_client_error() {
             return Some(answer.status().as_u16());
@@ -138,7 +138,7 @@ impl<S: Store + 'static> Door for GrpcDoor<S> {
     }
 }
 
-/// Whether a request is gRPC, with messages in protobuf.
+/// Returns true if a request is gRPC with protobuf messages.
 fn is_grpc(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(CONTENT_TYPE) else {
         return false;
@@ -151,19 +151,19 @@ fn is_grpc(headers: &HeaderMap) -> bool {
     rest.is_some_and(|rest| rest.starts_with(b"+proto") || rest.starts_with(b";"))
 }
 
-/// An answer that says how a call ended, and nothing else.
+/// Returns a response that has a status and no message.
 fn ended(status: &GrpcStatus) -> Response<GrpcBody> {
     let mut answer = Response::new(GrpcBody::Empty);
     *answer.headers_mut() = status.head();
     if status.code == GrpcCode::Unimplemented {
-        // Perhaps the message was compressed.
+        // The message may have been compressed.
         let identity = HeaderValue::from_static("identity");
         answer.headers_mut().insert(ACCEPT_ENCODING, identity);
     }
     answer
 }
 
-/// An answer to what is not gRPC.
+/// Returns the response to a request that is not gRPC.
 fn with_status(status: StatusCode) -> Response<GrpcBody> {
     let mut answer = Response::new(GrpcBody::Empty);
     *answer.status_mut() = status;

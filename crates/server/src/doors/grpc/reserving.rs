@@ -1,5 +1,5 @@
-//! Kuadrant's `Reserve` and `Commit`: an estimate before a request, and what it was afterwards. The same
-//! as `POST /v1/reserve` and `/v1/commit`, but that a commit without a reservation is a report.
+//! Kuadrant's `Reserve` and `Commit`: an estimate before a request, and its real cost afterwards. Works
+//! like `POST /v1/reserve` and `/v1/commit`, except that a commit without a reservation is a report.
 
 use super::rls::{self, RlsError};
 use super::status::{GrpcCode, GrpcStatus};
@@ -40,8 +40,9 @@ pub(super) async fn commit<S: Store>(
     let told = Commit::read(message)?;
     let is_released = match settle(decider, &told).await? {
         Some(is_released) => is_released,
-        // What was used was used, though nobody knows of the reservation: it is charged, but for what
-        // meets a limit that is closed to it (`block`), of which nothing is counted meanwhile.
+        // The cost was spent, although the reservation is unknown, so it is charged. Exception: if a
+        // matching limit blocks the client (`block`), nothing is charged, because a blocked limit counts
+        // nothing.
         None => {
             report(decider, &told).await?;
             false
@@ -51,8 +52,8 @@ pub(super) async fn commit<S: Store>(
     Ok(out)
 }
 
-/// Settles the reservation: whether it was, by this call or by one before. `None` where there is no such
-/// reservation.
+/// Settles the reservation. Returns true if this call or an earlier one released it, and `None` if there
+/// is no such reservation.
 async fn settle<S: Store>(
     decider: &Decider<S>,
     told: &Commit<'_>,
@@ -66,7 +67,7 @@ async fn settle<S: Store>(
             SettleState::Settled | SettleState::Already
         ))),
         Err(SettleError::Unknown) => Ok(None),
-        // What exactly failed is for the log.
+        // The exact failure goes to the log.
         Err(_) => Err(GrpcStatus::new(
             GrpcCode::Unavailable,
             "this cannot be settled at the moment; the same again settles what is left",
@@ -74,7 +75,7 @@ async fn settle<S: Store>(
     }
 }
 
-/// Charges what was used; nothing of it where a limit that it meets is closed to whoever used it.
+/// Charges the cost that was spent; charges nothing if a matching limit blocks the client.
 async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(), GrpcStatus> {
     let descriptors = told.descriptors()?;
     let rules = decider.rules().map_err(|error| unreserved(&error))?;
@@ -106,7 +107,7 @@ fn code(reservation: &Reservation) -> write::RlsCode {
 
 fn unreserved(error: &CheckError) -> GrpcStatus {
     match error {
-        // Nothing is wrong with the call: the policy has to be another.
+        // The call is valid: the policy has to change.
         CheckError::CannotReserve { .. } => {
             GrpcStatus::new(GrpcCode::FailedPrecondition, error.to_string())
         }

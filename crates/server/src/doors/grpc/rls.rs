@@ -1,4 +1,4 @@
-//! Envoy's rate limit service: from a message to a decision and back. `POST /json` comes this way too.
+//! Envoy's rate limit service: from a message to a decision and back. `POST /json` uses this too.
 
 use super::tell;
 use crate::decider::{AskTerms, Decider, Logged};
@@ -10,16 +10,16 @@ use crate::wire::rls::write::RlsCode;
 use std::borrow::Cow;
 use tidegate::{AskPurpose, CheckError, Descriptor, Request, Rules, Store};
 
-/// Why there is no answer.
+/// The reason why a call has no response message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::doors) enum RlsError {
-    /// Something is wrong with the call.
+    /// The call is invalid.
     Bad(Cow<'static, str>),
-    /// Nothing can be decided at the moment.
+    /// No decision is possible at the moment.
     Undecided,
 }
 
-/// What comes of a call: a `RateLimitResponse` and the code in it.
+/// The result of a call: a `RateLimitResponse` and the code in it.
 pub(in crate::doors) type Answered = Result<(RlsCode, Vec<u8>), RlsError>;
 
 /// Answers `message`, a `RateLimitRequest`: appends a `RateLimitResponse` to `out`.
@@ -55,7 +55,7 @@ pub(in crate::doors) fn answer<'a, S: Store>(
     })
 }
 
-/// The request that a call amounts to; `None` where no policy has the domain.
+/// Returns the check request that a call describes, or `None` if no policy has the domain.
 #[inline]
 pub(super) fn request<'a>(
     rules: &'a Rules,
@@ -82,7 +82,7 @@ impl From<&CheckError> for RlsError {
     fn from(error: &CheckError) -> Self {
         match error {
             CheckError::BadLimit { reason } => Self::Bad(reason.clone().into()),
-            // What exactly failed is for the log; the proxy has a rule of its own for this.
+            // The exact failure goes to the log; the proxy has its own failure setting.
             _ => Self::Undecided,
         }
     }

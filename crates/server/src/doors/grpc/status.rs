@@ -1,4 +1,4 @@
-//! How calls end.
+//! The status with which a call ends.
 
 use super::super::body::BodyError;
 use crate::wire::protobuf::read::Malformed;
@@ -10,8 +10,7 @@ pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc"
 pub(super) const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
-/// Why a call did not come to an answer. "Unknown", which is 2, is never said: a proxy that hears it
-/// can make nothing of it.
+/// The status codes of failed calls. "Unknown" (2) is never sent: a proxy cannot act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrpcCode {
     InvalidArgument = 3,
@@ -24,11 +23,11 @@ pub(super) enum GrpcCode {
     Unauthenticated = 16,
 }
 
-/// The end of a call that has no answer.
+/// The status of a call without a response message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GrpcStatus {
     pub(super) code: GrpcCode,
-    /// For whoever wrote the client.
+    /// The message, for the developer of the client.
     pub(super) message: Cow<'static, str>,
 }
 
@@ -55,13 +54,13 @@ impl GrpcStatus {
         }
     }
 
-    /// No token, or not the right one.
+    /// Returns the status for a missing or wrong token.
     pub(super) fn unauthenticated() -> Self {
         let message = "send the token of this door: `authorization: Bearer TOKEN`";
         Self::new(GrpcCode::Unauthenticated, message)
     }
 
-    /// The head of an answer that says nothing else.
+    /// Returns the headers of a response that has a status and no message.
     pub(super) fn head(&self) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(3);
         headers.insert(CONTENT_TYPE, GRPC);
@@ -69,7 +68,7 @@ impl GrpcStatus {
         headers
     }
 
-    /// The end of an answer that had begun.
+    /// Returns the trailers of a response that has begun.
     pub(super) fn trailers(&self) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(2);
         self.add(&mut headers);
@@ -84,7 +83,7 @@ impl GrpcStatus {
     }
 }
 
-/// Escaped as `grpc-message` has to be: what is not visible ASCII, and `%`.
+/// Escapes a `grpc-message`: `%`, and every byte that is not visible ASCII.
 fn escape(message: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'%';
     if message.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! From a decision to a `RateLimitResponse`.
+//! Writes a decision as a `RateLimitResponse`.
 
 use crate::wire::rls::write::{self, CurrentLimit, DescriptorStatus, RlsCode};
 use http::HeaderMap;
@@ -8,7 +8,7 @@ use tidegate_http::answer::{self, Correlation};
 use tidegate_policy::respond::RlsHeaders;
 use tracing::debug;
 
-/// Appends what there is to say of a call whose domain nobody has: it passes.
+/// Appends the response to a call whose domain no policy has: it passes.
 pub(super) fn nothing(descriptors: usize, out: &mut Vec<u8>) -> RlsCode {
     write::code(out, RlsCode::Ok);
     for _ in 0..descriptors {
@@ -17,9 +17,10 @@ pub(super) fn nothing(descriptors: usize, out: &mut Vec<u8>) -> RlsCode {
     RlsCode::Ok
 }
 
-/// Appends what `decision` says: of the call, of each descriptor, and to the client of the proxy.
+/// Appends `decision`: the overall code, the status of each descriptor, and the headers for the proxy's
+/// client.
 pub(super) fn decision(decision: &Decision, purpose: AskPurpose, out: &mut Vec<u8>) -> RlsCode {
-    // What was used already was used: nobody is refused.
+    // A report describes a cost that was already spent, so it never refuses.
     let is_report = purpose == AskPurpose::Report;
     let overall = code(decision.is_allowed() || is_report);
     write::code(out, overall);
@@ -39,19 +40,19 @@ pub(super) fn decision(decision: &Decision, purpose: AskPurpose, out: &mut Vec<u
     overall
 }
 
-/// Appends what the client of the proxy is shown: the answer that other doors give, but for its
-/// status, which is the proxy's.
+/// Appends the response for the proxy's client: the same as from other frontends, except for the status,
+/// which the proxy sets.
 fn refusal(decision: &Decision, out: &mut Vec<u8>) {
     let correlation = Correlation::made();
-    // So that the one who is asked about this id finds out what it was about.
+    // A client can report this id, by which an operator finds the refusal in the log.
     let limit = decision.binding().map(|binding| binding.limit());
     debug!(
         correlation = correlation.as_str(),
         limit, "refused a request"
     );
     let refusal = answer::refuse(decision, &correlation);
-    // These a proxy writes itself, from what the statuses say, if it is told to; twice, they would
-    // contradict each other. Whoever wants ours says `rls: always`.
+    // A proxy can write these headers itself, from the statuses. Sent twice, they would contradict each
+    // other. `rls: always` requests Tidegate's.
     let is_ours = decision.respond().rls == RlsHeaders::Always;
     let is_told = |name: &str| is_ours || !name.starts_with("x-ratelimit-");
     add_headers(refusal.headers(), is_told, out);
@@ -94,15 +95,15 @@ fn status_without_limit(code: RlsCode, remaining: u32) -> DescriptorStatus<'stat
     }
 }
 
-/// What is told of a limit: how many there can be at once, and in what time they are there again. That
-/// is `RateLimit-Policy` in other words. `None` where no band was asked.
+/// Returns the limit to report: its capacity, and the time in which it refills. This is the content of
+/// `RateLimit-Policy`. `None` if no band was checked.
 fn limit<'a>(applied: &AppliedBand<'a>) -> Option<CurrentLimit<'a>> {
     let spoken = applied.spoken()?;
     let period = applied.period();
     let is_refill = period == Duration::from_secs(spoken.window_s());
     Some(CurrentLimit {
         amount: narrow(applied.capacity()),
-        // What is there again sooner or later than after a period has none that could be named.
+        // A capacity that does not refill in exactly one period has no unit that could be named.
         period_us: u64::try_from(period.as_micros())
             .ok()
             .filter(|_| is_refill)

@@ -10,11 +10,11 @@ use crate::wire::question::{JsonQuestion, QuestionBody};
 use std::sync::Arc;
 use tidegate::{CheckError, Rules, Store};
 
-/// A decision in JSON, or the answer where there is none.
+/// A decision in JSON, or the error response if there is none.
 type Told = Result<Vec<u8>, Box<DoorResponse>>;
 
 impl<S: Store> HttpDoor<S> {
-    /// Answers questions.
+    /// Answers a body of one check or a list of checks.
     pub(super) fn check<'a>(
         &'a self,
         text: &'a [u8],
@@ -27,8 +27,8 @@ impl<S: Store> HttpDoor<S> {
                 Err(error) => Promise::Now(respond::undecided(&error, None)),
             },
             Ok(QuestionBody::Several(questions)) => match self.accept(&questions) {
-                // Each by itself and in order: none waits for the answer of the one before, so that a
-                // store across the network is asked for all at once.
+                // Each check is separate, and they are started in order. None waits for the result of an
+                // earlier one, so a store across the network gets them all at once.
                 Ok(rules) => {
                     let mut told = Vec::with_capacity(questions.len());
                     for (nth, question) in questions.iter().enumerate() {
@@ -43,8 +43,8 @@ impl<S: Store> HttpDoor<S> {
         }
     }
 
-    /// Decides a question by what it contains, and by its headers and its path where a field is missing.
-    /// In a list, `place` is its number, and whether one before it is pending.
+    /// Decides a check by its fields, and by the headers and the path in it if a field is missing. In a
+    /// list, `place` is its index, and whether an earlier check is pending.
     fn decide<'a>(
         &'a self,
         (rules, trace): (&Arc<Rules>, &'a RequestTrace),
@@ -72,8 +72,8 @@ impl<S: Store> HttpDoor<S> {
         })
     }
 
-    /// Returns the rules to decide a list by. A question that is wrong fails the list before any is
-    /// decided, so that a list that is sent again, corrected, is charged once.
+    /// Returns the rules to decide a list by. An invalid check fails the list before any is decided, so a
+    /// list that is corrected and sent again is charged once.
     fn accept(&self, questions: &[JsonQuestion<'_>]) -> Result<Arc<Rules>, (CheckError, usize)> {
         for (nth, question) in questions.iter().enumerate() {
             if question.policy.is_some() || !question.described.is_empty() {
@@ -92,7 +92,7 @@ fn answered(told: Told) -> DoorResponse {
     told.map_or_else(|answer| *answer, respond::decided)
 }
 
-/// The decisions of a list; the first answer that is none counts for all.
+/// Joins the decisions of a list. The first error response replaces them all.
 fn joined(told: Vec<Told>) -> Told {
     let decisions = told.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut json = vec![b'['];

@@ -1,8 +1,8 @@
-//! The HTTP API: `POST /v1/check`, reservations, and the way to `/v1/auth`.
+//! The HTTP API: `POST /v1/check`, reservations, and the route to `/v1/auth`.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | from a path to who answers |
+//! | this one | dispatch of a path to its handler |
 //! | `check` | `POST /v1/check` |
 //! | `reserve` | `POST /v1/reserve`, `/v1/commit` and `/v1/refund` |
 
@@ -24,7 +24,7 @@ use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
 use tidegate::{AnyStore, Store};
 
-/// What one decision takes, nearly always.
+/// The capacity for one decision in JSON; nearly every decision fits.
 const DECISION_BYTES: usize = 192;
 
 /// The HTTP API.
@@ -34,18 +34,18 @@ pub(crate) struct HttpDoor<S = AnyStore> {
     bounds: Bounds,
 }
 
-/// What is asked by `POST`.
+/// The endpoints for `POST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PostRoute {
     Check,
     Reserve,
     Settle(SettleVerb),
-    /// As Envoy's rate limit service has it.
+    /// The JSON form of Envoy's rate limit service.
     Envoy,
 }
 
 impl PostRoute {
-    /// What is asked at `path`, if anything is.
+    /// Returns the endpoint at `path`, if there is one.
     fn at(path: &str) -> Option<Self> {
         Some(match path {
             "/v1/check" => Self::Check,
@@ -68,7 +68,7 @@ impl<S: Store> HttpDoor<S> {
         if !is_json(request.headers()) {
             return respond::unsupported();
         }
-        // Whoever may ask here is believed in everything else, too.
+        // Every caller that may check here is trusted with its trace context too.
         let trace = self.decider.trace(request.headers(), || true);
         trace.name(|| request.uri().path().to_owned());
         trace.note(|| [("tidegate.door", AttributeValue::Word("http"))]);
@@ -77,8 +77,8 @@ impl<S: Store> HttpDoor<S> {
         let answer = match body {
             Ok(body) => self.ask(asking, &body, &trace).value().await,
             Err(error) => {
-                // Lets hyper notice that nobody reads the body any more; otherwise it would go on
-                // waiting for it after the answer, and the connection would stay open.
+                // Lets hyper notice that the rest of the body is not read. Otherwise it would keep
+                // waiting for the body after the response, and the connection would stay open.
                 tokio::task::yield_now().await;
                 return respond::no_body(error, bounds);
             }
@@ -146,16 +146,16 @@ impl<S: Store + 'static> Door for HttpDoor<S> {
         answer
     }
 
-    /// What `Authorization` holds at `/v1/auth` is the client's own, passed on by a proxy, which is
-    /// known by its address. Health is for probes, which seldom can hold a secret.
+    /// At `/v1/auth`, `Authorization` is the client's own, passed on by a proxy; the proxy is identified
+    /// by its address. Health is for probes, which seldom can hold a secret.
     fn is_public(&self, request: &Request<Incoming>) -> bool {
         let path = request.uri().path();
         auth::is_at(path) || path == envoy_json::HEALTH
     }
 }
 
-/// Whether the body may be JSON. Says so, says nothing, or is what `curl -d` says unless told; the
-/// body has to be JSON all the same.
+/// Returns true if the content type allows JSON: it is JSON, or missing, or the default of `curl -d`. The
+/// body has to be JSON in any case.
 fn is_json(headers: &HeaderMap) -> bool {
     if headers.contains_key(CONTENT_ENCODING) {
         return false;

@@ -1,4 +1,4 @@
-//! `POST /v1/reserve`: reservations; `/v1/commit` and `/v1/refund`: what settles them.
+//! `POST /v1/reserve` for reservations; `/v1/commit` and `/v1/refund` settle them.
 
 use super::{DECISION_BYTES, HttpDoor};
 use crate::doors::respond::{self, DoorResponse};
@@ -12,11 +12,11 @@ use std::time::Duration;
 use tidegate::{CheckError, Reservation, Rules, Store};
 use tidegate_http::unix_seconds;
 
-/// What one reservation takes, nearly always.
+/// The capacity for one reservation in JSON; nearly every reservation fits.
 const RESERVATION_BYTES: usize = DECISION_BYTES + 512;
 
 impl<S: Store> HttpDoor<S> {
-    /// Answers what is to be reserved.
+    /// Answers a body of one reservation or a list of reservations.
     pub(super) async fn reserve(&self, text: &[u8], trace: &RequestTrace) -> DoorResponse {
         let reserved = match QuestionBody::read_reserving(text) {
             Err(fault) => return respond::bad_question(&fault),
@@ -62,15 +62,16 @@ impl<S: Store> HttpDoor<S> {
         self.decider.reserve(rules, &request, ttl(question)).await
     }
 
-    /// Reserves a list, each by itself and in order, all begun at once. One that is wrong fails the list
-    /// before any is reserved, so that a list that is sent again, mended, is charged once.
+    /// Reserves a list. Each reservation is separate; they are started in order, all at once. An invalid
+    /// one fails the list before any is reserved, so a list that is corrected and sent again is charged
+    /// once.
     async fn reserve_several(
         &self,
         questions: &[JsonQuestion<'_>],
         trace: &RequestTrace,
     ) -> Result<Vec<u8>, (CheckError, usize)> {
         let rules = self.decider.rules().map_err(|error| (error, 0))?;
-        // Put together once, so that what is accepted is what is reserved.
+        // Built once, so that the requests that are checked are the ones that are reserved.
         let each = || questions.iter();
         let learnt: Vec<_> = each()
             .map(|question| question.learn(rules.client(), &unix_seconds))
@@ -116,8 +117,8 @@ impl<S: Store> HttpDoor<S> {
         Ok(json)
     }
 
-    /// Answers what settles reservations. Of a list each is told by itself what came of it: what was
-    /// settled is not undone by what could not be.
+    /// Settles reservations. Each item of a list gets its own result: a failed item does not undo a
+    /// settled one.
     pub(super) async fn settle(&self, text: &[u8], kind: SettleVerb) -> DoorResponse {
         let settlements = match ToSettle::read(text, kind) {
             Err(fault) => return respond::bad_question(&fault),
@@ -161,7 +162,7 @@ impl<S: Store> HttpDoor<S> {
     }
 }
 
-/// For how long, if the question says so.
+/// Returns the reservation's lifetime, if the request specifies one.
 fn ttl(question: &JsonQuestion<'_>) -> Option<Duration> {
     question.ttl_ms.map(Duration::from_millis)
 }

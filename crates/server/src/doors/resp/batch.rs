@@ -1,4 +1,4 @@
-//! Commands whose answers are not there yet, and the replies around them, in order.
+//! Commands that wait for the store, and their replies in order among the others.
 
 use super::command::CommandKind;
 use super::host::RespHost;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use tidegate::{CheckError, Decision, Rules, Store, Throttle, Throttled};
 use tidegate_core::Quota;
 
-/// How many commands of a connection wait for the store at once.
+/// The maximum number of commands of a connection that wait for the store at once.
 pub(super) const PENDING_MAX: usize = 1_024;
 
-/// The commands that wait, in order.
+/// The waiting commands, in order.
 #[derive(Debug)]
 pub(super) struct CommandBatch<S> {
     pending: Vec<PendingCommand<S>>,
@@ -25,13 +25,13 @@ pub(super) struct CommandBatch<S> {
 #[derive(Debug)]
 struct PendingCommand<S> {
     asked: OwnedQuestion<S>,
-    /// How many bytes of the other replies come before its own.
+    /// The number of bytes of other replies before its own.
     at: usize,
-    /// What it is to be written in, whatever a command behind it chooses.
+    /// The protocol of its reply, even if a later command switches to another.
     protocol: RespVersion,
 }
 
-/// What is asked, with all that it needs: what it was read from will be read over.
+/// A waiting check with owned data: the buffer that it was parsed from is reused.
 #[derive(Debug)]
 pub(super) enum OwnedQuestion<S> {
     Throttle(Box<OwnedThrottle>),
@@ -46,7 +46,7 @@ pub(super) struct OwnedThrottle {
     quantity: u64,
 }
 
-/// What was answered.
+/// The result of a waiting command.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one for each pending command, and none is kept"
@@ -70,12 +70,12 @@ impl<S> CommandBatch<S> {
         self.pending.is_empty()
     }
 
-    /// Whether no more may wait.
+    /// Returns true if no further command may wait.
     pub(super) fn is_full(&self) -> bool {
         self.pending.len() >= PENDING_MAX
     }
 
-    /// Lets `asked` wait; its reply comes behind all of `replies`.
+    /// Adds a waiting command; its reply follows all of `replies`.
     pub(super) fn push(&mut self, asked: OwnedQuestion<S>, replies: &Replies) {
         self.pending.push(PendingCommand {
             asked,
@@ -98,8 +98,8 @@ impl<S: Store> OwnedQuestion<S> {
         Self::Keys(kind, command.to_owned())
     }
 
-    /// Returns true if it must not overtake the commands before it, nor be overtaken: it reaches the
-    /// store by another way than decisions.
+    /// Returns true if it must neither overtake earlier commands nor be overtaken: it reaches the store
+    /// by another path than decisions.
     fn is_barrier(&self) -> bool {
         matches!(self, Self::Keys(..))
     }
@@ -125,10 +125,10 @@ impl<S: Store> OwnedQuestion<S> {
 }
 
 impl<S: Store> RespHost<S> {
-    /// Waits for all that waits, and puts the replies into their order.
+    /// Waits for all commands of the batch, and puts the replies in order.
     ///
-    /// Decisions are begun in order before any is waited for, so that a store across the network
-    /// hears of them together and in that order. Barriers wait for those before them.
+    /// Decisions are started in order before any is awaited, so that a store across the network gets them
+    /// together and in that order. Barriers wait for the commands before them.
     pub(super) async fn settle(&mut self) {
         let pending = std::mem::take(&mut self.batch.pending);
         let Some(rules) = self.rules.clone() else {

@@ -1,4 +1,4 @@
-//! `TG.CHECK policy [field value]…`: what `POST /v1/check` decides, without JSON.
+//! `TG.CHECK policy [field value]…`: the same check as `POST /v1/check`, without JSON.
 
 use super::parse::RespCommand;
 use super::reply::{Replies, RespVersion};
@@ -14,11 +14,10 @@ use tidegate::{AppliedBand, CheckError, Rules, SkippedBand, Store};
 const FIELDS: &str =
     "ip, user, api_key, method, host, path, route, cost, descriptors, header:NAME, attr:NAME";
 
-/// The one field whose value is JSON: lists of lists have no shape of their own in a command.
+/// The only field whose value is JSON: a command has no form for nested lists.
 const DESCRIPTORS: &str = "descriptors";
 
-/// Reads a question; an empty policy is the first. What is wrong with one is told in the words in
-/// which the HTTP API tells it.
+/// Parses a check. An empty policy stands for the first. Errors have the same text as in the HTTP API.
 pub(super) fn read(command: RespCommand<'_>) -> Result<JsonQuestion<'_>, String> {
     if !command.len().is_multiple_of(2) {
         return Err("ERR wrong number of arguments for 'tg.check' command".to_owned());
@@ -91,7 +90,7 @@ fn set_once<T>(place: &mut Option<T>, field: &str, value: T) -> Result<(), Strin
     Ok(())
 }
 
-/// What is behind `prefix`, in any case.
+/// Returns the text after `prefix`, which is case-insensitive.
 fn after<'a>(name: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (start, rest) = name.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
@@ -117,8 +116,8 @@ fn cost(value: &[u8]) -> Result<u64, String> {
     cost.ok_or_else(|| format!("ERR cost: expected a whole number, found {}", quote(&value)))
 }
 
-/// Reads descriptors, with the bounds that they have in a body. Where JSON breaks off is told by the
-/// character, for what a shell has done to its quotes is hard to see.
+/// Parses descriptors, within the bounds that a body has. A JSON error gives the character position,
+/// because the effect of a shell on quotes is hard to see.
 fn descriptors(json: &[u8]) -> Result<QuestionDescriptors<'_>, String> {
     QuestionDescriptors::parse(json).map_err(|fault| {
         let column = fault.column(json);
@@ -127,8 +126,8 @@ fn descriptors(json: &[u8]) -> Result<QuestionDescriptors<'_>, String> {
     })
 }
 
-/// Decides a question by what it contains, and by its headers and its path where a field is missing, and
-/// writes the decision. Returns it if it has to wait, or `is_behind` one that does.
+/// Decides a check by its fields, and by the headers and the path in it if a field is missing, and writes
+/// the decision. Returns the check if it has to wait, or if it `is_behind` one that waits.
 pub(super) fn ask<S: Store>(
     decider: &Decider<S>,
     rules: &Arc<Rules>,
@@ -148,7 +147,8 @@ pub(super) fn ask<S: Store>(
     })
 }
 
-/// Writes a decision: a map with the names that it has in JSON, or their values in that order.
+/// Writes a decision: in RESP3 a map with the names of the JSON form, in RESP2 their values in that
+/// order.
 pub(super) fn write(outcome: CheckOutcome<'_>, replies: &mut Replies) {
     let decision = match outcome {
         Ok(decision) => decision,
@@ -160,7 +160,7 @@ pub(super) fn write(outcome: CheckOutcome<'_>, replies: &mut Replies) {
             replies.bulk(name);
         }
     };
-    // Where there are guards, there is more to tell.
+    // With guards, the decision also has a reason.
     let fields = if decision.tells_reason() { 9 } else { 7 };
     if is_resp3 {
         replies.map(fields);
@@ -219,7 +219,7 @@ fn text_or_null(text: Option<&str>, replies: &mut Replies) {
     }
 }
 
-/// A number that there is not: −1 where numbers cannot be absent.
+/// Writes a missing number: null, or −1 in a protocol without one for numbers.
 fn absent(replies: &mut Replies) {
     match replies.protocol {
         RespVersion::Resp2 => replies.integer(-1),
@@ -227,7 +227,7 @@ fn absent(replies: &mut Replies) {
     }
 }
 
-/// Writes why there is no decision. Of the store nothing is said but that it did not tell.
+/// Writes the error of a check without a decision. It reveals no details of the store.
 pub(super) fn write_error(error: &CheckError, replies: &mut Replies) {
     match error {
         CheckError::Store(_) => replies.error("TRYAGAIN the store did not answer in time"),

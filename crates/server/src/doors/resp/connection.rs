@@ -1,4 +1,4 @@
-//! Commands about the connection itself: who is there, and what is spoken.
+//! Commands about the connection itself: login, protocol version, and client information.
 
 use super::host::{RespHost, shortened};
 use super::parse::{RespCommand, strict_number};
@@ -20,7 +20,7 @@ const BAD_NAME: &str = "ERR Client names cannot contain spaces, newlines or spec
 
 const SYNTAX: &str = "ERR syntax error";
 
-/// The only user there is.
+/// The only user.
 const USER: &[u8] = b"default";
 
 pub(super) fn ping(command: RespCommand<'_>, replies: &mut Replies) {
@@ -44,8 +44,8 @@ pub(super) fn select(command: RespCommand<'_>, replies: &mut Replies) {
 }
 
 impl<S: Store> RespHost<S> {
-    /// `HELLO [protover [AUTH username password] [SETNAME name]]`. Nothing is changed unless all of it
-    /// is right, but that who has logged in has.
+    /// Executes `HELLO [protover [AUTH username password] [SETNAME name]]`. An invalid command changes
+    /// nothing, except that a successful login stays.
     pub(super) fn hello(&mut self, command: RespCommand<'_>) {
         match self.greet(command) {
             Ok(()) => self.introduce(),
@@ -114,7 +114,7 @@ impl<S: Store> RespHost<S> {
         replies.array(0);
     }
 
-    /// `AUTH [username] password`
+    /// Executes `AUTH [username] password`.
     pub(super) fn auth(&mut self, command: RespCommand<'_>) {
         let done = match command.len() {
             2 if self.door.token.is_none() => Err(NO_PASSWORD),
@@ -128,10 +128,12 @@ impl<S: Store> RespHost<S> {
         }
     }
 
-    /// Logs in; where no password is set, any will do. Who has logged in stays so after a mistake.
+    /// Logs in. Without a configured password, any is accepted. A failed attempt does not end an earlier
+    /// login.
     fn log_in(&mut self, user: &[u8], password: &[u8]) -> Result<(), &'static str> {
         let token = self.door.token.as_ref();
-        // The password is compared even for a user that there is not, so that nobody can tell.
+        // The password is compared even for an unknown user, so that the time does not reveal which users
+        // exist.
         let is_right = token.is_none_or(|token| token.is(password));
         if is_right && user == USER {
             self.session.is_known = true;
@@ -149,7 +151,7 @@ impl<S: Store> RespHost<S> {
         self.replies.simple("RESET");
     }
 
-    /// `CLIENT`, whose subcommand there is, with as many words as it wants.
+    /// Executes `CLIENT` with a known subcommand and a valid number of arguments.
     pub(super) fn client(&mut self, command: RespCommand<'_>) {
         let subcommand = command.word(1).to_ascii_lowercase();
         match subcommand.as_slice() {

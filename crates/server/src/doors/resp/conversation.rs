@@ -1,4 +1,4 @@
-//! One connection's commands and replies, whatever carries them.
+//! One connection's commands and replies, independent of the transport.
 
 use super::RespDoor;
 use super::batch::CommandBatch;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate::Store;
 
-/// Commands that are carried out before anybody else gets a turn.
+/// The number of commands to execute before other tasks get a turn.
 const COMMANDS_MAX: usize = 256;
 
-/// What is to be done next.
+/// The next action of the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextAction {
-    /// All that was read is answered: send it, and read on.
+    /// All input is handled: send the replies, and read more.
     Read,
-    /// There is more to answer, but what is answered has to be sent first.
+    /// There is more input to handle, but the replies have to be sent first.
     Write,
-    /// There is more to answer, after others had a turn.
+    /// There is more input to handle, after other tasks had a turn.
     Pause,
-    /// Send what is answered, and close.
+    /// Send the replies, and close.
     Close,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct RespConversation<S> {
     /// Commands of a transaction that `EXEC` has started, before any further command is read. They
     /// take turns and send replies like a pipeline, so a large transaction delays no other client.
     running: CommandQueue,
-    /// Bytes of a command, and of replies that wait to be sent.
+    /// The maximum number of bytes of a command, and of replies that wait to be sent.
     pub(super) bytes_max: usize,
 }
 
@@ -60,7 +60,7 @@ impl<S: Store> RespConversation<S> {
         }
     }
 
-    /// Carries out the commands that were read, as far as that goes without waiting.
+    /// Executes the commands that were read, as far as possible without waiting.
     pub(super) fn turn(&mut self) -> NextAction {
         let host = &mut self.host;
         for _ in 0..COMMANDS_MAX {
@@ -94,7 +94,7 @@ impl<S: Store> RespConversation<S> {
         NextAction::Pause
     }
 
-    /// What was answered has been sent. The next batch is decided by whatever rules there are then.
+    /// Notes that the replies were sent. The next batch uses the rules in force then.
     pub(super) fn sent(&mut self) {
         self.host.replies.clear(KEPT_BYTES);
         self.host.rules = None;

@@ -1,4 +1,4 @@
-//! Carries out commands, one after the other.
+//! Executes commands, one after the other.
 
 use super::RespDoor;
 use super::batch::{CommandBatch, OwnedQuestion};
@@ -13,20 +13,20 @@ use futures_util::FutureExt;
 use std::sync::Arc;
 use tidegate::{Rules, Store, Throttle};
 
-/// How many bytes of a command, and of all its arguments, an error repeats.
+/// The maximum number of bytes of a command's name, and of all its arguments, that an error repeats.
 const REPEATED_MAX: usize = 128;
 
-/// What follows a command.
+/// The action after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// The next command.
+    /// Continue with the next command.
     GoOn,
-    /// The commands of the transaction, then the next command.
+    /// Run the commands of the transaction, then continue.
     Run,
     Close,
 }
 
-/// The one side of a conversation that answers.
+/// The executing side of a conversation.
 #[derive(Debug)]
 pub(super) struct RespHost<S> {
     pub(super) door: Arc<RespDoor<S>>,
@@ -34,12 +34,12 @@ pub(super) struct RespHost<S> {
     pub(super) replies: Replies,
     pub(super) batch: CommandBatch<S>,
     pub(super) tally: RespTally,
-    /// What is decided by, from the first decision of a batch to its last.
+    /// The rules for all decisions of a batch, from the first to the last.
     pub(super) rules: Option<Arc<Rules>>,
 }
 
 impl<S: Store> RespHost<S> {
-    /// Carries out a command, or puts it into the batch where the store has to be waited for.
+    /// Executes a command, or adds it to the batch if it has to wait for the store.
     #[inline]
     pub(super) fn execute(&mut self, command: RespCommand<'_>) -> Flow {
         let Some(spec) = command::find(command.word(0)) else {
@@ -175,7 +175,7 @@ impl<S: Store> RespHost<S> {
     fn unknown(&mut self, command: RespCommand<'_>) -> Flow {
         self.tally.command(None);
         let name = command.word(0);
-        // A browser that was led here by somebody else: what it says is not what its user wants.
+        // A browser sends this on behalf of a foreign page, not of its user (cross-protocol scripting).
         if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
             self.door.threshold.metrics.count_bad(400);
             return Flow::Close;
@@ -192,7 +192,7 @@ impl<S: Store> RespHost<S> {
             message.push(b'\'');
             message.extend_from_slice(word);
             message.extend_from_slice(b"' ");
-            // Quotes and the blank count as well.
+            // The quotes and the blank count as well.
             room = room.saturating_sub(word.len().saturating_add(3));
         }
         self.spoil();
@@ -201,7 +201,7 @@ impl<S: Store> RespHost<S> {
     }
 }
 
-/// Whether a command has as many words as it may, and a subcommand that there is.
+/// Fails if a command has a wrong number of words, or an unknown subcommand.
 fn check_form(spec: &CommandSpec, command: RespCommand<'_>) -> Result<(), String> {
     let wrong = |name: &str, of: &str| {
         Err(format!(

@@ -1,13 +1,13 @@
-//! Commands that a person types: words between blanks, some of them quoted.
+//! Inline commands, as typed by a person: words separated by blanks, some of them quoted.
 
 use super::parse::place;
 use smallvec::SmallVec;
 
-/// Splits `line` into words as Redis does, writes them into `text`, undone of their quotes, and tells
-/// where each is; `None` where quotes are not balanced.
+/// Splits `line` into words like Redis. Writes the unquoted words into `text`, and returns the range of
+/// each; `None` if the quotes are not balanced.
 ///
-/// In double quotes `\n \r \t \b \a \xHH` are what they are in C, and any other byte after a backslash
-/// is itself; in single quotes `\'` is a quote. A quote that closes ends the word.
+/// In double quotes `\n \r \t \b \a \xHH` have their meanings in C, and any other byte after a backslash
+/// stands for itself. In single quotes `\'` is a quote. A closing quote ends the word.
 pub(super) fn split(
     line: &[u8],
     text: &mut Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) fn split(
     }
 }
 
-/// Reads one word, and tells what is behind it.
+/// Parses one word, and returns the rest of the line.
 fn word<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match rest {
@@ -47,7 +47,7 @@ fn word<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Option<&'a [u8]> {
     }
 }
 
-/// What is behind a closing quote: a blank, or nothing.
+/// Returns the text after a closing quote, which must be a blank or the end.
 fn closed(behind: &[u8]) -> Option<&[u8]> {
     let is_closed = behind.first().is_none_or(|byte| is_blank(*byte));
     is_closed.then_some(behind)
@@ -102,7 +102,7 @@ fn unhex(digit: u8) -> u8 {
     }
 }
 
-/// What C calls a space.
+/// Returns true if C's `isspace` does.
 fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }

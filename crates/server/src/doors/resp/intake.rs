@@ -1,20 +1,20 @@
-//! What was read of a connection and not yet answered.
+//! The input buffer of a connection.
 
 use super::parse::{CommandBounds, Parsed, Parser, RespCommand, RespFault};
 
-/// What a connection begins with; most commands, and most batches of them, fit.
+/// The initial capacity; most commands, and most batches of them, fit.
 const FIRST_BYTES: usize = 4 << 10;
 
-/// What an empty one keeps.
+/// The capacity that an empty buffer keeps.
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
-/// Bytes that were read, and how far they have been answered.
+/// The input, and the position up to which it has been handled.
 #[derive(Debug)]
 pub(super) struct Intake {
     bytes: Vec<u8>,
-    /// Where the next command begins.
+    /// The start of the next command.
     start: usize,
-    /// Commands so far.
+    /// The number of commands so far.
     commands: u64,
     parser: Parser,
 }
@@ -29,8 +29,8 @@ impl Intake {
         }
     }
 
-    /// Room for more to be read, so that a command of `command_bytes` fits. What was answered makes
-    /// place.
+    /// Returns the buffer with room to read more, enough for a command of `command_bytes`. Frees the
+    /// handled input.
     pub(super) fn room(&mut self, command_bytes: usize) -> &mut Vec<u8> {
         if self.start > 0 {
             self.bytes.drain(..self.start);
@@ -41,8 +41,8 @@ impl Intake {
         }
         if self.bytes.len() == self.bytes.capacity() {
             let grown = self.bytes.capacity().saturating_mul(2).max(FIRST_BYTES);
-            // One byte more than a command may have: then there is always room for what tells that
-            // it has too many.
+            // One byte more than a command may have, so that there is always room for the byte that
+            // exceeds the limit.
             let grown = grown.min(command_bytes.saturating_add(1));
             self.bytes
                 .reserve_exact(grown.saturating_sub(self.bytes.len()));
@@ -50,12 +50,12 @@ impl Intake {
         &mut self.bytes
     }
 
-    /// Whether there is room, or may be made.
+    /// Returns true if there is room, or room can be made.
     pub(super) fn has_room(&self, command_bytes: usize) -> bool {
         self.bytes.len().saturating_sub(self.start) <= command_bytes
     }
 
-    /// The next command, if all of it is there.
+    /// Returns the next command, if it is complete.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -72,7 +72,7 @@ impl Intake {
         }
     }
 
-    /// The number of the command of which there is half, which may be waited for only so long.
+    /// Returns the number of the incomplete command, for which there is a timeout.
     pub(super) fn partial(&self) -> Option<u64> {
         (self.start < self.bytes.len()).then_some(self.commands)
     }

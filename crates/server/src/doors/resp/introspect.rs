@@ -1,14 +1,14 @@
-//! Commands about the server: what it can do, and who it is. Clients ask when they connect, and so do
-//! people at a prompt.
+//! Commands about the server: its commands, configuration and version. Clients send them when they
+//! connect, and people at a prompt.
 
 use super::command::{self, Argument, CommandSpec, TABLE};
 use super::parse::RespCommand;
 use super::reply::Replies;
 
-/// The version of Redis whose replies these are. Some clients look at it before they say anything.
+/// The Redis version that these replies correspond to. Some clients check it before they send anything.
 const REDIS_VERSION: &str = "7.4.0";
 
-/// What is asked of the configuration of a Redis: nothing is kept, and there is one database.
+/// The settings that clients query: no persistence, and one database.
 const CONFIG: [(&str, &str); 4] = [
     ("appendonly", "no"),
     ("databases", "1"),
@@ -16,7 +16,7 @@ const CONFIG: [(&str, &str); 4] = [
     ("save", ""),
 ];
 
-/// `COMMAND [COUNT | DOCS [name…] | INFO [name…] | LIST | HELP]`
+/// Executes `COMMAND [COUNT | DOCS [name…] | INFO [name…] | LIST | HELP]`.
 pub(super) fn command(command: RespCommand<'_>, replies: &mut Replies) {
     let subcommand = command.word(1).to_ascii_lowercase();
     let names = command.words().skip(2);
@@ -79,7 +79,7 @@ fn info_of(spec: &CommandSpec, replies: &mut Replies) {
         _ => &[],
     };
     words(category, replies);
-    // Neither hints for a Cluster, nor where keys are: the three numbers above say it.
+    // No hints for a Cluster, and no key specifications: the three numbers above are enough.
     replies.array(0);
     replies.array(0);
     replies.array(spec.subcommands.len());
@@ -155,7 +155,7 @@ fn argument_of(argument: &Argument, replies: &mut Replies) {
     }
 }
 
-/// What `HELP` shows of a command with subcommands.
+/// Writes the `HELP` of a command with subcommands.
 pub(super) fn help(name: &'static str, replies: &mut Replies) {
     let Some(spec) = command::find(name.as_bytes()) else {
         return replies.null();
@@ -171,7 +171,7 @@ pub(super) fn help(name: &'static str, replies: &mut Replies) {
     }
 }
 
-/// `CONFIG GET pattern…`: `*` is all there is, and anything else a name.
+/// Executes `CONFIG GET pattern…`: `*` selects all settings, and anything else is a name.
 pub(super) fn config(command: RespCommand<'_>, replies: &mut Replies) {
     if command.word(1).eq_ignore_ascii_case(b"help") {
         return help("config", replies);
@@ -188,7 +188,7 @@ pub(super) fn config(command: RespCommand<'_>, replies: &mut Replies) {
     }
 }
 
-/// `INFO [section…]`
+/// Executes `INFO [section…]`.
 pub(super) fn info(command: RespCommand<'_>, replies: &mut Replies) {
     let sections = [
         (

@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use std::time::Duration;
 use tidegate::{CheckError, Rules, Store};
 
-/// Keys of one command that the store looks up at a time.
+/// The number of keys of one command that the store looks up at a time.
 const AT_ONCE: usize = 64;
 
 /// A reply, before it is written.
@@ -56,8 +56,8 @@ pub(super) async fn answer<S: Store>(
     })
 }
 
-/// Rounds up to units of so many microseconds, as `CL.THROTTLE` does: a key that exists has a time
-/// of at least 1.
+/// Rounds up to units of so many microseconds, like `CL.THROTTLE`: an existing key has a time of at least
+/// 1.
 fn whole(left: Duration, unit_us: u128) -> u64 {
     u64::try_from(left.as_micros().div_ceil(unit_us)).unwrap_or(u64::MAX)
 }

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use tidegate::{Secret, Store};
 
-/// A connection to a door of its own.
+/// A connection to a separate frontend.
 #[derive(Debug)]
 pub struct Laboratory<S> {
     talk: RespConversation<S>,
@@ -20,7 +20,7 @@ pub struct Laboratory<S> {
 }
 
 impl<S: Store + 'static> Laboratory<S> {
-    /// Answers by `decider`, whoever says `password`, if there is one.
+    /// Creates a connection that decides with `decider`, and requires `password`, if there is one.
     pub fn new(decider: Decider<S>, password: Option<&str>) -> Self {
         let threshold = DoorConfig {
             name: "resp",
@@ -38,15 +38,15 @@ impl<S: Store + 'static> Laboratory<S> {
         }
     }
 
-    /// Reads `bytes`, and appends to `replies` what is answered. Only for a store that decides at
-    /// once and limits that nobody waits for: what would have to wait is not answered.
+    /// Reads `bytes`, and appends the replies to `replies`. Works only with a store that decides
+    /// immediately and limits that never queue: a command that would have to wait gets no reply.
     pub fn feed(&mut self, bytes: &[u8], replies: &mut Vec<u8>) {
         if self.is_closed {
             return;
         }
         let mut rest = bytes;
         loop {
-            // As a socket would: no more at once than there is room for.
+            // Like a socket, reads no more at once than there is room for.
             let room = self.talk.intake.room(self.talk.bytes_max);
             let free = room.capacity().saturating_sub(room.len());
             let (now, later) = rest.split_at(free.min(rest.len()));
@@ -71,7 +71,7 @@ impl<S: Store + 'static> Laboratory<S> {
         }
     }
 
-    /// Whether the connection has been closed.
+    /// Returns true if the connection has been closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -1,24 +1,24 @@
-//! The protocol of Redis: `CL.THROTTLE` as redis-cell answers it, and `TG.CHECK`.
+//! The Redis protocol: `CL.THROTTLE`, compatible with redis-cell, and `TG.CHECK`.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`parse`], `inline` | bytes in: commands |
-//! | [`reply`] | bytes out: replies |
-//! | `command` | the commands that there are |
-//! | `host` | carries them out |
+//! | [`parse`], `inline` | the parser of commands |
+//! | [`reply`] | the writer of replies |
+//! | `command` | the table of commands |
+//! | `host` | the execution of commands |
 //! | `throttle`, `quotas` | `CL.THROTTLE` |
 //! | `check` | `TG.CHECK` |
-//! | `keys` | `DEL`, `TTL` and others of the keys of `CL.THROTTLE` |
-//! | `connection`, `session` | `HELLO`, `AUTH`, `CLIENT`, and what is remembered of a connection |
+//! | `keys` | `DEL`, `TTL` and others for the keys of `CL.THROTTLE` |
+//! | `connection`, `session` | `HELLO`, `AUTH`, `CLIENT`, and the state of a connection |
 //! | `introspect` | `COMMAND`, `CONFIG`, `INFO` |
 //! | `transaction`, `queue` | `MULTI`, `EXEC`, and the commands between them |
-//! | `batch` | answers that have to be waited for, and their places between others |
+//! | `batch` | commands that wait for the store, and the order of replies |
 //! | `intake`, `conversation` | one connection, without its socket |
-//! | `serve` | the same with it |
-//! | [`laboratory`] | the same for tests that bring their own bytes |
+//! | `serve` | one connection with its socket |
+//! | [`laboratory`] | one connection for tests that bring their own bytes |
 //!
-//! A store in this process answers without a future and, but for what is new, without an allocation.
-//! What is read at once is answered by one write.
+//! A store in memory answers without a future and, except for new keys, without an allocation. All
+//! commands of one read are answered by one write.
 
 mod batch;
 mod check;
@@ -52,12 +52,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tidegate::{AnyStore, Rules, Store};
 
-/// The door.
+/// The RESP frontend.
 #[derive(Debug)]
 pub(crate) struct RespDoor<S = AnyStore> {
     threshold: DoorConfig,
     decider: Decider<S>,
-    /// What `AUTH` wants.
+    /// The password for `AUTH`.
     token: Option<DoorToken>,
     /// The number of the next connection.
     connections: AtomicU64,
@@ -78,8 +78,8 @@ impl<S: Store> RespDoor<S> {
         }
     }
 
-    /// What is decided by: `known`, or else what there is now. `None` once nothing is decided any
-    /// more.
+    /// Returns the rules to decide by: `known`, or else the current ones. `None` once the limiter is
+    /// closed.
     #[inline]
     fn rules<'a>(&self, known: &'a mut Option<Arc<Rules>>) -> Option<&'a Arc<Rules>> {
         if known.is_none() {

@@ -1,33 +1,33 @@
-//! From bytes to commands: multibulk and inline, as Redis reads them, within bounds.
+//! Parses bytes into commands: multibulk and inline, like Redis, within bounds.
 //!
-//! Nothing is copied of a multibulk command: its words are places in what was read. A command that
-//! arrives in pieces is not read from its start again with each of them.
+//! A multibulk command is not copied: its words are ranges of the input. A command that arrives in pieces
+//! is not parsed from its start again with each piece.
 
 use memchr::memchr;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// Bytes of an inline command, and of a line that says how long something is.
+/// The maximum number of bytes of an inline command, and of a line with a length.
 const LINE_BYTES_MAX: usize = 16 << 10;
 
-/// Words whose places are kept for the next command; a command may have more.
+/// The number of word ranges whose memory is kept for the next command; a command may have more.
 const WORDS_KEPT: usize = 64;
 
-/// How large a command may be.
+/// The bounds of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandBounds {
-    /// Words of a command.
+    /// The maximum number of words of a command.
     pub words: usize,
-    /// Bytes of a word.
+    /// The maximum number of bytes of a word.
     pub word_bytes: usize,
-    /// Bytes of a whole command.
+    /// The maximum number of bytes of a whole command.
     pub command_bytes: usize,
-    /// Whether these are the bounds of somebody who has not logged in; then the errors say so.
+    /// These bounds apply before login; errors then mention it.
     pub is_stranger: bool,
 }
 
 impl CommandBounds {
-    /// For whoever may ask.
+    /// Returns the bounds for a client that is logged in, or needs no login.
     pub fn of_client(command_bytes: usize) -> Self {
         Self {
             words: 1_024,
@@ -37,7 +37,7 @@ impl CommandBounds {
         }
     }
 
-    /// For whoever has not logged in yet.
+    /// Returns the bounds for a client that has not logged in yet.
     pub fn of_stranger(command_bytes: usize) -> Self {
         Self {
             words: 10,
@@ -48,21 +48,22 @@ impl CommandBounds {
     }
 }
 
-/// How far reading came.
+/// The progress of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// A command, perhaps of no words at all, which took this many bytes. [`Parser::command`] has it.
+    /// A complete command, perhaps without words, which took this many bytes. [`Parser::command`] returns
+    /// it.
     Command(usize),
-    /// There has to be more to read.
+    /// More input is needed.
     More,
 }
 
-/// What is wrong with what was read. There is no telling where the next command begins.
+/// A protocol error. The start of the next command cannot be found after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RespFault(Cow<'static, str>);
 
 impl RespFault {
-    /// The words for it, without `ERR`.
+    /// Returns the message, without `ERR`.
     pub fn message(&self) -> &str {
         &self.0
     }
@@ -81,23 +82,23 @@ const LONG_LENGTH: RespFault = fault("Protocol error: too big bulk count string"
 const LONG_INLINE: RespFault = fault("Protocol error: too big inline request");
 const UNBALANCED: RespFault = fault("Protocol error: unbalanced quotes in request");
 
-/// Where a word is.
+/// The range of a word in the text.
 pub(super) type WordRange = (u32, u32);
 
-/// Reads commands, one at a time, and remembers how far it came with one that is not complete.
+/// Parses commands, one at a time, and keeps its progress in an incomplete one.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// Where reading goes on, from the command's first byte; 0 where none has begun.
+    /// The offset from the command's first byte at which parsing continues; 0 if none has begun.
     at: usize,
-    /// Bytes from `at` on that were searched for the end of a line in vain.
+    /// The number of bytes from `at` on that contain no end of a line.
     searched: usize,
-    /// Words that are still to come of a multibulk command.
+    /// The number of words of a multibulk command that are still missing.
     missing: usize,
-    /// How long the next word is, once that is known.
+    /// The length of the next word, once known.
     length: Option<usize>,
-    /// The words so far.
+    /// The ranges of the words so far.
     places: SmallVec<[WordRange; 8]>,
-    /// The words of an inline command, which may have been quoted.
+    /// The words of an inline command, unquoted.
     unquoted: Vec<u8>,
     is_inline: bool,
 }
@@ -109,7 +110,7 @@ pub struct RespCommand<'a> {
     places: &'a [WordRange],
 }
 
-/// A command that needs nothing of what it was read from.
+/// A command that owns its text.
 #[derive(Debug)]
 pub(super) struct OwnedCommand {
     text: Vec<u8>,
@@ -126,35 +127,35 @@ impl OwnedCommand {
 }
 
 impl<'a> RespCommand<'a> {
-    /// A command whose words are at `places` in `text`.
+    /// Returns the command whose words are at `places` in `text`.
     pub(super) fn new(text: &'a [u8], places: &'a [WordRange]) -> Self {
         Self { text, places }
     }
 
-    /// How many words it has.
+    /// Returns the number of words.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether it has none, so that there is nothing to answer.
+    /// Returns true if it has no words, so that it gets no reply.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// A word, from 0; an empty one where there is none.
+    /// Returns a word, from 0; an empty one if there is none.
     #[inline]
     pub fn word(&self, nth: usize) -> &'a [u8] {
         self.places.get(nth).map_or(&[], |place| self.at(*place))
     }
 
-    /// All words.
+    /// Returns all words.
     pub fn words(self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
         self.places.iter().map(move |place| self.at(*place))
     }
 
-    /// The same, on its own.
+    /// Copies the command.
     pub(super) fn to_owned(self) -> OwnedCommand {
         let mut text = Vec::new();
         let mut places = SmallVec::new();
@@ -174,8 +175,8 @@ impl<'a> RespCommand<'a> {
 }
 
 impl Parser {
-    /// Reads the next command. `text` begins with its first byte; after [`Parsed::More`] it has to be
-    /// the same text with more behind it.
+    /// Parses the next command. `text` begins with its first byte; after [`Parsed::More`] it has to be
+    /// the same text, extended.
     #[inline]
     pub fn parse(&mut self, text: &[u8], bounds: &CommandBounds) -> Result<Parsed, RespFault> {
         if self.at == 0 {
@@ -203,7 +204,7 @@ impl Parser {
         Ok(self.done(self.at))
     }
 
-    /// The command that was read last, from `text`, which is what it was read from.
+    /// Returns the command that was parsed last. `text` must be the text that it was parsed from.
     #[inline]
     pub fn command<'a>(&'a self, text: &'a [u8]) -> RespCommand<'a> {
         RespCommand {
@@ -212,7 +213,7 @@ impl Parser {
         }
     }
 
-    /// Forgets the last command; what a large one took is not kept.
+    /// Clears the last command, and frees the memory of a large one.
     #[inline]
     fn forget(&mut self) {
         self.places.clear();
@@ -233,7 +234,7 @@ impl Parser {
         Parsed::Command(used)
     }
 
-    /// How many words there are, and where the first begins.
+    /// Parses the number of words, and returns it with the position of the first.
     #[inline]
     fn count(
         &mut self,
@@ -258,7 +259,7 @@ impl Parser {
         Ok(Some((count, next)))
     }
 
-    /// Reads a word, and tells where the next begins.
+    /// Parses a word, and returns the position of the next.
     #[inline]
     fn word(&mut self, text: &[u8], bounds: &CommandBounds) -> Result<Option<usize>, RespFault> {
         let length = match self.length {
@@ -278,7 +279,7 @@ impl Parser {
             },
         };
         let end = self.at.saturating_add(length);
-        // As Redis does, the two bytes behind a word are skipped and not looked at.
+        // Like Redis, skip the two bytes after a word without checking them.
         let next = end.saturating_add(2);
         if text.len() < next {
             return Ok(None);
@@ -288,7 +289,8 @@ impl Parser {
         Ok(Some(next))
     }
 
-    /// The number behind the byte at `at`, or `None` if it is none; and where the line behind it ends.
+    /// Parses the number after the byte at `at`, `None` if it is invalid, and returns it with the end of
+    /// its line.
     #[inline]
     fn number(
         &mut self,
@@ -298,7 +300,7 @@ impl Parser {
     ) -> Result<Option<(Option<i64>, usize)>, RespFault> {
         let start = self.at.saturating_add(1);
         let rest = text.get(start..).unwrap_or(&[]);
-        // Nearly always it is one digit or two and the end of a line.
+        // Nearly always this is one digit or two and the end of the line.
         match rest {
             [digit @ b'0'..=b'9', b'\r', _, ..] => {
                 let number = i64::from(digit - b'0');
@@ -325,7 +327,7 @@ impl Parser {
         self.odd_number(text, bounds, too_long)
     }
 
-    /// The same for whatever is longer, negative, incomplete or no number at all.
+    /// Parses a number that is longer, negative, incomplete or invalid.
     #[cold]
     fn odd_number(
         &mut self,
@@ -343,7 +345,8 @@ impl Parser {
                 Ok(Some((number, end.saturating_add(2))))
             }
             found => {
-                // The byte behind the return may be yet to come; it is found again.
+                // The byte after the carriage return may be still missing, so the search finds the return
+                // again.
                 self.searched = from
                     .saturating_add(found.unwrap_or(rest.len()))
                     .saturating_sub(start);
@@ -352,7 +355,7 @@ impl Parser {
         }
     }
 
-    /// More is needed, unless a line that does not end is too long by now.
+    /// Asks for more input, unless an unfinished line is too long already.
     fn more<T>(
         &self,
         text: &[u8],
@@ -387,7 +390,7 @@ impl Parser {
     }
 }
 
-/// A place in a command, whose bytes are bounded far below 2^32.
+/// Converts a position in a command, whose size is bounded far below 2^32.
 #[inline]
 pub(super) fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
@@ -425,7 +428,7 @@ fn not_a_length(found: u8) -> RespFault {
     )))
 }
 
-/// A number as Redis takes it: no plus, no zeros before it, nothing around it.
+/// Parses a number by Redis's rules: no plus sign, no leading zeros, nothing around it.
 pub(super) fn strict_number(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let is_canonical = match digits {

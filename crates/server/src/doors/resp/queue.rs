@@ -3,21 +3,21 @@
 use super::parse::{RespCommand, WordRange, place};
 use std::fmt;
 
-/// Commands of one transaction.
+/// The maximum number of commands of one transaction.
 const COMMANDS_MAX: usize = 4_096;
 
-/// Bytes of the words of one transaction, and for each word the place where it is.
+/// The maximum number of bytes of one transaction: its words, and a range for each.
 const BYTES_MAX: usize = 256 << 10;
 
 /// Commands that wait for `EXEC`, in order, or run after it.
 #[derive(Debug, Default)]
 pub(super) struct CommandQueue {
     text: Vec<u8>,
-    /// Where the words of all commands are.
+    /// The ranges of the words of all commands.
     places: Vec<WordRange>,
-    /// For each command, the number of places up to its last word.
+    /// For each command, the number of ranges up to its last word.
     ends: Vec<u32>,
-    /// Commands that [`next`](Self::next) has returned.
+    /// The number of commands that [`next`](Self::next) has returned.
     done: usize,
     is_spoiled: bool,
 }
@@ -50,7 +50,7 @@ impl CommandQueue {
         self.ends.len()
     }
 
-    /// Notes that a command was rejected, so that `EXEC` has to fail. Frees the commands so far.
+    /// Records that a command was rejected, so that `EXEC` has to fail. Frees the commands so far.
     pub(super) fn spoil(&mut self) {
         *self = Self {
             is_spoiled: true,

@@ -1,32 +1,33 @@
-//! Quotas that were made of a call's parameters, kept for the next call.
+//! A cache of the quotas built from the parameters of calls.
 //!
-//! Callers bring the same few with every call. To make one takes longer than to decide by it.
+//! Callers send the same few parameters with every call, and building a quota takes longer than deciding
+//! by it.
 
 use tidegate::Throttle;
 use tidegate_core::{Quota, QuotaError};
 
-/// How many are kept; a power of two.
+/// The number of cached quotas; a power of two.
 const KEPT: usize = 8;
 
-/// What a quota is made of: burst, count, and period in seconds.
+/// The parameters of a quota: burst, count, and period in seconds.
 pub(super) type Parameters = (u64, u64, u64);
 
 type CachedQuota = (Parameters, Quota);
 
-/// The quotas of one connection, each in the one place where it can be.
+/// The quotas of one connection. Each has exactly one possible slot.
 #[derive(Debug, Default)]
 pub(super) struct Quotas {
-    /// Made when the first is needed.
+    /// Allocated at the first use.
     kept: Option<Box<[Option<CachedQuota>; KEPT]>>,
 }
 
 impl Quotas {
-    /// The quota of these parameters, or why there can be none.
+    /// Returns the quota of these parameters, or the reason why there is none.
     #[inline]
     pub(super) fn of(&mut self, parameters: Parameters) -> Result<&Quota, QuotaError> {
         let kept = self.kept.get_or_insert_with(|| Box::new([None; KEPT]));
         let Some(slot) = kept.get_mut(place(parameters)) else {
-            // `place` is within bounds.
+            // Unreachable: `place` is within bounds.
             return Err(QuotaError::NoPeriod);
         };
         if !matches!(slot, Some((known, _)) if *known == parameters) {
@@ -35,13 +36,14 @@ impl Quotas {
         }
         match slot {
             Some((_, quota)) => Ok(quota),
-            // It was put there above.
+            // Unreachable: it was put there above.
             None => Err(QuotaError::NoPeriod),
         }
     }
 }
 
-/// Where a quota is kept. All three parameters take part, for callers often vary only one of them.
+/// Returns the slot of a quota. It depends on all three parameters, because callers often vary only one
+/// of them.
 #[inline]
 fn place((burst, count, period_s): Parameters) -> usize {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -1,17 +1,17 @@
-//! Replies, in whichever version of the protocol a client speaks.
+//! Replies, in the protocol version that a client speaks.
 
 /// The version of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RespVersion {
-    /// What everybody speaks until told otherwise.
+    /// RESP2, the default.
     #[default]
     Resp2,
-    /// With maps, booleans and a null of its own.
+    /// RESP3, with maps, booleans and a null type.
     Resp3,
 }
 
 impl RespVersion {
-    /// Its number.
+    /// Returns its number.
     pub fn number(self) -> i64 {
         match self {
             Self::Resp2 => 2,
@@ -23,13 +23,13 @@ impl RespVersion {
 /// Replies that wait to be sent, in order.
 #[derive(Debug, Default)]
 pub struct Replies {
-    /// What they are written in from here on.
+    /// The version for the replies from here on.
     pub protocol: RespVersion,
     out: Vec<u8>,
 }
 
 impl Replies {
-    /// Replies in `protocol`.
+    /// Returns an empty buffer for replies in `protocol`.
     pub fn of(protocol: RespVersion) -> Self {
         Self {
             protocol,
@@ -37,34 +37,34 @@ impl Replies {
         }
     }
 
-    /// All that was written.
+    /// Returns all bytes written.
     pub fn as_bytes(&self) -> &[u8] {
         &self.out
     }
 
-    /// How many bytes that is.
+    /// Returns the number of bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// Whether there is nothing to send.
+    /// Returns true if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.out.is_empty()
     }
 
-    /// Forgets what was sent; room for more than `kept` bytes is given back.
+    /// Clears the replies after they were sent. Frees capacity beyond `kept` bytes.
     pub fn clear(&mut self, kept: usize) {
         self.out.clear();
         self.out.shrink_to(kept);
     }
 
-    /// `+text`: words of our own, without ends of lines.
+    /// Writes `+text`. `text` must not contain line ends.
     pub fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    /// `-message`. What is in it of a client's may hold ends of lines: they become blanks.
+    /// Writes `-message`. Parts of it may come from a client and contain line ends: these become blanks.
     pub fn error(&mut self, message: impl AsRef<[u8]>) {
         let mut message = message.as_ref();
         while let [before @ .., b'\r' | b'\n'] = message {
@@ -78,12 +78,12 @@ impl Replies {
         self.end();
     }
 
-    /// `:number`
+    /// Writes `:number`.
     #[inline]
     pub fn integer(&mut self, number: i64) {
-        // Most are a yes, a no, or nothing to wait for.
+        // Most are a yes, a no, or no wait.
         if let digit @ 0..=9 = number {
-            // Lossless: it is a digit.
+            // Lossless: it is one digit.
             let digit = u8::try_from(digit).unwrap_or_default();
             return self
                 .out
@@ -98,7 +98,7 @@ impl Replies {
         self.end();
     }
 
-    /// A list of integers.
+    /// Writes a list of integers.
     #[inline]
     pub fn integers<const N: usize>(&mut self, numbers: [i64; N]) {
         self.array(N);
@@ -107,12 +107,12 @@ impl Replies {
         }
     }
 
-    /// The same as [`integer`](Self::integer); what is too large is the largest.
+    /// Writes an [`integer`](Self::integer); a number that is too large becomes the maximum.
     pub fn natural(&mut self, number: u64) {
         self.integer(i64::try_from(number).unwrap_or(i64::MAX));
     }
 
-    /// `$length` and the bytes.
+    /// Writes `$length` and the bytes.
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         self.head(b'$', bytes.len());
@@ -120,7 +120,7 @@ impl Replies {
         self.end();
     }
 
-    /// A text for people, of several lines.
+    /// Writes a text of several lines for people.
     pub fn verbatim(&mut self, text: &str) {
         if self.protocol == RespVersion::Resp2 {
             return self.bulk(text);
@@ -131,7 +131,7 @@ impl Replies {
         self.end();
     }
 
-    /// Nothing.
+    /// Writes a null.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             RespVersion::Resp2 => b"$-1\r\n",
@@ -139,7 +139,7 @@ impl Replies {
         });
     }
 
-    /// Yes or no; 1 or 0 where there is no such thing.
+    /// Writes a boolean; 1 or 0 in RESP2.
     pub fn boolean(&mut self, is_true: bool) {
         match (self.protocol, is_true) {
             (RespVersion::Resp2, _) => self.integer(is_true.into()),
@@ -148,13 +148,13 @@ impl Replies {
         }
     }
 
-    /// A list: the next `len` replies are in it.
+    /// Begins a list that contains the next `len` replies.
     #[inline]
     pub fn array(&mut self, len: usize) {
         self.head(b'*', len);
     }
 
-    /// A list in which nothing comes twice and order does not matter.
+    /// Begins a set: a list without duplicates and without order.
     pub fn set(&mut self, len: usize) {
         match self.protocol {
             RespVersion::Resp2 => self.head(b'*', len),
@@ -162,8 +162,8 @@ impl Replies {
         }
     }
 
-    /// A map: the next `pairs` pairs of replies are in it. A list of twice as many where there is no
-    /// such thing.
+    /// Begins a map that contains the next `pairs` pairs of replies; in RESP2, a list of twice as many
+    /// replies.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             RespVersion::Resp2 => self.head(b'*', pairs.saturating_mul(2)),
@@ -171,7 +171,7 @@ impl Replies {
         }
     }
 
-    /// Replies that were written elsewhere.
+    /// Appends replies that were written elsewhere.
     pub fn append(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }

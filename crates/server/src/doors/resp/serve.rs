@@ -1,4 +1,4 @@
-//! Reads, answers, writes: one write for all the commands that one read has brought.
+//! Reads, executes, writes: one write for all the commands of one read.
 
 use super::RespDoor;
 use super::conversation::{NextAction, RespConversation};
@@ -19,23 +19,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
-/// How often a connection is looked at before it is given up.
+/// The number of checks within the idle time before a connection is closed as idle.
 const LOOKS: u32 = 5;
 
-/// How long a client may go on sending after it was told that this is the end, and how much.
+/// The maximum time and amount that a client may still send after the connection was shut down.
 const LINGER_TIME: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RespEnd {
-    /// The client has gone, or nothing is to be had from it.
+    /// The client has disconnected, or is not reading.
     Gone,
-    /// We end it, and the client may be speaking.
+    /// The server ends it, and the client may be sending.
     Closed,
 }
 
-/// Why nobody waits for a client any longer.
+/// The reason to stop waiting for a client.
 #[derive(Clone, Copy, Debug)]
 enum RespCloseReason {
     Idle,
@@ -44,7 +44,7 @@ enum RespCloseReason {
     Evicted,
 }
 
-/// Serves a connection until it ends, is idle for too long, or the door closes.
+/// Serves a connection until it ends, is idle for too long, or the listener closes.
 pub(super) async fn serve<S: Store + 'static, I: ByteStream, O: ConnectionGuard>(
     door: Arc<RespDoor<S>>,
     stream: I,
@@ -60,7 +60,7 @@ pub(super) async fn serve<S: Store + 'static, I: ByteStream, O: ConnectionGuard>
     let bounds = door.threshold.bounds;
     let closes_in = door.threshold.closes_in;
     let beats = AtomicU64::new(0);
-    // Asked only when one of them has something to say, and not with every read.
+    // Polled only when one of them is ready, and not with every read.
     let calls = FuturesUnordered::from_iter([async {
         tokio::select! {
             biased;
@@ -88,18 +88,18 @@ pub(super) async fn serve<S: Store + 'static, I: ByteStream, O: ConnectionGuard>
     drop(open);
 }
 
-/// A connection and all that its end depends on.
+/// A connection, with everything that its end depends on.
 struct RespConnection<'a, S, I, C> {
     stream: I,
     talk: RespConversation<S>,
     bounds: Bounds,
     calls: Pin<&'a mut C>,
-    /// Reads so far.
+    /// The number of reads so far.
     beats: &'a AtomicU64,
     pulse: &'a Pulse,
-    /// Which command there was half of last, and until when the rest of it may come.
+    /// The number of the incomplete command, and the deadline for the rest of it.
     patience: Option<(u64, Instant)>,
-    /// Once the door closes: until when commands that are on their way are answered.
+    /// Once the listener closes: the deadline until which commands in transit are answered.
     farewell: Option<Instant>,
 }
 
@@ -119,7 +119,7 @@ where
             if !self.talk.host.batch.is_empty() {
                 let _answering = self.pulse.answering();
                 match self.settle().await {
-                    // There may be a whole command by now.
+                    // There may be a complete command now.
                     Ok(true) if turn == NextAction::Read => turn = NextAction::Write,
                     Ok(_) => {}
                     Err(end) => return end,
@@ -142,11 +142,12 @@ where
         }
     }
 
-    /// Reads whatever comes next; 0 bytes are the end.
+    /// Reads the next input. 0 bytes are the end.
     async fn read(&mut self) -> Result<usize, RespEnd> {
         let partial = self.talk.intake.partial();
         self.patience = partial.map(|now| match self.patience {
-            // From when it began: a client gains no time by sending a byte now and then.
+            // The deadline counts from the first byte: a client gains no time by sending a byte now and
+            // then.
             Some((before, until)) if before == now => (now, until),
             _ => (now, Instant::now() + self.bounds.body_time),
         });
@@ -168,8 +169,8 @@ where
                     return Err(RespEnd::Closed);
                 }
                 call = self.calls.next(), if self.farewell.is_none() => match call {
-                    // A client may have sent a command that is still on its way. It is answered; no
-                    // word of the protocol says that it was the last.
+                    // A client may have sent a command that is still in transit. It is answered; the
+                    // protocol has no way to announce the last reply.
                     Some(RespCloseReason::Closing) => {
                         self.farewell = Some(Instant::now() + self.bounds.farewell_time);
                     }
@@ -182,9 +183,9 @@ where
         }
     }
 
-    /// Waits for what the store or a limit has to be waited for. Meanwhile it is read on, so that it
-    /// is known when the client has gone: then those who wait make place. Tells whether anything was
-    /// read.
+    /// Waits for the commands that depend on the store or on a limit. Keeps reading meanwhile, to notice
+    /// when the client disconnects: then the waiting commands release their places. Returns true if
+    /// anything was read.
     async fn settle(&mut self) -> Result<bool, RespEnd> {
         let RespConversation {
             intake,
@@ -200,7 +201,7 @@ where
                 () = &mut settling => return Ok(has_read),
                 read = self.stream.read_buf(intake.room(*bytes_max)) => match read {
                     Ok(0) => {
-                        // Perhaps it has only stopped speaking, and listens still.
+                        // The client may have closed only its sending side, and still read.
                         let time_max = self.bounds.farewell_time;
                         let settled = timeout(time_max, settling).await;
                         return settled.map(|()| has_read).map_err(|_| RespEnd::Gone);
@@ -214,7 +215,7 @@ where
         Ok(has_read)
     }
 
-    /// Sends all replies. A client that does not take them for too long has gone.
+    /// Sends all replies. A client that does not accept them in time counts as disconnected.
     async fn write(&mut self) -> io::Result<()> {
         let mut rest = self.talk.host.replies.as_bytes();
         if rest.is_empty() {
@@ -231,7 +232,7 @@ where
             }
             stream.as_mut().poll_flush(context)
         });
-        // Nearly always the system takes it at once, and no timer is needed.
+        // Nearly always the system accepts it immediately, and no timer is needed.
         if let Some(written) = (&mut writing).now_or_never() {
             return written;
         }
@@ -243,7 +244,7 @@ where
     }
 }
 
-/// Waits until that time; for ever if there is none, and then without a timer.
+/// Waits until that time. Without one it waits forever, and needs no timer.
 async fn reached(until: Option<Instant>) {
     match until {
         Some(until) => sleep_until(until).await,
@@ -251,8 +252,8 @@ async fn reached(until: Option<Instant>) {
     }
 }
 
-/// Waits until nothing was read for `time_max`, or up to a fifth longer. It looks now and then, so
-/// that a read costs no timer.
+/// Waits until nothing was read for `time_max`, or up to a fifth longer. Checks at intervals, so that a
+/// read costs no timer.
 async fn idle(beats: &AtomicU64, time_max: Duration) {
     let mut seen = beats.load(Relaxed);
     let mut looks = 0;
@@ -264,8 +265,8 @@ async fn idle(beats: &AtomicU64, time_max: Duration) {
     }
 }
 
-/// Tells the client that this is the end, and throws away what it still says, for a while: a socket
-/// that is closed with something unread may take the last reply with it.
+/// Shuts down the sending side, and discards further input for a while: closing a socket with unread
+/// input may lose the last reply.
 async fn linger<I: ByteStream>(stream: &mut I) {
     if stream.shutdown().await.is_err() {
         return;
@@ -284,7 +285,7 @@ async fn linger<I: ByteStream>(stream: &mut I) {
     }
 }
 
-/// Clients that go away are everyday business.
+/// Logged at debug level: clients disconnect all the time.
 fn broken(error: &io::Error) -> RespEnd {
     debug!(%error, "a connection broke");
     RespEnd::Gone

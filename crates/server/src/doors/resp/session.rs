@@ -1,20 +1,20 @@
-//! What is remembered of a connection.
+//! The state of a connection.
 
 use super::parse::CommandBounds;
 use super::queue::CommandQueue;
 use super::quotas::Quotas;
 use std::net::IpAddr;
 
-/// Bytes of a connection's name, and of the name and version of a library.
+/// The maximum number of bytes of a connection's name, and of the name and version of a library.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
-/// What is remembered of a connection, from its first command to its last.
+/// The state of a connection, from its first command to its last.
 #[derive(Debug)]
 pub(super) struct RespSession {
-    /// The number of the connection, by which clients tell theirs apart.
+    /// The number of the connection, as `CLIENT ID` returns it.
     pub(super) id: u64,
     pub(super) peer: IpAddr,
-    /// Whether it needs no password, or has said it.
+    /// The connection is logged in, or needs no password.
     pub(super) is_known: bool,
     pub(super) name: Box<str>,
     pub(super) library: Box<str>,
@@ -38,7 +38,7 @@ impl RespSession {
         }
     }
 
-    /// How large its commands may be, within `command_bytes`.
+    /// Returns the bounds of its commands, within `command_bytes`.
     #[inline]
     pub(super) fn bounds(&self, command_bytes: usize) -> CommandBounds {
         if self.is_known {
@@ -49,7 +49,7 @@ impl RespSession {
     }
 }
 
-/// A name that a client may give: printable, without blanks, and short.
+/// Returns a valid client name: printable, without blanks, and short.
 pub(super) fn name(text: &[u8]) -> Option<&str> {
     let is_sound = text.iter().all(|byte| (b'!'..=b'~').contains(byte));
     let text = std::str::from_utf8(text).ok()?;

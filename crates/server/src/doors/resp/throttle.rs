@@ -1,5 +1,5 @@
-//! `CL.THROTTLE key max_burst count_per_period period [quantity]`: what redis-cell answers, and its
-//! words where it does not.
+//! `CL.THROTTLE key max_burst count_per_period period [quantity]`: the replies and the error messages of
+//! redis-cell.
 
 use super::parse::RespCommand;
 use super::quotas::{Parameters, Quotas};
@@ -10,7 +10,7 @@ use tidegate_core::{Quota, QuotaError};
 
 const USAGE: &str = "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
-/// What a call asks for.
+/// The parameters of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThrottleCall<'a> {
     pub(super) key: &'a [u8],
@@ -18,14 +18,14 @@ pub(super) struct ThrottleCall<'a> {
     pub(super) quantity: u64,
 }
 
-/// What is wrong with a call.
+/// The error of a call.
 #[derive(Debug)]
 pub(super) enum ThrottleError<'a> {
     Usage,
     NotAnInteger(&'a [u8]),
     Negative(&'static str),
     Zero,
-    /// Nothing that redis-cell would refuse: it would wrap around or lose fractions instead.
+    /// An invalid quota. redis-cell accepts it, and would wrap around or lose fractions.
     Quota(QuotaError),
 }
 
@@ -63,10 +63,10 @@ impl<'a> ThrottleCall<'a> {
     }
 }
 
-/// A number as Rust reads it, and so redis-cell: a sign and zeros before it are taken.
+/// Parses a number like Rust, and so like redis-cell: a sign and leading zeros are accepted.
 #[inline]
 fn integer(word: &[u8]) -> Result<i64, ThrottleError<'_>> {
-    // So many digits always fit.
+    // This many digits always fit.
     if matches!(word.len(), 1..=18) {
         let mut number = 0;
         let mut digits = word.iter().map(|byte| byte.wrapping_sub(b'0'));
@@ -106,7 +106,7 @@ pub(super) fn write(throttled: &Throttled, capacity: u64, replies: &mut Replies)
     ]);
 }
 
-/// Whole seconds, rounded up, so that nobody comes back too early.
+/// Returns whole seconds, rounded up, so that no client retries too early.
 #[inline]
 fn seconds(micros: u64) -> i64 {
     i64::try_from(micros.div_ceil(1_000_000)).unwrap_or(i64::MAX)

@@ -1,6 +1,6 @@
 //! `MULTI`, `EXEC`, `DISCARD`: commands that are queued, and run one after the other.
 //!
-//! A transaction is not atomic: it takes nothing before `EXEC`, and then runs its commands in order,
+//! A transaction is not atomic: it consumes nothing before `EXEC`, and then runs its commands in order,
 //! each as if it had been sent alone. Commands of other connections may run in between.
 
 use super::check;
@@ -53,8 +53,8 @@ impl<S: Store> RespHost<S> {
         });
     }
 
-    /// Queues a command for `EXEC`. Rejects decisions that cannot be made, so that nothing is taken
-    /// by those before them.
+    /// Queues a command for `EXEC`. Rejects invalid checks, so that the commands before them consume
+    /// nothing.
     pub(super) fn enqueue(&mut self, kind: CommandKind, command: RespCommand<'_>) -> Flow {
         let valid = match kind {
             CommandKind::Throttle => ThrottleCall::read(command, &mut self.session.quotas)

@@ -1,4 +1,4 @@
-//! Asking sources again, and taking in what they say.
+//! Loads sources again, and takes in the results.
 
 use super::Composer;
 use super::refused::ReloadError;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use tokio::time::timeout;
 
 impl Composer {
-    /// Keeps one source.
+    /// Keeps one source up to date.
     pub(super) async fn keep(&self, kept: Arc<SourceHandle>) {
-        // It may have failed before anybody kept it.
+        // It may have failed before this task started.
         let mut failures: u32 = u32::from(kept.health.is_failing());
         loop {
             match failures.checked_sub(1) {
@@ -42,7 +42,7 @@ impl Composer {
         }
     }
 
-    /// Asks a source what it says, and serves it if that is something else.
+    /// Loads a source, and serves a new version.
     pub(super) async fn refresh(&self, kept: &Arc<SourceHandle>) -> Result<(), SourceError> {
         loop {
             let seen = self.inner.state.lock().await.seen(kept);
@@ -51,16 +51,17 @@ impl Composer {
             };
             let loaded = kept.load(seen.as_ref()).await?;
             let (this, kept) = (self.clone(), Arc::clone(kept));
-            // Whoever keeps it may be let go at any time, and what was taken is to be served still.
+            // This task may be dropped at any time, and a part that was taken in must still be served.
             let taken = undisturbed(async move { this.take_in(&kept, epoch, loaded).await });
             if taken.await.unwrap_or(true) {
                 return Ok(());
             }
-            // Something was written meanwhile, and this is from before.
+            // The source was written to meanwhile, so this version is outdated.
         }
     }
 
-    /// Takes what a source said when it was at `epoch`, and serves it. Tells whether it still was.
+    /// Takes in a version that was loaded at `epoch`, and serves it. Returns false if the epoch has
+    /// changed.
     async fn take_in(&self, kept: &Arc<SourceHandle>, epoch: u64, loaded: Loaded) -> bool {
         let mut state = self.inner.state.lock().await;
         let Some(slot) = state.slot(kept) else {
@@ -78,8 +79,8 @@ impl Composer {
         true
     }
 
-    /// Asks all sources at once, without serving anything yet: whoever calls it settles what they said.
-    /// One that takes its time is not waited for; whoever keeps it asks it anyway.
+    /// Loads all sources concurrently, without serving anything yet: the caller settles the results. A
+    /// slow source is not waited for; its own task loads it anyway.
     pub(super) async fn ask_all(&self) {
         let pool: Vec<_> = {
             let state = self.inner.state.lock().await;
@@ -93,7 +94,7 @@ impl Composer {
         });
         let asked = join_all(asked).await;
         let mut state = self.inner.state.lock().await;
-        // Whoever asks for all of it wants to hear of what is still wrong.
+        // A requested reload logs all current problems again.
         state.forget_told();
         for (kept, epoch, loaded) in asked.into_iter().flatten() {
             let slot = state.slot(&kept).filter(|slot| slot.epoch == epoch);
@@ -107,13 +108,13 @@ impl Composer {
                     let is_new = self.take(slot, loaded);
                     state.is_unsettled |= is_new;
                 }
-                // Something was written meanwhile, and this is from before.
+                // The source was written to meanwhile, so this version is outdated.
                 (Ok(_), None) => kept.health.answered(),
             }
         }
     }
 
-    /// Takes what a source says. Tells whether that may change what is served.
+    /// Takes in a load result. Returns true if it may change the served configuration.
     pub(super) fn take(&self, slot: &mut SourceState, loaded: Loaded) -> bool {
         let health = Arc::clone(&slot.kept.health);
         match loaded {

@@ -1,4 +1,4 @@
-//! Changes through this server: checked whole, written, and then served.
+//! Edits through this server: validated completely, written, and then served.
 
 use super::Composer;
 use super::refused::{ReloadError, lost};
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 impl Composer {
-    /// Makes all of these changes to a source, or none: to the one that is named, or the first that can
-    /// be written to. `expected` is the version of the view that they were made from.
+    /// Makes all of these edits to a source, or none: to the named one, or the first writable one.
+    /// `expected` is the version of the view that they are based on.
     ///
-    /// All that would be served is validated before anything is written, and served here at once.
+    /// The complete new configuration is validated before anything is written, and is served immediately.
     pub(crate) async fn edit(
         &self,
         source: Option<&str>,
@@ -28,7 +28,7 @@ impl Composer {
             let source = source.as_deref();
             this.edit_now(source, &expected, &edits).await
         });
-        // What broke off may have written.
+        // A task that was aborted may have written.
         edited
             .await
             .unwrap_or_else(|| Err(EditError::Doubtful(lost().to_string())))
@@ -75,7 +75,7 @@ impl Composer {
                 let checked = self.inner.serving.could_reload(config);
                 checked.map_err(|failure| EditError::Refused(failure.to_string()))?;
             }
-            // It is not served, but neither is what is there, and less is wrong with it.
+            // It cannot be served, but neither can the current version, which has more errors.
             Err(refused) if self.is_less(&refused, &state, (&kept, &latest)).await => {}
             Err(refused) => return Err(refused.into()),
         }
@@ -99,8 +99,8 @@ impl Composer {
         }
     }
 
-    /// Whether less is wrong than there would be with what the source holds now, so that it can be put
-    /// right one by one.
+    /// Returns true if the edit leaves fewer errors than the source has now, so that errors can be fixed
+    /// one by one.
     async fn is_less(
         &self,
         refused: &ReloadError,
@@ -118,7 +118,7 @@ impl Composer {
         matches!(now, Err(ReloadError::Invalid(earlier)) if errors.count() < earlier.count())
     }
 
-    /// Somebody else has written to a source: what they wrote is read, for whoever tries again.
+    /// Loads a source after a concurrent write to it, so that the client can retry.
     async fn outrun(
         &self,
         state: MutexGuard<'_, ComposerState>,
@@ -133,7 +133,7 @@ impl Composer {
     }
 }
 
-/// Writes to a source that is at `expected`, and tells which version that makes.
+/// Writes to a source that is at `expected`, and returns the new version.
 async fn write(
     kept: &SourceHandle,
     expected: &Revision,
@@ -149,7 +149,7 @@ async fn write(
         .map_err(|error| match error {
             WriteError::Away(why) => EditError::Away(why),
             WriteError::Doubtful(why) => EditError::Doubtful(why),
-            // Which version it is at now is not known here.
+            // The current version is not known here.
             WriteError::Conflict => EditError::Stale { now: String::new() },
         })
 }

@@ -1,4 +1,4 @@
-//! The file: looked at each second, and read again when it has changed.
+//! The file: checked each second, and read again when it has changed.
 
 use super::Composer;
 use super::refused::{ReloadError, lost};
@@ -11,19 +11,19 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use tidegate_policy::source::PolicySource;
 
-/// Why the file is read.
+/// The reason to read the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadReason {
-    /// It looks otherwise, or a file does that it names.
+    /// The file, or a file that it names, has changed.
     Changed,
-    /// One of them could not be read the last time, which has been told.
+    /// One of them could not be read the last time, which has been logged.
     Again,
-    /// Somebody asked for it.
+    /// A reload was requested.
     Asked,
 }
 
 impl Composer {
-    /// Looks at the files, and reads them when they have changed, or could not be read.
+    /// Watches the files, and reads them when they have changed, or could not be read.
     pub(super) async fn watch_file(&self) {
         let looked = &self.inner.looked;
         loop {
@@ -39,12 +39,11 @@ impl Composer {
         }
     }
 
-    /// Reads the file, and serves what it says: if it says something else, or names a file that does. What
-    /// is wrong with it is told.
+    /// Reads the file, and serves it if it, or a file that it names, has changed. Logs its errors.
     async fn read_file(&self, why: ReadReason) {
         let this = self.clone();
         let read = undisturbed(async move { this.read_file_now(why).await });
-        // Nobody waits for what came of it.
+        // No caller waits for the result.
         drop(read.await);
     }
 
@@ -73,7 +72,7 @@ impl Composer {
         };
         report::notes(texts.notes());
         let mut state = self.inner.state.lock().await;
-        // They are looked after from now on, whatever becomes of the file.
+        // The new sources are kept up to date from now on, even if the file is rejected.
         let is_new = !new.is_empty();
         state.pool.extend(new);
         state.take_file(texts, &listed);
@@ -85,8 +84,8 @@ impl Composer {
         }
     }
 
-    /// The sources that a file lists, and those of them that are new and have been asked for the first
-    /// time: all at once, and while everything else goes on.
+    /// Returns the sources that a file lists, and the new ones among them. Those are loaded for the first
+    /// time, all concurrently, while everything else continues.
     async fn listed(
         &self,
         texts: &Arc<ConfigTexts>,
@@ -102,7 +101,7 @@ impl Composer {
         self.inner.looked.begin(files);
         self.inner.looked.note_reading(is_lacking);
         let listed = listed.map_err(ReloadError::Invalid)?;
-        // Nobody else adds to them.
+        // No other task adds sources.
         let known = self.inner.state.lock().await.known();
         let mut new = Vec::new();
         for settings in &listed {
@@ -112,7 +111,7 @@ impl Composer {
             let opened = kept(settings.clone());
             let name = &settings.name;
             let opened = opened.map_err(|why| ReloadError::Unservable(format!("{name}: {why}")))?;
-            // Whoever only has another password is no stranger.
+            // A source with only another password is the same place, so its earlier part still applies.
             let is_it = |(kept, _): &&(Arc<SourceHandle>, _)| kept.settings.is_same_place(settings);
             let before = known.iter().find(is_it).and_then(|(_, part)| part.clone());
             new.push(first(Arc::new(opened), before, PATIENCE));
@@ -120,7 +119,8 @@ impl Composer {
         Ok((listed, join_all(new).await))
     }
 
-    /// Lets go of sources that no file names any more. Whoever keeps them hears of that, and of new ones.
+    /// Removes sources that no file names any more. Notifies the task that runs the sources of that, and
+    /// of new ones.
     pub(super) fn prune(&self, state: &mut ComposerState, is_new: bool) {
         let before = state.pool.len();
         state.prune();
@@ -131,14 +131,14 @@ impl Composer {
         }
     }
 
-    /// Serves what waits, if it can be by now. Whoever calls it reads the file.
+    /// Tries to serve the pending changes again. The caller holds the lock for reading the file.
     async fn settle_again(&self) {
         let mut state = self.inner.state.lock().await;
         self.settle(&mut state).await;
         self.prune(&mut state, false);
     }
 
-    /// Refuses a file that is not even taken to be served.
+    /// Rejects a file before it is taken to be served.
     fn refuse_file(&self, refused: ReloadError, why: ReadReason) -> ReloadError {
         self.inner.looked.owe();
         let told = self.inner.file.standing().trouble;

@@ -1,15 +1,15 @@
-//! Keeps the file and its sources, and serves what is composed of them.
+//! Keeps the file and its sources up to date, and serves their composition.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `file` | the file: looked at each second, and read again when it has changed |
-//! | `asking` | sources, asked again; what they say is taken in |
-//! | `settling` | what was taken in is served: all of it, or as much of it as is sound |
-//! | `editing` | changes through this server: checked whole, written, and then served |
-//! | `refused` | why what is served did not change |
+//! | `file` | the file: checked each second, and read again when it has changed |
+//! | `asking` | sources: loaded again, and taken in |
+//! | `settling` | application of pending changes: all of them, or the valid ones |
+//! | `editing` | edits through this server: validated completely, written, and then served |
+//! | `refused` | the reason why a reload was rejected |
 //!
-//! Whoever takes something in settles it, whatever comes between: else it would be known, and never
-//! served.
+//! A task that takes something in also settles it, even if it is interrupted: otherwise it would be
+//! known, and never served.
 
 mod asking;
 mod editing;
@@ -39,7 +39,7 @@ use tidegate_policy::Config;
 use tidegate_policy::source::DocumentKind;
 use tokio::sync::{Mutex, RwLock, watch};
 
-/// Keeps the file and its sources, and serves what is composed of them. Clones share it.
+/// Keeps the file and its sources up to date, and serves their composition. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Composer {
     inner: Arc<Inner>,
@@ -48,27 +48,27 @@ pub(crate) struct Composer {
 struct Inner {
     ground: ConfigFiles,
     serving: Serving,
-    /// What is served, for those who look. Locked while it changes.
+    /// The view of the served configuration. Locked while it changes.
     view: RwLock<Arc<ServedConfig>>,
     board: Arc<Board>,
     file: Arc<SourceHealth>,
-    /// One change at a time. Nobody who holds it waits for strangers, but for what is bounded: a write,
-    /// and lists that are read ahead.
+    /// Serializes changes. The holder waits for nothing external, except for bounded waits: a write, and
+    /// lists that are read ahead.
     state: Mutex<ComposerState>,
-    /// One reading of the file at a time, which asks sources that are new.
+    /// Serializes readings of the file, which load new sources.
     reading: Mutex<()>,
-    /// How the files looked when they were last read.
+    /// The state of the files when they were last read.
     looked: FileWatch,
-    /// What was told of the last composition that was served.
+    /// The warnings logged for the last composition that was served.
     told: parking_lot::Mutex<Oddities>,
-    /// Rises whenever there are other sources to be kept.
+    /// Incremented whenever the set of sources changes.
     sources: watch::Sender<u64>,
-    /// Rises with each reload that is requested.
+    /// Incremented with each requested reload.
     reloads: watch::Sender<u64>,
 }
 
 impl Composer {
-    /// Goes on from what was begun with, which `serving` serves.
+    /// Creates a composer from the initial state, which `serving` serves.
     pub(crate) fn new(begun: InitialConfig, serving: Serving) -> Self {
         let InitialConfig {
             ground,
@@ -102,19 +102,19 @@ impl Composer {
         composer
     }
 
-    /// Lets the instances that share the store know what is served here.
+    /// Announces the served version to the instances that share the store.
     fn announce(&self, version: &str) {
         if let Some(instances) = self.serving().decider().limiter().instances() {
             instances.announce(version, env!("CARGO_PKG_VERSION"));
         }
     }
 
-    /// What people call the files.
+    /// Returns the name of the files, for messages.
     pub(crate) fn configuration(&self) -> String {
         self.inner.ground.name()
     }
 
-    /// Whether there is anything to read again.
+    /// Returns true if there are files to read again.
     pub(crate) fn can_reload(&self) -> bool {
         !self.inner.ground.is_built_in()
     }
@@ -129,24 +129,25 @@ impl Composer {
         self.inner.reloads.subscribe()
     }
 
-    /// What is served now: whoever asks from here on is decided by it, or by what comes after it, and
-    /// nobody was by what comes after it so far. Where that changes just now, it is waited for.
+    /// Returns the view of the served configuration. Requests from now on are decided by it or by a later
+    /// one; no request so far was decided by a later one. If the configuration is just changing, waits
+    /// for that.
     pub(crate) async fn view(&self) -> Arc<ServedConfig> {
         Arc::clone(&*self.inner.view.read().await)
     }
 
-    /// How it stands with each source, the file first.
+    /// Returns the status of each source, the file first.
     pub(crate) fn standings(&self) -> Vec<SourceView> {
         let sources = self.inner.board.sources();
         sources.iter().map(|health| health.standing()).collect()
     }
 
-    /// What serves it.
+    /// Returns the part of the server that applies configurations.
     pub(crate) fn serving(&self) -> &Serving {
         &self.inner.serving
     }
 
-    /// What is served, read anew: for those who need more of it than its documents.
+    /// Composes the served configuration again, for callers that need more of it than its documents.
     pub(crate) async fn config(&self) -> Result<Config, ReloadError> {
         let whole = self.inner.state.lock().await.as_served();
         let ground = self.inner.ground.clone();
@@ -157,9 +158,8 @@ impl Composer {
             .map_err(ReloadError::Invalid)
     }
 
-    /// A document as its source has it, secrets and all, for whoever changes a part of it; none where it
-    /// stands in what cannot be written to. It is what a change would be made to, and so not what is
-    /// served where the source says something else since.
+    /// Returns a document as its source has it, including secrets, as the base of an edit; `None` if its
+    /// source is read-only. If the source has a newer version than the served one, this is the newer one.
     pub(crate) async fn raw(&self, source: &str, kind: DocumentKind, name: &str) -> Option<Raw> {
         let state = self.inner.state.lock().await;
         let mut order = state.served.order.iter();
@@ -168,8 +168,7 @@ impl Composer {
         super::edit::raw(slot, kind, name)
     }
 
-    /// What stands under a name in a source that can be written to, and is not served under any: by the
-    /// name of the source.
+    /// Returns a text in a writable source under a name that is not served, with the name of the source.
     pub(crate) async fn unserved(
         &self,
         kind: DocumentKind,
@@ -183,7 +182,7 @@ impl Composer {
         })
     }
 
-    /// Keeps all sources up to date, for as long as it is polled.
+    /// Keeps all sources up to date, as long as it is polled.
     pub(crate) async fn run(self) {
         let mut changes = self.inner.sources.subscribe();
         loop {
@@ -209,8 +208,8 @@ impl Composer {
         }
     }
 
-    /// Reads the file and all sources again, and serves what they say. What cannot be asked stays as it
-    /// was; what is wrong is told, and changes nothing.
+    /// Reads the file and all sources again, and serves the result. A source that cannot be loaded keeps
+    /// its part; an invalid version is reported, and changes nothing.
     pub(crate) async fn reload(&self) -> Result<(), ReloadError> {
         if self.inner.ground.is_built_in() {
             return Err(ReloadError::BuiltIn);
@@ -228,7 +227,7 @@ impl Composer {
         self.inner.told.lock().forget_warnings();
         self.ask_all().await;
         let read = self.read_file_now(ReadReason::Asked).await;
-        // A file that is not even read keeps nothing from being served that sources have said.
+        // A file that cannot be read does not keep new versions of sources from being served.
         let mut state = self.inner.state.lock().await;
         if state.is_unsettled {
             self.settle_beside(&mut state).await;

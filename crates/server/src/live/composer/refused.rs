@@ -1,18 +1,18 @@
-//! Why what is served did not change.
+//! The reason why a reload was rejected.
 
 use crate::config_source::Unusable;
 use crate::live::edit::EditError;
 use std::fmt;
 use tidegate_policy::ConfigErrors;
 
-/// Why what is served did not change.
+/// The reason why the served configuration did not change.
 #[derive(Debug)]
 pub(crate) enum ReloadError {
     /// Something could not be read.
     Unread(String),
-    /// It is not sound: everything that is wrong with it.
+    /// The configuration is invalid: all errors.
     Invalid(ConfigErrors),
-    /// It is sound, and cannot be served by what runs.
+    /// The configuration is valid, but the running server cannot apply it.
     Unservable(String),
     /// There is nothing to read.
     BuiltIn,
@@ -50,7 +50,7 @@ impl fmt::Display for ReloadError {
 
 impl std::error::Error for ReloadError {}
 
-/// Something of ours ended before its end.
+/// Returns the error for an internal task that ended early.
 pub(super) fn lost() -> ReloadError {
     ReloadError::Unread("reading it came to no end".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Serving what was taken in: all of it, or as much of it as is sound.
+//! Serves pending changes: all of them, or the valid ones.
 
 use super::Composer;
 use super::refused::{ReloadError, lost};
@@ -12,23 +12,23 @@ use tidegate_policy::Config;
 use tidegate_policy::source::LeftOut;
 use tokio::time::{Instant, timeout_at};
 
-/// How long lists of guards are read ahead, in all, while a change waits to be served, and whoever else
-/// has one waits for that. Lists that take longer are there a moment later.
+/// The total time for reading lists of guards ahead, while a change waits to be served and blocks other
+/// changes. Lists that take longer are read a moment later.
 const AHEAD: Duration = Duration::from_secs(5);
 
-/// How it goes with what is settled.
+/// The progress of settling.
 #[derive(Debug)]
 struct SettleProgress {
-    /// Until when lists are read ahead.
+    /// The deadline for reading lists ahead.
     until: Instant,
-    /// Whether something was wrong where a file could not be read.
+    /// A composition was invalid, and a file could not be read.
     is_lacking: bool,
-    /// What is left out of what was served last.
+    /// The policies that are left out of the last served configuration.
     left_out: Option<Vec<(Arc<SourceHandle>, LeftOut)>>,
 }
 
 impl Composer {
-    /// Serves what waits: all of it, or as much of it as is sound. Tells what is not.
+    /// Serves pending changes: all of them, or the valid ones. Returns the rejected ones.
     pub(super) async fn settle(
         &self,
         state: &mut ComposerState,
@@ -49,7 +49,7 @@ impl Composer {
         if let Some(left_out) = &course.left_out {
             state.leave_out(left_out);
         }
-        // Nothing may look otherwise once the file can be read.
+        // Nothing may change visibly when the file can be read again.
         let is_lacking = course.is_lacking && !refusals.is_empty();
         self.inner.looked.note_composing(is_lacking);
         for (which, refused) in &refusals {
@@ -59,22 +59,24 @@ impl Composer {
         refusals
     }
 
-    /// The same, for whoever does not read the file: with a source, a file may be served that waited for
-    /// it, and lists others than the one before.
+    /// Serves pending changes like [`settle`](Self::settle), for callers that do not read the file. A new
+    /// part may let a pending file be served, which lists other sources than the one before.
     pub(super) async fn settle_beside(
         &self,
         state: &mut ComposerState,
     ) -> Vec<(ChangedOrigin, ReloadError)> {
-        // Put aside: it is large.
+        // Boxed: this future is large.
         let refusals = Box::pin(self.settle(state)).await;
-        // Whoever reads the file counts on those that it found, and lets go of them afterwards.
+        // A task that reads the file relies on the sources that it found, and removes unused ones
+        // afterwards.
         if let Ok(_reading) = self.inner.reading.try_lock() {
             self.prune(state, false);
         }
         refusals
     }
 
-    /// Serves what waits, one after the other, as far as each is sound beside what is served.
+    /// Serves pending changes one after the other, as far as each is valid together with the served
+    /// configuration.
     async fn settle_each(
         &self,
         state: &mut ComposerState,
@@ -87,7 +89,7 @@ impl Composer {
                 Err(refused) => refusals.push((ChangedOrigin::File, refused)),
             }
         }
-        // With the file, sources may have come that have more to say.
+        // The file may have added sources with pending parts.
         for which in state.waiting() {
             if matches!(which, ChangedOrigin::File) {
                 continue;
@@ -100,7 +102,8 @@ impl Composer {
         refusals
     }
 
-    /// Notes that all that waits is served now: the file first, for the sources that come with it.
+    /// Records that all pending changes are served now: the file first, because of the sources that it
+    /// adds.
     async fn promote_all(&self, state: &mut ComposerState) {
         if state.wanted.is_some() {
             self.promote(state, &ChangedOrigin::File).await;
@@ -121,7 +124,7 @@ impl Composer {
         }
     }
 
-    /// Tells that something cannot be served, once for as long as it says the same.
+    /// Logs a rejection, once per version.
     fn refuse(&self, state: &mut ComposerState, which: &ChangedOrigin, refused: &ReloadError) {
         if state.tell(which) {
             self.complain(which, refused);
@@ -133,7 +136,7 @@ impl Composer {
     pub(super) fn complain(&self, which: &ChangedOrigin, refused: &ReloadError) {
         let health = self.health(which);
         self.inner.serving.reload_refused();
-        // Metrics and status first: they hold by the time that the log has the line.
+        // Update metrics and status first, so that they are correct by the time the log has the line.
         health.refused(report::in_short(refused));
         report::refused(health.name(), &self.inner.ground.name(), refused);
     }
@@ -145,7 +148,7 @@ impl Composer {
         }
     }
 
-    /// Serves `whole`, or says why not.
+    /// Serves `whole`, or returns why that fails.
     async fn attempt(
         &self,
         whole: ConfigCandidate,
@@ -162,18 +165,18 @@ impl Composer {
             oddities,
         ) = composed?;
         let ahead = self.inner.serving.read_ahead(&config);
-        // What was not read in time is read by whoever keeps it.
+        // Lists that were not read in time are read by their own tasks.
         timeout_at(course.until, ahead).await.ok();
-        // What decides and what is shown are two things, and cannot be replaced in one step. Whoever
-        // looks meanwhile waits until both are: either order alone would show what is not served yet, or
-        // not show what somebody has been refused by.
+        // The rules and the view cannot be replaced atomically. Readers of the view wait until both are
+        // replaced: either order alone would show a configuration that is not served yet, or hide one by
+        // which a request was already refused.
         let mut shown = self.inner.view.write().await;
         let served = self.inner.serving.try_reload(config);
         served.map_err(|failure| ReloadError::Unservable(failure.to_string()))?;
         *shown = Arc::new(view);
         self.announce(&shown.version);
         drop(shown);
-        // What is only tried, and not served, is nobody's concern.
+        // Warnings about a configuration that is only tried, and not served, are not logged.
         let mut told = self.inner.told.lock();
         oddities.tell_since(&told);
         *told = oddities;
@@ -181,14 +184,14 @@ impl Composer {
         Ok(())
     }
 
-    /// What `whole` means, or what is wrong with it.
+    /// Composes `whole`, or returns its errors.
     pub(super) async fn compose(&self, whole: ConfigCandidate) -> Result<Config, ReloadError> {
         let (composed, _) = self.composed(whole).await;
         composed.map(|(sound, _)| sound.config)
     }
 
-    /// The same, with what there is to tell once it is served, and whether it is wrong where a file could
-    /// not be read.
+    /// Composes `whole`. Also returns the warnings to log once it is served, and whether it is invalid
+    /// while a file could not be read.
     async fn composed(
         &self,
         whole: ConfigCandidate,
@@ -212,14 +215,14 @@ impl Composer {
         let Some((composed, files, is_lacking)) = composed.await else {
             return (Err(lost()), false);
         };
-        // Whatever came of it: a file that is not there may be tomorrow.
+        // Regardless of the result: a missing file may exist later.
         self.inner.looked.add(files);
         let is_lacking = is_lacking && composed.is_err();
         (composed.map_err(ReloadError::Invalid), is_lacking)
     }
 
-    /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may
-    /// list one otherwise that is served as it was listed before, and then it is that one which counts.
+    /// Publishes the health of the sources, one for each name. A pending file may list a served source
+    /// with other settings; then the served one counts.
     pub(super) fn hang(&self, state: &ComposerState) {
         let served = state.served.order.iter().cloned();
         let mut shown: Vec<Arc<SourceHealth>> = vec![Arc::clone(&self.inner.file)];
@@ -261,7 +264,7 @@ mod tests {
         let serving = Serving::start(config).await.unwrap();
         let composer = Composer::new(begun, serving);
         let before = composer.view().await.version.clone();
-        // As while it is served, and not shown yet.
+        // The state while a configuration is served, and not shown yet.
         let changing = composer.inner.view.write().await;
         assert!(composer.view().now_or_never().is_none());
         drop(changing);

@@ -15,10 +15,10 @@ use tidegate_policy::route::UpstreamTls;
 use tidegate_policy::source::{DocumentFormat, digest};
 use tokio::time::sleep;
 
-/// The longest tag that is presented again.
+/// The maximum length of a tag that is sent back.
 const TAG_MAX: usize = 1_024;
 
-/// What a version begins with that is of a document without a tag. No tag does.
+/// The prefix of the version of a document without a tag. No tag begins with it.
 const UNTAGGED: char = '~';
 
 /// A document at a URL.

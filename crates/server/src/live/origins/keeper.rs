@@ -18,10 +18,10 @@ use std::time::Duration;
 use tidegate_policy::source::{Keeper, digest};
 use tokio::time::sleep;
 
-/// The version of what was written beside the keeper's address.
+/// The version of the fallback.
 const FALLBACK: &str = "fallback";
 
-/// The version of what was never counted.
+/// The version that a keeper reports if it does not count versions.
 const UNCOUNTED: &str = "0/0";
 
 /// A key of a keeper.
@@ -33,7 +33,7 @@ pub(super) struct KeeperSource {
     every: Duration,
 }
 
-/// What a keeper answers.
+/// A keeper's response.
 #[derive(Deserialize)]
 struct KeeperReply {
     /// The document: text, or JSON within JSON.
@@ -46,7 +46,7 @@ struct KeeperReply {
 }
 
 impl KeeperReply {
-    /// The document, and which version of it that is.
+    /// Returns the document, and its version.
     fn told(self) -> (Revision, String) {
         let text = match self.value {
             Value::String(text) => text,
@@ -55,7 +55,7 @@ impl KeeperReply {
         };
         let version = format!("{}/{}", number(&self.version), number(&self.mod_revision));
         let version = match version.as_str() {
-            // Nobody counts, so it is known by what it says.
+            // Without a counter, the content identifies the version.
             UNCOUNTED => format!("{UNCOUNTED}~{}", digest(&text)),
             _ => version,
         };
@@ -158,7 +158,7 @@ impl PolicyFetcher for KeeperSource {
     }
 }
 
-/// A number as a keeper writes it, or another of its kind does.
+/// Returns a number as text. Keepers and similar systems write it as a number or as text.
 fn number(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),
@@ -167,7 +167,7 @@ fn number(value: &Value) -> String {
     }
 }
 
-/// A key as a segment of a path.
+/// Percent-encodes a key as a segment of a path.
 fn segment(key: &str) -> String {
     let mut segment = String::new();
     for byte in key.bytes() {

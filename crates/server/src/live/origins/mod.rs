@@ -1,14 +1,14 @@
-//! The sources beside the file.
+//! The sources other than the file.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | whichever a configuration names |
+//! | this one | the constructor for the source that a configuration names |
 //! | `keeper` | a key of a keeper: a document with a version, over HTTP |
 //! | `http` | a document at a URL, fetched only if it has changed |
-//! | `shelved` | documents on a shelf: a hash of Redis, keys of etcd, a document of `MongoDB` |
+//! | `shelved` | documents in a document store: a hash of Redis, keys of etcd, a document of `MongoDB` |
 //! | `rules` | rules of `FluxGate`, in Redis and in `MongoDB` |
-//! | `translate` | documents of others, told in our own language |
-//! | `steady` | a source that had something to say is not believed when it has nothing |
+//! | `translate` | translation of other systems' documents |
+//! | `steady` | protection against a source that suddenly becomes empty |
 
 mod http;
 mod keeper;
@@ -20,11 +20,11 @@ mod translate;
 use super::source::PolicyFetcher;
 use tidegate_policy::source::{PolicyOrigin, PolicySource};
 
-/// The longest document: more than the language takes, so that it is the language's own message that
-/// says so.
+/// The maximum length of a document: more than the configuration language accepts, so that a longer
+/// document gets that error.
 const BYTES_MAX: usize = 16 << 20;
 
-/// The source that `settings` name, or what is wrong with them. Asks nobody yet.
+/// Creates the source that `settings` name, or returns why they are invalid. Does not connect yet.
 pub(super) fn open(settings: &PolicySource) -> Result<Box<dyn PolicyFetcher>, String> {
     Ok(Box::new(steady::Steady::new(origin(settings)?)))
 }

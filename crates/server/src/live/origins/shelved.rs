@@ -1,4 +1,4 @@
-//! Documents on a shelf: `policy/NAME`, `guard/NAME` and `route/ID`, each in JSON.
+//! Documents in a document store: `policy/NAME`, `guard/NAME` and `route/ID`, each in JSON.
 
 use crate::live::documents::Documents;
 use crate::live::edit::Edit;
@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tidegate_policy::source as settings;
 
-/// A shelf with documents.
+/// A document store with configuration documents.
 #[derive(Debug)]
 pub(super) struct ShelvedSource {
     shelf: Box<dyn DocumentStore>,

@@ -1,9 +1,10 @@
-//! A source that had something to say is not believed when it has nothing.
+//! Protection against a source that had content and suddenly becomes empty.
 //!
-//! An empty answer with the status `200`, a template that came out without its list, a key that was
-//! cleared: nobody who wants every limit of a source lifted says so by saying nothing. So what was said
-//! before stands, and it is told. Whoever means it takes the source out of the file; and where changes
-//! are counted, as in Redis and etcd, a count that goes on says that somebody meant it.
+//! An empty body with the status `200`, a template that was rendered without its list, a key that was
+//! cleared: an operator who wants to lift every limit of a source does not do it like that. So the
+//! previous version stays, and the problem is reported. To remove the limits, remove the source from the
+//! file. If changes are counted, as in Redis and etcd, an incremented count shows that the removal was
+//! intended.
 
 use crate::live::source::{
     Loaded, LoadedPart, PolicyFetcher, Revision, SourceDefect, SourceError, Writer,
@@ -16,11 +17,11 @@ use tidegate_policy::source::has_documents;
 const NOTHING: &str = "it has no policies, guards or routes any more, which it had: to lift what they \
                        limit, take it out of `sources`";
 
-/// A source whose last word is not taken back by silence.
+/// A source that keeps its last version if it becomes empty unintentionally.
 #[derive(Debug)]
 pub(super) struct Steady {
     source: Box<dyn PolicyFetcher>,
-    /// Whether it had anything to say when it last spoke, or its fallback has.
+    /// Its last version, or its fallback, had content.
     has_said: AtomicBool,
 }
 
@@ -52,7 +53,7 @@ impl Steady {
     }
 }
 
-/// Takes as long as reading it does.
+/// Returns true if the part has any documents. Parses the text, which takes time.
 fn says_something(part: &LoadedPart) -> bool {
     match &part.documents {
         Some(documents) => !documents.is_empty(),
@@ -60,7 +61,7 @@ fn says_something(part: &LoadedPart) -> bool {
     }
 }
 
-/// Whether somebody counted on while removing the last document.
+/// Returns true if the removal of the last document was counted as a change.
 fn is_meant(part: &LoadedPart) -> bool {
     part.documents.is_some() && part.version.is_counted()
 }

@@ -1,23 +1,23 @@
-//! Documents of others, told in our own language.
+//! Translation of other systems' documents into Tidegate's configuration language.
 
 use crate::live::source::{Loaded, LoadedPart, Revision, SourceDefect, SourceNote};
 use tidegate_policy::ConfigErrors;
 use tidegate_policy::import::{Imported, LimitsOptions, fluxgate_rules, traefik_plugin_limits};
 use tidegate_policy::source::DocumentFormat;
 
-/// A document, and how it is to be read.
+/// A document, and its format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign<'a> {
-    /// What messages call it.
+    /// The name in messages.
     pub(super) name: &'a str,
     pub(super) format: DocumentFormat,
-    /// What the policy is called that it becomes, where it is one.
+    /// The name of the policy that it becomes, if it becomes one.
     pub(super) policy: &'a str,
     pub(super) text: &'a str,
 }
 
 impl Foreign<'_> {
-    /// It as a part in our language. Takes as long as reading it does.
+    /// Translates the document into a part. Parses it, which takes time.
     pub(super) fn load(&self, version: Revision) -> Loaded {
         let imported = match self.format {
             DocumentFormat::Tidegate => {

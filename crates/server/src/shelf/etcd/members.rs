@@ -1,7 +1,8 @@
-//! The members of etcd, asked in turn until one answers: first the one that answered last.
+//! The members of etcd. They are tried in turn until one answers, beginning with the one that answered
+//! last.
 //!
-//! One that hangs takes its share of the time and no more, so that the next is asked while somebody still
-//! waits for the answer.
+//! A member that hangs takes only its share of the time, so that the next is tried while the caller still
+//! waits.
 
 use super::said::{EtcdError, is_unknown, refused, send, told};
 use crate::errand::{ErrandError, HttpFetch};
@@ -16,29 +17,29 @@ use tidegate_policy::route::UpstreamTls;
 use tidegate_policy::source::EtcdSource;
 use tokio::time::{Instant, timeout};
 
-/// The least time that one of several has before the next is asked.
+/// The minimum time that one of several members gets before the next is tried.
 const SHARE_MIN: Duration = Duration::from_millis(200);
 
-/// How long one watch may last: longer than anybody asks at the latest.
+/// The maximum duration of a watch: longer than the maximum interval between reads.
 const WATCHED_MAX: Duration = Duration::from_hours(25);
 
-/// The most bytes of an answer.
+/// The maximum length of a response in bytes.
 const BYTES_MAX: usize = 64 << 20;
 
 /// The members.
 #[derive(Debug)]
 pub(super) struct EtcdMembers {
     all: Vec<EtcdMember>,
-    /// Which is asked first: the one that answered last, or the one after it if it does no longer.
+    /// The member to try first: the one that answered last, or the one after it if it no longer does.
     first: AtomicUsize,
     time_max: Duration,
     user: Option<String>,
     password: Option<Secret>,
-    /// What a member gave for the password.
+    /// The token that a member issued for the password.
     token: Mutex<Option<String>>,
 }
 
-/// The errands to one member.
+/// The HTTP fetches for one member.
 #[derive(Debug)]
 pub(super) struct EtcdMember {
     pub(super) range: HttpFetch,
@@ -47,26 +48,27 @@ pub(super) struct EtcdMember {
     pub(super) watch: HttpFetch,
 }
 
-/// The turn of one member. Where it ends without an answer, for whatever reason, the next is first.
+/// The attempt with one member. If it ends without an answer, for any reason, the next member becomes the
+/// first.
 pub(super) struct MemberAttempt<'a> {
     members: &'a EtcdMembers,
     pub(super) member: &'a EtcdMember,
     nth: usize,
-    /// How many are there to be asked after it.
+    /// The number of members left to try after it.
     others: usize,
     is_answered: bool,
 }
 
-/// Until when there is to be an answer.
+/// The deadline for an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Until {
     end: Instant,
-    /// Whether the first has answered a moment ago.
+    /// The first member has answered a moment ago.
     is_known: bool,
 }
 
 impl EtcdMember {
-    /// Each that is asked for has `time_max` to answer, and `share` to be reached.
+    /// Creates a member. Each request may take `time_max`, and connecting `share`.
     fn new(
         url: &str,
         tls: &UpstreamTls,
@@ -81,7 +83,7 @@ impl EtcdMember {
             range: to("kv/range", time_max)?,
             txn: to("kv/txn", time_max)?,
             authenticate: to("auth/authenticate", share)?,
-            // Whoever watches says for how long.
+            // The caller sets the duration of a watch.
             watch: to("watch", WATCHED_MAX)?,
         })
     }
@@ -103,7 +105,7 @@ impl EtcdMembers {
         })
     }
 
-    /// Until when there is to be an answer to what is asked now.
+    /// Returns the deadline for a request that begins now.
     pub(super) fn until(&self) -> Until {
         Until {
             end: Instant::now() + self.time_max,
@@ -115,13 +117,13 @@ impl EtcdMembers {
         self.token.lock().clone()
     }
 
-    /// All of them, as they are to be asked.
+    /// Returns all members in the order in which to try them.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &EtcdMember)> {
         let members = self.all.iter().enumerate().cycle();
         members.skip(self.first.load(Relaxed)).take(self.all.len())
     }
 
-    /// A turn for each.
+    /// Returns an attempt for each member.
     pub(super) fn turns(&self) -> impl Iterator<Item = MemberAttempt<'_>> {
         let others = (0..self.all.len()).rev();
         let turns = self.in_order().zip(others);
@@ -134,7 +136,8 @@ impl EtcdMembers {
         })
     }
 
-    /// Asks the members in turn until one answers. Not for what must not be done twice.
+    /// Sends a request to the members in turn until one answers. Not for requests that must not be
+    /// repeated.
     pub(super) async fn call(
         &self,
         errand: fn(&EtcdMember) -> &HttpFetch,
@@ -180,7 +183,7 @@ impl EtcdMembers {
             "name": self.user.as_deref().unwrap_or("root"),
             "password": password.expose(),
         });
-        // Who is not known has changed nothing.
+        // A caller that is not authenticated has changed nothing.
         let unsent = |failed: EtcdError| EtcdError::Unsent(failed.into_why());
         let answer = send(&member.authenticate, &who, None).await;
         let (status, body) = answer.map_err(unsent)?;
@@ -199,7 +202,7 @@ impl EtcdMembers {
 }
 
 impl MemberAttempt<'_> {
-    /// It has answered, so it is asked first from now on.
+    /// Records that the member answered, so that it is tried first from now on.
     pub(super) fn answered(&mut self) {
         self.is_answered = true;
         self.members.first.store(self.nth, Relaxed);
@@ -213,7 +216,7 @@ impl Drop for MemberAttempt<'_> {
         }
         let first = &self.members.first;
         let next = (self.nth + 1) % self.members.all.len().max(1);
-        // Unless somebody else has found one that answers meanwhile.
+        // Unless another task has found a member that answers meanwhile.
         first
             .compare_exchange(self.nth, next, Relaxed, Relaxed)
             .ok();
@@ -221,7 +224,8 @@ impl Drop for MemberAttempt<'_> {
 }
 
 impl Until {
-    /// The same, now that the first has answered: it is not as if it hung, and may have much to say.
+    /// Returns the deadline for further requests to a member that has answered: it does not hang, and its
+    /// response may be long.
     pub(super) fn known(self) -> Self {
         Self {
             is_known: true,
@@ -229,7 +233,7 @@ impl Until {
         }
     }
 
-    /// How long a member may take.
+    /// Returns the time that a member may take.
     fn share(self, turn: &MemberAttempt<'_>) -> Duration {
         let left = self.end.saturating_duration_since(Instant::now());
         let others = u32::try_from(turn.others).unwrap_or(u32::MAX);
@@ -273,7 +277,7 @@ mod tests {
             }
         }
         assert_eq!(order(&members), [1, 2, 0]);
-        // Whoever asks is not always there to hear that it took too long.
+        // An attempt may be dropped before its timeout.
         drop(members.turns().next());
         assert_eq!(order(&members), [2, 0, 1]);
         let mut turns = members.turns();

@@ -1,16 +1,16 @@
 //! Keys of etcd with a text in each, by its JSON gateway.
 //!
-//! `PREFIX` and a name after it hold a text each. What they are at is told by the highest
-//! revision among them and how many they are: a key that was changed has a higher one, and one that went
-//! leaves fewer. That is asked for first, and the texts only where it differs from what was seen.
+//! `PREFIX` followed by a name is the key of a text. The version consists of the highest revision among
+//! the keys and their number: a changed key has a higher revision, and a removed one leaves fewer. The
+//! version is read first, and the texts only if it differs from the one seen.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | reading them, and hearing of changes |
-//! | `members` | whom to ask, and for how long |
-//! | `write` | changes to them |
-//! | `pairs` | what keys say, and what they are at |
-//! | `said` | what is said to a member, and what it answers |
+//! | this one | reading, and notifications of changes |
+//! | `members` | the members to try, and their timeouts |
+//! | `write` | changes |
+//! | `pairs` | the texts and the version in a response |
+//! | `said` | requests to a member, and its responses |
 
 mod members;
 mod pairs;
@@ -33,10 +33,11 @@ use std::time::Duration;
 use tidegate_policy::source::EtcdSource;
 use tokio::time::{sleep, timeout};
 
-/// The key below the prefix that every change writes: who has seen it has seen all that came before.
+/// The key below the prefix that every change writes: a reader that has seen it has seen all earlier
+/// changes.
 const COUNT: &str = "version";
 
-/// How long to wait before changes are watched for again that could not be.
+/// The delay before a failed watch is started again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Keys of etcd.
@@ -44,7 +45,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct EtcdShelf {
     prefix: String,
     members: EtcdMembers,
-    /// Up to which revision everything has been read.
+    /// The revision up to which everything has been read.
     read_to: AtomicU64,
 }
 
@@ -57,7 +58,7 @@ impl EtcdShelf {
         })
     }
 
-    /// The key of what is called `name` below the prefix, as the gateway has it.
+    /// Returns the key of `name` below the prefix, encoded for the gateway.
     fn key(&self, name: &str) -> String {
         STANDARD.encode(format!("{}{name}", self.prefix))
     }
@@ -87,9 +88,9 @@ impl EtcdShelf {
         })
     }
 
-    /// What the keys are at, and at which revision of etcd they were.
+    /// Reads the version of the keys, and etcd's revision at that time.
     async fn look(&self, until: Until) -> Result<(String, u64), String> {
-        // Both at once: whether the count is among them does not change in between.
+        // Both in one transaction, so that they are consistent.
         let count = json!({ "key": self.key(COUNT), "keys_only": true });
         let asked = json!({ "success": [
             { "request_range": self.latest() }, { "request_range": count },
@@ -100,7 +101,7 @@ impl EtcdShelf {
         Ok((version, revision(&answer)))
     }
 
-    /// What asks which key was changed last, and how many there are.
+    /// Returns the request for the key that was changed last, and for the number of keys.
     fn latest(&self) -> Value {
         json!({
             "key": self.key(""), "range_end": self.end(), "limit": 1,
@@ -108,7 +109,7 @@ impl EtcdShelf {
         })
     }
 
-    /// The first key that does not begin with the prefix any more.
+    /// Returns the first key after those with the prefix.
     fn end(&self) -> String {
         let mut end = self.prefix.clone().into_bytes();
         while let Some(last) = end.pop() {
@@ -117,13 +118,13 @@ impl EtcdShelf {
                 return STANDARD.encode(end);
             }
         }
-        // All that there are.
+        // All keys.
         STANDARD.encode([0])
     }
 
-    /// Waits until a member tells of a change.
+    /// Waits until a member reports a change.
     async fn hear(&self) {
-        // From where reading ended, so that nothing is missed that happened since.
+        // Watch from the revision after the last read, so that no change is missed.
         let from = self.read_to.load(Relaxed).saturating_add(1).to_string();
         let asked = json!({
             "create_request": {
@@ -142,13 +143,13 @@ impl EtcdShelf {
     }
 }
 
-/// Whether a change was told of.
+/// Returns true if a change was reported.
 async fn watched(errand: &HttpFetch, asked: &Value, token: Option<&str>) -> bool {
     let Ok(headers) = headers(token) else {
         return false;
     };
     let body = Bytes::from(asked.to_string());
-    // The first line says that it is watched; the next that something happened.
+    // The first line confirms the watch; a later one has events.
     let wanted = |line: &[u8]| memchr::memmem::find(line, b"\"events\"").is_some();
     errand.listen(headers, body, wanted).await.unwrap_or(false)
 }
@@ -163,7 +164,7 @@ impl DocumentStore for EtcdShelf {
 
     fn changed(&self, most: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // Either is reason enough to look.
+            // Either is reason enough to read again.
             timeout(most, self.hear()).await.ok();
         })
     }

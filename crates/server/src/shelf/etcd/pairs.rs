@@ -1,4 +1,4 @@
-//! What keys of etcd say, and what they are at, as answers tell it.
+//! The texts and the version of etcd keys, from responses.
 
 use super::COUNT;
 use super::said::{decoded, number};
@@ -7,15 +7,15 @@ use serde_json::Value;
 /// All keys.
 #[derive(Debug)]
 pub(super) struct EtcdEntries {
-    /// What they are at.
+    /// The version of the keys.
     pub(super) version: String,
-    /// The revision of etcd at which they were.
+    /// The revision of etcd at which they were read.
     pub(super) revision: u64,
     pub(super) texts: Vec<(String, String)>,
 }
 
 impl EtcdEntries {
-    /// What an answer has that has all keys which begin with `prefix`. Takes long if it is long.
+    /// Reads a response with all keys that begin with `prefix`. Takes long if it is long.
     pub(super) fn read(prefix: &str, answer: &Value) -> Result<Self, String> {
         let mut texts = Vec::new();
         for pair in pairs(answer) {
@@ -35,8 +35,8 @@ impl EtcdEntries {
     }
 }
 
-/// What the keys are at, as one tells it who was asked for the latest of them and for the count; none
-/// where that is not told.
+/// Returns the version in a response to a request for the latest key and for the count; `None` if it is
+/// missing.
 pub(super) fn version_of(answer: &Value) -> Option<String> {
     let responses = answer.get("responses").and_then(Value::as_array)?;
     let mut ranges = responses.iter().map(|it| it.get("response_range"));
@@ -53,13 +53,13 @@ fn version(highest: u64, texts: u64) -> String {
     }
 }
 
-/// The highest revision among the keys of an answer.
+/// Returns the highest revision among the keys of a response.
 pub(super) fn highest(answer: &Value) -> u64 {
     let revisions = pairs(answer).map(|it| number(it.get("mod_revision")));
     revisions.max().unwrap_or_default()
 }
 
-/// The revision of etcd at which it answered.
+/// Returns the revision of etcd at which it responded.
 pub(super) fn revision(answer: &Value) -> u64 {
     number(answer.get("header").and_then(|it| it.get("revision")))
 }
@@ -89,7 +89,7 @@ mod tests {
             (&[], false, "0"),
         ] {
             let all = EtcdEntries::read("/t/", &json!({ "kvs": kvs })).unwrap();
-            // What is empty or nothing is left out.
+            // The gateway omits empty values and zeros.
             let mut count = json!({});
             if has_count {
                 count = json!({ "count": "1" });

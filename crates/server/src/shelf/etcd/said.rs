@@ -1,4 +1,4 @@
-//! What is said to a member of etcd, and what it answers: JSON both ways.
+//! Requests to a member of etcd, and its responses: JSON both ways.
 
 use crate::errand::{ErrandError, HttpFetch};
 use base64::Engine;
@@ -8,14 +8,14 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
-/// Why a member did not do as it was asked.
+/// The reason why a request to a member failed.
 #[derive(Debug)]
 pub(super) enum EtcdError {
-    /// It never heard of it.
+    /// The member did not get the request.
     Unsent(String),
-    /// It will not.
+    /// The member rejected the request.
     Refused(String),
-    /// Nobody knows whether it did.
+    /// The result is unknown.
     Lost(String),
 }
 
@@ -54,12 +54,12 @@ pub(super) async fn send(
     Ok((answer.status, answer.body))
 }
 
-/// An answer. One that is none says nothing, and not that nothing is there.
+/// Parses a response. An invalid one is an error, and does not mean that there are no keys.
 pub(super) fn told(answer: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(answer).map_err(|_| "etcd's answer is not in JSON".to_owned())
 }
 
-/// Whether etcd wants to know who asks, and does not.
+/// Returns true if etcd requires authentication, and the token is missing or invalid.
 pub(super) fn is_unknown(body: &Value) -> bool {
     let message = body
         .get("error")
@@ -73,7 +73,7 @@ pub(super) fn refused(status: StatusCode, body: &Value) -> EtcdError {
         Some(error) => format!("it was answered {status}: {error}"),
         None => format!("it was answered {status}"),
     };
-    // A member that says that it took too long, or lost its leader, may have passed it on before.
+    // A member that reports a timeout, or the loss of its leader, may have passed the request on before.
     if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT {
         EtcdError::Refused(why)
     } else {
@@ -82,7 +82,7 @@ pub(super) fn refused(status: StatusCode, body: &Value) -> EtcdError {
 }
 
 pub(super) fn decoded(value: Option<&Value>) -> Result<String, String> {
-    // A value that is empty is left out.
+    // An empty value is omitted.
     let text = value.and_then(Value::as_str).unwrap_or_default();
     let bytes = STANDARD
         .decode(text)
@@ -90,7 +90,7 @@ pub(super) fn decoded(value: Option<&Value>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "a document is not text in UTF-8".to_owned())
 }
 
-/// Numbers of 64 bits are text in JSON.
+/// Parses a number. 64-bit numbers are text in JSON.
 pub(super) fn number(value: Option<&Value>) -> u64 {
     match value {
         Some(Value::String(number)) => number.parse().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Changes to the keys of etcd: one transaction each, and never asked for twice.
+//! Changes to the keys of etcd: one transaction each, and never sent twice.
 
 use super::pairs::highest;
 use super::said::{EtcdError, decoded, number, told};
@@ -26,14 +26,14 @@ impl EtcdShelf {
                     let answer = told(&answer).map_err(WriteError::Doubtful)?;
                     return Self::changed_to(expected, changes, &answer);
                 }
-                // Nothing was sent, so another may be asked.
+                // Nothing was sent, so another member may be tried.
                 Err(EtcdError::Unsent(error)) => why = error,
                 Err(EtcdError::Refused(error)) => {
                     turn.answered();
                     return Err(WriteError::Away(error));
                 }
                 Err(EtcdError::Lost(error)) => {
-                    // Somebody else is asked what became of it.
+                    // Another member is queried for the result.
                     drop(turn);
                     return self.look_back(&mark, error).await;
                 }
@@ -42,10 +42,10 @@ impl EtcdShelf {
         Err(WriteError::Away(why))
     }
 
-    /// What makes these changes, or none.
+    /// Returns the transaction that makes all of these changes, or none.
     fn transaction(&self, expected: &Revision, changes: &[DocumentChange], mark: &str) -> Value {
-        // Nothing below the prefix may have a higher revision than what was seen: neither the count,
-        // which every change of ours raises, nor what somebody else changed by hand.
+        // No key below the prefix may have a higher revision than the one seen: neither the count, which
+        // every change by Tidegate writes, nor a key that was changed by hand.
         let (seen, _) = parts(expected);
         let mut compare = vec![json!({
             "key": self.key(""), "range_end": self.end(),
@@ -60,7 +60,7 @@ impl EtcdShelf {
                     json!({ "request_put": { "key": key, "value": value, "prev_kv": true } })
                 }
                 None => {
-                    // It is there, or somebody else removed it meanwhile.
+                    // The key exists, unless it was removed concurrently.
                     compare.push(json!({
                         "key": key, "target": "CREATE", "result": "GREATER", "create_revision": "0",
                     }));
@@ -70,12 +70,12 @@ impl EtcdShelf {
         }
         let count = json!({ "key": self.key(COUNT), "value": STANDARD.encode(mark) });
         success.push(json!({ "request_put": count }));
-        // In the same step, so that what is told is what this change made.
+        // Part of the same transaction, so that the result is the version that this change made.
         success.push(json!({ "request_range": self.latest() }));
         json!({ "compare": compare, "success": success })
     }
 
-    /// Which version a change made.
+    /// Returns the version that a change made.
     fn changed_to(
         expected: &Revision,
         changes: &[DocumentChange],
@@ -89,9 +89,9 @@ impl EtcdShelf {
         let silent = || WriteError::Doubtful("etcd told no version".to_owned());
         let range = range.ok_or_else(silent)?;
         let revision = highest(range);
-        // As many as there were, as far as we knew, and what came of ours. Where somebody removed one
-        // by hand meanwhile, which no revision tells, there are fewer: then this is the version of
-        // nothing that is there, and all of it is read again.
+        // The number of keys seen, adjusted by these changes. If a key was removed by hand meanwhile,
+        // which changes no revision, there are fewer: then this version matches nothing, and everything
+        // is read again.
         let (_, mut count) = parts(expected);
         for (change, response) in changes.iter().zip(responses.into_iter().flatten()) {
             let put = response.get("response_put");
@@ -106,7 +106,7 @@ impl EtcdShelf {
         Ok(Revision(format!("{revision}-{count}")))
     }
 
-    /// Whether a change was made whose answer was lost: it is not asked for twice.
+    /// Checks whether a change was made whose response was lost: the change is not sent twice.
     async fn look_back(&self, mark: &str, why: String) -> Result<Revision, WriteError> {
         let asked = json!({ "key": self.key(COUNT) });
         let unknown = |_| {
@@ -119,23 +119,24 @@ impl EtcdShelf {
         let pairs = answer.get("kvs").and_then(Value::as_array);
         let pair = pairs.and_then(|it| it.first());
         match decoded(pair.and_then(|it| it.get("value"))) {
-            // Of how many texts there are nothing is known here, so all of it is read again.
+            // The number of texts is not known here, so everything is read again.
             Ok(there) if there == mark => {
                 let revision = number(pair.and_then(|it| it.get("mod_revision")));
                 Ok(Revision(format!("{revision}-?")))
             }
-            // It may still come to pass.
+            // The change may still be made later.
             _ => Err(unknown(String::new())),
         }
     }
 }
 
-/// What a change leaves behind to be known by: the same changes from the same version come to the same.
+/// Returns the mark by which a change can be recognized: the same changes from the same version have the
+/// same mark.
 fn mark(expected: &Revision, changes: &[DocumentChange]) -> String {
     digest(&format!("{expected} {changes:?}"))
 }
 
-/// The highest revision of a version, and how many texts it has.
+/// Returns the highest revision of a version, and its number of texts.
 fn parts(version: &Revision) -> (u64, u64) {
     let (revision, count) = version.0.split_once('-').unwrap_or((&version.0, "0"));
     let number = |text: &str| text.parse().unwrap_or_default();

@@ -1,20 +1,20 @@
-//! JSON as BSON, so that people can read and change it in a shell, and back again.
+//! Converts JSON to BSON, so that people can read and change it in a shell, and back.
 //!
-//! What is told must be what was written: keys in their order, and numbers to the digit. A text of which
-//! BSON cannot keep all that is kept as text.
+//! The conversion must be lossless: keys in their order, and numbers to the digit. A text that BSON
+//! cannot represent exactly is stored as text.
 
 use mongodb::bson::{Bson, Document as Fields};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::fmt::{self, Write};
 
-/// How deep a document may be: less than `MongoDB` takes, for it stands in another.
+/// The maximum depth of a document: less than `MongoDB` allows, because it is nested in another.
 const DEPTH_MAX: usize = 64;
 
-/// Up to here every whole number is a floating one too.
+/// Up to here every whole number is exact as a floating-point number.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A text as a document; none where it is not one, or would come back as another.
+/// Converts a text to a document; `None` if it is not one, or if the conversion would be lossy.
 pub(super) fn to_document(text: &str) -> Option<Fields> {
     let Exact(value) = serde_json::from_str(text).ok()?;
     let mut said = Vec::new();
@@ -25,14 +25,14 @@ pub(super) fn to_document(text: &str) -> Option<Fields> {
     }
 }
 
-/// A document as text.
+/// Converts a document to text.
 pub(super) fn to_text(fields: &Fields) -> String {
     let mut text = String::new();
     write_fields(&mut text, fields);
     text
 }
 
-/// A value with its keys in order, all of them such that a shell can name them.
+/// A value with its keys in order, all of which a shell can name.
 struct Exact(Bson);
 
 impl<'de> Deserialize<'de> for Exact {
@@ -59,7 +59,7 @@ impl<'de> Visitor<'de> for Exactly {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Bson, E> {
-        // A shell shows the short ones as plain numbers.
+        // A shell shows 32-bit numbers as plain numbers.
         Ok(i32::try_from(number).map_or(Bson::Int64(number), Bson::Int32))
     }
 
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for Exactly {
     }
 }
 
-/// Adds the numbers of a value in their order; false where it is too deep.
+/// Adds the numbers of a value in their order. Returns false if the value is too deep.
 fn numbers_below(value: &Bson, depth: usize, said: &mut Vec<String>) -> bool {
     match value {
         Bson::Array(items) => {
@@ -113,7 +113,7 @@ fn numbers_below(value: &Bson, depth: usize, said: &mut Vec<String>) -> bool {
     }
 }
 
-/// The numbers of a text in JSON, as they stand there.
+/// Returns the numbers in a JSON text, as written.
 fn numbers(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut bytes = text.bytes().peekable();
@@ -142,7 +142,7 @@ fn numbers(text: &str) -> Vec<String> {
     found
 }
 
-/// A number in digits. Shells write whole ones as floating ones at times.
+/// Returns a number in digits. Shells sometimes write whole numbers as floating-point ones.
 fn number(value: &Bson) -> Option<String> {
     match value {
         Bson::Int32(number) => Some(number.to_string()),
@@ -183,7 +183,7 @@ fn write_value(text: &mut String, value: &Bson) {
         Bson::ObjectId(id) => write_string(text, &id.to_hex()),
         value => match number(value) {
             Some(number) => text.push_str(&number),
-            // What JSON has no word for: whoever reads it says what would be right.
+            // A type that JSON lacks: the parser of the text reports the error.
             None => write_string(text, &value.to_string()),
         },
     }

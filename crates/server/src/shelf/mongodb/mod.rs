@@ -1,14 +1,14 @@
 //! A document of `MongoDB` with all texts in it.
 //!
-//! Nobody tells of changes on every deployment, so the document's version is asked for every so often,
-//! and the rest of it only where that has changed.
+//! Not every deployment supports notifications of changes. So the document's version is read at an
+//! interval, and the rest of it only if that has changed.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | reading it |
-//! | `write` | changes to it |
-//! | `texts` | how texts lie in it |
-//! | `json` | JSON as BSON, and back again |
+//! | this one | reading |
+//! | `write` | changes |
+//! | `texts` | the layout of the texts in the document |
+//! | `json` | conversion of JSON to BSON, and back |
 
 mod json;
 mod texts;
@@ -52,7 +52,7 @@ impl MongoShelf {
     }
 
     async fn ask(&self, seen: Option<&Revision>) -> Result<Option<DocumentSnapshot>, SourceError> {
-        // Where nobody counts, a version says nothing.
+        // Without a count, the version does not identify the content.
         if let Some(seen) = seen.filter(|seen| seen.is_counted()) {
             let fields = self.find(&[VERSION]).await?;
             let now =
@@ -68,14 +68,14 @@ impl MongoShelf {
             .map_err(|StoreEmptied| self.wrong("it is gone, and its version with it"))
     }
 
-    /// All of the document, if it is there.
+    /// Reads the whole document, if it exists.
     async fn stored(&self) -> Result<Option<StoredDocument>, SourceError> {
         let fields = self.find(&[]).await?;
         let stored = fields.map(StoredDocument::new).transpose();
         stored.map_err(|why| self.wrong(&why))
     }
 
-    /// The document, or these fields of it.
+    /// Reads the document, or these fields of it.
     async fn find(&self, fields: &[&str]) -> Result<Option<Fields>, SourceError> {
         let asked = async {
             let collection = self.collection().await?;
@@ -94,8 +94,8 @@ impl MongoShelf {
         })
     }
 
-    /// The collection, read and written such that what was seen or answered stays, unless the URL says
-    /// otherwise.
+    /// Returns the collection. Unless the URL configures otherwise, reads and writes are such that data
+    /// once read or acknowledged is durable.
     async fn collection(&self) -> Result<Collection<Fields>, String> {
         let client = self
             .client
@@ -103,13 +103,13 @@ impl MongoShelf {
             .await?;
         let database = client.database(&self.place.database);
         let read = database.read_concern().cloned();
-        // Whoever is not answered does not know what became of a change.
+        // Without an acknowledgment, the result of a change would be unknown.
         let is_answered = |it: &WriteConcern| it.w != Some(Acknowledgment::Nodes(0));
         let write = database.write_concern().cloned().filter(is_answered);
         let options = CollectionOptions::builder()
             .read_concern(read.unwrap_or_else(ReadConcern::majority))
             .write_concern(write.unwrap_or_else(WriteConcern::majority))
-            // Others may lag behind: what was just changed would change back and forth.
+            // Secondaries may lag behind: a recent change would appear and disappear.
             .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
             .build();
         Ok(database.collection_with_options(&self.place.collection, options))
@@ -119,7 +119,7 @@ impl MongoShelf {
         format!("there was no answer within {:?}", self.time_max)
     }
 
-    /// That something is wrong with the document.
+    /// Returns the error for an invalid document.
     fn wrong(&self, why: &str) -> SourceError {
         let name = &self.place.collection;
         SourceError(format!("document `{ID}` of collection `{name}`: {why}"))
@@ -135,7 +135,7 @@ impl DocumentStore for MongoShelf {
     }
 
     fn changed(&self, most: Duration) -> BoxFuture<'_, ()> {
-        // A little early, so that what changes now is read, and served, when `most` has gone by.
+        // A little early, so that a change now is read, and served, by the time `most` has elapsed.
         Box::pin(sleep(most.mul_f64(0.9)))
     }
 

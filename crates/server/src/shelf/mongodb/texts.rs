@@ -1,4 +1,4 @@
-//! The one document that holds a shelf, so that each change of it is made at once or not at all:
+//! The one document that holds a document store, so that each change of it is atomic:
 //!
 //! ```json
 //! { "_id": "tidegate", "version": 1700000000000000, "change": "an ObjectId",
@@ -6,55 +6,55 @@
 //!              { "name": "plan/free", "text": "100/min" } ] }
 //! ```
 //!
-//! `version` counts its changes, and `change` tells one that was made from one that was not. What else
-//! people keep in it stays as it is.
+//! `version` counts the changes, and `change` identifies the last one. Other fields that people add stay
+//! unchanged.
 
 use super::json;
 use crate::shelf::{DocumentChange, DocumentSnapshot, Revision, StoreEmptied};
 use mongodb::bson::{Bson, Document as Fields, doc, oid::ObjectId};
 use std::collections::BTreeSet;
 
-/// The largest document of `MongoDB`.
+/// The maximum size of a document of `MongoDB`.
 const BYTES_MAX: usize = 16 << 20;
 
-/// What the document is called.
+/// The id of the document.
 pub(super) const ID: &str = "tidegate";
 
 pub(super) const VERSION: &str = "version";
 pub(super) const CHANGE: &str = "change";
 pub(super) const TEXTS: &str = "texts";
 
-/// The shelf as it is stored; nothing where there is no document.
+/// The store as it is stored in `MongoDB`; empty if there is no document.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StoredDocument {
-    /// All of it.
+    /// All fields.
     fields: Fields,
-    /// What it counts itself to be at; 0 where it does not.
+    /// Its count of changes; 0 if it has none.
     version: i64,
     /// Its texts by their names.
     texts: Vec<(String, String)>,
 }
 
-/// A change that can be asked for.
+/// An update for `MongoDB`.
 #[derive(Clone, Debug)]
 pub(super) struct MongoUpdate {
-    /// What the document must be for it.
+    /// The condition that the document must match.
     pub(super) filter: Fields,
-    /// What is set in it.
+    /// The fields to set.
     pub(super) set: Fields,
-    /// Which version that makes.
+    /// The version after the update.
     pub(super) version: i64,
-    /// What it leaves behind to be known by.
+    /// The id by which the update can be recognized.
     pub(super) change: ObjectId,
 }
 
-/// At which version a document says that it is.
+/// Returns the version of a document.
 pub(super) fn version(fields: &Fields) -> Result<i64, String> {
     let version = match fields.get(VERSION) {
         None | Some(Bson::Null | Bson::Undefined) => Some(0),
         Some(Bson::Int32(number)) => Some(i64::from(*number)),
         Some(Bson::Int64(number)) => Some(*number),
-        // As some shells write whole numbers.
+        // Some shells write whole numbers like this.
         Some(Bson::Double(number)) if number.fract() == 0.0 => number.to_string().parse().ok(),
         Some(_) => None,
     };
@@ -63,7 +63,7 @@ pub(super) fn version(fields: &Fields) -> Result<i64, String> {
 }
 
 impl StoredDocument {
-    /// What a document says, or what is wrong with it.
+    /// Parses a document, or returns why it is invalid.
     pub(super) fn new(fields: Fields) -> Result<Self, String> {
         let version = version(&fields)?;
         let mut names = BTreeSet::new();
@@ -88,7 +88,7 @@ impl StoredDocument {
         })
     }
 
-    /// What is on the shelf, unless it is at `seen` still. The error is that it is gone.
+    /// Returns the content, unless the version is still `seen`. Fails if the content was lost.
     pub(super) fn shelved(
         self,
         seen: Option<&Revision>,
@@ -96,14 +96,14 @@ impl StoredDocument {
         DocumentSnapshot::new(&self.version.to_string(), self.texts, seen)
     }
 
-    /// Whether this is what was seen at a version.
+    /// Returns true if this is the content of that version.
     fn is_at(&self, expected: &Revision) -> bool {
         let shelved = DocumentSnapshot::new(&self.version.to_string(), self.texts.clone(), None);
         shelved.is_ok_and(|it| it.is_some_and(|it| it.version == *expected))
     }
 
-    /// The changes from `expected`, made at `now` in microseconds; none where it has left that version.
-    /// The error is that the document would be too large.
+    /// Returns the update that makes the changes from `expected` at `now`, in microseconds; `None` if the
+    /// version is no longer the same. Fails if the document would be too large.
     pub(super) fn with(
         mut self,
         expected: &Revision,
@@ -116,7 +116,7 @@ impl StoredDocument {
         let seen = self.fields.get(VERSION).cloned().unwrap_or(Bson::Null);
         let mut filter = doc! { "_id": ID, VERSION: seen };
         if self.version == 0 {
-            // Nobody counts, so what it says must be the same.
+            // Without a count, the content must be the same.
             let texts = self.fields.get(TEXTS).cloned().unwrap_or(Bson::Null);
             filter.insert(TEXTS, texts);
         }
@@ -148,7 +148,7 @@ impl StoredDocument {
     }
 }
 
-/// What an entry is called, and what it says.
+/// Returns the name and the text of an entry.
 fn told(entry: &Bson) -> Result<(&str, String), &'static str> {
     let Bson::Document(fields) = entry else {
         return Err("is not a document");

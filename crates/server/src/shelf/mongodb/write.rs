@@ -1,8 +1,8 @@
 //! Changes to the document: one write each, and never made twice.
 //!
-//! Where the driver asks again by itself, which it does of replica sets unless the URL says otherwise,
-//! both go by one number, and the server makes the change once. Whoever is left without an answer looks
-//! whether the change is there.
+//! If the driver retries automatically, which it does for replica sets unless the URL disables it, both
+//! attempts have one number, and the server makes the change once. If the response is lost, a read shows
+//! whether the change was made.
 
 use super::texts::{CHANGE, ID, MongoUpdate, VERSION, version};
 use super::{MongoShelf, shown};
@@ -12,21 +12,22 @@ use mongodb::error::{Error, ErrorKind, RETRYABLE_WRITE_ERROR, WriteFailure};
 use tidegate::{Clock, SystemClock};
 use tokio::time::timeout;
 
-/// What a server says where a document of that id is there already.
+/// The error code for a document whose id exists already.
 const DUPLICATE: i32 = 11_000;
 
-/// What a server says that was interrupted, or is no longer the one to ask: it may have done it before.
+/// The error codes of a server that was interrupted, or is no longer the primary: it may have made the
+/// change before.
 const INTERRUPTED: [i32; 15] = [
     6, 7, 50, 64, 89, 91, 189, 262, 9_001, 10_107, 11_600, 11_601, 11_602, 13_435, 13_436,
 ];
 
-/// Why a change has no answer that says it was made.
+/// The reason why a change is not confirmed.
 enum MongoWriteError {
-    /// It is none of the version that was expected any more.
+    /// The document no longer has the expected version.
     Conflict,
-    /// It was not made.
+    /// The change was not made.
     Refused(String),
-    /// Nobody knows whether it was.
+    /// The result is unknown.
     Lost(String),
 }
 
@@ -69,7 +70,7 @@ impl MongoShelf {
         }
     }
 
-    /// Whether a change was made whose answer was lost: it is not asked for twice.
+    /// Checks whether a change was made whose response was lost: the change is not sent twice.
     async fn look_back(&self, planned: &MongoUpdate, why: &str) -> Result<Revision, WriteError> {
         let found = self.find(&[VERSION, CHANGE]).await.ok().flatten();
         let is_made = found.is_some_and(|it| {
@@ -79,7 +80,7 @@ impl MongoShelf {
         if is_made {
             return Ok(Revision(planned.version.to_string()));
         }
-        // It may still come to pass.
+        // The change may still be made later.
         let message = format!("it is not known whether it was changed: {why}");
         Err(WriteError::Doubtful(message))
     }
@@ -90,7 +91,7 @@ fn failed(error: Error) -> MongoWriteError {
         ErrorKind::Write(WriteFailure::WriteError(wrong)) if wrong.code == DUPLICATE => {
             return MongoWriteError::Conflict;
         }
-        // Nobody was asked, or who was asked will not.
+        // No server was reached, or the server rejected the change.
         ErrorKind::Write(WriteFailure::WriteError(_))
         | ErrorKind::ServerSelection { .. }
         | ErrorKind::Authentication { .. }

@@ -4,8 +4,8 @@
 //! 203.0.113.7 - ann [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "referrer" "agent"
 //! ```
 //!
-//! Where the line begins with the virtual host, as in Apache's `vhost_combined`, that is the host.
-//! What follows the agent is not looked at.
+//! If the line begins with the virtual host, as in Apache's `vhost_combined`, that is the host. Fields
+//! after the agent are ignored.
 
 use super::target;
 use crate::simulate::event::Event;
@@ -16,11 +16,11 @@ use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// Reads one line into `event`, which has to be as new.
+/// Parses one line into `event`, which must be empty.
 pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let text = std::str::from_utf8(line)
         .map_err(|error| WireFault::new(error.valid_up_to(), "this is not UTF-8"))?;
-    // Where something is missing is told by how much of the line was left.
+    // The position of an error follows from the length of the remaining text.
     let at = |rest: &str| text.len().saturating_sub(rest.len());
     let fault = |rest: &str, message: &'static str| WireFault::new(at(rest), message);
 
@@ -48,7 +48,7 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     Ok(())
 }
 
-/// Reads what stands before the time: `client ident user`, perhaps with a host in front.
+/// Parses the fields before the time: `client ident user`, optionally with a host in front.
 fn read_head<'a>(head: &'a str, question: &mut JsonQuestion<'a>) -> JsonResult<()> {
     let (first, mut rest) = head.split_once(' ').unwrap_or((head, ""));
     let mut client = first.parse::<IpAddr>().ok();
@@ -68,7 +68,7 @@ fn read_head<'a>(head: &'a str, question: &mut JsonQuestion<'a>) -> JsonResult<(
     Ok(())
 }
 
-/// Reads what stands behind the request: ` status size "referrer" "agent"`.
+/// Parses the fields after the request: ` status size "referrer" "agent"`.
 fn read_tail<'a>(tail: &'a str, question: &mut JsonQuestion<'a>) -> Option<()> {
     let status = tail.strip_prefix(' ')?;
     let status = status.split(' ').next()?;
@@ -88,18 +88,18 @@ fn read_tail<'a>(tail: &'a str, question: &mut JsonQuestion<'a>) -> Option<()> {
     Some(())
 }
 
-/// A dash is how these formats write that something is absent.
+/// Returns true if the field is present. These formats write a dash for an absent one.
 fn is_known(text: &str) -> bool {
     !text.is_empty() && text != "-"
 }
 
-/// The text up to the closing quote, and what follows that.
+/// Returns the text up to the closing quote, and the rest after it.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let mut end = text.find(['"', '\\'])?;
     if text.as_bytes().get(end) == Some(&b'"') {
         return Some((text.get(..end)?.into(), text.get(end + 1..)?));
     }
-    // Apache and nginx both put a backslash before what would end the text too early.
+    // Apache and nginx both escape characters that would end the text too early.
     let mut bytes = text.as_bytes().get(..end)?.to_vec();
     loop {
         match *text.as_bytes().get(end)? {
@@ -119,8 +119,8 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     Some((Cow::Owned(value), text.get(end + 1..)?))
 }
 
-/// The byte that the escape at the start of `text` stands for, and its length: `\"`, `\\`, `\n`,
-/// `\x22` and their like. A backslash that begins none of them is itself.
+/// Returns the byte that the escape at the start of `text` stands for, and its length: `\"`, `\\`, `\n`,
+/// `\x22` and similar. A backslash that begins none of them stands for itself.
 fn unescape(text: &[u8]) -> Option<(u8, usize)> {
     let hex = |nth: usize| char::from(*text.get(nth)?).to_digit(16);
     Some(match text.get(1)? {

@@ -1,25 +1,25 @@
-//! Which format an input has, going by its first lines.
+//! Detects the format of an input from its first lines.
 
 use super::InputFormat;
 use crate::simulate::event::Event;
 use memchr::memmem;
 
-/// How many lines are looked at before giving up.
+/// The maximum number of lines to examine.
 const LINES_MAX: usize = 64;
 
-/// What the first lines of an input look like.
+/// The result of the detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
-    /// This.
+    /// A known format.
     Format(InputFormat),
     /// There are no lines, so it does not matter.
     Empty,
-    /// Nothing that is known.
+    /// No known format.
     Unknown,
 }
 
-/// Looks at the start of an input. The first line that says what it is decides; a line that any
-/// question with a time would be is a trace, even if something else is wrong with it.
+/// Examines the start of an input. The first recognizable line decides. A JSON line with `at_ms` is a
+/// trace, even if it has errors.
 pub fn detect(start: &[u8]) -> Detected {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);

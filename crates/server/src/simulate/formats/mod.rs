@@ -1,13 +1,13 @@
-//! What the lines of an input look like.
+//! The formats of input lines.
 //!
 //! | module | what it reads |
 //! |---|---|
-//! | [`trace`] | questions with their time, as Tidegate defines them |
+//! | [`trace`] | check requests with their time, in Tidegate's own format |
 //! | [`combined`] | the access logs of nginx and Apache |
 //! | [`access`] | access logs in JSON: Traefik, Envoy, Caddy |
-//! | [`detect`] | which of them an input is |
+//! | [`detect`] | the detection of the format |
 //!
-//! Each reads one line from bytes, whatever they are, and never panics.
+//! Each parses one line from arbitrary bytes, and never panics.
 
 pub mod access;
 pub mod combined;
@@ -21,10 +21,10 @@ use super::event::Event;
 use crate::wire::json::JsonResult;
 use std::fmt;
 
-/// What the lines of an input look like.
+/// The format of input lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFormat {
-    /// Questions with their time. A line that cannot be read is an error.
+    /// Check requests with their time. A line that cannot be parsed is an error.
     Trace,
     /// The common or combined log format of nginx and Apache.
     Combined,
@@ -33,7 +33,7 @@ pub enum InputFormat {
 }
 
 impl InputFormat {
-    /// Reads one line into `event`, which has to be as new.
+    /// Parses one line into `event`, which must be empty.
     #[inline]
     pub fn read<'a>(self, line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
         match self {
@@ -43,8 +43,8 @@ impl InputFormat {
         }
     }
 
-    /// Whether a line that cannot be read is passed over. Access logs hold what strangers sent, so
-    /// odd lines are to be expected; a trace is written on purpose.
+    /// Returns true if a line that cannot be parsed is skipped. Access logs contain input of untrusted
+    /// clients, so invalid lines are expected; a trace is written deliberately.
     pub fn skips(self) -> bool {
         self != Self::Trace
     }

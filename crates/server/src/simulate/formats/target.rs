@@ -1,9 +1,9 @@
-//! What a request line asks for: `GET /path?query HTTP/1.1`.
+//! Request lines: `GET /path?query HTTP/1.1`.
 
 use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 
-/// A request line or a target, taken apart.
+/// The parts of a request line or a target.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct TargetParts<'t> {
     method: Option<&'t str>,
@@ -11,7 +11,7 @@ struct TargetParts<'t> {
     path: Option<&'t str>,
 }
 
-/// Fills in what a request line tells, and says whether it is one.
+/// Sets the fields from a request line. Returns false if it is invalid.
 pub(super) fn read_line<'a>(line: Cow<'a, str>, question: &mut JsonQuestion<'a>) -> bool {
     let read = match line {
         Cow::Borrowed(line) => split_line(line).map(|parts| fill(&parts, question, Cow::Borrowed)),
@@ -20,7 +20,7 @@ pub(super) fn read_line<'a>(line: Cow<'a, str>, question: &mut JsonQuestion<'a>)
     read.is_some()
 }
 
-/// Fills in what a request target tells.
+/// Sets the fields from a request target.
 pub(super) fn read<'a>(target: Cow<'a, str>, question: &mut JsonQuestion<'a>) {
     match target {
         Cow::Borrowed(target) => fill(&split_target(target), question, Cow::Borrowed),
@@ -45,14 +45,14 @@ where
     question.path = parts.path.map(keep);
 }
 
-/// Takes a request line apart. What strangers send to a port is not always one.
+/// Splits a request line. Input of untrusted clients is not always a valid one.
 fn split_line(line: &str) -> Option<TargetParts<'_>> {
     let (method, rest) = line.split_once(' ')?;
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if method.is_empty() || !method.bytes().all(is_token) {
         return None;
     }
-    // A target with spaces in it is against the rules, and logged all the same.
+    // A target with spaces is invalid, but is logged nevertheless.
     let target = match rest.rsplit_once(' ') {
         Some((target, version)) if version.starts_with("HTTP/") => target,
         _ => rest,
@@ -61,7 +61,7 @@ fn split_line(line: &str) -> Option<TargetParts<'_>> {
         return None;
     }
     let parts = match method {
-        // It names a host and no path.
+        // The target is a host without a path.
         "CONNECT" => TargetParts {
             host: Some(target),
             ..TargetParts::default()
@@ -74,7 +74,7 @@ fn split_line(line: &str) -> Option<TargetParts<'_>> {
     })
 }
 
-/// Takes a target apart, which to a proxy may be a whole URL.
+/// Splits a target, which may be an absolute URL for a proxy.
 fn split_target(target: &str) -> TargetParts<'_> {
     let scheme = target.split_once("://");
     let Some((_, rest)) =

@@ -1,4 +1,4 @@
-//! How: real lines with bytes put in, taken out and changed; no reader may panic, whatever it says.
+//! Real lines with bytes inserted, removed and changed: no parser may panic for any input.
 
 use super::*;
 use crate::simulate::when;

@@ -1,4 +1,4 @@
-//! Traces: a question a line, with its time.
+//! Traces: one check request per line, with its time.
 
 use crate::simulate::event::Event;
 use crate::simulate::when::LATEST;
@@ -6,7 +6,7 @@ use crate::wire::fault::WireFault;
 use crate::wire::json::JsonResult;
 use tidegate::Timestamp;
 
-/// Reads one line of a trace into `event`, which has to be as new.
+/// Parses one line of a trace into `event`, which must be empty.
 #[inline]
 pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let at_ms = event.question.read_at(line)?;

@@ -1,25 +1,26 @@
-//! How many different things there were: exact while they are few, estimated once they are many.
+//! Counts distinct values: exactly while they are few, and by an estimate once they are many.
 
-/// How many are counted exactly. Beyond it the estimate is off by about 1 / √131,072: 0.3 %.
+/// The number of values that are counted exactly. Beyond it the estimate is off by about 1 / √131,072:
+/// 0.3 %.
 const EXACT_MAX: usize = 1 << 18;
 
-/// How many places there are at first.
+/// The initial number of slots.
 const PLACES_MIN: usize = 1 << 6;
 
-/// Counts different hashes in bounded memory.
+/// Counts distinct hashes in bounded memory.
 ///
-/// Every hash is kept until there are too many. Then only those that end in a zero bit stay, which
-/// is about half of them, and so on with two zero bits, and three; each of those that are kept
-/// stands for as many as there would be.
+/// Every hash is kept until there are too many. Then only those that end in a zero bit stay, which is
+/// about half of them; then those with two zero bits, and three. Each kept hash then counts for as many
+/// as it represents.
 ///
-/// They are kept in one array, each at the first free place from where its upper bits point to, so
-/// that to look one up most often costs one miss of the cache and not two.
+/// They are kept in one array, each in the first free slot from the one that its upper bits select. A
+/// lookup then usually costs one cache miss and not two.
 #[derive(Debug)]
 pub(super) struct Distinct {
-    /// A power of two of them, at most half taken; 0 is a free one.
+    /// The slots: a power of two, at most half of them taken; 0 is a free one.
     places: Box<[u64]>,
     kept: usize,
-    /// How many zero bits a hash has to end in.
+    /// The number of zero bits that a kept hash ends in.
     zeros: u32,
 }
 
@@ -34,10 +35,10 @@ impl Default for Distinct {
 }
 
 impl Distinct {
-    /// Counts the thing with this hash, if it is new.
+    /// Counts the value with this hash, if it is new.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64) {
-        // The one thing in 2^64 whose hash is 0 is taken for another.
+        // The one value in 2^64 whose hash is 0 counts as another.
         let hash = hash.max(1);
         if hash.trailing_zeros() >= self.zeros && place(&mut self.places, hash) {
             self.kept += 1;
@@ -47,12 +48,12 @@ impl Distinct {
         }
     }
 
-    /// How many there were, if that is known exactly.
+    /// Returns the number of values, if it is exact.
     pub(super) fn exact(&self) -> Option<u64> {
         (self.zeros == 0).then(|| self.estimate())
     }
 
-    /// About how many there were.
+    /// Returns the approximate number of values.
     pub(super) fn estimate(&self) -> u64 {
         let kept = u64::try_from(self.kept).unwrap_or(u64::MAX);
         kept.saturating_mul(1_u64.checked_shl(self.zeros).unwrap_or(u64::MAX))
@@ -74,11 +75,11 @@ impl Distinct {
     }
 }
 
-/// Puts a hash in its place, and says whether it is new. There has to be a free place.
+/// Inserts a hash. Returns true if it is new. There must be a free slot.
 #[inline]
 fn place(places: &mut [u64], hash: u64) -> bool {
     let mask = places.len().wrapping_sub(1);
-    // The lower bits say which hashes are kept, and so tell those that are less apart.
+    // The lower bits select which hashes are kept, so they distribute the hashes less evenly.
     let mut at = usize::try_from(hash >> 32).unwrap_or(0) & mask;
     loop {
         match places.get_mut(at) {

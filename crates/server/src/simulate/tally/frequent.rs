@@ -1,29 +1,29 @@
-//! Which keys were refused most, in bounded memory.
+//! Finds the keys that were refused most, in bounded memory.
 
 use hashbrown::HashTable;
 
-/// How many keys are watched at once. Up to here counts are exact.
+/// The maximum number of tracked keys. Up to here counts are exact.
 const WATCHED_MAX: usize = 8_192;
 
-/// Finds the most frequent of any number of keys, after Misra and Gries.
+/// Finds the most frequent of any number of keys, with the algorithm of Misra and Gries.
 ///
-/// A key is watched from its first appearance. When there are too many, the median count is taken
-/// off all of them, and those that have nothing left are forgotten: at least half. A count is then
-/// too low by at most [`error`](Self::error), which is at most 2 / 8,192 of all that was added.
+/// A key is tracked from its first appearance. When there are too many, the median count is subtracted
+/// from all of them, and those with nothing left are dropped: at least half. A count is then too low by
+/// at most [`error`](Self::error), which is at most 2 / 8,192 of all additions.
 #[derive(Debug, Default)]
 pub(super) struct Frequent {
     watched: HashTable<FrequentKey>,
     error: u64,
 }
 
-/// A key, and how often it was seen.
+/// A key, and its count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FrequentKey {
     hash: u64,
-    /// Whose key it is, as an index.
+    /// The index of the row that the key belongs to.
     pub(super) row: usize,
     pub(super) key: Box<str>,
-    /// At least this often.
+    /// A lower bound.
     pub(super) count: u64,
 }
 
@@ -67,10 +67,10 @@ impl Frequent {
         self.error += median;
     }
 
-    /// The `count` most frequent keys, the most frequent first.
+    /// Returns the `count` most frequent keys, the most frequent first.
     pub(super) fn top(&self, count: usize) -> Vec<FrequentKey> {
         let mut all: Vec<&FrequentKey> = self.watched.iter().collect();
-        // By name where they are even, so that the same trace always gives the same summary.
+        // Ties are ordered by name, so that the same trace always gives the same summary.
         all.sort_unstable_by(|a, b| {
             let by_count = b.count.cmp(&a.count);
             by_count.then_with(|| (a.row, &a.key).cmp(&(b.row, &b.key)))
@@ -78,7 +78,7 @@ impl Frequent {
         all.into_iter().take(count).cloned().collect()
     }
 
-    /// How much too low counts may be.
+    /// Returns the maximum by which counts may be too low.
     pub(super) fn error(&self) -> u64 {
         self.error
     }

@@ -1,4 +1,4 @@
-//! What came of it all: counts for each limit, in bounded memory.
+//! Counts for each limit, in bounded memory.
 
 mod distinct;
 mod frequent;
@@ -17,10 +17,10 @@ use tidegate_policy::guard::GuardEffect;
 use tidegate_policy::matching::{KeyRules, Scratch};
 use tidegate_policy::{Limit, Policy};
 
-/// Counts what was decided. It displays as the summary.
+/// Counts decisions. It displays as the summary.
 ///
-/// For each limit: how many requests it applied to, to how many of them it had room for, and how
-/// many different keys they had. A request that one limit refuses may have been fine by another.
+/// For each limit: the number of requests it applied to, the number of those it allowed, and the number
+/// of distinct keys. A request that one limit refuses may be allowed by another.
 #[derive(Debug)]
 pub struct SimulationTally {
     rows: Rows,
@@ -33,7 +33,7 @@ pub struct SimulationTally {
     guards: Vec<GuardRow>,
     span: Option<(Timestamp, Timestamp)>,
     keys: KeyRules,
-    /// What plans say.
+    /// The loaded plans.
     plans: Vec<Option<Arc<PlanTable>>>,
     scratch: Scratch,
 }
@@ -42,13 +42,13 @@ pub struct SimulationTally {
 #[derive(Debug)]
 struct PolicyRows {
     policy: Policy,
-    /// The row of each limit. One that was joined counts where its origin does.
+    /// The row of each limit. A limit of a joined policy counts in the row of its original policy.
     rows: Vec<usize>,
     by_name: HashMap<Box<str>, usize, FixedState>,
 }
 
 impl SimulationTally {
-    /// Counts nothing yet, for the limits of `config`.
+    /// Creates an empty tally for the limits of `config`.
     pub fn new(config: Config) -> Self {
         let keys = config.key_rules();
         let guards = config.guards.iter().filter(|guard| guard.enabled);
@@ -72,7 +72,7 @@ impl SimulationTally {
         }
     }
 
-    /// Lets it find whom plans know, by what they say.
+    /// Sets the plans, by which subjects are looked up.
     pub(super) fn use_plans(&mut self, tables: Vec<Option<Arc<PlanTable>>>) {
         self.plans = tables;
     }
@@ -122,7 +122,7 @@ impl SimulationTally {
 }
 
 impl SimulationTally {
-    /// Counts what guards decided, and what shadow mode let pass.
+    /// Counts decisions of guards, and refusals that shadow mode prevented.
     fn count_guards(&mut self, decision: &Decision) {
         let shadow_limits = decision.shadow_refusals().next().is_some();
         let mut would_refuse = shadow_limits;
@@ -139,7 +139,7 @@ impl SimulationTally {
 }
 
 impl PolicyRows {
-    /// Those of `policy`, which comes after those that are `known`.
+    /// Creates the rows of `policy`, which comes after the `known` ones.
     fn new(policy: Policy, known: &[Self], rows: &mut Rows) -> Self {
         let limits = policy.limits.iter().enumerate();
         let row = |(nth, limit): (usize, &Limit)| {
@@ -159,10 +159,10 @@ impl PolicyRows {
     }
 }
 
-/// The one limit that had a say, whether it had room, and its key.
+/// Returns the only limit that applied, whether it allowed the request, and its key.
 ///
-/// A decision tells one key, that of the limit which it reports. Where several limits had their
-/// say, or one that only watches, there is none, and the keys have to be made once more.
+/// A decision contains one key, that of the limit that it reports. If several limits applied, or one in
+/// shadow mode, there is none, and the keys have to be computed again.
 #[inline]
 fn sole(decision: &Decision) -> Option<(&str, bool, &str)> {
     let mut bands = decision.applied();
@@ -178,8 +178,8 @@ fn sole(decision: &Decision) -> Option<(&str, bool, &str)> {
     Some((binding.limit(), is_allowed, binding.key()))
 }
 
-/// Whether two bands are of one limit, going by where its name is kept, and were met by one
-/// descriptor, if by any.
+/// Returns true if two bands belong to one limit, compared by the address of its name, and to one
+/// descriptor, if to any.
 #[inline]
 fn is_same_met(one: &AppliedBand<'_>, other: &AppliedBand<'_>) -> bool {
     std::ptr::eq(one.limit(), other.limit()) && one.descriptor() == other.descriptor()

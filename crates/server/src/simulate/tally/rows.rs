@@ -1,4 +1,4 @@
-//! What came of each limit.
+//! The counts of each limit.
 
 use super::distinct::Distinct;
 use super::frequent::Frequent;
@@ -8,14 +8,14 @@ use tidegate::LimitMode;
 use tidegate_policy::guard::GuardEffect;
 use tidegate_policy::{Guard, Limit};
 
-/// Seeds the hash of keys. Fixed, so that the same trace always gives the same summary; whoever
-/// writes a trace to make it slow wastes their own time alone.
+/// The seed for the hash of keys. It is fixed, so that the same trace always gives the same summary; the
+/// author of a trace that is slow because of collisions only wastes their own time.
 const SEED: u64 = 0x7469_6465_6761_7465;
 
-/// Stands for those who were refused because they had no identity. No key looks like it.
+/// Stands for requests that were refused because they had no identity. No key has this form.
 const NO_IDENTITY: &str = "(no identity)";
 
-/// What came of each limit, and of the keys that were refused most.
+/// The counts of each limit, and of the keys that were refused most.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) all: Vec<LimitRow>,
@@ -23,7 +23,7 @@ pub(super) struct Rows {
     hasher: FixedState,
 }
 
-/// What came of one limit.
+/// The counts of one limit.
 #[derive(Debug)]
 pub(super) struct LimitRow {
     pub(super) policy: Box<str>,
@@ -33,17 +33,17 @@ pub(super) struct LimitRow {
     pub(super) keys: Distinct,
 }
 
-/// What came of one guard.
+/// The counts of one guard.
 #[derive(Debug)]
 pub(super) struct GuardRow {
     pub(super) name: Box<str>,
     pub(super) effect: GuardEffect,
     pub(super) is_shadow: bool,
-    /// Requests that it refused or exempted, or would have in shadow mode.
+    /// The number of requests that it refused or exempted, or would have in shadow mode.
     pub(super) count: u64,
 }
 
-/// How often it was asked, and what the answers were.
+/// The number of requests, and of refusals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowCounts {
     pub(super) asked: u64,
@@ -63,14 +63,14 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Adds a row for a limit of `policy`, and tells which it is.
+    /// Adds a row for a limit of `policy`, and returns its index.
     pub(super) fn add(&mut self, policy: &str, limit: &Limit) -> usize {
         let row = self.all.len();
         self.all.push(LimitRow::new(policy, limit));
         row
     }
 
-    /// Counts what a limit said to one request. No key is known where an identity was missing.
+    /// Counts a limit's result for one request. The key is empty if an identity was missing.
     #[inline]
     pub(super) fn count(&mut self, row: usize, is_allowed: bool, key: &str) {
         let Some(counted) = self.all.get_mut(row) else {
@@ -88,7 +88,7 @@ impl Rows {
     }
 }
 
-// === impl Row ===
+// === impl LimitRow ===
 
 impl LimitRow {
     fn new(policy: &str, limit: &Limit) -> Self {
@@ -115,7 +115,7 @@ impl GuardRow {
     }
 }
 
-// === impl Counts ===
+// === impl RowCounts ===
 
 impl RowCounts {
     #[inline]

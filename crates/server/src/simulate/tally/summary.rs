@@ -1,4 +1,4 @@
-//! A tally, shown to people.
+//! The summary of a tally, for people.
 
 use super::SimulationTally;
 use super::rows::LimitRow;
@@ -7,10 +7,10 @@ use crate::simulate::when;
 use std::fmt;
 use tidegate_policy::guard::GuardEffect;
 
-/// How many limits are listed.
+/// The maximum number of limits to list.
 const ROWS_MAX: usize = 100;
 
-/// How many of the keys that were refused most are listed.
+/// The number of most refused keys to list.
 const TOP: usize = 10;
 
 impl fmt::Display for SimulationTally {
@@ -120,7 +120,7 @@ impl LimitRow {
     }
 }
 
-/// A share in percent, to one digit: `12.5 %`; nothing where there is nothing to share.
+/// Returns a share in percent, to one digit: `12.5 %`; empty if the whole is 0.
 fn percent(part: u64, whole: u64) -> String {
     let thousandths = u128::from(part) * 1_000;
     match thousandths.checked_div(u128::from(whole)) {
@@ -129,7 +129,7 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// A length of time in its two largest units, or in milliseconds.
+/// Returns a duration in its two largest units, or in milliseconds.
 fn duration(micros: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
     let seconds = micros / 1_000_000;

@@ -1,4 +1,4 @@
-//! How: requests are decided by an engine over a small configuration, and its tally is read.
+//! Requests are decided by an engine with a small configuration, and its tally is checked.
 
 use crate::simulate::engine::Engine;
 use crate::simulate::event::Event;

@@ -1,4 +1,4 @@
-//! Days and instants: the calendar, in integers.
+//! Calendar dates and timestamps, in integers.
 
 use super::LATEST;
 use tidegate::Timestamp;
@@ -6,7 +6,7 @@ use tidegate_http::text::date;
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// A date and a time of day somewhere.
+/// A local date and time.
 #[derive(Default)]
 pub(super) struct Civil {
     pub(super) year: u32,
@@ -16,15 +16,15 @@ pub(super) struct Civil {
     pub(super) minute: u32,
     pub(super) second: u32,
     pub(super) micros: u32,
-    /// How far ahead of UTC that place is.
+    /// The offset from UTC.
     pub(super) offset_minutes: i32,
 }
 
 impl Civil {
-    /// The instant, if there is such a day and it lies between 1970 and [`LATEST`].
+    /// Returns the timestamp, if the date exists and is between 1970 and [`LATEST`].
     pub(super) fn instant(&self) -> Option<Timestamp> {
         let is_day = (1..=days_in_month(self.year, self.month)?).contains(&self.day);
-        // A leap second counts as the first one of the next minute.
+        // A leap second counts as the first second of the next minute.
         if !is_day || self.hour > 23 || self.minute > 59 || self.second > 60 {
             return None;
         }
@@ -47,10 +47,10 @@ fn days_in_month(year: u32, month: u32) -> Option<u32> {
     }
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar.
+/// Returns the days from 1970-01-01 to a day of the Gregorian calendar.
 ///
-/// The year is taken to begin in March, so that a leap day is its last: the months before one then
-/// have (153 × month + 2) / 5 days, and the years before one year × 365 + leap days.
+/// The year is taken to begin in March, so that a leap day is its last: the months before one then have
+/// (153 × month + 2) / 5 days, and the years before one year × 365 + leap days.
 fn days_from_epoch(year: u32, month: u32, day: u32) -> i64 {
     let (year, month) = if month > 2 {
         (i64::from(year), i64::from(month) - 3)
@@ -65,7 +65,7 @@ fn days_from_epoch(year: u32, month: u32, day: u32) -> i64 {
 /// Days from 0000-03-01 to 1970-01-01.
 const MARCH_0_TO_EPOCH: i64 = 719_468;
 
-/// An instant for people: `2023-11-14T22:13:20.500Z`.
+/// Formats a timestamp for people: `2023-11-14T22:13:20.500Z`.
 pub fn show(at: Timestamp) -> String {
     let millis = at.as_micros() / 1_000;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);

@@ -1,4 +1,4 @@
-//! `10/Oct/2000:13:55:36 -0700`, as nginx and Apache write it.
+//! `10/Oct/2000:13:55:36 -0700`, the format of nginx and Apache.
 
 use super::civil::Civil;
 use super::digits::Digits;
@@ -8,7 +8,7 @@ const MONTHS: [&[u8]; 12] = [
     b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
 ];
 
-/// Reads an instant of the common log format.
+/// Parses a timestamp in the common log format.
 pub fn common_log(text: &str) -> Option<Timestamp> {
     let mut text = Digits(text.as_bytes());
     let day = text.number(2)?;

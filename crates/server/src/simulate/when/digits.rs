@@ -1,12 +1,12 @@
-//! Steps through text that has digits at fixed places.
+//! Parses text that has digits at fixed positions.
 
 use super::civil::Civil;
 
-/// What of the text is still to be read.
+/// The remaining text.
 pub(super) struct Digits<'a>(pub(super) &'a [u8]);
 
 impl Digits<'_> {
-    /// Reads exactly `count` digits.
+    /// Parses exactly `count` digits.
     pub(super) fn number(&mut self, count: usize) -> Option<u32> {
         let (digits, rest) = self.0.split_at_checked(count)?;
         let digit = |value: u32, byte: &u8| {
@@ -18,7 +18,7 @@ impl Digits<'_> {
         Some(value)
     }
 
-    /// Steps over one of `bytes`, and says which it was.
+    /// Skips one of `bytes`, and returns it.
     pub(super) fn one_of(&mut self, bytes: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         let found = bytes.contains(first).then_some(*first)?;
@@ -26,7 +26,7 @@ impl Digits<'_> {
         Some(found)
     }
 
-    /// Reads a fraction of a second if there is one, in microseconds. What is finer is dropped.
+    /// Parses an optional fraction of a second, in microseconds. Finer digits are dropped.
     pub(super) fn fraction_us(&mut self) -> Option<u32> {
         if self.one_of(b".,").is_none() {
             return Some(0);
@@ -43,7 +43,7 @@ impl Digits<'_> {
         (len > 0).then_some(micros)
     }
 
-    /// Reads the time of day, `22:13:20.123`; the rest is still to be filled in.
+    /// Parses the time of day, `22:13:20.123`; the other fields are still to be set.
     pub(super) fn time_of_day(&mut self) -> Option<Civil> {
         let hour = self.number(2)?;
         self.one_of(b":")?;
@@ -58,7 +58,7 @@ impl Digits<'_> {
         })
     }
 
-    /// Reads the distance from UTC, `+01:00` or `-0730`, in minutes.
+    /// Parses the offset from UTC, `+01:00` or `-0730`, in minutes.
     pub(super) fn offset_minutes(&mut self) -> Option<i32> {
         let sign = if self.one_of(b"+-")? == b'+' { 1 } else { -1 };
         let hours = self.number(2)?;

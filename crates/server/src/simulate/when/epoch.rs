@@ -1,16 +1,16 @@
-//! `1700000000.123`, as Caddy and many scripts write it.
+//! `1700000000.123`, the format of Caddy and many scripts.
 
 use super::LATEST;
 use tidegate::Timestamp;
 
-/// Digits that are kept; further ones are finer than a microsecond.
+/// The number of digits that are kept; further ones are finer than a microsecond.
 const DIGITS_MAX: usize = 25;
 
-/// Reads a number since the epoch: seconds, or milli-, micro- or nanoseconds where it is too large
-/// for the unit before. From the decimal text, not by way of a float, which would be off by a
-/// fraction of a microsecond and so change decisions.
+/// Parses a number since the epoch: seconds, or milli-, micro- or nanoseconds if it is too large for the
+/// larger unit. It is parsed from the decimal text, not through a float, which would be off by a fraction
+/// of a microsecond and so change decisions.
 ///
-/// The units cannot be mistaken for each other between 1973 and 2255.
+/// The units are unambiguous between 1973 and 2255.
 pub fn epoch(text: &str) -> Option<Timestamp> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -41,7 +41,7 @@ pub fn epoch(text: &str) -> Option<Timestamp> {
     (at <= LATEST).then_some(at)
 }
 
-/// value × 10^power, rounded down; `None` where that is too large.
+/// Returns value × 10^power, rounded down; `None` if that is too large.
 fn shift(value: u128, power: i32) -> Option<u128> {
     match 10_u128.checked_pow(power.unsigned_abs()) {
         Some(factor) if power >= 0 => value.checked_mul(factor),

@@ -1,4 +1,4 @@
-//! Instants as access logs write them, read exactly: in integers, to the microsecond.
+//! Timestamps of access logs, parsed exactly: in integers, to the microsecond.
 
 mod civil;
 mod common_log;
@@ -13,11 +13,11 @@ pub use rfc3339::rfc3339;
 
 use tidegate::Timestamp;
 
-/// The latest instant that is taken: microseconds up to 2^53, which every store counts exactly,
-/// and which the year 2255 brings.
+/// The latest accepted timestamp: 2^53 microseconds, in the year 2255. Every store counts exactly up to
+/// there.
 pub const LATEST: Timestamp = Timestamp::from_micros(1 << 53);
 
-/// An instant in any of the forms above.
+/// Parses a timestamp in any of the formats above.
 ///
 /// ```
 /// use tidegate_server::simulate::when;

@@ -1,10 +1,10 @@
-//! `2023-11-14T22:13:20.123Z`, as Traefik, Envoy and most others write it.
+//! `2023-11-14T22:13:20.123Z`, the format of Traefik, Envoy and most others.
 
 use super::civil::Civil;
 use super::digits::Digits;
 use tidegate::Timestamp;
 
-/// Reads an instant of RFC 3339. An offset without its colon, as ISO 8601 allows, is taken too.
+/// Parses a timestamp of RFC 3339. An offset without its colon, as ISO 8601 allows, is accepted too.
 pub fn rfc3339(text: &str) -> Option<Timestamp> {
     let mut text = Digits(text.as_bytes());
     let year = text.number(4)?;

@@ -1,4 +1,4 @@
-//! A server that speaks just enough of `MongoDB`'s protocol: `hello`, `find` and `getMore`.
+//! A server that speaks a minimal part of `MongoDB`'s protocol: `hello`, `find` and `getMore`.
 
 use mongodb::bson::{Bson, Document, doc};
 use parking_lot::Mutex;
@@ -9,13 +9,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Documents, by the names of their collections. A collection that is not there may not be read.
+/// Documents, by the names of their collections. A missing collection may not be read.
 pub(crate) type Stored = BTreeMap<&'static str, Vec<Document>>;
 
-/// How many documents are in a batch.
+/// The number of documents in a batch.
 const BATCH: usize = 101;
 
-/// The server; it goes when it is dropped.
+/// The server. It stops when it is dropped.
 pub(crate) struct Double {
     address: SocketAddr,
     stored: Arc<Mutex<Stored>>,
@@ -58,12 +58,12 @@ impl Double {
         self.stored.lock().insert(collection, documents);
     }
 
-    /// Hears a command from now on, and says nothing to it.
+    /// Leaves a command unanswered from now on.
     pub(crate) fn say_nothing_to(&self, command: &'static str) {
         *self.silent_to.lock() = Some(command);
     }
 
-    /// The commands so far.
+    /// Returns the commands so far.
     pub(crate) fn asked(&self) -> Vec<Document> {
         self.asked.lock().clone()
     }
@@ -85,7 +85,7 @@ async fn serve(
         let code = i32::from_le_bytes(rest[8..12].try_into().expect("four bytes"));
         let body = &rest[12..];
         let reply = match code {
-            // The first word of a driver may be in the old form.
+            // The first message of a driver may have the old format.
             2004 => {
                 let name = body[4..]
                     .iter()
@@ -163,7 +163,7 @@ fn answer(command: &Document, stored: &Stored) -> Document {
     }
 }
 
-/// A part of a collection, and a cursor that is the place where the next begins.
+/// Returns a part of a collection, and a cursor that is the index of the next part.
 fn batch(collection: &str, from: usize, name: &str, stored: &Stored) -> Document {
     let Some(documents) = stored.get(collection) else {
         return doc! { "ok": 0, "code": 13, "codeName": "Unauthorized", "errmsg": "not authorized" };

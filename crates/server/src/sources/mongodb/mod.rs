@@ -1,8 +1,8 @@
 //! Plans in collections of `MongoDB`.
 //!
-//! Three collections are read to their ends: plans, groups, subjects. Only the fields that matter are
-//! asked for. Numbers may have any width, and ids may be `ObjectId`s, texts or numbers; a request knows
-//! a subject by what its id looks like as text.
+//! Three collections are read completely: plans, groups, subjects. Only the relevant fields are
+//! requested. Numbers may have any width, and ids may be `ObjectId`s, texts or numbers; a request
+//! identifies a subject by the text form of its id.
 
 use futures_util::future::try_join;
 use mongodb::bson::{Document as Fields, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -16,10 +16,10 @@ use tidegate::LoadedPlans;
 use tidegate::plan::{Collections, PlanDocument};
 use tidegate_policy::config::Secret;
 
-/// The most documents of a collection.
+/// The maximum number of documents of a collection.
 const DOCUMENTS_MAX: usize = 10_000_000;
 
-/// What is asked for.
+/// The parameters of a load.
 pub(super) struct CollectionQuery<'a> {
     pub(super) url: &'a Secret,
     pub(super) database: &'a str,
@@ -32,7 +32,7 @@ pub(super) struct CollectionQuery<'a> {
 pub(super) struct Clients(Arc<Mutex<Vec<(Secret, Client)>>>);
 
 impl Clients {
-    /// What the collections hold now.
+    /// Loads the collections.
     pub(super) async fn load(
         &self,
         place: &CollectionQuery<'_>,
@@ -97,10 +97,10 @@ impl Clients {
     }
 }
 
-/// A client of the server at `url`. It has not been asked for anything yet.
+/// Creates a client of the server at `url`. It does not connect yet.
 pub(crate) async fn connect(url: &Secret, time_max: Duration) -> Result<Client, String> {
     let options = ClientOptions::parse(url.expose()).await;
-    // What is wrong with a URL may quote it, and so its password.
+    // The error for a URL may quote it, and so its password.
     let mut options = options.map_err(|_| "the URL of MongoDB is not understood".to_owned())?;
     options
         .app_name
@@ -109,7 +109,7 @@ pub(crate) async fn connect(url: &Secret, time_max: Duration) -> Result<Client, 
     Client::with_options(options).map_err(shown)
 }
 
-// By hand: URLs may hold passwords.
+// By hand: URLs may contain passwords.
 impl fmt::Debug for Clients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clients")
@@ -118,7 +118,7 @@ impl fmt::Debug for Clients {
     }
 }
 
-/// The fields that are asked for.
+/// The fields to request.
 struct Wants(Fields);
 
 impl Wants {
@@ -136,7 +136,7 @@ impl Wants {
         Self(fields)
     }
 
-    /// All documents of a collection.
+    /// Reads all documents of a collection.
     async fn read(&self, database: &Database, name: &str) -> Result<Vec<RawDocumentBuf>, String> {
         let wrong = |error| format!("collection `{name}`: {}", shown(error));
         let collection = database.collection::<RawDocumentBuf>(name);
@@ -153,19 +153,19 @@ impl Wants {
     }
 }
 
-/// What is wrong, in one line.
+/// Returns an error in one line.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(crate) fn shown(error: mongodb::error::Error) -> String {
     error.kind.to_string()
 }
 
-/// What documents tell.
+/// Reads documents into plans.
 struct DocumentReader<'a> {
     names: &'a Collections,
 }
 
 impl DocumentReader<'_> {
-    /// Adds what a document tells.
+    /// Adds a document.
     fn add(
         &self,
         entry: &RawDocument,
@@ -173,7 +173,7 @@ impl DocumentReader<'_> {
         document: &mut PlanDocument,
         add: fn(&mut PlanDocument, &str, &[(&str, &str)]),
     ) {
-        // Whoever has no such id is known by it to nobody.
+        // No request can name a subject without such an id.
         let Some(id) = value(entry, id) else {
             return;
         };
@@ -185,7 +185,7 @@ impl DocumentReader<'_> {
         }
         let plan = value(entry, &names.plan_of_group);
         let group = value(entry, &names.group_of_subject);
-        // What a collection does not have is not asked of it.
+        // Fields that a collection does not have are not read.
         let is =
             |other: fn(&mut PlanDocument, &str, &[(&str, &str)])| std::ptr::fn_addr_eq(add, other);
         if is(PlanDocument::group) {
@@ -201,7 +201,7 @@ impl DocumentReader<'_> {
     }
 }
 
-/// The settings under `field`, if there are any, as fields of these names.
+/// Returns the settings under `field`, if there are any, as fields of these names.
 fn settings(
     entry: &RawDocument,
     field: &str,
@@ -215,7 +215,7 @@ fn settings(
     }
 }
 
-/// A single value as text; `None` where there is none.
+/// Returns a single value as text; `None` if it is missing.
 fn value(document: &RawDocument, field: &str) -> Option<String> {
     match document.get(field).ok()?? {
         RawBsonRef::Null | RawBsonRef::Undefined => None,
@@ -226,7 +226,7 @@ fn value(document: &RawDocument, field: &str) -> Option<String> {
         RawBsonRef::Decimal128(number) => Some(number.to_string()),
         RawBsonRef::ObjectId(id) => Some(id.to_hex()),
         RawBsonRef::Boolean(flag) => Some(flag.to_string()),
-        // What it is, so that what is said of it is of use.
+        // The type of the value, so that the error message is useful.
         other => Some(format!("{:?}", other.element_type())),
     }
 }

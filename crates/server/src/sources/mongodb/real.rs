@@ -1,9 +1,9 @@
-//! A server that tests may use as they like, each a database of its own.
+//! A real server for tests, each of which has a separate database.
 
 use mongodb::bson::oid::ObjectId;
 
-/// Where it is. Where there is none says so, for then a test is passed over; with `CI` set, where
-/// nothing may be passed over, panics instead.
+/// Returns the URL of the server. Without one, prints a notice and returns `None`, so that the test is
+/// skipped; with `CI` set, where no test may be skipped, panics instead.
 pub(crate) fn url() -> Option<String> {
     if let Some(url) = std::env::var_os("TIDEGATE_TEST_MONGODB_URL") {
         return Some(url.into_string().expect("text"));
@@ -17,7 +17,7 @@ pub(crate) fn url() -> Option<String> {
     None
 }
 
-/// A name that no other database has.
+/// Returns a name that no other database has.
 pub(crate) fn database() -> String {
     format!("tidegate_test_{}", ObjectId::new().to_hex())
 }

@@ -1,5 +1,5 @@
-//! Who changed what, when, and how it was before: to the log, and where it is configured to a file and
-//! to a stream in Redis.
+//! The audit log: the caller, the time, the change, and the state before it. Written to the log and, if
+//! configured, to a file and to a Redis stream.
 
 use super::caller::Caller;
 use super::respond::AdminProblem;
@@ -17,33 +17,33 @@ use tidegate_redis::{NodeChoice, protocol};
 use tokio::sync::Mutex;
 use tracing::{error, info};
 
-/// The most bytes of what was before, or is after, that are written down.
+/// The maximum number of bytes of a before or after state to record.
 const STATE_MAX: usize = 64 << 10;
 
-/// A change, as far as it can be told: what it was made to, and how that was before and is after.
+/// A change to record: its target, and the states before and after.
 #[derive(Debug)]
 pub(super) struct AuditedChange {
-    /// Such as `policy/api`.
+    /// The target, such as `policy/api`.
     pub(super) target: String,
     pub(super) before: Value,
     pub(super) after: Value,
 }
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AuditOutcome {
     Done,
-    /// It is written where it was to be, and not served: it was refused after all.
+    /// The change was written to its source and then rejected; it is not served.
     RefusedAfterWriting,
-    /// Some of it is served, and some was refused.
+    /// A part of the change is served, and a part was rejected.
     PartlyRefused,
-    /// Whoever was to do it did not answer, and may have done it.
+    /// The result is unknown: the backend did not answer, and may have made the change.
     Unknown,
-    /// The caller may not do that. It was not done.
+    /// The caller's role does not allow the change. It was not made.
     Forbidden,
 }
 
-/// What is written down: who did what, and what came of it.
+/// An audit entry: the caller, the action, and the outcome.
 #[derive(Debug)]
 pub(super) struct AuditEntry<'a> {
     pub(super) caller: &'a Caller,
@@ -54,21 +54,21 @@ pub(super) struct AuditEntry<'a> {
     pub(super) change: AuditedChange,
 }
 
-/// Where changes are written down.
+/// The audit log.
 #[derive(Debug, Default)]
 pub(super) struct AuditLog {
-    /// One line at a time, so that none is in the middle of another.
+    /// Serializes writes, so that lines do not mix.
     turn: Mutex<()>,
 }
 
-/// A page that is open: whoever is about to change something knows that it can be written down.
+/// An open audit log: proof, before a change is made, that it can be recorded.
 #[derive(Debug)]
 pub(super) struct AuditPage {
     file: Option<File>,
 }
 
 impl AuditLog {
-    /// Opens it; a refusal where that cannot be done, for then nothing is to be changed.
+    /// Opens the log. Fails if the file cannot be opened; then nothing may be changed.
     pub(super) async fn open(&self, audit: &Audit) -> Result<AuditPage, AdminProblem> {
         let Some(path) = audit.file.clone() else {
             return Ok(AuditPage { file: None });
@@ -87,7 +87,7 @@ impl AuditLog {
         }
     }
 
-    /// Writes down what has happened: where it cannot be written, the log and a metric say so.
+    /// Records an entry. A failure to write it is logged and counted.
     pub(super) async fn write(
         &self,
         page: AuditPage,
@@ -137,7 +137,7 @@ fn note(decider: &Decider, place: &str, why: Option<String>) {
     }
 }
 
-/// Adds a line to a stream, which forgets its oldest.
+/// Adds an entry to a stream, which trims its oldest ones.
 async fn add(decider: &Decider, stream: &str, audit: &Audit, text: &str) -> Result<(), String> {
     let AnyStore::Redis(store) = decider.limiter().store() else {
         return Err("the store is no Redis".to_owned());
@@ -187,7 +187,7 @@ fn line(entry: &AuditEntry<'_>) -> Value {
     })
 }
 
-/// What can be shown, and is not too long to be.
+/// Returns a state with secrets masked, or a placeholder if it is too long.
 fn bounded(mut state: Value) -> Value {
     mask::hide(&mut state);
     let bytes = state.to_string().len();

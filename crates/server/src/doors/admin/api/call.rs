@@ -1,4 +1,4 @@
-//! A call, as those see it who answer it: known by whom, allowed, and read.
+//! A call as its handler sees it: authenticated, authorized, and parsed.
 
 use super::caller::Caller;
 use super::etag::Expected;
@@ -8,7 +8,7 @@ use super::route::AdminRoute;
 use serde_json::Value;
 use std::net::IpAddr;
 
-/// A call.
+/// An admin API call.
 #[derive(Debug)]
 pub(super) struct AdminCall {
     pub(super) route: &'static AdminRoute,
@@ -17,18 +17,18 @@ pub(super) struct AdminCall {
     pub(super) params: Vec<(&'static str, String)>,
     pub(super) query: Query,
     pub(super) body: Value,
-    /// What the caller must have seen, where the route asks for it.
+    /// The version that the caller must have seen, if the route requires one.
     pub(super) expected: Expected,
 }
 
 impl AdminCall {
-    /// What stands for a segment in braces.
+    /// Returns the value of a path parameter.
     pub(super) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(other, _)| *other == name);
         found.map_or("", |(_, text)| text)
     }
 
-    /// A member of the body that is a text, if it is there.
+    /// Returns a text member of the body, if present.
     pub(super) fn text(&self, name: &str) -> Result<Option<&str>, AdminProblem> {
         match self.body.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -37,7 +37,7 @@ impl AdminCall {
         }
     }
 
-    /// A member of the body that is `true` or `false`; the latter unless told.
+    /// Returns a boolean member of the body. Default: false.
     pub(super) fn flag(&self, name: &str) -> Result<bool, AdminProblem> {
         match self.body.get(name) {
             None | Some(Value::Null) => Ok(false),
@@ -46,7 +46,7 @@ impl AdminCall {
         }
     }
 
-    /// An error for each member of the body that is not among these.
+    /// Fails with an error for each member of the body that is not in `known`.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), AdminProblem> {
         let mut wrong = AdminProblem::new(422, "what was sent makes no sense");
         let members = self.body.as_object().into_iter().flatten();

@@ -1,7 +1,7 @@
-//! Who calls: somebody with a token, or with a certificate.
+//! Authentication of callers, by a token or by a client certificate.
 //!
-//! Only `Authorization` and the connection itself are looked at. What a browser adds to requests of
-//! strangers' pages by itself, such as cookies, proves nothing here.
+//! Only `Authorization` and the connection itself count. Credentials that a browser adds to requests of
+//! foreign pages, such as cookies, prove nothing here.
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, Uri};
@@ -9,23 +9,24 @@ use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
 use tidegate_policy::admin::{Admin, AdminCredential, AdminRole, Sha256};
 
-/// Who calls.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     pub(super) name: Arc<str>,
     pub(super) role: AdminRole,
 }
 
-/// Why nobody knows who calls.
+/// The reason why a caller is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger {
-    /// Nothing was shown.
+    /// The caller sent no credential.
     Silent,
-    /// What was shown is nobody's.
+    /// The credential is unknown.
     Wrong,
 }
 
-/// Who sends `headers` over a connection that showed the certificate with this hash, if any.
+/// Identifies the sender of `headers`, over a connection that presented the certificate with this hash,
+/// if any.
 pub(super) fn identify(
     admin: &Admin,
     headers: &HeaderMap,
@@ -41,18 +42,19 @@ pub(super) fn identify(
             let token = bearer(value.as_bytes()).ok_or(Stranger::Wrong)?;
             find(&admin.tokens, &Sha256::of(token)).ok_or(Stranger::Wrong)
         }
-        // What two parsers could understand in two ways is not understood.
+        // A duplicated header is ambiguous: two parsers could read it in two ways.
         (Some(_), Some(_)) => Err(Stranger::Wrong),
     }
 }
 
-/// The token in a header's value; the scheme ignores case.
+/// Returns the token in a header's value. The scheme is case-insensitive.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
-/// Whose hash this is. All are compared, each to its end: how long it takes tells nothing.
+/// Returns the caller with this hash. Compares all hashes completely, so that the duration reveals
+/// nothing.
 fn find(known: &[AdminCredential], hash: &Sha256) -> Option<Caller> {
     let mut found = None;
     for one in known {
@@ -67,9 +69,9 @@ fn find(known: &[AdminCredential], hash: &Sha256) -> Option<Caller> {
     })
 }
 
-/// Whether a page of somebody else sent the request, by way of a browser.
+/// Returns true if a page of another origin sent the request through a browser.
 ///
-/// Whom the request is for stands in its URI with HTTP/2, and in `Host` before that.
+/// The target host is in the URI with HTTP/2, and in `Host` with earlier versions.
 pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri) -> bool {
     let site = headers.get("sec-fetch-site");
     if site.is_some_and(|site| site == "cross-site" || site == "same-site") {
@@ -83,7 +85,7 @@ pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri) -> bool {
     let host = uri.authority().map(http::uri::Authority::as_str).or(host);
     match (authority, host) {
         (Some((_, authority)), Some(host)) => !authority.eq_ignore_ascii_case(host),
-        // `null`, and whatever else it may be.
+        // `null`, and any other invalid origin.
         _ => true,
     }
 }
@@ -142,7 +144,7 @@ mod tests {
         ] {
             assert_eq!(name(&token(wrong), None), "Wrong", "{wrong}");
         }
-        // Whoever shows a token is known by it, or not at all.
+        // A caller that sends a token is identified by it alone.
         assert_eq!(name(&token("Bearer x"), Some("certificate")), "Wrong");
         let twice = [
             ("authorization", "Bearer one"),

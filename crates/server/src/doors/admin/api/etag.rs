@@ -1,4 +1,4 @@
-//! Versions: what a caller has seen, and whether it is still so.
+//! Versions: optimistic concurrency with `ETag`, `If-Match` and `If-None-Match`.
 
 use super::respond::AdminProblem;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
@@ -6,33 +6,33 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tidegate_policy::admin::Sha256;
 
-/// The version of something: of what it says, and so the same on every instance.
+/// The version of a document. It is computed from the content, so it is the same on every instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ETag(String);
 
-/// What a caller must have seen.
+/// The versions that a caller must have seen.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// Whatever there is.
+    /// Any version.
     Any,
     /// One of these.
     These(Vec<ETag>),
 }
 
-/// The most versions that a header may list.
+/// The maximum number of versions in a header.
 const LIST_MAX: usize = 16;
 
 impl ETag {
-    /// The version of a document.
+    /// Returns the version of a document.
     pub(super) fn of(document: &Value) -> Self {
         Self::of_text(&document.to_string())
     }
 
-    /// The version of something with a name for it, or text.
+    /// Returns the version of a text, or of something that has a digest.
     pub(super) fn of_text(text: &str) -> Self {
         let hash = Sha256::of(text.as_bytes()).to_string();
         let digits = hash.trim_start_matches("sha256:");
-        // Enough that no two are ever the same.
+        // Long enough that no two versions collide.
         Self(digits.chars().take(32).collect())
     }
 
@@ -40,15 +40,16 @@ impl ETag {
         &self.0
     }
 
-    /// As a header has it.
+    /// Returns the header value.
     pub(super) fn header(&self) -> HeaderValue {
-        // It is made of hexadecimal digits.
+        // Valid, because it consists of hexadecimal digits.
         HeaderValue::try_from(format!("\"{}\"", self.0)).unwrap_or(HeaderValue::from_static("\"\""))
     }
 }
 
 impl Expected {
-    /// What `If-Match` says; without it, nobody knows what would be overwritten.
+    /// Reads `If-Match`. It is required: without it, a caller could overwrite a version that it has not
+    /// seen.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, AdminProblem> {
         let missing = || {
             let help = "send the `ETag` of what you have seen, or `*` for whatever there is";
@@ -61,7 +62,7 @@ impl Expected {
         read(headers, &IF_MATCH)?.ok_or_else(missing)
     }
 
-    /// Whether something of this version is meant; an error if it is not.
+    /// Fails if `now` is not one of the expected versions.
     pub(super) fn check(&self, now: &ETag) -> Result<(), AdminProblem> {
         let is_meant = match self {
             Self::Any => true,
@@ -77,7 +78,7 @@ impl Expected {
     }
 }
 
-/// Whether the caller has seen this version already (`If-None-Match`).
+/// Returns true if the caller has seen this version already (`If-None-Match`).
 pub(super) fn is_seen(headers: &HeaderMap, now: &ETag) -> bool {
     match read(headers, &IF_NONE_MATCH) {
         Ok(Some(Expected::These(these))) => these.contains(now),
@@ -99,7 +100,7 @@ fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Expected>, Admi
         }
         for one in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
             is_empty = false;
-            // What is weak says that something is alike, and never that it is the same.
+            // A weak tag means that two versions are equivalent, never that they are identical.
             let strong = one.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
             let weak = one.strip_prefix("W/\"").is_some_and(|it| it.ends_with('"'));
             match strong {

@@ -1,20 +1,20 @@
-//! Wrong tokens, bounded: for each address, by a limiter of our own.
+//! A bound on wrong tokens per address, by Tidegate's own limiter.
 
 use std::net::IpAddr;
 use tidegate::{KeyPart, LimitSpec, Limiter, MemoryStore, Request};
 use tidegate_http::answer::retry_after_seconds;
 
-/// So many wrong tokens at once from one address, and one more each second.
+/// Ten wrong tokens at once from one address, and one more each second.
 const WRONG: &str = "1/s burst 10";
 
-/// Addresses that are told apart; beyond that, they share.
+/// The number of addresses counted separately; further ones share a bucket.
 const ADDRESSES_MAX: u64 = 4_096;
 
 /// Counts wrong tokens.
 ///
-/// A right one is never refused for the wrong ones that came before it: somebody at the same address,
-/// or behind the same proxy, could else keep every administrator out. Nor is there any need to: nobody
-/// guesses 256 bits. What is bounded is what strangers cost.
+/// A right token is never refused because of earlier wrong ones: otherwise a client at the same address,
+/// or behind the same proxy, could lock out every administrator. Nor is that needed: 256 bits cannot be
+/// guessed. The bound only limits what untrusted clients cost.
 #[derive(Debug)]
 pub(super) struct Failures(Option<Limiter<MemoryStore>>);
 
@@ -47,7 +47,8 @@ mod tests {
         let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
         let waits: Vec<_> = (0..20).filter_map(|_| failures.note(one)).collect();
         assert!((1..=10).contains(&waits.len()), "{waits:?}");
-        // It comes back within a second: a wait of exactly one was told as two.
+        // The next token is allowed within a second: an exact wait of one second was once reported as
+        // two.
         assert!(waits.iter().all(|wait_s| *wait_s == 1), "{waits:?}");
         assert!(failures.note(other).is_none());
     }

@@ -1,13 +1,13 @@
-//! JSON as callers send it: bounded in depth, and nothing in it said twice.
+//! JSON from callers, with bounded depth and without duplicate members.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
-/// How deep values may be nested.
+/// The maximum nesting depth.
 pub(super) const DEPTH_MAX: usize = 32;
 
-/// Reads one value.
+/// Parses one value.
 pub(super) fn read(text: &[u8]) -> Result<Value, String> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Nested { left: DEPTH_MAX }.deserialize(&mut reader);
@@ -16,7 +16,7 @@ pub(super) fn read(text: &[u8]) -> Result<Value, String> {
     Ok(value)
 }
 
-/// A value that may be nested so much deeper.
+/// A value with so many levels of nesting left.
 #[derive(Clone, Copy)]
 struct Nested {
     left: usize,
@@ -115,7 +115,7 @@ mod tests {
         assert!(read(deep(DEPTH_MAX).as_bytes()).is_ok());
         let refused = read(deep(DEPTH_MAX + 1).as_bytes()).unwrap_err();
         assert!(refused.contains("nested deeper than 32"), "{refused}");
-        // So deep that nobody may come to its end.
+        // Too deep to be read completely.
         assert!(read(deep(100_000).as_bytes()).is_err());
         let refused = read(br#"{"a": {"b": 1, "b": 2}}"#).unwrap_err();
         assert!(refused.contains("`b` is there twice"), "{refused}");

@@ -1,15 +1,15 @@
-//! The admin API: from a request to who answers it.
+//! The admin API: dispatches a request to its handler.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `route`, `table` | what a route is; all of them, by what they are of |
-//! | `path`, `query`, `json`, `etag` | what a request says: where, what, of which version |
-//! | `caller`, `failures` | who calls; wrong tokens, bounded |
-//! | `call` | a call, as those see it who answer it |
-//! | `of` | those who answer |
-//! | `patch`, `page` | documents: changed in part, a piece at a time |
-//! | `audit` | who changed what |
-//! | `openapi` | the list of routes as a document |
+//! | `route`, `table` | the definition of a route; the list of all routes, by subject |
+//! | `path`, `query`, `json`, `etag` | the parts of a request: path, query, body, version |
+//! | `caller`, `failures` | authentication; a bound on wrong tokens |
+//! | `call` | a call as its handler sees it |
+//! | `of` | the handlers |
+//! | `patch`, `page` | merge patches; pagination |
+//! | `audit` | the audit log |
+//! | `openapi` | the list of routes as an `OpenAPI` document |
 //! | `respond` | every status and header |
 
 mod audit;
@@ -55,33 +55,33 @@ use tidegate_policy::admin::Admin;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use tracing::warn;
 
-/// The most bytes of a body.
+/// The maximum length of a body in bytes.
 const BODY_MAX: usize = 1 << 20;
 
-/// How many calls at a time may look through all of something: a set, the keys of a limit.
+/// The number of calls that may scan a whole collection at a time: a set, or the keys of a limit.
 const WALKS_MAX: usize = 2;
 
-/// The admin API. It exists for callers once there is somebody who may call it.
+/// The admin API. It is disabled until a credential is configured.
 #[derive(Debug)]
 pub(crate) struct Api {
-    /// Who may; nobody while it is empty. A reload replaces it.
+    /// The credentials; while this is empty, no caller is accepted. A reload replaces it.
     admin: Arc<ArcSwapOption<Admin>>,
     decider: Decider,
     composer: Composer,
     bounds: Bounds,
     failures: Failures,
     book: AuditLog,
-    /// What known callers may not do is written down as often as this says, and no more.
+    /// Bounds how many denials of authenticated callers are recorded.
     denials: Failures,
     walks: Semaphore,
-    /// Held by whoever changes what plans say: one at a time.
+    /// Serializes changes to plans.
     planning: Mutex<()>,
-    /// Changes under way, which are finished even if their callers go.
+    /// Changes in flight, which complete even if their callers disconnect.
     changes: Arc<PendingChanges>,
 }
 
 impl Api {
-    /// The API of the server whose policies `composer` keeps. Changes run among `changes`.
+    /// Creates the API of the server whose configuration `composer` manages. Changes run among `changes`.
     pub(crate) fn new(composer: Composer, bounds: Bounds, changes: Arc<PendingChanges>) -> Self {
         let serving = composer.serving();
         Self {
@@ -98,7 +98,7 @@ impl Api {
         }
     }
 
-    /// Whether a path belongs here, where there is anybody who may call.
+    /// Returns true if a path belongs to the admin API, and the API is enabled.
     pub(crate) fn is_at(&self, path: &str) -> bool {
         let is_below = path
             .strip_prefix("/admin")
@@ -157,25 +157,26 @@ impl Api {
         if is_fine || is_read {
             return answer;
         }
-        // What is left of the body cannot be told from the next request.
+        // The rest of the body cannot be distinguished from the next request.
         tokio::task::yield_now().await;
         closing(answer)
     }
 
-    /// Does what `call` asks for, to its end: what has begun is written down, even if the caller has
-    /// gone meanwhile.
+    /// Runs `call` to completion: a change that has begun is recorded even if the caller has
+    /// disconnected.
     async fn finish(self: &Arc<Self>, call: AdminCall) -> Result<Done, AdminProblem> {
         let (told, heard) = oneshot::channel();
         let api = Arc::clone(self);
         self.changes.spawn(async move {
             let done = (call.route.handler)(&api, &call).await;
-            // Nobody may be there any more to hear it.
+            // The caller may have disconnected.
             told.send(done).ok();
         });
         heard.await.unwrap_or_else(|_| Err(AdminProblem::failed()))
     }
 
-    /// Writes down that somebody tried what is not theirs to do; to its end, as with what is done.
+    /// Records that a caller tried a call that its role does not allow. Runs to completion, like a
+    /// change.
     async fn deny(
         self: &Arc<Self>,
         caller: Caller,
@@ -201,7 +202,7 @@ impl Api {
                 change,
             };
             if let Some(admin) = api.admin.load_full()
-                // What cannot be opened has been told.
+                // A failure to open the log has been logged already.
                 && let Ok(page) = api.book.open(&admin.audit).await
             {
                 let written = api.book.write(page, &admin.audit, &api.decider, entry);
@@ -212,7 +213,7 @@ impl Api {
         heard.await.ok();
     }
 
-    /// Who calls, if it is somebody who may.
+    /// Returns the caller, if it is authenticated.
     fn welcome(
         &self,
         admin: &Admin,
@@ -238,7 +239,7 @@ impl Api {
         })
     }
 
-    /// Everything that a request says.
+    /// Reads all parts of a request.
     async fn read(
         &self,
         route: &'static AdminRoute,
@@ -269,7 +270,7 @@ impl Api {
         })
     }
 
-    /// The JSON of a body: an object, always.
+    /// Reads a body, which is always a JSON object.
     async fn body(
         &self,
         of: &BodyOf,
@@ -300,8 +301,8 @@ impl Api {
         Ok(value)
     }
 
-    /// Does what `work` does, which tells what it has changed, or may have changed before it was refused;
-    /// and writes that down.
+    /// Runs `work`, and records the change that it reports. A failed `work` may also report one, if it
+    /// may have changed something.
     async fn change<T>(
         &self,
         call: &AdminCall,
@@ -342,8 +343,8 @@ impl Api {
     }
 }
 
-/// The server stops, and there is no time left to find out what comes of a call. What was asked for may
-/// be a secret that only those know who were asked, and so it is not told.
+/// Returns the problem for a call that the shutdown interrupts, so its result is unknown. The audit entry
+/// omits the requested state: it may contain a secret, which only the handler can recognize.
 fn cut(call: &AdminCall) -> AdminProblem {
     let change = AuditedChange {
         target: call.route.target(&call.params),
@@ -354,7 +355,7 @@ fn cut(call: &AdminCall) -> AdminProblem {
     AdminProblem::away(detail).told(AuditOutcome::Unknown, change)
 }
 
-/// Whether a body says that it is JSON.
+/// Returns true if the content type of a body is JSON.
 fn is_json(headers: &HeaderMap, is_patch: bool) -> bool {
     if headers.contains_key(CONTENT_ENCODING) {
         return false;

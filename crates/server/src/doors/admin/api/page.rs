@@ -1,38 +1,38 @@
-//! Long lists, a piece at a time.
+//! Pagination of long lists.
 
 use super::query::Query;
 use super::route::{Param, ParamKind};
 use serde_json::{Value, json};
 
-/// Where a page begins.
+/// The index of a page's first item.
 pub(super) const OFFSET: Param = Param {
     name: "offset",
     kind: ParamKind::Whole(0, 1_000_000_000, 0),
     about: "How many to pass over; none unless told.",
 };
 
-/// How much of it there is.
+/// The maximum number of items on a page.
 pub(super) const LIMIT: Param = Param {
     name: "limit",
     kind: ParamKind::Whole(1, 500, 50),
     about: "How many to tell; 50 unless told.",
 };
 
-/// What names begin with.
+/// The prefix of the names to list.
 pub(super) const NAME: Param = Param {
     name: "name",
     kind: ParamKind::Text,
     about: "Only those whose names begin so.",
 };
 
-/// Where they stand.
+/// The source of the items to list.
 pub(super) const SOURCE: Param = Param {
     name: "source",
     kind: ParamKind::Text,
     about: "Only those of this source.",
 };
 
-/// The page of `items` that is asked for. Only what is on it is written out.
+/// Returns the requested page of `items`. Only the items on it are serialized.
 pub(super) fn of<T>(items: &[T], query: &Query, write: impl Fn(&T) -> Value) -> Value {
     let (offset, limit) = (query.whole("offset"), query.whole("limit"));
     let shown = items.iter().skip(offset).take(limit).map(write);

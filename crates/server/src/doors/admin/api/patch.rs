@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a value is after `patch`: members replace those of the same name, and `null` removes them.
+/// Applies `patch` to a value: members replace those of the same name, and `null` removes them.
 pub(super) fn merge(value: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *value = patch.clone();
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn patches_do_as_the_standard_says() {
-        // Of the examples of RFC 7396, appendix A.
+        // Examples of RFC 7396, appendix A.
         for (mut value, patch, expected) in [
             (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),
             (json!({"a":"b"}), json!({"b":"c"}), json!({"a":"b","b":"c"})),

@@ -1,9 +1,9 @@
-//! From a path to the routes that are there.
+//! Finds the routes at a path.
 
 use super::respond::AdminProblem;
 use super::route::{AdminRoute, BASE, RouteMethod, TEXT_MAX, longest, named};
 
-/// The routes at a path, whatever their methods, and what stands for what is in braces.
+/// The routes at a path, for all methods, and the values of the path parameters.
 #[derive(Debug)]
 pub(super) struct RouteMatches {
     routes: Vec<&'static AdminRoute>,
@@ -11,14 +11,14 @@ pub(super) struct RouteMatches {
     params: Vec<String>,
 }
 
-/// What is at `path`, if anything is.
+/// Returns the routes at `path`, if there are any.
 pub(super) fn find(
     routes: impl Iterator<Item = &'static AdminRoute>,
     path: &str,
 ) -> Option<RouteMatches> {
     let rest = path.strip_prefix(BASE)?;
     let segments: Vec<&str> = rest.split('/').collect();
-    // Of two that match, the one with fewer braces is meant.
+    // If several match, the one with the fewest parameters wins.
     let matching = routes.filter_map(|route| {
         let params = matches(route.path, &segments)?;
         Some((params.len(), route, params))
@@ -53,13 +53,13 @@ fn matches(template: &'static str, segments: &[&str]) -> Option<Vec<String>> {
 }
 
 impl RouteMatches {
-    /// The route for a method.
+    /// Returns the route for a method.
     pub(super) fn by(&self, verb: Option<RouteMethod>) -> Option<&'static AdminRoute> {
         let is_it = |route: &&&AdminRoute| Some(route.verb) == verb;
         self.routes.iter().find(is_it).copied()
     }
 
-    /// The methods that there are, as `Allow` has them.
+    /// Returns the available methods, for the `Allow` header.
     pub(super) fn allowed(&self) -> String {
         let mut verbs = Vec::new();
         for route in &self.routes {
@@ -71,7 +71,7 @@ impl RouteMatches {
         verbs.join(", ")
     }
 
-    /// What stands for the braces of `route`, each decoded once.
+    /// Returns the values of the path parameters of `route`, each decoded once.
     pub(super) fn params(
         self,
         route: &AdminRoute,
@@ -90,12 +90,12 @@ impl RouteMatches {
     }
 }
 
-/// Whether a text may be anybody's name.
+/// Returns true if a text is a valid name.
 pub(super) fn is_sound(text: &str) -> bool {
     !text.is_empty() && text.len() <= TEXT_MAX && !text.chars().any(char::is_control)
 }
 
-/// Text as it was before it was percent-encoded. A plus is a space in a query.
+/// Decodes percent-encoding. A plus is a space in a query.
 pub(super) fn decode(text: &str, is_query: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -116,7 +116,7 @@ pub(super) fn decode(text: &str, is_query: bool) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Text as one segment of a path.
+/// Percent-encodes text as one segment of a path.
 pub(super) fn encode(text: &str) -> String {
     use std::fmt::Write;
     text.bytes().fold(String::new(), |mut encoded, byte| {

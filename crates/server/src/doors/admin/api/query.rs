@@ -1,10 +1,10 @@
-//! The query of a call: only what the route knows, each once, each as it should be.
+//! The query of a call: only parameters that the route declares, each at most once, each validated.
 
 use super::path::{decode, is_sound};
 use super::respond::AdminProblem;
 use super::route::{Param, ParamKind};
 
-/// What a query says.
+/// The parameters of a query.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Query(Vec<(&'static str, QueryValue)>);
 
@@ -15,7 +15,7 @@ enum QueryValue {
 }
 
 impl Query {
-    /// Reads a query that may have these parameters; everything that is wrong with it at once.
+    /// Parses a query that may have these parameters. Reports all errors together.
     pub(super) fn read(text: Option<&str>, params: &'static [Param]) -> Result<Self, AdminProblem> {
         let mut told: Vec<(&'static str, QueryValue)> = Vec::new();
         let mut wrong = AdminProblem::new(400, "the query is not as it should be");
@@ -50,7 +50,7 @@ impl Query {
         Ok(Self(told))
     }
 
-    /// A whole number, told or not.
+    /// Returns a whole number, or its default if it is missing.
     pub(super) fn whole(&self, name: &str) -> usize {
         let told = self.0.iter().find(|(other, _)| *other == name);
         match told {
@@ -59,7 +59,7 @@ impl Query {
         }
     }
 
-    /// A text, if it is told.
+    /// Returns a text, if present.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         let told = self.0.iter().find(|(other, _)| *other == name);
         match told {

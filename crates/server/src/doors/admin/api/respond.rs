@@ -1,4 +1,4 @@
-//! Every status and header that the admin API answers with. Nothing else of it knows them.
+//! Every status and header of the admin API. No other module of it sets them.
 
 use super::audit::{AuditOutcome, AuditedChange};
 use super::etag::ETag;
@@ -15,10 +15,10 @@ use tidegate_policy::admin::AdminRole;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
-/// Who may do what changes, and so does what is told: nobody is to keep an answer.
+/// Responses depend on roles and change over time, so no cache may store one.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// What was done, or seen.
+/// A successful response.
 #[derive(Debug)]
 pub(super) struct Done {
     status: StatusCode,
@@ -27,22 +27,22 @@ pub(super) struct Done {
     location: Option<String>,
 }
 
-/// Why nothing was done.
+/// An error response.
 #[derive(Debug)]
 pub(super) struct AdminProblem {
     status: StatusCode,
     detail: String,
     errors: Vec<ProblemItem>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// What may have been done all the same, and is to be written down.
+    /// The change to record, because it may have been made in spite of the error.
     told: Option<Box<(AuditOutcome, AuditedChange)>>,
 }
 
-/// Gathers what is wrong, so that all of it is told at once.
+/// Collects errors, so that all of them are reported together.
 #[derive(Debug, Default)]
 pub(super) struct ProblemCollector(Option<AdminProblem>);
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Debug)]
 struct ProblemItem {
     place: String,
@@ -50,10 +50,10 @@ struct ProblemItem {
     help: Option<String>,
 }
 
-// === impl Gathered ===
+// === impl ProblemCollector ===
 
 impl ProblemCollector {
-    /// What was read, if it could be.
+    /// Returns the value, or collects its error.
     pub(super) fn take<T>(&mut self, read: Result<T, AdminProblem>) -> Option<T> {
         match read {
             Ok(read) => Some(read),
@@ -67,7 +67,7 @@ impl ProblemCollector {
         }
     }
 
-    /// A refusal with everything that was wrong, if anything was.
+    /// Fails with all collected errors, if there are any.
     pub(super) fn end(self) -> Result<(), AdminProblem> {
         self.0.map_or(Ok(()), Err)
     }
@@ -76,7 +76,7 @@ impl ProblemCollector {
 // === impl Done ===
 
 impl Done {
-    /// Something to see.
+    /// Returns status 200 with a body.
     pub(super) fn seen(body: Value) -> Self {
         Self {
             status: StatusCode::OK,
@@ -86,7 +86,7 @@ impl Done {
         }
     }
 
-    /// Something new, which is at `location` from now on.
+    /// Returns status 201 for a new item, which is at `location` from now on.
     pub(super) fn created(body: Value, location: String) -> Self {
         Self {
             status: StatusCode::CREATED,
@@ -95,7 +95,7 @@ impl Done {
         }
     }
 
-    /// The same, new, at `location` from now on.
+    /// Turns a response into a 201 for a new item at `location`.
     pub(super) fn into_created(self, location: String) -> Self {
         Self {
             status: StatusCode::CREATED,
@@ -104,7 +104,7 @@ impl Done {
         }
     }
 
-    /// Nothing is left to be said.
+    /// Returns status 204.
     pub(super) fn gone() -> Self {
         Self {
             status: StatusCode::NO_CONTENT,
@@ -114,18 +114,18 @@ impl Done {
         }
     }
 
-    /// The same, of this version.
+    /// Sets the version.
     pub(super) fn at(mut self, etag: ETag) -> Self {
         self.etag = Some(etag);
         self
     }
 
-    /// Which version it is of.
+    /// Returns the version.
     pub(super) fn etag(&self) -> Option<&ETag> {
         self.etag.as_ref()
     }
 
-    /// That the caller has seen it already.
+    /// Turns a response into a 304: the caller has seen this version already.
     pub(super) fn unchanged(self) -> Self {
         Self {
             status: StatusCode::NOT_MODIFIED,
@@ -152,10 +152,10 @@ impl Done {
     }
 }
 
-// === impl Refusal ===
+// === impl AdminProblem ===
 
 impl AdminProblem {
-    /// Refused with this status, for this reason.
+    /// Creates a problem with this status and reason.
     pub(super) fn new(status: u16, detail: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -166,36 +166,36 @@ impl AdminProblem {
         }
     }
 
-    /// The call is wrong at one place.
+    /// Reports that one part of the call is malformed.
     pub(super) fn bad(place: &str, why: impl Into<String>) -> Self {
         Self::new(400, "the call is not as it should be").with(place, why)
     }
 
-    /// What was sent is well formed, and yet makes no sense.
+    /// Reports that one part of the call is well formed, but invalid.
     pub(super) fn senseless(place: &str, why: impl Into<String>) -> Self {
         Self::new(422, "what was sent makes no sense").with(place, why)
     }
 
-    /// There is nothing of that name.
+    /// Reports that nothing has that name.
     pub(super) fn unknown(what: &str, name: &str) -> Self {
         let name = crate::wire::fault::quote(name);
         Self::new(404, format!("there is no {what} {name}"))
     }
 
-    /// Nobody knows who asks.
+    /// Reports that the caller is not authenticated.
     pub(super) fn unauthorized() -> Self {
         let detail = "send the token of an administrator: `Authorization: Bearer TOKEN`";
         let challenge = HeaderValue::from_static("Bearer realm=\"tidegate-admin\"");
         Self::new(401, detail).header(WWW_AUTHENTICATE, challenge)
     }
 
-    /// Somebody has tried too often.
+    /// Reports too many wrong tokens.
     pub(super) fn too_often(wait_s: u64) -> Self {
         Self::new(429, "too many tokens from there were wrong")
             .header(RETRY_AFTER, HeaderValue::from(wait_s))
     }
 
-    /// Somebody may not do that.
+    /// Reports that the caller's role does not allow the call.
     pub(super) fn forbidden(has: AdminRole, needs: AdminRole) -> Self {
         let (has, needs) = (has.as_str(), needs.as_str());
         Self::new(
@@ -204,7 +204,7 @@ impl AdminProblem {
         )
     }
 
-    /// There is something, but not for this method.
+    /// Reports that the path exists, but does not support this method.
     pub(super) fn wrong_method(allowed: &str) -> Self {
         let refusal = Self::new(405, format!("only {allowed} here"));
         match HeaderValue::try_from(allowed) {
@@ -213,17 +213,17 @@ impl AdminProblem {
         }
     }
 
-    /// Somewhere else does not answer.
+    /// Reports that a backend is unreachable.
     pub(super) fn away(why: impl Into<String>) -> Self {
         Self::new(503, why).header(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
-    /// We did something wrong.
+    /// Reports an internal error.
     pub(super) fn failed() -> Self {
         Self::new(500, "see the log")
     }
 
-    /// A configuration that would not be sound: everything that is wrong with it.
+    /// Reports a configuration that would be invalid, with all its errors.
     pub(super) fn unsound(errors: &ConfigErrors) -> Self {
         let count = errors.count();
         let detail = match count {
@@ -243,12 +243,12 @@ impl AdminProblem {
         refusal
     }
 
-    /// The same, with one more thing that is wrong.
+    /// Adds one more error.
     pub(super) fn with(self, place: &str, message: impl Into<String>) -> Self {
         self.with_help(place, message, None)
     }
 
-    /// The same, and what to do about it.
+    /// Adds one more error, with a hint.
     pub(super) fn with_help(
         mut self,
         place: &str,
@@ -263,13 +263,13 @@ impl AdminProblem {
         self
     }
 
-    /// The same, where something may have been done before it was refused.
+    /// Adds a change that may have been made before the error.
     pub(super) fn told(mut self, outcome: AuditOutcome, change: AuditedChange) -> Self {
         self.told = Some(Box::new((outcome, change)));
         self
     }
 
-    /// What is to be written down of it.
+    /// Takes the change to record.
     pub(super) fn take_told(&mut self) -> Option<(AuditOutcome, AuditedChange)> {
         self.told.take().map(|told| *told)
     }
@@ -279,12 +279,12 @@ impl AdminProblem {
         self
     }
 
-    /// Whether anything is told to be wrong.
+    /// Returns true if there are individual errors.
     pub(super) fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }
 
-    /// What status it is.
+    /// Returns the status.
     #[cfg(test)]
     pub(super) fn status(&self) -> u16 {
         self.status.as_u16()

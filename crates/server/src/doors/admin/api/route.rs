@@ -1,4 +1,4 @@
-//! What a route of the admin API is: everything that dispatching, checking and describing it takes.
+//! The definition of an admin API route: everything needed to dispatch, check and describe it.
 
 use super::Api;
 use super::call::AdminCall;
@@ -8,34 +8,33 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use tidegate_policy::admin::AdminRole;
 
-/// Where all routes are.
+/// The path prefix of all routes.
 pub(super) const BASE: &str = "/admin/v1";
 
-/// A route. There is one list of them, and both who answers and what the `OpenAPI` document says come
-/// from it.
+/// A route. Both the dispatch and the `OpenAPI` document come from the one list of routes.
 pub(super) struct AdminRoute {
     pub(super) verb: RouteMethod,
-    /// Below [`BASE`]: segments, of which those in braces stand for any.
+    /// The path below [`BASE`]. Segments in braces are parameters.
     pub(super) path: &'static str,
-    /// By which metrics, the audit and generated clients call it.
+    /// The name in metrics, in the audit log, and in generated clients.
     pub(super) id: &'static str,
-    /// What it is about.
+    /// The subject, which groups routes in the `OpenAPI` document.
     pub(super) tag: &'static str,
-    /// What it does, in a sentence.
+    /// The description, in one sentence.
     pub(super) about: &'static str,
-    /// What callers need to be.
+    /// The role that callers need.
     pub(super) role: AdminRole,
     pub(super) query: &'static [Param],
     pub(super) body: Option<BodyOf>,
     pub(super) gives: Gives,
-    /// Whether it changes something that has a version, which the caller must have seen.
+    /// Changes something that has a version, which the caller must have seen.
     pub(super) is_versioned: bool,
-    /// Refusals of its own, beside those that follow from the rest.
+    /// The additional error statuses that do not follow from the other fields.
     pub(super) refuses: &'static [u16],
     pub(super) handler: Handler,
 }
 
-/// Who answers.
+/// The function that handles a call.
 pub(super) type Handler =
     for<'a> fn(&'a Api, &'a AdminCall) -> BoxFuture<'a, Result<Done, AdminProblem>>;
 
@@ -49,16 +48,16 @@ pub(super) enum RouteMethod {
     Delete,
 }
 
-/// A parameter of the query.
+/// A query parameter.
 pub(super) struct Param {
     pub(super) name: &'static str,
     pub(super) kind: ParamKind,
     pub(super) about: &'static str,
 }
 
-/// What a parameter may be.
+/// The type of a parameter.
 pub(super) enum ParamKind {
-    /// A whole number: from, to, unless told.
+    /// A whole number: minimum, maximum, default.
     Whole(u64, u64, u64),
     /// Text, up to [`TEXT_MAX`] bytes.
     Text,
@@ -66,10 +65,10 @@ pub(super) enum ParamKind {
     Word(&'static [&'static str]),
 }
 
-/// The most bytes of a text in a query.
+/// The maximum length of a text in a query, in bytes.
 pub(super) const TEXT_MAX: usize = 1_024;
 
-/// The most bytes of what stands for `param` in a path. Most are names, which are short.
+/// Returns the maximum length of the path parameter `param`, in bytes. Most are names, which are short.
 pub(super) fn longest(param: &str) -> usize {
     match param {
         "member" | "entry" => TEXT_MAX,
@@ -77,25 +76,25 @@ pub(super) fn longest(param: &str) -> usize {
     }
 }
 
-/// The words that may stand for `param` in a path, where not any may.
+/// Returns the words that the path parameter `param` may be, if it is restricted.
 pub(super) fn words(param: &str) -> Option<&'static [&'static str]> {
     (param == "level").then_some(&LEVELS)
 }
 
-/// What a body is.
+/// The request body of a route.
 pub(super) struct BodyOf {
-    /// The schema that describes it.
+    /// The name of its schema.
     pub(super) schema: &'static str,
-    /// Whether it is a JSON merge patch.
+    /// The body is a JSON merge patch.
     pub(super) is_patch: bool,
 }
 
-/// What is answered if all is well.
+/// The successful response of a route.
 pub(super) struct Gives {
     pub(super) status: u16,
-    /// The schema that describes it; nothing is said where there is none.
+    /// The name of its schema; without one the response has no body.
     pub(super) schema: Option<&'static str>,
-    /// Whether it has a version (`ETag`).
+    /// The response has a version (`ETag`).
     pub(super) has_version: bool,
 }
 
@@ -116,7 +115,7 @@ impl BodyOf {
 }
 
 impl Gives {
-    /// Nothing is left to say.
+    /// No content.
     pub(super) const NOTHING: Self = Self {
         status: 204,
         schema: None,
@@ -131,7 +130,7 @@ impl Gives {
         }
     }
 
-    /// Something that has a version.
+    /// A response that has a version.
     pub(super) const fn versioned(status: u16, schema: &'static str) -> Self {
         Self {
             has_version: true,
@@ -164,12 +163,13 @@ impl RouteMethod {
 }
 
 impl AdminRoute {
-    /// The names of what stands for any segment, in order.
+    /// Returns the names of the path parameters, in order.
     pub(super) fn params(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(named)
     }
 
-    /// What it is about, with these in place of the braces; but none of those that may be secrets.
+    /// Returns the target of a call, with these values of the path parameters. Parameters that may be
+    /// secrets are omitted.
     pub(super) fn target(&self, params: &[(&'static str, String)]) -> String {
         let segments = self.path.split('/').filter(|it| !it.is_empty());
         let segments = segments.map(|segment| {
@@ -180,7 +180,7 @@ impl AdminRoute {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// Every status that it is ever refused with, in order.
+    /// Returns every error status of this route, in order.
     pub(super) fn refusals(&self) -> Vec<u16> {
         let mut all = vec![400, 401, 403, 429, 431, 500];
         if self.params().next().is_some() {
@@ -199,7 +199,7 @@ impl AdminRoute {
     }
 }
 
-/// The name in a segment that stands for any.
+/// Returns the name of a path parameter, if the segment is one.
 pub(super) fn named(segment: &'static str) -> Option<&'static str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }

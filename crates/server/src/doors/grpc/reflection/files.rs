@@ -1,7 +1,7 @@
-//! The descriptions of our services, by name and by what they define.
+//! The descriptors of the services, by file name and by the symbols that they define.
 //!
-//! `services.fds` is made by `scripts/services-fds` from the published definitions. It is read once, by
-//! the first who asks.
+//! `scripts/services-fds` generates `services.fds` from the published definitions. It is parsed once, at
+//! the first query.
 
 use crate::wire::protobuf::read::{Malformed, WireFields, WireValue};
 use foldhash::fast::FixedState;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 static SERVICES: &[u8] = include_bytes!("services.fds");
 
-/// All descriptions.
+/// All file descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     by_name: HashMap<String, &'static [u8], FixedState>,
@@ -20,23 +20,23 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn all() -> &'static Self {
         static ALL: LazyLock<Files> = LazyLock::new(|| {
-            // A test sees to it that they can be read.
+            // A test checks that the set can be parsed.
             Files::read(SERVICES).unwrap_or_default()
         });
         &ALL
     }
 
-    /// The file of this name.
+    /// Returns the file of this name.
     pub(super) fn named(&self, name: &str) -> Option<&'static [u8]> {
         self.by_name.get(name).copied()
     }
 
-    /// The file that defines this message, enumeration, service or method.
+    /// Returns the file that defines this message, enumeration, service or method.
     pub(super) fn defining(&self, symbol: &str) -> Option<&'static [u8]> {
         self.by_symbol.get(symbol).copied()
     }
 
-    /// Reads a `FileDescriptorSet`.
+    /// Parses a `FileDescriptorSet`.
     fn read(set: &'static [u8]) -> Result<Self, Malformed> {
         let mut files = Self::default();
         let mut fields = WireFields::of(set);
@@ -68,7 +68,7 @@ impl Files {
         Ok(())
     }
 
-    /// Adds a `DescriptorProto` and those within it.
+    /// Adds a `DescriptorProto` and its nested types.
     fn message(
         &mut self,
         file: &'static [u8],
@@ -106,7 +106,7 @@ impl Files {
         Ok(())
     }
 
-    /// Adds what has a name of its own, and tells its full name.
+    /// Adds a named symbol, and returns its full name.
     fn symbol(
         &mut self,
         file: &'static [u8],
@@ -123,7 +123,7 @@ impl Files {
     }
 }
 
-/// The text in the field `wanted` of a message.
+/// Returns the text in the field `wanted` of a message.
 fn text(message: &[u8], wanted: u32) -> Result<&str, Malformed> {
     let mut fields = WireFields::of(message);
     while let Some((number, value)) = fields.next()? {

@@ -1,10 +1,10 @@
-//! Server reflection, `grpc.reflection.v1` and `v1alpha`: what services there are, and of what their
-//! messages are made, so that tools can call them without being told.
+//! Server reflection, `grpc.reflection.v1` and `v1alpha`: lists the services and describes their
+//! messages, so that tools can call them without further configuration.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the conversation: one answer to each question |
-//! | `files` | the descriptions, by name and by what they define |
+//! | this one | the stream: one response to each query |
+//! | `files` | the descriptors, by file name and by defined symbol |
 
 mod files;
 
@@ -24,23 +24,23 @@ use std::task::{Context, Poll, ready};
 pub(super) const V1: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 pub(super) const V1_ALPHA: &str = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-/// What a question may take: a name, and not a long one.
+/// The maximum length of a query, which contains only a name.
 const QUESTION_BYTES: usize = 4 << 10;
 
-/// Questions as they come, and an answer to each. The two versions differ in nothing but their name.
+/// A stream of queries with a response to each. The two versions differ only in their names.
 pub(super) struct ReflectionStream {
     questions: Incoming,
-    /// What has come and was not answered yet.
+    /// The bytes received and not yet handled.
     rest: Bytes,
 }
 
-/// What is asked.
+/// A query.
 #[derive(Clone, Copy, Debug)]
 enum ReflectionQuery<'a> {
     File(&'a str),
     Symbol(&'a str),
     Services,
-    /// Nothing that we know of.
+    /// An unsupported query.
     Other,
 }
 
@@ -70,7 +70,7 @@ impl MessageSource for ReflectionStream {
             }
             let more = match ready!(Pin::new(&mut self.questions).poll_frame(context)) {
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-                // The client has gone, or has no more questions.
+                // The client has disconnected, or has no more queries.
                 Some(Err(_)) => return Poll::Ready(Err(None)),
                 None if self.rest.is_empty() => return Poll::Ready(Err(None)),
                 None => {
@@ -81,7 +81,7 @@ impl MessageSource for ReflectionStream {
             if self.rest.is_empty() {
                 self.rest = more;
             } else {
-                // At most a question and what came with its end.
+                // At most one query, and the bytes that came with its end.
                 let mut rest = BytesMut::from(std::mem::take(&mut self.rest));
                 rest.extend_from_slice(&more);
                 self.rest = rest.freeze();
@@ -111,7 +111,7 @@ fn answer(message: &[u8]) -> Result<Bytes, Malformed> {
     }))
 }
 
-/// Those that are here beside what the server is for.
+/// The services of this server in addition to those in `SERVICES`.
 const OWN: [&str; 3] = [
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",

@@ -1,10 +1,10 @@
-//! The commands: one table, by which they are found, counted, and shown to whoever asks for them.
+//! The table of commands, by which they are found, counted, and described to clients.
 
 mod table;
 
 pub(crate) use table::ALL;
 
-/// Which command it is. The order is that of [`ALL`].
+/// The commands, in the order of [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandKind {
     Throttle,
@@ -33,23 +33,23 @@ pub(crate) enum CommandKind {
     Pttl,
 }
 
-/// What is known of a command before it is carried out.
+/// The description of a command.
 #[derive(Debug)]
 pub(crate) struct CommandSpec {
     pub(crate) kind: CommandKind,
     /// In lower case.
     pub(crate) name: &'static str,
-    /// How many words, the name included; negative: at least so many.
+    /// The number of words, including the name. If negative, the minimum number.
     pub(super) arity: i64,
     pub(super) flags: &'static [&'static str],
-    /// Positions of the first and the last key, and the step between keys, as `COMMAND INFO` has them.
+    /// Positions of the first and the last key, and the step between keys, as in `COMMAND INFO`.
     pub(super) keys: [i64; 3],
-    /// Whether it is answered to somebody who has not logged in.
+    /// The command is allowed before login.
     pub(super) is_public: bool,
     pub(super) group: &'static str,
     pub(super) summary: &'static str,
     pub(super) arguments: &'static [Argument],
-    /// Empty for a command without any.
+    /// Empty for a command without subcommands.
     pub(super) subcommands: &'static [Subcommand],
 }
 
@@ -57,37 +57,37 @@ pub(crate) struct CommandSpec {
 #[derive(Debug)]
 pub(super) struct Argument {
     pub(super) name: &'static str,
-    /// As `COMMAND DOCS` has it.
+    /// The type, as in `COMMAND DOCS`.
     pub(super) kind: &'static str,
-    /// Words that say more: `optional`, `multiple`.
+    /// Further properties: `optional`, `multiple`.
     pub(super) flags: &'static [&'static str],
 }
 
-/// A command within a command.
+/// A subcommand.
 #[derive(Debug)]
 pub(super) struct Subcommand {
     /// In lower case.
     pub(super) name: &'static str,
-    /// As with a command; both names count.
+    /// Like the arity of a command; both names count.
     pub(super) arity: i64,
-    /// What `HELP` shows behind the name.
+    /// The arguments that `HELP` shows after the name.
     pub(super) usage: &'static str,
     pub(super) summary: &'static str,
 }
 
-/// The same, where it can be borrowed from for ever.
+/// [`ALL`] with a static lifetime.
 pub(super) static TABLE: &[CommandSpec; ALL.len()] = &ALL;
 
-/// The command of this name, in any case.
+/// Returns the command of this name, which is case-insensitive.
 #[inline]
 pub(super) fn find(name: &[u8]) -> Option<&'static CommandSpec> {
-    // The one that is asked thousands of times a second is the first.
+    // The command that is called thousands of times a second is the first.
     TABLE.iter().find(|spec| {
         spec.name.len() == name.len() && name.eq_ignore_ascii_case(spec.name.as_bytes())
     })
 }
 
-/// Whether a command of `arity` may have so many words.
+/// Returns true if a command of `arity` may have so many words.
 #[inline]
 pub(super) fn fits(arity: i64, words: usize) -> bool {
     let words = i64::try_from(words).unwrap_or(i64::MAX);
@@ -99,7 +99,7 @@ pub(super) fn fits(arity: i64, words: usize) -> bool {
 }
 
 impl CommandKind {
-    /// Returns true for commands that run at once even between `MULTI` and `EXEC`.
+    /// Returns true for commands that run immediately even between `MULTI` and `EXEC`.
     pub(super) fn runs_in_transaction(self) -> bool {
         matches!(
             self,
@@ -109,7 +109,7 @@ impl CommandKind {
 }
 
 impl CommandSpec {
-    /// The subcommand of this name, in any case.
+    /// Returns the subcommand of this name, which is case-insensitive.
     pub(super) fn subcommand(&self, name: &[u8]) -> Option<&'static Subcommand> {
         let mut subcommands = self.subcommands.iter();
         subcommands.find(|it| name.eq_ignore_ascii_case(it.name.as_bytes()))

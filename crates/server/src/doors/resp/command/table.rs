@@ -91,7 +91,7 @@ const NO_KEY: [i64; 3] = [0, 0, 0];
 const ONE_KEY: [i64; 3] = [1, 1, 1];
 const ALL_KEYS: [i64; 3] = [1, -1, 1];
 
-/// One that neither reads nor writes anything that others see.
+/// A template: a command that neither reads nor writes shared state.
 const BLANK: CommandSpec = CommandSpec {
     kind: CommandKind::Ping,
     name: "",

@@ -1,4 +1,4 @@
-//! What redis-cell answers: its README, and the cases of its own tests.
+//! Compatibility with redis-cell: its README, and the cases of its own tests.
 
 use super::kit::{Store, answer, ask, bulk, decider, laboratory, line};
 use crate::doors::resp::laboratory::Laboratory;
@@ -41,13 +41,13 @@ fn the_example_of_its_readme() {
 }
 
 /// The cases of `it_rate_limits` in redis-cell 0.5: five at once, then one a second. Times in whole
-/// seconds, rounded up as its command rounds them.
+/// seconds, rounded up like its command rounds them.
 #[test]
 fn the_cases_of_its_own_tests() {
     let (mut laboratory, clock) = clocked();
     let start_ms = 1_700_000_000_000;
     for (nth, (at_ms, quantity, limited, remaining, retry_after, reset_after)) in [
-        // Nothing larger than the limit ever passes.
+        // A quantity larger than the limit never passes.
         (0, 6, 1, 5, -1, 0),
         (0, 1, 0, 4, -1, 1),
         (0, 1, 0, 3, -1, 2),
@@ -60,7 +60,7 @@ fn the_cases_of_its_own_tests() {
         (4_000, 1, 0, 1, -1, 4),
         (8_000, 1, 0, 4, -1, 1),
         (9_500, 1, 0, 4, -1, 1),
-        // None at all is a look.
+        // A quantity of 0 reads without consuming.
         (9_500, 0, 0, 4, -1, 1),
         (9_500, 2, 0, 2, -1, 3),
         (9_500, 5, 1, 2, 3, 3),
@@ -157,7 +157,7 @@ fn its_errors_to_the_letter() {
             vec!["CL.THROTTLE", "a", "1", "1", "0"],
             "Zero rates are not supported",
         ),
-        // It takes these, and what comes of it is nothing that anybody wants.
+        // redis-cell accepts these, with useless results.
         (
             vec!["CL.THROTTLE", "a", "-1", "1", "1"],
             "max_burst must not be negative",

@@ -57,7 +57,7 @@ fn every_field_reaches_the_policy_in_any_case() {
         said.starts_with("*7\r\n:0\r\n$5\r\nkeyed\r\n$-1\r\n"),
         "{said}"
     );
-    // An empty policy is the first.
+    // An empty policy stands for the first.
     let said = ask(&mut laboratory, &bulk(&["tg.check", "", "user", "bob"]));
     assert!(said.contains("per-user"), "{said}");
     let all = "tg.check other ip ::1 user a api_key b method GET host h path / route r header:X-A 1 \
@@ -120,7 +120,7 @@ fn what_is_wrong_with_a_question_is_said() {
     assert_eq!(replies, b"-ERR user: this is not UTF-8\r\n");
 }
 
-/// A question of the policy with descriptors.
+/// Returns a check of the policy with descriptors.
 fn described(json: &str) -> Vec<u8> {
     bulk(&["tg.check", "edge", "descriptors", json])
 }
@@ -136,7 +136,7 @@ fn descriptors_are_the_json_that_they_are_in_a_body() {
     );
     let said = ask(&mut laboratory, &described(ann));
     assert!(said.starts_with("*7\r\n:0\r\n$8\r\nper-name\r\n"), "{said}");
-    // What is given back is there again, and all of a question is one step.
+    // A refund is available again, and all descriptors of a check are decided atomically.
     let back = r#"[{"entries": [{"key": "user", "value": "ann"}], "hits": -1}]"#;
     ask(&mut laboratory, &described(back));
     let both = r#"[{"entries": [{"key": "user", "value": "ann"}], "hits": 2},
@@ -181,7 +181,7 @@ fn what_is_wrong_with_descriptors_is_said_with_its_place() {
     let said = answer(&described(&many));
     let expected = "-ERR descriptors[64]: more than 64 descriptors (character ";
     assert!(said.starts_with(expected), "{said}");
-    // Even if the first says nothing.
+    // Even if the first is empty.
     let twice = ["tg.check", "edge", "descriptors", "[]", "Descriptors", "[]"];
     let said = answer(&bulk(&twice));
     assert_eq!(said, "-ERR descriptors: this field is there twice\r\n");

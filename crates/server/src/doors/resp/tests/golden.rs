@@ -1,4 +1,4 @@
-//! What a Redis answers, byte for byte. A test beside the program asks a real one the same.
+//! Redis's replies, byte for byte. A test outside the program compares them with a real Redis.
 
 use super::kit::{answer, ask, bulk, laboratory, line};
 

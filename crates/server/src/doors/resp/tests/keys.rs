@@ -11,7 +11,7 @@ fn all(laboratory: &mut Laboratory<Store>, commands: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The numbers of a call are not in the name of its bucket: these are as far apart as they can be.
+/// The parameters of a call are not part of the bucket's name. These differ as much as possible.
 const QUOTAS: [&str; 4] = [
     "0 1 60",
     // A fraction of a microsecond for each unit.

@@ -1,4 +1,4 @@
-//! Conversations with a store in this process, on a clock that stands still.
+//! Conversations with a store in memory, on a manual clock.
 
 use crate::decider::Decider;
 use crate::doors::resp::laboratory::Laboratory;
@@ -21,7 +21,7 @@ policies:
 
 pub(super) type Store = AnyStore<ManualClock>;
 
-/// A decider and its clock, which stands still until it is moved.
+/// Returns a decider and its clock, which stops until it is moved.
 pub(super) fn decider() -> (Decider<Store>, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let parse = || Config::from_yaml(POLICIES).unwrap();
@@ -38,7 +38,7 @@ pub(super) fn laboratory() -> Laboratory<Store> {
     Laboratory::new(decider().0, None)
 }
 
-/// What is answered on a new connection to a new server.
+/// Returns the replies on a new connection to a new server.
 pub(super) fn answer(bytes: &[u8]) -> String {
     let mut laboratory = laboratory();
     ask(&mut laboratory, bytes)
@@ -50,7 +50,7 @@ pub(super) fn ask(laboratory: &mut Laboratory<Store>, bytes: &[u8]) -> String {
     String::from_utf8(replies).unwrap()
 }
 
-/// A command as clients send it.
+/// Returns a command in the form that clients send.
 pub(super) fn bulk(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -59,7 +59,7 @@ pub(super) fn bulk(words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The same, of words between blanks.
+/// Returns a command of words separated by blanks, in the form that clients send.
 pub(super) fn line(words: &str) -> Vec<u8> {
     bulk(&words.split(' ').collect::<Vec<_>>())
 }

@@ -14,7 +14,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{sleep, timeout};
 
-/// The time within which an evicted or drained connection closes; less than half a command has.
+/// The time within which an evicted or drained connection closes; shorter than the timeout of an
+/// incomplete command.
 const SOON: Duration = Duration::from_secs(1);
 
 /// A connection, and the parts of the server that can end it.
@@ -64,7 +65,7 @@ impl Line {
         assert_eq!(&reply, b"+PONG\r\n");
     }
 
-    /// Whether the server closes the connection soon.
+    /// Returns true if the server closes the connection soon.
     async fn closes(&mut self) -> bool {
         let read = timeout(SOON, self.client.read(&mut [0])).await;
         read.is_ok_and(|read| read.unwrap() == 0)
@@ -86,7 +87,7 @@ async fn half_a_command_does_not_delay_draining() {
     let mut line = Line::connect();
     line.ping(b"PING\r\nP").await;
     line.lead.enter(Phase::Draining);
-    // What was on its way is answered.
+    // A command in transit is answered.
     line.ping(b"ING\r\nP").await;
     assert!(line.closes().await);
 }

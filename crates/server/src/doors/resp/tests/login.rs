@@ -1,4 +1,4 @@
-//! A door with a password.
+//! A frontend with a password.
 
 use super::kit::{Store, ask, decider, line};
 use crate::doors::resp::laboratory::Laboratory;
@@ -30,7 +30,7 @@ fn who_has_not_logged_in_gets_nothing_but_the_way_in() {
     ] {
         assert_eq!(ask(&mut locked(), &line(words)), NO, "{words}");
     }
-    // What a Redis says to anybody.
+    // Redis replies like this before login too.
     let said = ask(&mut locked(), &line("foo"));
     assert!(said.starts_with("-ERR unknown command 'foo'"), "{said}");
     let said = ask(&mut locked(), &line("echo"));

@@ -1,4 +1,5 @@
-//! Without a socket: golden tables, every split, redis-cell's own cases, and the life of connections.
+//! Tests without a socket: golden tables, every split, redis-cell's own cases, and the life of
+//! connections.
 
 mod cell;
 mod checks;

@@ -1,10 +1,10 @@
-//! Whatever is sent: replies are replies, and splitting changes nothing.
+//! For any input, replies are well formed, and splitting the input changes nothing.
 
 use super::kit::{Store, decider};
 use crate::doors::resp::laboratory::Laboratory;
 use proptest::prelude::*;
 
-/// Reads one reply by rules of its own, and tells what is behind it.
+/// Parses one reply independently, and returns the rest.
 pub(super) fn one_reply(bytes: &[u8]) -> Option<&[u8]> {
     let (kind, rest) = bytes.split_first()?;
     let end = rest.windows(2).position(|two| two == b"\r\n")?;
@@ -46,7 +46,7 @@ fn said(pieces: &[&[u8]]) -> Vec<u8> {
     replies
 }
 
-/// Bytes that are often nearly right.
+/// Generates bytes that are often nearly valid.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => proptest::sample::select(vec![

@@ -1,4 +1,4 @@
-//! However the bytes arrive, the replies are the same.
+//! The replies do not depend on how the input is split.
 
 use super::kit::{Store, ask, bulk, decider, line};
 use crate::doors::resp::laboratory::Laboratory;

@@ -6,14 +6,14 @@ use crate::doors::resp::laboratory::Laboratory;
 const QUEUED: &str = "+QUEUED\r\n";
 const ABORTED: &str = "-EXECABORT Transaction discarded because of previous errors.\r\n";
 
-/// Commands as clients send them in one piece.
+/// Returns commands in one piece, as clients send them.
 fn lines(commands: &[&str]) -> Vec<u8> {
     commands.iter().flat_map(|words| line(words)).collect()
 }
 
 #[test]
 fn a_transaction_ended_in_an_error_and_took_tokens_all_the_same() {
-    // As redis-py's `pipeline()`, and `multi()` of ioredis and node-redis, send it: in one piece.
+    // redis-py's `pipeline()`, and `multi()` of ioredis and node-redis, send it like this: in one piece.
     let take = "cl.throttle a 4 1 60";
     let said = answer(&lines(&["MULTI", take, take, "EXEC", take]));
     let expected = format!(

@@ -1,13 +1,13 @@
-//! Rules of `FluxGate`, where `FluxGate` keeps them.
+//! Rules of `FluxGate`, in `FluxGate`'s own storage.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `sets` | what was last understood of each rule set |
+//! | `sets` | the last valid version of each rule set |
 //! | `redis` | rule sets in hashes of Redis |
 //! | `mongodb` | a collection of rules, with the feature `mongodb` |
 //!
-//! Rule sets are one another's strangers: one that nobody understands does not keep the others from
-//! changing. It stays what it was.
+//! Rule sets are independent: an invalid one does not keep the others from changing. It keeps its last
+//! valid version.
 
 #[cfg(feature = "mongodb")]
 mod mongodb;
@@ -21,5 +21,5 @@ mod tests;
 pub(super) use mongodb::MongoSource;
 pub(super) use redis::RuleSetSource;
 
-/// The most rule sets: as many as there may be policies.
+/// The maximum number of rule sets, equal to that of policies.
 const SETS_MAX: usize = 1_000;

@@ -1,7 +1,7 @@
 //! A collection of rules in `MongoDB`.
 //!
-//! Each document is a rule, and a rule set is all those that name it. The collection is read to its end
-//! every so often, and compared with what it was.
+//! Each document is a rule, and a rule set consists of all rules that name it. The collection is read
+//! completely at an interval, and compared with the last reading.
 
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
@@ -21,10 +21,10 @@ use tidegate_policy::source::{MongoRules, digest};
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
 
-/// The most rules.
+/// The maximum number of rules.
 const RULES_MAX: usize = 100_000;
 
-/// The set of rules that name none.
+/// The rule set of rules that name none.
 const DEFAULT_SET: &str = "default";
 
 /// A collection of rules.
@@ -77,7 +77,7 @@ impl MongoSource {
         loaded.unwrap_or_else(|| Err(SourceError("reading it came to no end".to_owned())))
     }
 
-    /// All documents of the collection.
+    /// Reads all documents of the collection.
     async fn read(&self) -> Result<Vec<Fields>, String> {
         let client = self
             .client
@@ -103,8 +103,8 @@ impl MongoSource {
         Ok(rules)
     }
 
-    /// An answer, unless it takes too long: the driver waits for a server to ask, and not for what that
-    /// says.
+    /// Awaits a response with a timeout: the driver's timeouts cover the selection of a server, and not
+    /// its response.
     async fn in_time<T>(&self, answer: impl IntoFuture<Output = T>) -> Result<T, String> {
         let answer = timeout(self.time_max, answer.into_future()).await;
         answer.map_err(|_| {
@@ -127,7 +127,7 @@ impl PolicyFetcher for MongoSource {
     }
 }
 
-/// The rules of each set, one a line, in the order of their ids: a collection has none.
+/// Groups the rules by set, one per line, in the order of their ids: a collection has no order.
 fn by_set(collection: &str, rules: Vec<Fields>) -> Vec<Now<SourceFile>> {
     let mut sets: BTreeMap<String, Vec<(String, Value)>> = BTreeMap::new();
     for rule in rules {
@@ -152,13 +152,13 @@ fn by_set(collection: &str, rules: Vec<Fields>) -> Vec<Now<SourceFile>> {
     files.collect()
 }
 
-/// A document as JSON.
+/// Converts a document to JSON.
 fn document(fields: Fields) -> Value {
     let fields = fields.into_iter().map(|(name, value)| (name, json(value)));
     Value::Object(fields.collect::<Map<String, Value>>())
 }
 
-/// A value as JSON: a number of any width is one, and what JSON has no word for is text.
+/// Converts a value to JSON. A number of any width becomes a number; a type that JSON lacks becomes text.
 fn json(value: Bson) -> Value {
     match value {
         Bson::Null | Bson::Undefined => Value::Null,

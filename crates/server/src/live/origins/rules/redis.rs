@@ -1,8 +1,9 @@
 //! Rule sets in hashes of Redis.
 //!
-//! A set, `fluxgate:rulesets`, has their ids, and a hash for each, `fluxgate:ruleset:<id>`, says how much.
-//! Whoever changes one says so on a channel. Nobody keeps count of changes, so all of it is read every
-//! so often, and compared with what it was: what was said while nobody listened is seen then.
+//! A set, `fluxgate:rulesets`, has their ids, and a hash for each, `fluxgate:ruleset:<id>`, has the
+//! values. A writer announces changes on a channel. Changes are not counted, so everything is read at an
+//! interval, and compared with the last reading: this finds changes that were announced while Tidegate
+//! was not subscribed.
 
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
@@ -17,19 +18,20 @@ use tidegate::redis::{CallError, Connection, KeyRules};
 use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets};
 use tidegate_policy::source::{RuleSets, digest};
 
-/// The most ids that are read. All of them beyond the rule sets that may be served are named as left out.
+/// The maximum number of ids to read. Those beyond the number of rule sets that may be served are
+/// reported as left out.
 const IDS_MAX: usize = 10_000;
 
-/// How many hashes are asked for at once.
+/// The number of hashes to read concurrently.
 const AT_ONCE: usize = 32;
 
 /// The field that repeats the id.
 const ID: &str = "ruleSetId";
 
-/// How a server says that a key holds something else.
+/// The error code of a server for a key of another type.
 const WRONG_TYPE: &str = "WRONGTYPE";
 
-/// What a hash of Redis holds.
+/// The content of a Redis hash.
 type RedisHash = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Rule sets in Redis.
@@ -95,10 +97,10 @@ impl RuleSetSource {
             .ok_or_else(|| SourceError("reading it came to no end".to_owned()))
     }
 
-    /// The ids of all rule sets, each once.
+    /// Returns the ids of all rule sets, without duplicates.
     async fn ids(&self) -> Result<Vec<String>, SourceError> {
         let index = format!("{}:rulesets", self.prefix);
-        // More than there may be are counted, so that it can be said that there are too many.
+        // Reads more than the maximum, so that an excess can be reported.
         let ids = self
             .connection
             .members(index.as_bytes(), IDS_MAX, self.time_max);
@@ -112,8 +114,8 @@ impl RuleSetSource {
         Ok(ids)
     }
 
-    /// What the hash of a rule set says. That there is none is an error: a rule set goes by being taken
-    /// out of the set of ids, and a hash alone is gone where it was evicted, or expired, or was lost.
+    /// Reads the hash of a rule set. A missing hash is an error: to remove a rule set, its id is removed
+    /// from the set. A hash alone disappears if it was evicted, expired, or lost.
     async fn read(&self, id: String) -> Result<Now<RuleSetRecord>, SourceError> {
         let key = format!("{}:ruleset:{id}", self.prefix);
         let hash = match self.connection.hgetall(key.as_bytes()).await {
@@ -149,12 +151,12 @@ impl PolicyFetcher for RuleSetSource {
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {
-        // What is said there, an id, `*` or a document, does not matter: all of it is compared.
+        // The content of a message, an id, `*` or a document, does not matter: everything is compared.
         Box::pin(self.channel.hear(&self.connection, self.every))
     }
 }
 
-/// A hash as text, of the rule set by whose id it was found.
+/// Converts the hash of the rule set with this id to text.
 fn record(key: String, id: &str, hash: RedisHash) -> Result<RuleSetRecord, String> {
     let length: usize = hash
         .iter()
@@ -171,7 +173,7 @@ fn record(key: String, id: &str, hash: RedisHash) -> Result<RuleSetRecord, Strin
         let value = String::from_utf8(value).map_err(not_text)?;
         fields.push((field, value));
     }
-    // Redis tells them in any order.
+    // Redis returns them in any order.
     fields.sort_unstable();
     match fields.iter().find(|(field, _)| field == ID) {
         Some((_, said)) if said != id => {

@@ -1,4 +1,4 @@
-//! What was last understood of each rule set.
+//! The last valid version of each rule set.
 
 use super::SETS_MAX;
 use crate::live::source::{Loaded, LoadedPart, Revision, SourceDefect, SourceNote};
@@ -9,20 +9,20 @@ use tidegate_policy::ConfigErrors;
 use tidegate_policy::import::Imported;
 use tracing::error;
 
-/// A rule set as it is now: its id, and what it says, or why that is not known.
+/// A rule set as read: its id, and its content, or the reason why that is not known.
 pub(super) type Now<T> = (String, Result<T, String>);
 
-/// How rule sets become policies; the text is what messages call them all.
+/// Translates rule sets to policies. The text is the name of the source, for messages.
 pub(super) type Translate<T> = fn(&str, &[T]) -> Result<Imported, ConfigErrors>;
 
-/// What was last understood of each rule set, by its id.
+/// The last valid version of each rule set, by its id.
 #[derive(Debug)]
 pub(super) struct Sets<T> {
-    /// In the order in which they were first seen: where there are too many, the latest is left out.
+    /// In the order in which they were first seen: if there are too many, the latest are left out.
     good: Mutex<Vec<(String, T)>>,
-    /// What was noted of them last, so that nobody hears the same with every change.
+    /// The last notes, so that the same notes are not logged with every change.
     noted: Mutex<Vec<SourceNote>>,
-    /// Why each that is wrong is, as it was logged.
+    /// The logged error of each invalid rule set.
     logged: Mutex<BTreeMap<String, String>>,
 }
 
@@ -37,11 +37,10 @@ impl<T> Default for Sets<T> {
 }
 
 impl<T: Clone> Sets<T> {
-    /// What all rule sets of `source` say together. One that is not understood says what it said before,
-    /// or nothing if it never said anything; the log has everything that is wrong with it, once. Beyond
-    /// [`SETS_MAX`], those that came last are left out.
+    /// Combines all rule sets of `source`. An invalid one keeps its last valid version, or is left out if
+    /// it has none; its errors are logged once. Beyond [`SETS_MAX`], the latest ones are left out.
     ///
-    /// Takes as long as reading them does, and never waits.
+    /// Parses everything, which takes time, but never waits.
     pub(super) fn load(
         &self,
         source: &str,
@@ -91,7 +90,7 @@ impl<T: Clone> Sets<T> {
         }
         *self.logged.lock() = wrong;
         if good.is_empty() && !before.is_empty() {
-            // Others in place of those that were, and none of them understood.
+            // All rule sets were replaced, and none of the new ones is valid.
             let why = in_short(&flaws).unwrap_or_else(|| "all rule sets are gone".to_owned());
             return Loaded::Wrong(SourceDefect::new(version, why));
         }
@@ -105,13 +104,13 @@ impl<T: Clone> Sets<T> {
         loaded
     }
 
-    /// Whether there are any rule sets. That all of them are gone at once is the work of nobody who
-    /// knows what they are for, such as a Redis that began anew.
+    /// Returns true if there are any rule sets. If all of them disappear at once, that is unintended: a
+    /// Redis that restarted empty, for example.
     pub(super) fn is_known(&self) -> bool {
         !self.good.lock().is_empty()
     }
 
-    /// Leaves out what was noted before.
+    /// Removes notes that were logged before.
     fn leave_out_known(&self, notes: &mut Vec<SourceNote>) {
         let before = std::mem::replace(&mut *self.noted.lock(), notes.clone());
         notes.retain(|note| !before.contains(note));
@@ -120,7 +119,7 @@ impl<T: Clone> Sets<T> {
 
 fn part<T>(source: &str, sets: &[T], version: Revision, translate: Translate<T>) -> Loaded {
     let (text, notes) = match (sets, translate(source, sets)) {
-        // To translate nothing makes a policy that limits nothing, which nobody has asked for.
+        // Translating nothing would make an unwanted policy that limits nothing.
         ([], _) => (String::new(), Vec::new()),
         (_, Ok(imported)) => (imported.to_part(), SourceNote::of(&imported)),
         (_, Err(errors)) => {
@@ -139,7 +138,7 @@ fn part<T>(source: &str, sets: &[T], version: Revision, translate: Translate<T>)
     })
 }
 
-/// The first of what is wrong, and how much more there is.
+/// Returns the first error, and the number of further ones.
 fn in_short(flaws: &[String]) -> Option<String> {
     let (first, more) = flaws.split_first()?;
     Some(match more.len() {

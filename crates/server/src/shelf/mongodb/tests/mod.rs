@@ -1,4 +1,4 @@
-//! A shelf in a real `MongoDB`.
+//! A document store in a real `MongoDB`.
 
 mod relay;
 
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 const COLLECTION: &str = "tidegate_policies";
 const LONG: Duration = Duration::from_secs(20);
 
-/// A database of a test's own.
+/// A database for one test.
 struct There {
     url: String,
     database: String,
@@ -52,7 +52,7 @@ impl There {
         found.expect("it is read")
     }
 
-    /// Changes the document as people do.
+    /// Changes the document by hand.
     async fn by_hand(&self, update: Fields) {
         let updated = self.collection().update_one(doc! {}, update).await;
         assert_eq!(updated.expect("it is updated").matched_count, 1);
@@ -119,7 +119,7 @@ async fn what_is_written_is_read_by_others_and_by_people() {
     assert_eq!((&seen.version, seen.texts), (&first, expected));
     assert_eq!(other.read(Some(&first)).await, Ok(None));
 
-    // Somebody changes one in a shell, and keeps a note beside.
+    // A person changes one in a shell, and adds a note.
     let entry = "texts.0.document.limits.0.burst";
     there
         .by_hand(doc! { "$set": { entry: 9.0, "note": "mine" }, "$inc": { "version": 1 } })
@@ -150,7 +150,7 @@ async fn of_those_who_write_at_once_one_has_written_and_the_others_know_it() {
     };
     let shelves: Vec<MongoShelf> = (0..8).map(|_| there.shelf()).collect();
     let mut seen = nothing();
-    // First the document is made, then changed.
+    // First the document is created, then changed.
     for _ in 0..3 {
         let changes: Vec<[DocumentChange; 1]> = (0..8)
             .map(|nth| [set("policy/api", &format!(r#"{{"nth": {nth}}}"#))])
@@ -182,7 +182,7 @@ async fn a_change_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_ma
     let relay = Relay::to(&there.url).await;
     let shelf = shelf(&relay.url(&there.url), &there.database, LONG);
     let mut seen = nothing();
-    // First by making the document, then by changing it.
+    // First by creating the document, then by changing it.
     for rate in ["1/s", "2/s"] {
         relay.lose(Loses::Write);
         let made = shelf.write(&seen, &[set("plan/free", rate)]).await;
@@ -217,7 +217,7 @@ async fn a_change_that_nobody_knew_of_was_told_not_to_have_been_made() {
     let away = shelf(&relay.url(&there.url), &there.database, time_max);
     let changes = [set("plan/free", "1/s")];
     let seen = away.write(&nothing(), &changes).await.expect("it is made");
-    // Nor can anybody look whether it was.
+    // The check for the result fails as well.
     relay.lose(Loses::AnswerAndAllAfter);
     let changes = [set("plan/free", "2/s")];
     let made = away.write(&seen, &changes).await;
@@ -230,7 +230,7 @@ async fn a_change_that_nobody_knew_of_was_told_not_to_have_been_made() {
     );
     let now = read(&there.shelf()).await;
     assert_eq!(now.texts, own(&[("plan/free", "2/s")]), "and it was");
-    // Whoever was never reached has changed nothing, and that is known.
+    // A server that was never reached has changed nothing, and that is known.
     let made = away.write(&now.version, &changes).await;
     assert!(matches!(made, Err(WriteError::Away(_))), "{made:?}");
     there.over().await;

@@ -1,4 +1,4 @@
-//! A wire to a server that loses a write, or the answer to it.
+//! A relay to a server that loses a write, or the response to it.
 
 use mongodb::options::ClientOptions;
 use parking_lot::Mutex;
@@ -10,20 +10,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What is lost next.
+/// The next message to lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loses {
-    /// A write, before the server has heard of it.
+    /// A write, before the server has received it.
     Write,
-    /// The answer to a write that was made.
+    /// The response to a write that was made.
     Answer,
-    /// That answer, and everything after it.
+    /// That response, and everything after it.
     AnswerAndAllAfter,
     /// Everything.
     All,
 }
 
-/// The wire; it goes when it is dropped.
+/// The relay. It stops when it is dropped.
 pub(super) struct Relay {
     address: SocketAddr,
     server: String,
@@ -32,7 +32,7 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// A wire to the first server that a URL names.
+    /// Starts a relay to the first server that a URL names.
     pub(super) async fn to(url: &str) -> Self {
         let options = ClientOptions::parse(url).await.expect("a URL");
         let server = options.hosts.first().expect("a server").to_string();
@@ -59,7 +59,8 @@ impl Relay {
         }
     }
 
-    /// The URL by this wire. The driver is not to ask again by itself, for then nothing would be lost.
+    /// Returns the URL through this relay. The driver must not retry automatically: then nothing would be
+    /// lost.
     pub(super) fn url(&self, url: &str) -> String {
         let url = url.replacen(&self.server, &self.address.to_string(), 1);
         let joint = match url {
@@ -74,7 +75,7 @@ impl Relay {
         *self.next.lock() = Some(what);
     }
 
-    /// Whether what was to be lost is.
+    /// Returns true if the message was lost.
     pub(super) fn has_lost(&self) -> bool {
         self.next.lock().is_none()
     }
@@ -103,14 +104,14 @@ async fn relay(client: TcpStream, server: TcpStream, next: Arc<Mutex<Option<Lose
             }
         }
     };
-    // Whichever ends hangs up to both.
+    // If either direction ends, both are closed.
     tokio::select! {
         () = asking => {}
         () = answering => {}
     }
 }
 
-/// What is lost of this message, and what of the next.
+/// Returns what to lose of this message, and updates what to lose of the next.
 fn due(message: &[u8], next: &mut Option<Loses>) -> Option<Loses> {
     if *next == Some(Loses::All) || !is_write(message) {
         return next.filter(|it| *it == Loses::All);
@@ -122,7 +123,7 @@ fn due(message: &[u8], next: &mut Option<Loses>) -> Option<Loses> {
     due
 }
 
-/// One message, with its length before it.
+/// Reads one message, with its length before it.
 async fn message(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let length = from.read_i32_le().await?;
     let mut message = length.to_le_bytes().to_vec();
@@ -131,8 +132,8 @@ async fn message(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-/// Whether a message asks for a change: that is the first word of its first document, after its head,
-/// its flags, the kind of what follows and a length.
+/// Returns true if a message is a write. That is the first word of its first document, after its header,
+/// its flags, the kind of section and a length.
 fn is_write(message: &[u8]) -> bool {
     let command = message.get(16 + 4 + 1 + 4..).unwrap_or_default();
     command.starts_with(b"\x02insert\0") || command.starts_with(b"\x02update\0")

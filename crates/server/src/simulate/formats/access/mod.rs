@@ -1,7 +1,7 @@
-//! Access logs in JSON, as Traefik, Envoy and Caddy write them.
+//! Access logs in JSON, in the formats of Traefik, Envoy and Caddy.
 //!
-//! Their fields differ in name and hardly in meaning, so one table of names serves them all, and
-//! logs of others that use the same names. See `names`.
+//! Their fields have different names, but nearly the same meanings. So one table of names serves them
+//! all, and other logs that use the same names. See `names`.
 
 mod names;
 #[cfg(test)]
@@ -18,10 +18,10 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use tidegate::Timestamp;
 
-/// What Traefik and Caddy write in place of a header that they keep to themselves.
+/// The value that Traefik and Caddy write in place of a redacted header.
 const REDACTED: &str = "REDACTED";
 
-/// Reads one line into `event`, which has to be as new.
+/// Parses one line into `event`, which must be empty.
 pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let mut reader = JsonReader::new(line)?;
     let mut entry = LogEntry {
@@ -45,14 +45,14 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     Ok(())
 }
 
-/// What is known so far.
+/// The fields parsed so far.
 struct LogEntry<'e, 'a> {
     time: Best<Timestamp>,
     client: Best<IpAddr>,
     event: &'e mut Event<'a>,
 }
 
-/// Of several fields that tell the same, the one that tells it best.
+/// The best of several fields with the same meaning.
 struct Best<T> {
     rank: u8,
     value: Option<T>,
@@ -78,10 +78,10 @@ impl<T> Best<T> {
     }
 }
 
-// === impl Entry ===
+// === impl LogEntry ===
 
 impl<'a> LogEntry<'_, 'a> {
-    /// Reads the fields of an object: the line, or the request inside it.
+    /// Parses the fields of an object: the line, or the request inside it.
     fn read(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         reader.object(|reader, name| match meaning(name) {
             Some(meaning) => self.field(reader, name.clone(), meaning),
@@ -104,7 +104,7 @@ impl<'a> LogEntry<'_, 'a> {
                 return self.time(rank, text, at);
             }
             (_, Some(b'"')) => {}
-            // Some fields are shared by logs that mean something else by them.
+            // Other logs use some of these names with another meaning.
             _ => return reader.skip(),
         }
         let text = reader.string()?;
@@ -129,7 +129,7 @@ impl<'a> LogEntry<'_, 'a> {
             Meaning::Route => question.route = Some(text),
             Meaning::Header(known) => self.header(Cow::Borrowed(known), text),
             Meaning::Prefixed(len) => self.header(after(name, len), text),
-            // A request line, where it is not an object.
+            // A request line, if it is not an object.
             Meaning::Request => {
                 target::read_line(text, question);
             }
@@ -147,7 +147,7 @@ impl<'a> LogEntry<'_, 'a> {
         Ok(())
     }
 
-    /// Reads headers as Caddy has them: each a list of values.
+    /// Parses headers in Caddy's format: each a list of values.
     fn headers(&mut self, reader: &mut JsonReader<'a>) -> JsonResult<()> {
         reader.object(|reader, name| match reader.peek() {
             Some(b'[') => reader.list(|reader, _| {
@@ -165,14 +165,14 @@ impl<'a> LogEntry<'_, 'a> {
     }
 
     fn header(&mut self, name: Cow<'a, str>, value: Cow<'a, str>) {
-        // One value for all of them would throw all clients into one bucket.
+        // A common value for all of them would put all clients into one bucket.
         if value != REDACTED && self.event.question.headers.len() < PAIRS_MAX {
             self.event.question.headers.push((name, value));
         }
     }
 }
 
-/// An address, with or without a port.
+/// Parses an address, with or without a port.
 fn address(text: &str) -> Option<IpAddr> {
     let without_port = || {
         let (host, _port) = text.rsplit_once(':')?;
@@ -182,7 +182,7 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(without_port)
 }
 
-/// The name without the first `len` bytes.
+/// Returns the name without the first `len` bytes.
 fn after(name: Cow<'_, str>, len: usize) -> Cow<'_, str> {
     match name {
         Cow::Borrowed(name) => Cow::Borrowed(name.get(len..).unwrap_or_default()),

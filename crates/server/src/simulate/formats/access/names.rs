@@ -1,34 +1,34 @@
-//! What the fields of access logs are called.
+//! The field names of access logs.
 
-/// What a field tells. Where several fields tell the same, the one with the higher rank counts.
+/// The meaning of a field. Of several fields with the same meaning, the one with the highest rank counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// When the request came in, or else when it was logged.
+    /// The time of the request, or else of the log entry.
     Time(u8),
-    /// Where it came from.
+    /// The client's address.
     Client(u8),
     /// `X-Forwarded-For`.
     Forwarded,
     User,
     Method,
     Host,
-    /// The path, perhaps with a query, perhaps a whole URL.
+    /// The path, optionally with a query, or an absolute URL.
     Target,
     Route,
-    /// An object with more of these, or a request line.
+    /// An object with more of these fields, or a request line.
     Request,
     /// An object of headers.
     Headers,
     /// The header of this name.
     Header(&'static str),
-    /// The header that the field is named after, behind this many bytes.
+    /// The header whose name follows after this many bytes of the field's name.
     Prefixed(usize),
 }
 
-/// What Traefik puts before the name of a request's header.
+/// Traefik's prefix for request headers.
 const TRAEFIK_HEADER: &str = "request_";
 
-/// What a field tells, going by its name.
+/// Returns the meaning of a field, by its name.
 #[expect(
     clippy::match_same_arms,
     reason = "in the order of the programs that write them"
@@ -46,7 +46,7 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "RequestHost" => Meaning::Host,
         "RequestPath" => Meaning::Target,
         "RouterName" => Meaning::Route,
-        // Envoy; Envoy Gateway names some fields as the headers they come from
+        // Envoy; Envoy Gateway names some fields after their headers
         "start_time" => Meaning::Time(3),
         "downstream_remote_address" | "downstream_remote_address_without_port" => {
             Meaning::Client(3)
@@ -67,7 +67,7 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "uri" => Meaning::Target,
         "headers" => Meaning::Headers,
         "user_id" => Meaning::User,
-        // nginx, in the names that its own variables have
+        // nginx, with the names of its variables
         "time_iso8601" | "msec" | "time_local" | "@timestamp" | "timestamp" => Meaning::Time(2),
         "remote_user" => Meaning::User,
         "request_method" => Meaning::Method,
@@ -76,7 +76,7 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "http_x_forwarded_for" => Meaning::Forwarded,
         "http_user_agent" => Meaning::Header("User-Agent"),
         _ => {
-            // Headers begin with a capital there, unlike nginx's `request_time` and its like.
+            // Header names begin with a capital there, unlike nginx's `request_time` and similar fields.
             let header = name.strip_prefix(TRAEFIK_HEADER)?;
             let is_header = header.starts_with(|first: char| first.is_ascii_uppercase());
             return is_header.then_some(Meaning::Prefixed(TRAEFIK_HEADER.len()));

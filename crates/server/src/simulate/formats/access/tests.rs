@@ -1,4 +1,4 @@
-//! One line of each program, as it writes it.
+//! One real line of each program.
 
 use super::*;
 

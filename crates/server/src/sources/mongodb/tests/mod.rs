@@ -1,4 +1,4 @@
-//! Against a server of the tests' own that speaks just enough of the protocol, and against a real one.
+//! Tests against a double that speaks a minimal part of the protocol, and against a real server.
 
 use super::double::{Double, Stored};
 use super::{Clients, CollectionQuery, real};
@@ -18,7 +18,7 @@ fn id(hex: &str) -> ObjectId {
     ObjectId::parse_str(hex).expect("an id")
 }
 
-/// Numbers of every width, ids of every kind, and what is not there.
+/// Returns numbers of every width, ids of every kind, and missing fields.
 fn stored() -> Stored {
     let decimal: Decimal128 = "7".parse().expect("a number");
     let settings = |n: Bson, t: Bson| doc! { "N": n, "T": t };

@@ -1,4 +1,4 @@
-//! Which policy a route has.
+//! The policy of a route.
 
 use super::documents::show;
 use super::editing::{self, EditTarget};
@@ -8,7 +8,8 @@ use crate::doors::admin::api::respond::{AdminProblem, Done, ProblemCollector};
 use serde_json::Value;
 use tidegate_policy::source::DocumentKind;
 
-/// Gives a route the policy that the body names, or several; the first of all with `null`.
+/// Sets the policies of a route to the one or several that the body names. `null` stands for the first
+/// policy.
 pub(in super::super) async fn policy(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let (kind, name) = (DocumentKind::Route, call.param("route"));
     let mut wrong = ProblemCollector::default();

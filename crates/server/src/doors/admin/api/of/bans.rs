@@ -1,4 +1,4 @@
-//! Who is kept out: those on the lists in Redis of all guards that refuse, and are on.
+//! Banned clients: the members of the Redis lists of all enabled guards that deny.
 
 use super::buckets::config;
 use super::members::{GuardInConfig, MEMBERS_MAX, hides, shown};
@@ -9,14 +9,14 @@ use crate::doors::admin::api::respond::{AdminProblem, Done};
 use serde_json::json;
 use tidegate_policy::guard::{GuardEffect, ListOrigin};
 
-/// Somebody who is kept out.
+/// A banned client.
 struct ListedBan {
     guard: String,
     member: String,
     ends_in_ms: Option<u64>,
 }
 
-/// All of them, guard by guard.
+/// Lists all banned clients, guard by guard.
 pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let busy = || AdminProblem::away("others are at it: try again");
     let _walk = api.walks.try_acquire().map_err(|_| busy())?;
@@ -45,7 +45,7 @@ pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, 
     Ok(Done::seen(body))
 }
 
-/// Those whom one guard keeps out.
+/// Reads the clients that one guard bans.
 async fn read(
     api: &Api,
     call: &AdminCall,
@@ -62,7 +62,7 @@ async fn read(
     }
     let hides = hides(guard);
     if hides && prefix.is_some() {
-        // These are secrets, and none can be looked for.
+        // These are secrets, which cannot be searched for.
         return Ok(());
     }
     let set = found.set(api).await?;

@@ -1,5 +1,5 @@
-//! Looking into buckets, and resetting them: what `tidegate inspect` and `tidegate reset` do, in the
-//! store that this server has at hand.
+//! Inspects and resets buckets, like `tidegate inspect` and `tidegate reset`, in the store of this
+//! server.
 
 use crate::commands::bucket::{BucketArgs, NamedBucket, policy_name};
 use crate::commands::inspect::look;
@@ -16,14 +16,14 @@ use std::time::Duration;
 use tidegate::{AnyStore, Config};
 use tokio::time::timeout;
 
-/// How long resetting all buckets of a limit may take before the answer is that it has not come to its
-/// end. What is left can be reset by another call.
+/// The maximum time for resetting all buckets of a limit. After it, the response reports that the reset is
+/// incomplete; another call can reset the rest.
 const WALK_TIME: Duration = Duration::from_secs(30);
 
-/// The most parts of a key.
+/// The maximum number of parts of a key.
 const PARTS_MAX: usize = 16;
 
-/// Looks into a bucket.
+/// Inspects a bucket.
 pub(in super::super) async fn inspect(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["bucket", "policy", "limit", "key", "band"]));
@@ -40,7 +40,7 @@ pub(in super::super) async fn inspect(api: &Api, call: &AdminCall) -> Result<Don
     Ok(Done::seen(sight.map_err(|_| AdminProblem::failed())?))
 }
 
-/// Makes a bucket as good as new, or all buckets of a limit.
+/// Resets a bucket, or all buckets of a limit.
 pub(in super::super) async fn reset(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mut wrong = ProblemCollector::default();
     wrong.take(call.only(&["bucket", "policy", "limit", "key", "band", "all", "dry_run"]));
@@ -73,7 +73,7 @@ pub(in super::super) async fn reset(api: &Api, call: &AdminCall) -> Result<Done,
     })))
 }
 
-/// Returns a warning where a client may be limited although nothing was found.
+/// Returns a warning if a client may be limited although nothing was found.
 fn note(store: &AnyStore, is_found: bool) -> Option<String> {
     let AnyStore::Memory(memory) = store else {
         return None;
@@ -135,7 +135,7 @@ async fn reset_all(
     })))
 }
 
-/// A reset that failed. Where only the answer was lost, it may have been done.
+/// Reports a reset that failed. If only the reply was lost, the reset may have been done.
 fn lost(failure: Failure, (bucket, is_dry): (&str, bool)) -> AdminProblem {
     let may_be_done = !is_dry && matches!(failure, Failure::Runtime(_));
     let refusal = refusal(failure);
@@ -153,7 +153,8 @@ fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> AuditedChange {
     }
 }
 
-/// Which bucket is meant, as the command line would say it; or everything that is wrong with the call.
+/// Returns the bucket that the call names, in the form of the command line's arguments, or all errors of
+/// the call.
 fn args(call: &AdminCall, mut wrong: ProblemCollector) -> Result<BucketArgs, AdminProblem> {
     let mut text = |name| wrong.take(call.text(name)).flatten().map(str::to_owned);
     let args = BucketArgs {
@@ -183,7 +184,7 @@ fn args(call: &AdminCall, mut wrong: ProblemCollector) -> Result<BucketArgs, Adm
     }
 }
 
-/// `{"ip": "192.0.2.1"}`, as `ip=192.0.2.1`.
+/// Returns the parts of the key: `{"ip": "192.0.2.1"}` becomes `ip=192.0.2.1`.
 fn key(call: &AdminCall) -> Result<Vec<String>, AdminProblem> {
     let parts = match call.body.get("key") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -209,7 +210,7 @@ fn key(call: &AdminCall) -> Result<Vec<String>, AdminProblem> {
 
 async fn find(api: &Api, args: BucketArgs) -> Result<NamedBucket, AdminProblem> {
     let mut config = config(api).await?;
-    // Plans may be asked for it, which takes as long as it takes.
+    // This may look a rate up in plans, which can take any time.
     let found = tasks::blocking(move || NamedBucket::find(&mut config, &args));
     let found = found.await.ok_or_else(AdminProblem::failed)?;
     let mut named = found.map_err(refusal)?;
@@ -218,13 +219,13 @@ async fn find(api: &Api, args: BucketArgs) -> Result<NamedBucket, AdminProblem> 
     Ok(named)
 }
 
-/// The configuration that is served.
+/// Returns the current configuration.
 pub(super) async fn config(api: &Api) -> Result<Config, AdminProblem> {
     let config = api.composer.config().await;
     config.map_err(|refused| AdminProblem::away(refused.to_string()))
 }
 
-/// What was asked for makes no sense, or the store does not answer.
+/// Reports that the request is invalid, or that the store does not answer.
 pub(super) fn refusal(failure: Failure) -> AdminProblem {
     match failure {
         Failure::Input(why) => {

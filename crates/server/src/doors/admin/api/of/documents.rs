@@ -1,4 +1,4 @@
-//! Policies, guards and routes: looked at, made, changed, removed.
+//! Lists, reads, creates, changes and removes policies, guards and routes.
 
 use super::editing::{self, EditTarget};
 use super::modes::mode_of_document;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tidegate_policy::mask;
 use tidegate_policy::source::{ConfigDocument, DocumentKind};
 
-/// All of a kind that are asked for.
+/// Lists the documents of a kind that match the query.
 pub(in super::super) async fn list(
     api: &Api,
     call: &AdminCall,
@@ -33,7 +33,7 @@ pub(in super::super) async fn list(
     Ok(Done::seen(body).at(ETag::of_text(&view.version)))
 }
 
-/// One of a kind.
+/// Returns one document.
 pub(in super::super) async fn get(
     api: &Api,
     call: &AdminCall,
@@ -44,7 +44,7 @@ pub(in super::super) async fn get(
     show(api, &view, &target).await
 }
 
-/// Makes one.
+/// Creates a document.
 pub(in super::super) async fn create(
     api: &Api,
     call: &AdminCall,
@@ -69,7 +69,7 @@ pub(in super::super) async fn create(
     Ok(Done::created(item, location).at(target.etag()))
 }
 
-/// Changes what a merge patch says.
+/// Applies a merge patch to a document.
 pub(in super::super) async fn change(
     api: &Api,
     call: &AdminCall,
@@ -92,7 +92,7 @@ pub(in super::super) async fn change(
     show(api, &view, &target).await
 }
 
-/// Removes one that nobody uses.
+/// Removes a document that is not in use.
 pub(in super::super) async fn remove(
     api: &Api,
     call: &AdminCall,
@@ -104,7 +104,7 @@ pub(in super::super) async fn remove(
     Ok(Done::gone())
 }
 
-/// One that is there, as it is told.
+/// Returns an existing document as a response.
 pub(super) async fn show(
     api: &Api,
     view: &ServedConfig,
@@ -114,7 +114,7 @@ pub(super) async fn show(
     Ok(Done::seen(item(view, target.document, &usage)).at(target.etag()))
 }
 
-/// Those of a kind, in the order in which they count.
+/// Returns the documents of a kind, in evaluation order.
 pub(super) fn of(view: &ServedConfig, kind: DocumentKind) -> impl Iterator<Item = &ConfigDocument> {
     view.documents.iter().filter(move |it| it.kind == kind)
 }
@@ -130,7 +130,7 @@ fn is_wanted(view: &ServedConfig, document: &ConfigDocument, call: &AdminCall) -
         && mode.is_none_or(is_in)
 }
 
-/// A document as it is told: with where it stands, and who uses it.
+/// Returns a document as JSON, with its source and its users.
 fn item(view: &ServedConfig, document: &ConfigDocument, usage: &DocumentUsage) -> Value {
     let value = value(document);
     let part = view.part_of(document);
@@ -149,8 +149,8 @@ fn item(view: &ServedConfig, document: &ConfigDocument, usage: &DocumentUsage) -
     item
 }
 
-/// What a document says.
+/// Returns the content of a document.
 pub(super) fn value(document: &ConfigDocument) -> Value {
-    // It was written by us.
+    // Valid: Tidegate serialized it.
     serde_json::from_str(&document.json).unwrap_or_default()
 }

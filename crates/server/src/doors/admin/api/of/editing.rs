@@ -1,5 +1,5 @@
-//! How documents are changed: of the version that was seen, validated with all the rest, and written
-//! down.
+//! Changes documents: checks the version that the caller has seen, validates the whole configuration, and
+//! records the change.
 
 use super::documents::value;
 use super::usage::DocumentUsage;
@@ -15,26 +15,26 @@ use std::sync::Arc;
 use tidegate_policy::mask;
 use tidegate_policy::source::{ConfigDocument, DocumentKind, digest};
 
-/// How often a change is tried that others were quicker with, who changed something else.
+/// The number of attempts for a change that conflicts with concurrent changes of other documents.
 const TRIES_MAX: usize = 8;
 
-/// What came of a change: what is served now, and what to write down of it.
+/// The result of a change: the configuration now served, and the change to record.
 pub(super) type EditResult = Result<(Arc<ServedConfig>, Option<AuditedChange>), AdminProblem>;
 
-/// What it is, and what it is called.
+/// The kind and the name of a document.
 pub(super) type DocumentRef<'a> = (DocumentKind, &'a str);
 
-/// A document that is there.
+/// An existing document.
 #[derive(Debug)]
 pub(super) struct EditTarget<'v> {
     pub(super) document: &'v ConfigDocument,
     part: Option<&'v PartView>,
-    /// What it says, as far as it can be shown.
+    /// Its content, with secrets masked.
     pub(super) shown: Value,
 }
 
 impl<'v> EditTarget<'v> {
-    /// The document of this name.
+    /// Returns the document of this name.
     pub(super) fn find(
         view: &'v ServedConfig,
         kind: DocumentKind,
@@ -49,12 +49,12 @@ impl<'v> EditTarget<'v> {
         })
     }
 
-    /// Which version it is of.
+    /// Returns its version.
     pub(super) fn etag(&self) -> ETag {
         ETag::of_text(&self.document.digest)
     }
 
-    /// Where it can be changed; a refusal that names where it stands, if that is nowhere.
+    /// Returns the writable source of the document. The error names the source that it is in.
     fn writable(&self, view: &ServedConfig) -> Result<&str, AdminProblem> {
         match self.part {
             Some(part) if part.is_writable => Ok(&part.name),
@@ -70,16 +70,17 @@ impl<'v> EditTarget<'v> {
     }
 }
 
-/// A document as its source has it, which a change is made to.
+/// A document as its source has it: the base of a change.
 struct StoredText {
-    /// As it is written, where that is known.
+    /// The stored text, if known.
     text: Option<String>,
-    /// It, where it is not what is served, and why that is.
+    /// The stored document, if another version of it is served, and the reason.
     waits: Option<(ConfigDocument, String)>,
 }
 
 impl StoredText {
-    /// The document that is served as `found`, or a refusal where its source has it no more.
+    /// Returns the stored form of the document that is served as `found`. Fails if its source no longer
+    /// has it.
     async fn of(api: &Api, found: &EditTarget<'_>) -> Result<Self, AdminProblem> {
         let document = found.document;
         let (kind, name) = (document.kind, &document.name);
@@ -102,9 +103,9 @@ impl StoredText {
                 text: Some(text),
                 waits: Some(why),
             }) => {
-                // One that cannot be read is changed from what is served.
+                // A text that cannot be parsed is replaced, starting from the served document.
                 let said = serde_json::from_str(&text).unwrap_or_else(|_| value(document));
-                // Nobody has seen this one, and so no version of what was seen is its own.
+                // No caller has seen this document, so it matches no version that a caller has seen.
                 let waiting = ConfigDocument {
                     json: mask::hidden(&said).to_string(),
                     digest: digest(&text),
@@ -119,7 +120,7 @@ impl StoredText {
         }
     }
 
-    /// What a change is made to, of which `found` is served.
+    /// Returns the document to change, of which `found` is the served version.
     fn target<'v>(&'v self, found: &EditTarget<'v>) -> EditTarget<'v> {
         let document = match &self.waits {
             Some((waiting, _)) => waiting,
@@ -132,8 +133,8 @@ impl StoredText {
         }
     }
 
-    /// What comes of a change after which it is what it was: nothing is wrong with that, unless it is not
-    /// what is served.
+    /// Returns the result of a change that changes nothing. This is an error only if the stored document
+    /// is not the served one.
     fn unchanged(&self, view: &Arc<ServedConfig>) -> EditResult {
         let Some((_, why)) = &self.waits else {
             return Ok((Arc::clone(view), None));
@@ -142,7 +143,7 @@ impl StoredText {
         Err(refusal.with("source", "it stands there already, and is not served"))
     }
 
-    /// A refusal for which it may matter that something else is served.
+    /// Adds to an error that the stored document is not the served one, if so: that may be the cause.
     fn told(&self, refusal: AdminProblem) -> AdminProblem {
         let Some((_, why)) = &self.waits else {
             return refusal;
@@ -152,7 +153,7 @@ impl StoredText {
     }
 }
 
-/// Makes a document, in `source` or wherever there is room.
+/// Creates a document in `source`, or in the first writable source.
 pub(super) async fn create(
     api: &Api,
     source: Option<&str>,
@@ -189,8 +190,8 @@ pub(super) async fn create(
     Err(outrun())
 }
 
-/// Changes a document as `change` says, which is given what there is, and the document to change. It
-/// checks whether that is what was seen.
+/// Changes a document with `change`, which gets the current configuration and the document, and checks
+/// the version that the caller has seen.
 pub(super) async fn edit(
     api: &Api,
     (kind, name): DocumentRef<'_>,
@@ -229,7 +230,7 @@ pub(super) async fn edit(
     Err(outrun())
 }
 
-/// Removes a document that nobody uses, of the version that the caller has seen.
+/// Removes a document that is not in use, of the version that the caller has seen.
 pub(super) async fn remove(
     api: &Api,
     call: &AdminCall,
@@ -276,7 +277,7 @@ pub(super) async fn remove(
     Err(outrun())
 }
 
-/// Removes what stands under a name in a source, and is not served: no document, or one that was refused.
+/// Removes a stored text that is not served: it is no valid document, or was rejected.
 async fn remove_unserved(
     api: &Api,
     call: &AdminCall,
@@ -287,7 +288,7 @@ async fn remove_unserved(
     let view = api.composer.view().await;
     let change = AuditedChange {
         target: target(kind, name),
-        // What cannot be read cannot be masked either.
+        // A text that cannot be parsed cannot be masked either.
         before: serde_json::from_str(&text).unwrap_or_else(|_| "not JSON".into()),
         after: Value::Null,
     };
@@ -300,7 +301,7 @@ async fn remove_unserved(
     submit(api, &view, (Some(&source), edit), change).await
 }
 
-/// Has a change written and served; nothing where others were quicker.
+/// Writes a change and serves it. Returns `None` on a conflict with a concurrent change.
 async fn submit(
     api: &Api,
     view: &ServedConfig,
@@ -325,7 +326,7 @@ async fn submit(
     })
 }
 
-/// Something cannot go while others use it.
+/// Reports that something cannot be removed while it is in use.
 pub(super) fn used(what: &str, name: &str, users: &[String]) -> AdminProblem {
     let detail = format!("{what} {} is used by {}", quote(name), users.join(", "));
     let mut refusal = AdminProblem::new(409, detail);
@@ -335,12 +336,12 @@ pub(super) fn used(what: &str, name: &str, users: &[String]) -> AdminProblem {
     refusal
 }
 
-/// What the audit calls it.
+/// Returns the name of a document in the audit log.
 fn target(kind: DocumentKind, name: &str) -> String {
     format!("{}/{name}", kind.word())
 }
 
-/// What was hidden from the caller, and comes back as it was shown, would be lost.
+/// Rejects a document that contains masks: the masked secrets would be lost.
 fn refuse_masks(document: &Value) -> Result<(), AdminProblem> {
     if !mask::is_masked(document) {
         return Ok(());
@@ -385,12 +386,12 @@ fn outrun() -> AdminProblem {
     AdminProblem::new(409, "others keep changing something: try again")
 }
 
-/// Where something stands, for people.
+/// Returns a source's name and kind, for messages.
 fn place(part: &PartView) -> String {
     format!("{} ({})", quote(&part.name), part.kind)
 }
 
-/// What would be needed to change something here.
+/// Returns a hint about the writable sources, for messages.
 fn writable(view: &ServedConfig) -> String {
     let writable = view.parts.iter().filter(|part| part.is_writable);
     let names: Vec<String> = writable.map(|part| quote(&part.name)).collect();

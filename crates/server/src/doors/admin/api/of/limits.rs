@@ -23,9 +23,9 @@ const POLICY: DocumentKind = DocumentKind::Policy;
 /// A limit, and the policy that it belongs to.
 struct LimitInPolicy<'v> {
     policy: &'v ConfigDocument,
-    /// All limits of it.
+    /// All limits of the policy.
     limits: Arc<Vec<Value>>,
-    /// Which of them it is.
+    /// The index of the limit.
     at: usize,
 }
 
@@ -38,14 +38,14 @@ impl LimitInPolicy<'_> {
         name(self.limit())
     }
 
-    /// Which version it is of.
+    /// Returns its version.
     fn etag(&self) -> ETag {
         let digest = self.policy.limit_digests.get(self.at);
         digest.map_or_else(|| ETag::of(self.limit()), |it| ETag::of_text(it))
     }
 }
 
-/// All limits that are asked for, in the order in which they count.
+/// Lists the limits that match the query, in evaluation order.
 pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Done {
     let view = api.composer.view().await;
     let wanted = call.query.text("policy");
@@ -57,7 +57,7 @@ pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Done {
     Done::seen(body).at(ETag::of_text(&view.version))
 }
 
-/// The limits of one policy.
+/// Lists the limits of one policy.
 pub(in super::super) async fn list_of(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let view = api.composer.view().await;
     let target = EditTarget::find(&view, POLICY, call.param("policy"))?;
@@ -68,7 +68,7 @@ pub(in super::super) async fn list_of(api: &Api, call: &AdminCall) -> Result<Don
     Ok(Done::seen(body).at(target.etag()))
 }
 
-/// One limit.
+/// Returns one limit.
 pub(in super::super) async fn get(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let view = api.composer.view().await;
     show(&view, call.param("policy"), call.param("limit"))
@@ -105,7 +105,7 @@ pub(in super::super) async fn create(api: &Api, call: &AdminCall) -> Result<Done
     Ok(Done::created(item, place).at(found.etag()))
 }
 
-/// Changes what a merge patch says of a limit.
+/// Applies a merge patch to a limit.
 pub(in super::super) async fn change(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let (policy, name) = (call.param("policy"), call.param("limit"));
     let renamed = call.body.get("name");
@@ -138,7 +138,7 @@ pub(in super::super) async fn remove(api: &Api, call: &AdminCall) -> Result<Done
     Ok(Done::gone())
 }
 
-/// Changes the limit that `call` is about, of the version that it names.
+/// Changes the limit that `call` names, if it has the version that the caller has seen.
 pub(super) async fn alter(
     api: &Api,
     call: &AdminCall,
@@ -157,7 +157,7 @@ pub(super) async fn alter(
         .await
 }
 
-/// A limit as it is told.
+/// Returns a limit as a response.
 pub(super) fn show(view: &ServedConfig, policy: &str, name: &str) -> Result<Done, AdminProblem> {
     let found = find(view, policy, name)?;
     let item = item(view, &found, &DocumentUsage::of_policies(view));
@@ -180,7 +180,7 @@ fn in_policy<'v>(
     found.ok_or_else(|| AdminProblem::unknown("limit", name))
 }
 
-/// The limit of this name, if it is what the caller has seen.
+/// Returns the limit of this name, if it has the version that the caller has seen.
 fn check<'v>(
     call: &AdminCall,
     policy: &EditTarget<'v>,
@@ -226,7 +226,7 @@ fn item(view: &ServedConfig, found: &LimitInPolicy<'_>, usage: &DocumentUsage) -
     })
 }
 
-/// What a limit is called. A name of digits alone is one as well.
+/// Returns the name of a limit. A number is a valid name as well.
 fn name(limit: &Value) -> String {
     match limit.get("name") {
         Some(Value::String(name)) => name.clone(),
@@ -245,7 +245,7 @@ fn limits(policy: &mut Value) -> Result<&mut Vec<Value>, AdminProblem> {
     limits.ok_or_else(|| AdminProblem::senseless("limits", "the policy has no list of limits"))
 }
 
-/// How many limits there are in each mode.
+/// Counts the limits in each mode.
 pub(super) fn count_by_mode(view: &ServedConfig) -> Value {
     let mut counts: serde_json::Map<String, Value> = MODES
         .iter()

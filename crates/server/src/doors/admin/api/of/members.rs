@@ -1,4 +1,4 @@
-//! Who is on the list of a guard: shown, added, removed.
+//! Lists, adds and removes the members of a guard's list.
 
 use super::buckets::config;
 use crate::doors::admin::api::Api;
@@ -18,31 +18,31 @@ use tidegate_policy::guard::ListOrigin;
 use tidegate_policy::{Guard, KeyPart, mask};
 use tidegate_redis::{Bans, Connection};
 
-/// The most members of a set that is shown.
+/// The maximum number of members of a set that can be listed.
 pub(super) const MEMBERS_MAX: usize = 1_000_000;
 
-/// How long reading a set may take.
+/// The timeout for reading a set.
 const READ_TIME: Duration = Duration::from_secs(10);
 
-/// How long reaching a Redis may take that is not the store's.
+/// The timeout for connecting to a Redis other than the store's.
 const REACH_TIME: Duration = Duration::from_secs(5);
 
-/// A guard, and the configuration it is of.
+/// A guard, and its configuration.
 pub(super) struct GuardInConfig {
     pub(super) config: Config,
     pub(super) at: usize,
 }
 
-/// A set in Redis, and whether those in it may leave it by themselves.
+/// A set in Redis. `has_ends` is true if its members may expire.
 pub(super) struct MemberSet {
     connection: Connection,
     key: String,
     has_ends: bool,
-    /// Whether the connection is for this call alone.
+    /// The connection is for this call alone.
     is_own: bool,
 }
 
-/// Those who are listed.
+/// Lists the members.
 pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let found = GuardInConfig::of(api, call).await?;
     let guard = found.guard()?;
@@ -75,7 +75,7 @@ pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, 
     Ok(Done::seen(body))
 }
 
-/// Adds one, until its time is over where members of the list have one.
+/// Adds a member; if members of the list can expire, until its expiry.
 pub(in super::super) async fn add(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let found = GuardInConfig::of(api, call).await?;
     let guard = found.guard()?;
@@ -118,7 +118,7 @@ pub(in super::super) async fn add(api: &Api, call: &AdminCall) -> Result<Done, A
     Ok(Done::created(body, place))
 }
 
-/// Removes one.
+/// Removes a member.
 pub(in super::super) async fn remove(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let found = GuardInConfig::of(api, call).await?;
     let guard = found.guard()?;
@@ -143,7 +143,7 @@ pub(in super::super) async fn remove(api: &Api, call: &AdminCall) -> Result<Done
     Ok(Done::gone())
 }
 
-/// Who is to be added, and for how long, where that is told; or everything that is wrong with it.
+/// Returns the member to add, and its duration if the body has one, or all errors.
 fn said(
     call: &AdminCall,
     found: &GuardInConfig,
@@ -182,7 +182,7 @@ impl GuardInConfig {
             .ok_or_else(AdminProblem::failed)
     }
 
-    /// What the list calls a member.
+    /// Returns the normalized form of a member.
     fn member(&self, text: &str, place: &str) -> Result<String, AdminProblem> {
         if !is_sound(text) {
             let why = "it is missing, too long, or holds control characters";
@@ -196,7 +196,7 @@ impl GuardInConfig {
             .ok_or_else(|| AdminProblem::senseless(place, "it is neither an address nor a network"))
     }
 
-    /// The set that the guard looks into.
+    /// Connects to the set that the guard reads.
     pub(super) async fn set(&self, api: &Api) -> Result<MemberSet, AdminProblem> {
         let guard = self.guard()?;
         let (key, at) = match &guard.origin {
@@ -243,7 +243,7 @@ impl MemberSet {
         Ok(read)
     }
 
-    /// Whether it was not there before.
+    /// Adds a member. Returns true if it is new.
     async fn add(&self, member: &str, length: Option<Duration>) -> Result<bool, AdminProblem> {
         if self.has_ends {
             let new = self.bans().ban(&[member], length).await;
@@ -256,7 +256,7 @@ impl MemberSet {
         Ok(added.map_err(away)? > 0)
     }
 
-    /// Whether it was there.
+    /// Removes a member. Returns true if it existed.
     async fn remove(&self, member: &str) -> Result<bool, AdminProblem> {
         if self.has_ends {
             return self.bans().unban(member).await.map_err(away);
@@ -279,7 +279,7 @@ impl MemberSet {
     }
 }
 
-/// Reaches a Redis that is not the store's.
+/// Connects to a Redis other than the store's.
 async fn reach(store: &StoreSettings, redis: &RedisSettings) -> Result<Connection, AdminProblem> {
     let store = StoreSettings {
         target: StoreTarget::Redis(Box::new(redis.clone())),
@@ -308,7 +308,7 @@ fn elsewhere(guard: &Guard, place: &str) -> AdminProblem {
     AdminProblem::new(409, detail)
 }
 
-/// Whether its members are secrets.
+/// Returns true if the members are secrets.
 pub(super) fn hides(guard: &Guard) -> bool {
     match &guard.subject {
         KeyPart::ApiKey => true,

@@ -1,18 +1,18 @@
-//! Those who answer calls.
+//! The handlers of calls.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `documents` | policies, guards and routes: looked at, made, changed, removed |
-//! | `editing` | how any of that is changed: of the version that was seen, whole, written down |
+//! | `documents` | policies, guards and routes: list, read, create, change, remove |
+//! | `editing` | changes of documents: version check, validation, audit |
 //! | `limits` | the limits of policies |
-//! | `modes` | turning limits, guards and routes off and on |
-//! | `usage` | who uses what |
-//! | `assign` | which policy a route has |
-//! | `members` | who is on the list of a guard |
-//! | `bans` | who is kept out, by any of them |
-//! | `buckets` | looking into buckets, and resetting them |
-//! | `plans` | what the subjects of plans have |
-//! | `status` | how this server is, and what it serves |
+//! | `modes` | the modes of limits, guards and routes |
+//! | `usage` | the users of documents |
+//! | `assign` | the policy of a route |
+//! | `members` | the members of a guard's list |
+//! | `bans` | the clients that any guard bans |
+//! | `buckets` | inspection and reset of buckets |
+//! | `plans` | the plans, groups and subjects of plan sources |
+//! | `status` | the status of this server, and its configuration |
 
 pub(super) mod assign;
 pub(super) mod bans;

@@ -1,4 +1,4 @@
-//! Turning limits, guards and routes off and on.
+//! Changes the modes of limits, guards and routes.
 
 use super::documents::show;
 use super::editing::{self, EditTarget};
@@ -9,22 +9,22 @@ use crate::doors::admin::api::respond::{AdminProblem, Done, ProblemCollector};
 use serde_json::{Map, Value};
 use tidegate_policy::source::DocumentKind;
 
-/// What a limit can be turned to. `on` is whatever it was before it was turned off.
+/// The modes that a limit can be set to. `on` restores the mode before `off`.
 pub(in super::super) const OF_LIMITS: [&str; 5] = ["on", "off", "enforce", "shadow", "quota"];
 
-/// How a limit can be.
+/// The modes that a limit can be in.
 pub(in super::super) const MODES: [&str; 4] = ["enforce", "shadow", "quota", "off"];
 
-/// What a guard can be turned to, `on` as with limits.
+/// The modes that a guard can be set to; `on` as for limits.
 pub(in super::super) const OF_GUARDS: [&str; 4] = ["on", "off", "enforce", "shadow"];
 
-/// How a guard can be.
+/// The modes that a guard can be in.
 pub(in super::super) const MODES_OF_GUARDS: [&str; 3] = ["enforce", "shadow", "off"];
 
-/// What a route can be turned to, and how it can be.
+/// The modes that a route can be set to, and be in.
 pub(in super::super) const OF_ROUTES: [&str; 2] = ["on", "off"];
 
-/// Turns all limits of a policy.
+/// Sets the mode of all limits of a policy.
 pub(in super::super) async fn of_policy(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let (kind, name) = (DocumentKind::Policy, call.param("policy"));
     let mode = wanted(call, &OF_LIMITS)?;
@@ -43,26 +43,26 @@ pub(in super::super) async fn of_policy(api: &Api, call: &AdminCall) -> Result<D
     show(api, &view, &target).await
 }
 
-/// Turns one limit.
+/// Sets the mode of one limit.
 pub(in super::super) async fn of_limit(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_LIMITS)?;
     let view = limits::alter(api, call, |limit| turn(limit, mode)).await?;
     limits::show(&view, call.param("policy"), call.param("limit"))
 }
 
-/// Turns a guard.
+/// Sets the mode of a guard.
 pub(in super::super) async fn of_guard(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_GUARDS)?;
     of_document(api, call, (DocumentKind::Guard, mode)).await
 }
 
-/// Turns a route.
+/// Sets the mode of a route.
 pub(in super::super) async fn of_route(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let mode = wanted(call, &OF_ROUTES)?;
     of_document(api, call, (DocumentKind::Route, mode)).await
 }
 
-/// Turns what is whole to `mode`.
+/// Sets the mode of a guard or a route.
 async fn of_document(
     api: &Api,
     call: &AdminCall,
@@ -81,7 +81,7 @@ async fn of_document(
     show(api, &view, &target).await
 }
 
-/// How a limit or a guard is.
+/// Returns the mode of a limit or a guard.
 pub(super) fn mode_of(document: &Value) -> &str {
     if is_off(document) {
         return "off";
@@ -92,7 +92,7 @@ pub(super) fn mode_of(document: &Value) -> &str {
         .unwrap_or("enforce")
 }
 
-/// How a document is; a policy is in no mode, but its limits are.
+/// Returns the mode of a document. A policy has none, but its limits do.
 pub(super) fn mode_of_document(kind: DocumentKind, document: &Value) -> Option<&str> {
     match kind {
         DocumentKind::Policy => None,
@@ -120,7 +120,7 @@ pub(super) fn wanted<'c>(call: &'c AdminCall, known: &[&str]) -> Result<&'c str,
     mode.ok_or_else(AdminProblem::failed)
 }
 
-/// Turns a limit, a guard or a route: whether it counts at all is one thing, and how it does another.
+/// Sets the mode of a limit, a guard or a route. Being enabled is separate from the mode.
 fn turn(document: &mut Value, mode: &str) {
     let Value::Object(document) = document else {
         return;

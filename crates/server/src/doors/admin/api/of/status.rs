@@ -1,4 +1,4 @@
-//! How this server is, and what it serves; and serving anew what its sources say.
+//! The status of this server and its configuration; and reloads.
 
 use super::documents::of;
 use super::limits;
@@ -19,10 +19,10 @@ use tidegate::AnyStore;
 use tidegate::shared_state::{Instance, SharedInstances};
 use tidegate_policy::source::DocumentKind;
 
-/// How long the other instances are asked after, before what was last heard of them has to do.
+/// The timeout for reading the list of other instances; after it, the last known count is reported.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Everything at a glance.
+/// Returns the status report.
 pub(in super::super) async fn status(api: &Api, _: &AdminCall) -> Result<Done, AdminProblem> {
     let view = api.composer.view().await;
     let sources = api.composer.standings();
@@ -45,20 +45,20 @@ pub(in super::super) async fn status(api: &Api, _: &AdminCall) -> Result<Done, A
     })))
 }
 
-/// Who calls.
+/// Returns the caller.
 pub(in super::super) fn whoami(call: &AdminCall) -> Done {
     let caller = &call.caller;
     Done::seen(json!({ "name": &*caller.name, "role": caller.role.as_str() }))
 }
 
-/// This API, described.
+/// Returns the `OpenAPI` document.
 pub(in super::super) fn openapi() -> Done {
     let document = openapi::document();
     let etag = ETag::of(document);
     Done::seen(document.clone()).at(etag)
 }
 
-/// Reads the file and all sources again, and serves what they say.
+/// Reloads the file and all sources.
 pub(in super::super) async fn reload(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let reload = async {
         let before = api.composer.view().await.version.clone();
@@ -76,7 +76,7 @@ pub(in super::super) async fn reload(api: &Api, call: &AdminCall) -> Result<Done
             Err(ReloadError::Unread(why)) => AdminProblem::away(why),
             Err(refused @ ReloadError::BuiltIn) => AdminProblem::new(409, refused.to_string()),
         };
-        // What was sound of it is served, whatever was not.
+        // The valid sources are served, even if others are invalid.
         Err(if before == after {
             refusal
         } else {
@@ -127,10 +127,10 @@ async fn store(api: &Api) -> Value {
     json!({ "kind": kind, "standing": standing, "nodes": nodes })
 }
 
-/// Who shares the store, and what each of them serves, as far as the roll of instances knows.
+/// Returns the instances that share the store, and the configuration version of each, as far as known.
 async fn instances(api: &Api) -> Value {
     let instances = api.decider.limiter().instances();
-    // While Redis is away, the number is what was last known, and those are named who were heard of.
+    // While Redis is unreachable, the number is the last known one, and only known instances are listed.
     let roll = match instances {
         Some(instances) => instances.roll(PATIENCE).await.ok().flatten(),
         None => None,

@@ -1,4 +1,4 @@
-//! Who uses what.
+//! The users of documents: what refers to a policy, a guard or a limit.
 
 use super::buckets::config;
 use super::documents::{of, value};
@@ -8,22 +8,22 @@ use crate::live::ServedConfig;
 use serde_json::{Value, json};
 use tidegate_policy::source::{ConfigDocument, DocumentKind};
 
-/// What uses documents, read once for all that are told.
+/// The references to documents, read once for a whole list of them.
 #[derive(Debug, Default)]
 pub(super) struct DocumentUsage {
-    /// The guard that keeps those out who ask too often.
+    /// The guard that bans by request count.
     ban: Option<String>,
-    /// Routes by name, and what they say.
+    /// The routes, by name, with their content.
     routes: Vec<(String, Value)>,
-    /// The policy of those that name none.
+    /// The policy of routes that name none.
     first: Option<String>,
 }
 
-/// What uses something: what it is, and what it is called.
+/// A user: its kind and its name.
 pub(super) type User = (&'static str, String);
 
 impl DocumentUsage {
-    /// What there is to know of those of this kind.
+    /// Reads the references to documents of this kind.
     pub(super) async fn of(
         api: &Api,
         view: &ServedConfig,
@@ -42,7 +42,7 @@ impl DocumentUsage {
         }
     }
 
-    /// The same of policies, for which what is served says everything.
+    /// Reads the references to policies, all of which are in the served configuration.
     pub(super) fn of_policies(view: &ServedConfig) -> Self {
         let routes = of(view, DocumentKind::Route);
         Self {
@@ -54,12 +54,12 @@ impl DocumentUsage {
         }
     }
 
-    /// What needs a document.
+    /// Returns the users of a document as JSON.
     pub(super) fn shown(&self, document: &ConfigDocument) -> Value {
         shown(self.users(document))
     }
 
-    /// The same for people.
+    /// Returns the users of a document as text.
     pub(super) fn told(&self, document: &ConfigDocument) -> Vec<String> {
         let users = self.users(document).into_iter();
         users
@@ -77,9 +77,9 @@ impl DocumentUsage {
         }
     }
 
-    /// The routes that have a policy.
+    /// Returns the routes that use a policy.
     fn routes(&self, policy: &ConfigDocument) -> Vec<User> {
-        // Whoever names none has the first.
+        // A route that names no policy uses the first.
         let is_first = self.first.as_ref() == Some(&policy.name);
         let routes = self.routes.iter().filter(|(_, route)| {
             let named = route.get("policy").filter(|it| !it.is_null());
@@ -93,14 +93,14 @@ impl DocumentUsage {
     }
 }
 
-/// Users, as they are told.
+/// Returns users as JSON.
 pub(super) fn shown(users: impl IntoIterator<Item = User>) -> Value {
     let users = users.into_iter();
     let users = users.map(|(kind, name)| json!({ "kind": kind, "name": name }));
     Value::Array(users.collect())
 }
 
-/// What needs a limit: others of its policy that stand in for it.
+/// Returns the users of a limit: other limits of its policy that fall back to it.
 pub(super) fn of_limit(limits: &[Value], limit: &str) -> Vec<User> {
     let users = limits
         .iter()
@@ -109,7 +109,7 @@ pub(super) fn of_limit(limits: &[Value], limit: &str) -> Vec<User> {
     names.map(|name| ("limit", name.to_owned())).collect()
 }
 
-/// Whether a name, or one of several, is this one.
+/// Returns true if `names` is this name, or contains it.
 fn is_named(names: Option<&Value>, name: &str) -> bool {
     match names {
         Some(Value::String(one)) => one == name,

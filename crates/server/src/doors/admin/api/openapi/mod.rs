@@ -1,9 +1,9 @@
-//! The list of routes as an `OpenAPI` document: whatever it says is what is done.
+//! The list of routes as an `OpenAPI` document. It is generated, so it matches the dispatch.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | this one | from routes to paths |
-//! | `schemas` | what is sent and what is answered |
+//! | `schemas` | the schemas of requests and responses |
 
 mod schemas;
 
@@ -14,10 +14,10 @@ use super::table;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 
-/// What `If-Match` looks like. (What is weak is never the same.)
+/// The pattern of `If-Match`. (Weak tags are accepted, but never match.)
 const IF_MATCH: &str = r#"^(\*|(W/)?"[!#-+\--~]*"( *, *(W/)?"[!#-+\--~]*")*)$"#;
 
-/// The document.
+/// Returns the document.
 pub(super) fn document() -> &'static Value {
     static DOCUMENT: OnceLock<Value> = OnceLock::new();
     DOCUMENT.get_or_init(build)
@@ -106,7 +106,7 @@ fn responses(route: &AdminRoute) -> Value {
     }
     responses.insert(route.gives.status.to_string(), fine.clone());
     if route.id == "addMember" {
-        // Who was listed before is not new.
+        // Adding an existing member returns 200.
         responses.insert("200".to_owned(), fine);
     }
     if route.gives.has_version && route.verb == RouteMethod::Get {
@@ -115,7 +115,7 @@ fn responses(route: &AdminRoute) -> Value {
     }
     for status in route.refusals() {
         if status == 431 {
-            // Nobody has read it.
+            // The server rejects it before the admin API reads it.
             let refused = json!({ "description": why(status) });
             responses.insert(status.to_string(), refused);
             continue;

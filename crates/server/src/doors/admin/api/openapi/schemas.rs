@@ -1,4 +1,4 @@
-//! What is sent to the admin API, and what it answers.
+//! The schemas of the admin API's requests and responses.
 
 use super::super::of::modes::{OF_GUARDS, OF_LIMITS, OF_ROUTES};
 use super::super::of::plans::{LEVELS, OF_ENTRIES};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tidegate_policy::admin::AdminRole;
 use tidegate_policy::config::json_schema;
 
-/// Every schema, by name: those of the configuration's language, and those of this API.
+/// Returns every schema by name: those of the configuration language, and those of this API.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = language();
     all.extend(answers());
@@ -18,7 +18,7 @@ pub(super) fn all() -> Map<String, Value> {
     all
 }
 
-/// What policies, guards and routes are, as the schema of the configuration has it.
+/// Returns the schemas of policies, guards and routes, from the schema of the configuration.
 fn language() -> Map<String, Value> {
     let mut schema = json_schema();
     let definitions = schema.get_mut("$defs").map(Value::take);
@@ -40,7 +40,7 @@ fn language() -> Map<String, Value> {
     found
 }
 
-/// Lets references lead to where schemas are in this document, and notes what they lead to.
+/// Rewrites references to the schemas' location in this document, and collects their targets.
 fn move_references(value: &mut Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -85,7 +85,7 @@ fn answers() -> Map<String, Value> {
             object(json!({ "name": text(), "role": { "enum": roles } })),
         ),
         ("DocumentItem", document(None)),
-        // A variable in it is shown as it is written.
+        // A variable in it is shown as written.
         ("GuardItem", document(Some(text()))),
         ("RouteItem", document(Some(json!({ "enum": OF_ROUTES })))),
         (
@@ -112,7 +112,7 @@ fn answers() -> Map<String, Value> {
     ])
 }
 
-/// A policy, a guard or a route, and the mode that it is in, if it is in any.
+/// Returns the schema of a policy, a guard or a route, with its mode if it has one.
 fn document(mode: Option<Value>) -> Value {
     let mut properties = json!({
         "name": text(), "source": or_null(&text()), "writable": flag(), "version": text(),
@@ -125,7 +125,7 @@ fn document(mode: Option<Value>) -> Value {
     object(properties)
 }
 
-/// What stands in lists.
+/// Returns the schemas of list items.
 fn items() -> Map<String, Value> {
     named([
         (
@@ -249,7 +249,7 @@ fn sight() -> Value {
     })
 }
 
-/// Pages of what answers tell.
+/// Returns the schemas of pages.
 fn lists() -> Map<String, Value> {
     let page = |item: &str| {
         object(json!({
@@ -336,7 +336,7 @@ fn questions() -> Map<String, Value> {
     ])
 }
 
-/// What is sent of entries of plans.
+/// Returns the schemas of plan entries in requests.
 fn entries() -> Map<String, Value> {
     let plan = json!({ "type": "string", "minLength": 1 });
     named([
@@ -349,8 +349,8 @@ fn entries() -> Map<String, Value> {
     ])
 }
 
-/// A plan, a group or a subject, to be made. Numbers may be of any width, and text: so nothing is said of
-/// what they are.
+/// Returns the schema of a new plan, group or subject. Numbers may have any width, or be text, so the
+/// schema does not restrict their types.
 fn new_entry() -> Value {
     let told = |about: &str| json!({ "description": about });
     json!({
@@ -376,7 +376,7 @@ fn named<const N: usize>(schemas: [(&str, Value); N]) -> Map<String, Value> {
         .collect()
 }
 
-/// An object that has all of these members, and no others.
+/// Returns the schema of an object that has all of these members, and no others.
 fn object(properties: Value) -> Value {
     let names = properties.as_object().into_iter().flatten();
     let required: Vec<&String> = names.map(|(name, _)| name).collect();
@@ -389,12 +389,12 @@ fn object(properties: Value) -> Value {
     schema
 }
 
-/// An object that may have any of these members, and no others.
+/// Returns the schema of an object that may have any of these members, and no others.
 fn optional(properties: &Value) -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": properties })
 }
 
-/// What uses something.
+/// Returns the schema of a list of users.
 fn users() -> Value {
     let user = object(json!({ "kind": text(), "name": text() }));
     json!({ "type": "array", "items": user })

@@ -1,4 +1,4 @@
-//! Buckets.
+//! Routes for buckets.
 
 use crate::doors::admin::api::of::buckets;
 use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, RouteMethod};

@@ -1,4 +1,4 @@
-//! Guards, their lists, and whom these keep out.
+//! Routes for guards, their lists, and bans.
 
 use super::INTO;
 use crate::doors::admin::api::of::{bans, documents, members, modes};
@@ -7,14 +7,14 @@ use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, Param, ParamKin
 use tidegate_policy::admin::AdminRole;
 use tidegate_policy::source::DocumentKind;
 
-/// Whose list.
+/// The guard whose bans to list.
 const GUARD: Param = Param {
     name: "guard",
     kind: ParamKind::Text,
     about: "Only those whom this guard keeps out.",
 };
 
-/// Guards that are so.
+/// The mode of the guards to list.
 const MODE: Param = Param {
     name: "mode",
     kind: ParamKind::Word(&modes::MODES_OF_GUARDS),

@@ -1,18 +1,18 @@
-//! The limits of policies.
+//! Routes for the limits of policies.
 
 use crate::doors::admin::api::of::{limits, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET};
 use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, Param, ParamKind, RouteMethod};
 use tidegate_policy::admin::AdminRole;
 
-/// Whose limits.
+/// The policy whose limits to list.
 const POLICY: Param = Param {
     name: "policy",
     kind: ParamKind::Text,
     about: "Only those of this policy.",
 };
 
-/// Limits that are so.
+/// The mode of the limits to list.
 const MODE: Param = Param {
     name: "mode",
     kind: ParamKind::Word(&modes::MODES),

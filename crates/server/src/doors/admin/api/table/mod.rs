@@ -1,14 +1,14 @@
-//! All routes of the admin API: who answers, and what the `OpenAPI` document says. One list, in parts by
-//! what the routes are of.
+//! All routes of the admin API. The one list, split by subject, defines both the dispatch and the
+//! `OpenAPI` document.
 //!
 //! | module | its routes |
 //! |---|---|
-//! | `server` | this server: how it stands, reading everything anew |
+//! | `server` | this server: status, reload |
 //! | `policies`, `limits` | policies, and the limits in them |
-//! | `guards` | guards, their lists, and whom these keep out |
+//! | `guards` | guards, their lists, and bans |
 //! | `routes` | routes of the gateway |
 //! | `plans` | sources of plans, and their entries |
-//! | `buckets` | looking into buckets, and resetting them |
+//! | `buckets` | inspection and reset of buckets |
 
 mod buckets;
 mod guards;
@@ -20,14 +20,14 @@ mod server;
 
 use super::route::{AdminRoute, Param, ParamKind};
 
-/// Where something new is written to.
+/// The source in which to create something.
 const INTO: Param = Param {
     name: "source",
     kind: ParamKind::Text,
     about: "Which source it is written to; the first that can be written to unless told.",
 };
 
-/// All parts, in the order in which the document has them.
+/// All parts, in the order of the document.
 static PARTS: &[&[AdminRoute]] = &[
     server::ROUTES,
     policies::ROUTES,
@@ -38,7 +38,7 @@ static PARTS: &[&[AdminRoute]] = &[
     buckets::ROUTES,
 ];
 
-/// All routes.
+/// Returns all routes.
 pub(super) fn all() -> impl Iterator<Item = &'static AdminRoute> {
     PARTS.iter().copied().flatten()
 }

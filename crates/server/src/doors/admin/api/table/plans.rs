@@ -1,4 +1,4 @@
-//! Sources of plans, and their entries.
+//! Routes for plan sources and their entries.
 
 use crate::doors::admin::api::of::plans;
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET};

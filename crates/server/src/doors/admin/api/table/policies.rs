@@ -1,4 +1,4 @@
-//! Policies.
+//! Routes for policies.
 
 use super::INTO;
 use crate::doors::admin::api::of::{documents, modes};

@@ -1,4 +1,4 @@
-//! Routes of the gateway.
+//! Routes for the gateway's routes.
 
 use super::INTO;
 use crate::doors::admin::api::of::{assign, documents, modes};
@@ -7,7 +7,7 @@ use crate::doors::admin::api::route::{AdminRoute, BodyOf, Gives, Param, ParamKin
 use tidegate_policy::admin::AdminRole;
 use tidegate_policy::source::DocumentKind;
 
-/// Routes that are so.
+/// The mode of the routes to list.
 const MODE: Param = Param {
     name: "mode",
     kind: ParamKind::Word(&modes::OF_ROUTES),

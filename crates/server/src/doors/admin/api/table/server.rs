@@ -1,4 +1,4 @@
-//! This server: what it is, who calls, how it stands, and reading everything anew.
+//! Routes for this server: information, caller, status, and reload.
 
 use crate::doors::admin::api::of::status;
 use crate::doors::admin::api::route::{AdminRoute, Gives, RouteMethod};

@@ -1,4 +1,4 @@
-//! Against real servers of Redis, and a double of `MongoDB`'s protocol.
+//! Tests against real Redis servers, and against a double of `MongoDB`'s protocol.
 
 #[cfg(feature = "mongodb")]
 mod mongodb;

@@ -1,4 +1,4 @@
-//! Rules in a collection, of a double that speaks just enough of the protocol.
+//! Rules in a collection of a double that speaks a minimal part of the protocol.
 
 use crate::live::origins::rules::MongoSource;
 use crate::live::source::{Loaded, PolicyFetcher, Revision, SourceError};
@@ -26,7 +26,7 @@ fn patient(url: &str, time_max: Duration) -> MongoSource {
     MongoSource::new("mongodb", &rules, time_max, Duration::from_millis(100))
 }
 
-/// A rule as the system stores it.
+/// Returns a rule as the system stores it.
 fn rule(set: &str, id: &str, capacity: impl Into<Bson>) -> Document {
     doc! {
         "_id": ObjectId::new(), "_class": "org.fluxgate.Rule",
@@ -177,7 +177,7 @@ async fn what_may_not_be_read_or_is_not_there_is_told_without_the_password() {
 
 #[tokio::test]
 async fn a_server_that_heard_and_said_nothing_was_waited_for_without_end() {
-    // More than one batch, so that both are asked for.
+    // More than one batch, so that both commands are sent.
     let rules = (0..250).map(|nth| rule("many", &format!("r{nth:03}"), 5_i32));
     let double = double(rules.collect()).await;
     for command in ["find", "getMore"] {

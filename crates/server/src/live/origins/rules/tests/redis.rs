@@ -8,10 +8,10 @@ use tidegate_policy::source::RuleSets;
 use tidegate_testkit::redis::{Cluster, Server};
 use tokio::time::timeout;
 
-/// Longer than anything takes, and shorter than anybody waits.
+/// Longer than any step takes, and short enough to wait for.
 const LONG: Duration = Duration::from_secs(20);
 
-/// An interval that never goes by.
+/// An interval that never elapses.
 const NEVER: Duration = Duration::from_hours(1);
 
 fn source(url: &str, every: Duration) -> RuleSetSource {
@@ -23,7 +23,7 @@ fn source(url: &str, every: Duration) -> RuleSetSource {
     RuleSetSource::new("redis", &rule_sets, LONG, every).expect("it can be asked")
 }
 
-/// Writes a rule set as the system does: the hash, and its id.
+/// Writes a rule set like the system: the hash, and its id.
 fn save(server: &Server, id: &str, fields: &[&str]) {
     let key = format!("fluxgate:ruleset:{id}");
     let command = [&["HSET", key.as_str(), "ruleSetId", id], fields].concat();
@@ -120,7 +120,7 @@ async fn a_change_is_heard_at_once_in_whichever_words() {
     let server = Server::start();
     let source = source(&server.url(), NEVER);
     load(&source).await;
-    // It listens from here on, and what was said before is not known.
+    // It is subscribed from here on; earlier messages are not known.
     changed(&source).await;
     for said in [
         "",
@@ -163,7 +163,7 @@ async fn whoever_was_cut_off_listens_again_and_looks_at_once() {
     changed(&source).await;
     let killed = server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).int();
     assert_eq!(killed, 1);
-    // What was said meanwhile is lost, so it is worth to look.
+    // Messages during the interruption are lost, so a reload is due.
     save(&server, "a", &["capacity", "4", "windowSeconds", "60"]);
     changed(&source).await;
     assert!(load(&source).await.0.contains("4/min"));
@@ -254,7 +254,7 @@ async fn rule_sets_were_lifted_whose_hashes_went_while_their_ids_stayed() {
         flaw.contains("there is no hash `fluxgate:ruleset:a`"),
         "{flaw}"
     );
-    // Another in their place that is not understood is no reason to lift them either.
+    // A replacement that is invalid does not lift their limits either.
     server
         .command(&["SREM", "fluxgate:rulesets", "a", "b"])
         .int();
@@ -327,7 +327,7 @@ async fn the_1001st_rule_set_stopped_all_others() {
         save(&server, &id, &["capacity", "1", "windowSeconds", "60"]);
     }
     load(&source).await;
-    // By its name it would be the first.
+    // It would be the first by its name.
     save(&server, "a", &["capacity", "1", "windowSeconds", "60"]);
     save(&server, "set-0", &["capacity", "7"]);
     let Ok(Loaded::Part(part)) = ask(&source, None).await else {
@@ -345,11 +345,11 @@ async fn the_1001st_rule_set_stopped_all_others() {
 async fn a_message_did_not_wake_a_source_that_waited_to_try_again() {
     let server = Server::start();
     let source = source(&server.url(), NEVER);
-    // What was said before it listened is not known: that is reason enough.
+    // Messages before the subscription are not known: that is reason enough to load.
     timeout(LONG, source.told()).await.expect("it listens");
     let told = source.told();
     let publish = async {
-        // Listening already: nobody needs to hear it twice.
+        // Subscribed already, so publishing once is enough.
         server
             .command(&["PUBLISH", "fluxgate:rule-reload", "*"])
             .int()

@@ -1,5 +1,5 @@
-//! How an entry is changed: all of them are read, with the change, as a server would; then it is
-//! written where nobody has changed anything meanwhile; and then it is served.
+//! Changes an entry: validates it together with all others, like a server that loads them; writes it if
+//! nothing has changed meanwhile; and then serves it.
 
 use super::place::PlanLocation;
 use crate::doors::admin::api::Api;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use tidegate::plan::{PlanErrors, PlanLevel, PlanTable};
 use tidegate_policy::mask;
 
-/// How often a change is tried that others were quicker with.
+/// The number of attempts for a change that conflicts with concurrent changes.
 const TRIES_MAX: usize = 8;
 
-/// Changes the entry `id` to what `change` makes of it, and of who uses it: other settings, or none. What
-/// there is then, and what to write down of it.
+/// Changes the entry `id`. `change` gets its text and its users, and returns the new settings, or `None`
+/// to remove it. Returns the entries after the change, and the change to record.
 pub(super) async fn submit(
     api: &Api,
     (place, id): (&PlanLocation, &str),
@@ -27,7 +27,7 @@ pub(super) async fn submit(
     ) -> Result<Option<Map<String, Value>>, AdminProblem>,
 ) -> Result<(PlanEntries, Option<AuditedChange>), AdminProblem> {
     let shelf = place.writable(api)?;
-    // One at a time, so that what is written last is served last.
+    // Serialized, so that the last change written is the last one served.
     let _turn = api.planning.lock().await;
     for _ in 0..TRIES_MAX {
         let (there, _walk) = place.read(api, &*shelf).await?;
@@ -56,7 +56,7 @@ pub(super) async fn submit(
             Ok(version) => return serve(api, place, (checked, version), change).await,
             Err(WriteError::Conflict) => {}
             Err(WriteError::Away(why)) => return Err(AdminProblem::away(why)),
-            // It may have been written, and only the answer was lost.
+            // The write may have happened, and only its reply was lost.
             Err(WriteError::Doubtful(why)) => {
                 return Err(AdminProblem::away(why).told(AuditOutcome::Unknown, change));
             }
@@ -68,13 +68,13 @@ pub(super) async fn submit(
     ))
 }
 
-/// What there would be after a change: the table of it; or what would be wrong with it still, where less
-/// would than is.
+/// The entries after a change, with their table; or with the remaining errors, if they are fewer than
+/// before.
 type CheckedPlans = (PlanEntries, Result<Arc<PlanTable>, PlanErrors>);
 
-/// Whether it is sound with an entry of this text, or without it, and with all limits that ask. Where
-/// something is wrong already, which nobody did from here, it is enough that less is: so it can be put
-/// right one by one.
+/// Validates the entries with an entry of this text, or without it, and with all limits that use them. If
+/// they are invalid already, because of a change made elsewhere, fewer errors are enough, so that the
+/// errors can be fixed one by one.
 async fn check(
     api: &Api,
     place: &PlanLocation,
@@ -88,7 +88,7 @@ async fn check(
         let next = there.with(level, &id, text.as_deref());
         let table = |entries: &PlanEntries| {
             let table = Arc::new(entries.document(hides).table(unset)?);
-            // One that cannot be counted is less than one that cannot be read.
+            // An entry that no limit can count is a smaller error than one that cannot be parsed.
             let could = limiter.could_use_plans(&name, &table);
             could.map_err(|error| PlanErrors::one(error.to_string()))?;
             Ok(table)
@@ -110,7 +110,7 @@ async fn check(
     checked.map_err(|errors| unsound(&errors))
 }
 
-/// Goes by what was written as `version`, at once; or says why not.
+/// Serves the entries that were written as `version`, or returns why that fails.
 async fn serve(
     api: &Api,
     place: &PlanLocation,
@@ -123,7 +123,7 @@ async fn serve(
             let using = blocking(move || limiter.use_plans_of(&name, table, Some(version.0)));
             match using.await {
                 Some(Ok(())) => Ok(()),
-                // A reload may have come between.
+                // A reload may have happened in between.
                 Some(Err(error)) => Err(PlanErrors::one(error.to_string())),
                 None => Err(PlanErrors::one("it came to no end")),
             }
@@ -149,12 +149,13 @@ fn unsound(errors: &PlanErrors) -> AdminProblem {
     messages.fold(refusal, |refusal, message| refusal.with("body", message))
 }
 
-/// What an entry says, for the audit. One that cannot be read may say anything, a secret as well.
+/// Returns the content of an entry for the audit log. A text that cannot be parsed is omitted: it may
+/// contain a secret.
 fn said(text: &str) -> Value {
     settings(text).map_or_else(|| Value::from("not JSON"), Value::Object)
 }
 
-/// What was hidden from the caller, and comes back as it was shown, would be lost.
+/// Rejects an entry that contains masks: the masked secrets would be lost.
 fn refuse_masks(said: &Value) -> Result<(), AdminProblem> {
     let why = "`***` stands where something is not shown: send it itself, or leave it out";
     if mask::is_masked(said) {

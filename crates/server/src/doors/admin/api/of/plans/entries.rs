@@ -1,4 +1,4 @@
-//! Plans, groups and subjects: looked at, made, changed, removed.
+//! Lists, reads, creates, changes and removes plans, groups and subjects.
 
 use super::OF_ENTRIES;
 use super::changing::submit;
@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tidegate::plan::{PlanLevel, PlanShare, PlanTable, SubjectEntry, refers};
 
-/// The most of those that use an entry who are told by name.
+/// The maximum number of users of an entry that are listed by name.
 const USERS_MAX: usize = 20;
 
-/// The entries of a level.
+/// Lists the entries of a level.
 pub(in super::super::super) async fn list_entries(
     api: &Api,
     call: &AdminCall,
@@ -37,7 +37,7 @@ pub(in super::super::super) async fn list_entries(
     let (entries, _turn) = place.read(api, &*shelf).await?;
     let teller = Teller::new(api, place);
     let query = call.query.clone();
-    // There may be many.
+    // There may be many entries.
     let body = blocking(move || {
         let of_level = entries.of(teller.place.level);
         let prefix = prefix.as_deref().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(in super::super::super) async fn list_entries(
     Ok(Done::seen(body.await.ok_or_else(AdminProblem::failed)?))
 }
 
-/// One entry.
+/// Returns one entry.
 pub(in super::super::super) async fn get(
     api: &Api,
     call: &AdminCall,
@@ -65,7 +65,7 @@ pub(in super::super::super) async fn get(
     Teller::new(api, place).show(entries, id).await
 }
 
-/// Makes one.
+/// Creates an entry.
 pub(in super::super::super) async fn create(
     api: &Api,
     call: &AdminCall,
@@ -102,7 +102,7 @@ pub(in super::super::super) async fn create(
     Ok(done.into_created(location))
 }
 
-/// Changes what a merge patch says.
+/// Applies a merge patch to an entry.
 pub(in super::super::super) async fn change(
     api: &Api,
     call: &AdminCall,
@@ -126,7 +126,7 @@ pub(in super::super::super) async fn change(
     .await
 }
 
-/// Turns one off, or on.
+/// Enables or disables an entry.
 pub(in super::super::super) async fn turn(
     api: &Api,
     call: &AdminCall,
@@ -141,7 +141,7 @@ pub(in super::super::super) async fn turn(
     .await
 }
 
-/// Gives a group or a subject a plan, or with `null` none.
+/// Sets the plan of a group or a subject; `null` removes it.
 pub(in super::super::super) async fn assign(
     api: &Api,
     call: &AdminCall,
@@ -164,7 +164,7 @@ pub(in super::super::super) async fn assign(
     .await
 }
 
-/// Removes one that nobody uses.
+/// Removes an entry that is not in use.
 pub(in super::super::super) async fn remove(
     api: &Api,
     call: &AdminCall,
@@ -190,7 +190,7 @@ pub(in super::super::super) async fn remove(
     Ok(Done::gone())
 }
 
-/// Changes the settings of an entry that is there, of the version that the caller has seen.
+/// Changes the settings of an existing entry, of the version that the caller has seen.
 async fn alter(
     api: &Api,
     call: &AdminCall,
@@ -201,7 +201,7 @@ async fn alter(
     let altered = |there: Option<&str>, _: &[(PlanLevel, String)]| {
         let text = there.ok_or_else(|| unknown(&place, id))?;
         call.expected.check(&etag(text))?;
-        // One that cannot be read is put right by whatever is said now.
+        // An entry that cannot be parsed is replaced by the new settings.
         let mut settings = settings(text).unwrap_or_default();
         change(&mut settings);
         Ok(Some(settings))
@@ -210,7 +210,7 @@ async fn alter(
     Teller::new(api, place).show(saved, id).await
 }
 
-/// The version of an entry: of what it says, however a store writes that.
+/// Returns the version of an entry. It depends on the content only, not on how a store formats it.
 pub(super) fn etag(text: &str) -> ETag {
     settings(text).map_or_else(|| ETag::of_text(text), |it| ETag::of(&Value::Object(it)))
 }
@@ -219,10 +219,10 @@ fn unknown(place: &PlanLocation, id: &str) -> AdminProblem {
     AdminProblem::unknown(place.level.noun(), &place.shown(place.level, id))
 }
 
-/// Tells of entries.
+/// Serializes entries.
 struct Teller {
     place: PlanLocation,
-    /// What this server goes by.
+    /// The plans that this server applies.
     table: Option<Arc<PlanTable>>,
 }
 
@@ -232,7 +232,7 @@ impl Teller {
         Self { place, table }
     }
 
-    /// An entry as it is told.
+    /// Returns an entry as JSON.
     fn item(&self, id: &str, text: &str, users: &[(PlanLevel, String)]) -> Value {
         let place = &self.place;
         let told = users
@@ -259,7 +259,8 @@ impl Teller {
         })
     }
 
-    /// What this server goes by, all levels put together: what a subject has, or the quota of a group.
+    /// Returns the effective values that this server applies, all levels combined: the rate of a subject,
+    /// or the quota of a group.
     fn has(&self, id: &str) -> Option<Value> {
         let table = self.table.as_deref()?;
         let found = match self.place.level {
@@ -270,10 +271,10 @@ impl Teller {
         Some(has(table, &found))
     }
 
-    /// An entry that is there, as it is told.
+    /// Returns an existing entry as a response.
     async fn show(self, entries: PlanEntries, id: &str) -> Result<Done, AdminProblem> {
         let id = id.to_owned();
-        // There may be many, of which each may use it.
+        // There may be many entries, and each may use this one.
         let shown = blocking(move || {
             let text = entries.get(self.place.level, &id);
             let text = text.ok_or_else(|| unknown(&self.place, &id))?;
@@ -283,7 +284,7 @@ impl Teller {
         shown.await.unwrap_or_else(|| Err(AdminProblem::failed()))
     }
 
-    /// One of a source whose entries are not kept by name: what is known of it.
+    /// Returns the known values of an entry whose source does not store entries by name.
     fn known(&self, id: &str) -> Result<Done, AdminProblem> {
         if self.table.is_none() {
             return Err(AdminProblem::away("these plans have never been loaded"));

@@ -1,16 +1,15 @@
-//! What the subjects of plans have: consumers, projects, whoever has a rate of its own. It is told by
-//! the sources of plans.
+//! The subjects of plans, such as consumers and projects, and their rates. They come from plan sources.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | this one | the sources, and how it stands with them |
-//! | `entries` | plans, groups and subjects: looked at, made, changed, removed |
-//! | `place` | which source and which entry a call is about |
-//! | `changing` | how an entry is changed: validated with all others, written, and served |
+//! | this one | the sources, and their status |
+//! | `entries` | plans, groups and subjects: list, read, create, change, remove |
+//! | `place` | the source and the entry that a call names |
+//! | `changing` | changes of an entry: validation with all others, write, serve |
 //!
-//! Whatever a server has loaded, it keeps under keyed marks, and not by the ids of all subjects. So they
-//! are listed from where they are kept by name, which is a shelf; those of other sources are asked for
-//! one by one.
+//! A server keeps loaded plans under keyed hashes, not under the ids of the subjects. So entries are
+//! listed from a document store, which keeps them by name; entries of other sources can only be read one
+//! by one.
 
 mod changing;
 mod entries;
@@ -29,10 +28,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tidegate::{Config, PlanState};
 
-/// What an entry can be turned to.
+/// The modes that an entry can be set to.
 pub(in super::super) const OF_ENTRIES: [&str; 2] = ["on", "off"];
 
-/// The sources of plans, and how it stands with them.
+/// Lists the plan sources, with their status.
 pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, AdminProblem> {
     let states = api.decider.limiter().plans();
     let config = config(api).await?;
@@ -40,7 +39,7 @@ pub(in super::super) async fn list(api: &Api, call: &AdminCall) -> Result<Done, 
     Ok(Done::seen(body))
 }
 
-/// The limits whose rates come from a source.
+/// Returns the limits whose rates come from a source.
 fn users(config: &Config, name: &str) -> Vec<User> {
     let number = config.plans.iter().position(|source| source.name == name);
     let policies = config.written();

@@ -1,4 +1,4 @@
-//! Which source of plans a call is about, and which entry of it.
+//! The plan source and the level that a call names.
 
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::AdminCall;
@@ -15,23 +15,23 @@ use tidegate::plan::{PlanLevel, PlanSource, PlanTable};
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
-/// The levels of plans, as paths call them.
+/// The levels of plans, as named in paths.
 pub(in super::super::super) const LEVELS: [&str; 3] = ["plans", "groups", "subjects"];
 
-/// How long to wait for others who look through plans.
+/// The time to wait for other calls that scan plans.
 const TURN_TIME: Duration = Duration::from_secs(5);
 
-/// A source of plans, and a level of it.
+/// A plan source, and one of its levels.
 #[derive(Debug)]
 pub(super) struct PlanLocation {
     pub(super) source: PlanSource,
     pub(super) level: PlanLevel,
-    /// Whether subjects are known by secrets, such as API keys.
+    /// Subjects are identified by secrets, such as API keys.
     pub(super) hides: bool,
 }
 
 impl PlanLocation {
-    /// What a call is about.
+    /// Returns the location that a call names.
     pub(super) async fn of(api: &Api, call: &AdminCall) -> Result<Self, AdminProblem> {
         let name = call.param("plan");
         let config = config(api).await?;
@@ -52,29 +52,29 @@ impl PlanLocation {
         })
     }
 
-    /// An id as it may be told.
+    /// Returns an id, masked if it is a secret.
     pub(super) fn shown(&self, level: PlanLevel, id: &str) -> String {
         shown(self.hides && level == PlanLevel::Subject, id)
     }
 
-    /// Whether ids of this level are secrets.
+    /// Returns true if ids of this level are secrets.
     pub(super) fn is_secret(&self) -> bool {
         self.hides && self.level == PlanLevel::Subject
     }
 
-    /// What the audit calls an entry.
+    /// Returns the name of an entry in the audit log.
     pub(super) fn target(&self, id: &str) -> String {
         let (name, level) = (&self.source.name, self.level.plural());
         format!("plans/{name}/{level}/{}", self.shown(self.level, id))
     }
 
-    /// What this server goes by.
+    /// Returns the plans that this server applies.
     pub(super) fn table(&self, api: &Api) -> Option<Arc<PlanTable>> {
         let rules = api.decider.limiter().rules().ok()?;
         rules.plan_table(&self.source.name)
     }
 
-    /// Where its entries are kept by name; a refusal that says where else they are.
+    /// Returns the document store that has the entries by name. The error names where they are otherwise.
     pub(super) fn shelf(&self, api: &Api) -> Result<Arc<dyn DocumentStore>, AdminProblem> {
         match api.decider.plans().shelf(&self.source) {
             Some(opened) => opened.map_err(AdminProblem::away),
@@ -82,7 +82,7 @@ impl PlanLocation {
         }
     }
 
-    /// The same, to be written to.
+    /// Returns the document store that has the entries, if it is writable. The error gives the reason.
     pub(super) fn writable(&self, api: &Api) -> Result<Arc<dyn DocumentStore>, AdminProblem> {
         match self.source.shelf() {
             Some(place) if place.writable => self.shelf(api),
@@ -98,7 +98,7 @@ impl PlanLocation {
         AdminProblem::new(409, detail).with_help("source", "read-only", Some(help))
     }
 
-    /// All entries as they are now, for as long as it is held that not many look through them at once.
+    /// Reads all entries. The permit, while held, bounds how many calls scan them at once.
     pub(super) async fn read<'a>(
         &self,
         api: &'a Api,
