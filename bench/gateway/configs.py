@@ -256,7 +256,7 @@ def bare_shared(site):
 
 def tidegate(site, limit, headers=None):
     """Tidegate. `headers` is what it tells of a limit; None for what it tells unless told."""
-    route = {"id": "all", "upstreams": [f"http://127.0.0.1:{site.upstream}"]}
+    route = {"name": "all", "upstreams": [f"http://127.0.0.1:{site.upstream}"]}
     listen = {"gateway": f"127.0.0.1:{site.http1}", "admin": f"127.0.0.1:{site.admin}"}
     content = {"listen": listen, "client": {"user": {"header": USER_HEADER}}, "routes": [route]}
     # A limit that nobody carries, where there is to be none: a configuration has at least one.

@@ -1,9 +1,9 @@
-//! Any operations on any bucket: nothing panics, and what a bucket says of itself is true.
+//! Any operations on any bucket: nothing panics, and the reported outcomes are true.
 //!
-//! How: one quota and two buckets under it. After each operation the outcome is held against the
+//! How: one quota and two buckets under it. After each operation the outcome is compared with the
 //! contract of `Outcome`: a refusal changes nothing, its wait is exact to the tick, `remaining`
-//! never exceeds the capacity, and at `reset` the bucket is as good as new. Once the clock has been
-//! set back only the bounds are checked, for then a bucket may rightly refuse for longer.
+//! never exceeds the capacity, and at `reset` the bucket is full. Once the clock was set back only
+//! the bounds are checked, because then a bucket may refuse for longer.
 
 use arbitrary::Arbitrary;
 use tidegate_core::quota::QuotaNumbers;
@@ -15,7 +15,7 @@ use tidegate_core::{
 /// Far enough from both ends of `u64` that no instant saturates.
 const START_US: u64 = 1_700_000_000_000_000;
 
-/// Operations of one input. A sliding log is linear in what it holds, so this bounds the time.
+/// Operations of one input. A sliding log is linear in its units, so this bounds the time.
 const OPS_MAX: usize = 64;
 
 #[derive(Arbitrary, Debug)]
@@ -78,14 +78,14 @@ enum Action {
     Force(Amount),
     Debit(Amount),
     Test(Amount),
-    /// Gives back what was taken last.
+    /// Refunds the latest charge.
     Latest(Amount),
-    /// Gives back this many 256ths of what the operation this far back took, within as many
+    /// Refunds this many 256ths of the charge this many operations ago, within as many
     /// microseconds.
     Return(u8, u8, u8),
-    /// Gives back what the operation this far back took, if it took anything.
+    /// Refunds the charge this many operations ago, if it was one.
     GiveBack(u8),
-    /// A request over both buckets; the second may be asked for twice, and the last ask a shadow.
+    /// A request over both buckets; the second may be used twice, and the last ask may be a shadow.
     Request([u8; 3], bool),
 }
 
@@ -143,7 +143,7 @@ fuzz_target!(|input: Input| {
     assert!(quota.cost_max() <= quota.capacity());
     let numbers = QuotaNumbers::from(quota);
     assert_eq!(Quota::try_from(numbers), Ok(quota), "{numbers:?}");
-    // A debt that takes half a million years to pay off has a reset beyond the last instant.
+    // A debt that takes half a million years to refill has a reset beyond the last instant.
     let within_time = quota.lifetime_us_max() < 1 << 62;
     let mut buckets = [Bucket::new(&quota), Bucket::new(&quota)];
     let mut now = START_US + u64::from(input.start);
@@ -159,13 +159,13 @@ fuzz_target!(|input: Input| {
                 steady &= n == 0;
             }
         }
-        // Periods of centuries would leave the instants that the contract speaks of.
+        // Periods of centuries would leave the range of the contract.
         if now > START_US * 4 {
             return;
         }
         let at = Timestamp::from_micros(now);
         for bucket in &mut buckets {
-            settle(&quota, bucket, steady && within_time, at);
+            clamp(&quota, bucket, steady && within_time, at);
         }
         let op = match action {
             Action::Look => Op::Look,
@@ -203,7 +203,7 @@ fuzz_target!(|input: Input| {
                 receipts.push(outcome.receipt(at, cost))
             }
             Op::Take(_) | Op::Look | Op::Test(_) => {
-                assert_eq!(buckets[0], before, "it was to change nothing")
+                assert_eq!(buckets[0], before, "no change was allowed")
             }
             _ => {}
         }
@@ -213,20 +213,20 @@ fuzz_target!(|input: Input| {
     }
 });
 
-/// What a store does with a bucket that another clock has brought too far ahead.
-fn settle(quota: &Quota, bucket: &mut Bucket, steady: bool, at: Timestamp) {
-    if bucket.is_ahead(quota, at) {
-        assert!(!steady, "our own clock brought it there");
-        bucket.settle(quota, at);
-        assert!(!bucket.is_ahead(quota, at));
+/// Clamps a bucket that another clock has brought too far ahead, as a store does.
+fn clamp(quota: &Quota, bucket: &mut Bucket, steady: bool, at: Timestamp) {
+    if bucket.is_beyond_reach(quota, at) {
+        assert!(!steady, "its own clock brought it there");
+        bucket.clamp_to_now(quota, at);
+        assert!(!bucket.is_beyond_reach(quota, at));
     } else {
         let before = bucket.clone();
-        bucket.settle(quota, at);
-        assert_eq!(*bucket, before, "there was nothing to settle");
+        bucket.clamp_to_now(quota, at);
+        assert_eq!(*bucket, before, "there was nothing to clamp");
     }
 }
 
-/// Bounds that hold at all times.
+/// Checks bounds that hold at all times.
 fn bounded(quota: &Quota, bucket: &Bucket, outcome: Outcome) {
     assert!(outcome.remaining <= quota.capacity());
     if let Bucket::Log(log) = bucket {
@@ -235,7 +235,7 @@ fn bounded(quota: &Quota, bucket: &Bucket, outcome: Outcome) {
     }
 }
 
-/// What the outcome says of the future comes true if nobody else asks.
+/// Checks that the outcome's predictions come true without other requests.
 fn honest(quota: &Quota, bucket: &Bucket, op: Op, outcome: Outcome, at: Timestamp) {
     let cost = match op {
         Op::Take(cost) => Some(cost),
@@ -283,6 +283,6 @@ fn request(quota: &Quota, buckets: &mut [Bucket; 2], costs: [u8; 3], shadow: boo
             .all(|(outcome, _)| outcome.is_allowed())
     );
     if !passed {
-        assert_eq!(*buckets, before, "a refusal was to change nothing");
+        assert_eq!(*buckets, before, "a refusal changed a bucket");
     }
 }

@@ -1,10 +1,10 @@
-//! Any bytes as the answer of an upstream: it is read or refused, and nothing panics either way.
+//! Any bytes as the response of an upstream: it is read or rejected, and nothing panics.
 //!
-//! How: the first byte says what was asked and where the rest is cut. However it is cut, the same must
-//! be made of it; nothing is made of bytes that did not come; and no field holds the end of a line.
+//! How: the first byte selects the method and where the rest is cut. Every cut must give the same
+//! result; missing bytes give none; and no field contains a line end.
 
 use http::Method;
-use tidegate_server::answer::{WholeResponse, read};
+use tidegate_proxy::http1::whole::{WholeResponse, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, bytes)) = bytes.split_first() else {
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let whole = read(&method, [bytes]);
     let length = usize::from(first >> 1) + 1;
-    // What is wrong first depends on how much is there.
+    // The first error depends on how much has arrived.
     let cut = read(&method, bytes.chunks(length));
     assert_eq!(cut.as_ref().ok(), whole.as_ref().ok());
     match whole {

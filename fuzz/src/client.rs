@@ -1,15 +1,15 @@
-//! Any head of a request, any token and any file of keys: who asks is found out or not, and nothing
-//! panics either way.
+//! Any request head, any token and any key file: the client is identified or not, and nothing
+//! panics.
 //!
-//! How: what a stranger sends never changes its address, costs keep to their bounds, and identities
-//! are text that can be shown. The first byte chooses whether the rest is a head, `name: value` on each line after
-//! the path, or the content of a file of keys.
+//! How: headers of an untrusted client never change its address, costs stay within their bounds,
+//! and identities are printable text. The first byte chooses whether the rest is a head, `name:
+//! value` on each line after the path, or the content of a key file.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
-use tidegate_policy::Config;
+use tidegate_config::Config;
 use tidegate_policy::client::{RequestFacts, Client};
-use tidegate_policy::config::Environment;
+use tidegate_config::Environment;
 
 static CLIENT: LazyLock<Client> = LazyLock::new(|| {
     let config = "
@@ -21,7 +21,7 @@ attributes: { s: { segment: 2 }, q: { query: b } }
 cost: { header: c, max: 9 }
 jwt: { verified_by: proxy }
 ";
-    Client::from_yaml(config).expect("it is sound")
+    tidegate_config::client_from_yaml(config).expect("a valid config")
 });
 
 fuzz_target!(|bytes: &[u8]| {
@@ -51,7 +51,8 @@ fn check_head(text: &str, peer: IpAddr) {
         assert_eq!(identity.ip, Some(peer));
     }
     assert!(identity.ip.is_some());
-    assert!((1..=9).contains(&identity.cost));
+    let cost = identity.cost.cost().number();
+    assert!(cost.is_some_and(|cost| (1..=9).contains(&cost)));
     let attributes = identity.attributes.iter().map(|(_, value)| value);
     for value in attributes.chain(&identity.user).chain(&identity.api_key) {
         assert!(
@@ -61,7 +62,7 @@ fn check_head(text: &str, peer: IpAddr) {
     }
 }
 
-/// Every file holds this.
+/// Every file contains this.
 struct Holding<'a>(&'a str);
 
 impl Environment for Holding<'_> {

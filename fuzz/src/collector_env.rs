@@ -1,10 +1,10 @@
-//! Any text as a file of variables of an event collector: translated or refused, and nothing panics
-//! either way.
+//! Any text as a file of variables of an event collector: translated or rejected, and nothing
+//! panics.
 //!
-//! How: what is refused must say why, on which line. What is translated has been read once already, so
-//! it loads; and no value of a variable that may be a secret is in it.
+//! How: a rejection must have a reason and a line. A translation was read once already, so it
+//! loads; and it contains no value of a variable that may be a secret.
 
-use tidegate_policy::import::{SourceFile, collector};
+use tidegate_import::{SourceFile, collector};
 
 fuzz_target!(|text: &str| {
     let file = SourceFile {
@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     match collector(&file) {
         Ok(imported) => assert!(!imported.to_yaml().contains("Qx7secret")),
         Err(errors) => {
-            assert!(errors.count() > 0, "refused without a reason");
+            assert!(errors.count() > 0, "rejected without a reason");
             assert!(!errors.to_string().contains("Qx7secret"));
         }
     }

@@ -1,11 +1,12 @@
-//! Any text as a configuration: it is read or refused, and nothing panics either way.
+//! Any text as a configuration: it is read or rejected, and nothing panics.
 //!
-//! How: the text is parsed with a few variables set. What is refused must say why, and where. What
-//! is accepted must be able to explain itself and to be asked.
+//! How: the text is parsed with a few variables set. A rejection must have a reason and a position.
+//! An accepted configuration must explain itself and decide requests.
 
-use tidegate_policy::config::{Severity, explain};
-use tidegate_policy::matching::Scratch;
-use tidegate_policy::{Config, ConfigErrors, Request};
+use tidegate_config::{Severity, explain};
+use tidegate_policy::policy::Scratch;
+use tidegate_config::{Config, ConfigErrors};
+use tidegate_policy::Request;
 
 fuzz_target!(|text: &str| {
     match Config::parse(text, "fuzz.yaml", &variable) {
@@ -28,7 +29,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn check_errors(text: &str, errors: &ConfigErrors) {
-    assert!(errors.count() > 0, "refused without a reason");
+    assert!(errors.count() > 0, "rejected without a reason");
     assert_eq!(errors.file(), "fuzz.yaml");
     assert!(!errors.to_string().is_empty());
     // A carriage return alone ends a line in YAML, too.
@@ -56,7 +57,8 @@ fn check_warnings(config: &Config) {
     assert!(!format!("{config:?}").is_empty());
 }
 
-/// An accepted configuration has a first policy, and every policy can be asked.
+/// Checks that an accepted configuration has a first policy, and that every policy decides
+/// requests.
 fn ask(config: &Config) {
     assert!(config.policy(None).is_some());
     let rules = config.key_rules();

@@ -1,12 +1,13 @@
-//! Any text as files of envoyproxy/ratelimit: translated or refused, and nothing panics either way.
+//! Any text as files of envoyproxy/ratelimit: translated or rejected, and nothing panics.
 //!
-//! How: the text is cut into files at lines of `=====`. What is refused must say why, and in which
-//! file. What is translated must be a configuration that loads as it is, and can be asked about every
+//! How: the text is cut into files at lines of `=====`. A rejection must have a reason and a file.
+//! A translation must be a configuration that loads unchanged, and decides requests with any
 //! descriptor.
 
-use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy};
-use tidegate_policy::matching::Scratch;
-use tidegate_policy::{Config, Descriptor, DescriptorHits, Request};
+use tidegate_import::{EnvoyOptions, SourceFile, envoy};
+use tidegate_policy::policy::Scratch;
+use tidegate_config::Config;
+use tidegate_policy::{Descriptor, DescriptorHits, Request};
 
 fuzz_target!(|text: &str| {
     let files: Vec<SourceFile> = text
@@ -31,7 +32,7 @@ fuzz_target!(|text: &str| {
                 check(&imported.to_yaml());
             }
             Err(errors) => {
-                assert!(errors.count() > 0, "refused without a reason");
+                assert!(errors.count() > 0, "rejected without a reason");
                 for problem in errors.problems() {
                     let is_known = files.iter().any(|file| file.name == problem.file());
                     assert!(is_known || problem.file() == "fuzz", "{problem}");
@@ -42,7 +43,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// A translation loads, and answers for descriptors that it may or may not know.
+/// Checks that a translation loads, and decides requests with known and unknown descriptors.
 fn check(yaml: &str) {
     let config = Config::from_yaml(yaml).unwrap_or_else(|errors| panic!("{errors}\nin\n{yaml}"));
     let rules = config.key_rules();

@@ -1,11 +1,11 @@
-//! Any text as what FluxGate is told: translated or refused, and nothing panics either way.
+//! Any text as a document of FluxGate: translated or rejected, and nothing panics.
 //!
-//! How: the text is cut into files at lines of `=====`. What is refused must say why. What is
-//! translated must be policies that load as they are. The lines of the text are fields of a hash as
-//! well.
+//! How: the text is cut into files at lines of `=====`. A rejection must have a reason. A
+//! translation must be policies that load unchanged. The lines of the text are also used as fields
+//! of a hash.
 
-use tidegate_policy::Config;
-use tidegate_policy::import::{Imported, RuleSetRecord, SourceFile, fluxgate, fluxgate_rule_sets};
+use tidegate_config::Config;
+use tidegate_import::{ImportedConfig, RuleSetRecord, SourceFile, fluxgate, fluxgate_rule_sets};
 
 fuzz_target!(|text: &str| {
     let files: Vec<SourceFile> = text
@@ -27,7 +27,7 @@ fuzz_target!(|text: &str| {
     check(fluxgate_rule_sets("fuzz", &[record]));
 });
 
-fn check(imported: Result<Imported, tidegate_policy::ConfigErrors>) {
+fn check(imported: Result<ImportedConfig, tidegate_config::ConfigErrors>) {
     match imported {
         Ok(imported) => {
             let part = imported.to_part();
@@ -37,7 +37,7 @@ fn check(imported: Result<Imported, tidegate_policy::ConfigErrors>) {
             }
         }
         Err(errors) => {
-            assert!(errors.count() > 0, "refused without a reason");
+            assert!(errors.count() > 0, "rejected without a reason");
             let is_told = |file: &str| !file.contains("translated");
             assert!(
                 errors.problems().iter().all(|it| is_told(it.file())),

@@ -1,9 +1,9 @@
-//! Any text as files of an API gateway: translated or refused, and nothing panics either way.
+//! Any text as files of an API gateway: translated or rejected, and nothing panics.
 //!
-//! How: the text is cut into files at lines of `=====`. What is refused must say why. What is
-//! translated must be policies that load as they are.
+//! How: the text is cut into files at lines of `=====`. A rejection must have a reason. A
+//! translation must be policies that load unchanged.
 
-use tidegate_policy::import::{SourceFile, gateway};
+use tidegate_import::{SourceFile, gateway};
 
 fuzz_target!(|text: &str| {
     let files: Vec<SourceFile> = text

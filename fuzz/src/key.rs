@@ -1,15 +1,16 @@
-//! Whatever a client sends, the names of its buckets are plain, short, and its own.
+//! For any client headers, the names of its buckets are plain, short, and its own.
 //!
 //! How: two requests against limits with every kind of key. Each name must keep to the safe
-//! alphabet and to a length, and hold secrets only as a hash. Two requests whose identities differ
-//! must not share a bucket.
+//! alphabet and to a length, and contain secrets only as a hash. Two requests whose identities
+//! differ must not share a bucket.
 
 use arbitrary::Arbitrary;
 use std::net::IpAddr;
 use std::sync::LazyLock;
-use tidegate_core::{Algorithm, LimitMode, Quota};
-use tidegate_policy::matching::{KeyRules, Scratch};
-use tidegate_policy::{Band, ChargeTime, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+use tidegate_core::Quota;
+use tidegate_policy::matching::KeyRules;
+use tidegate_policy::policy::Scratch;
+use tidegate_policy::{Band, Evaluate, KeyPart, Limit, Policy, Request};
 
 /// A name of two parts, each at its longest: `policy/limit/label:value,label:value`.
 const NAME_BYTES_MAX: usize = 512;
@@ -49,30 +50,13 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         vec![KeyPart::Ip, KeyPart::Path],
     ];
     let limits = keys.into_iter().enumerate().map(|(i, key)| Limit {
-        name: format!("limit-{i}"),
-        enabled: true,
-        conditions: Vec::new(),
         key,
-        missing: Missing::Address,
         bands: vec![Band {
             text: "1/s".to_owned(),
             label: None,
-            quota: Quota::new(1, 1_000_000).build().expect("a small quota"),
+            quota: Quota::new(1, 1_000_000).build().expect("a valid quota"),
         }],
-        algorithm: Algorithm::TokenBucket,
-        mode: LimitMode::Enforce,
-        shadowed: false,
-        quota_mode: false,
-        replaces: Vec::new(),
-        charge: ChargeTime::IfFits,
-        on_failure: None,
-        template: None,
-        block: None,
-        plan: None,
-        warn: None,
-        refusal: None,
-        waiting: None,
-        refundable: false,
+        ..Limit::new(format!("limit-{i}"))
     });
     Policy::new("fuzz".to_owned(), Evaluate::All, limits.collect())
 });
@@ -87,7 +71,7 @@ fuzz_target!(|clients: [Client<'_>; 2]| {
     }
 });
 
-/// The names of all buckets that a client meets, one for each limit.
+/// Returns the names of all buckets of a client, one for each limit.
 fn names(client: &Client<'_>) -> Vec<String> {
     let mut headers = pairs("X-Tenant", &client.tenant);
     headers.extend(pairs("x-auth-TOKEN", &client.token));
@@ -139,7 +123,7 @@ fn is_hash(value: &str) -> bool {
         && value.bytes().skip(1).all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Who the client is to a limit, where that is as simple as what it sent.
+/// Returns the client's identity for a limit, if it equals a header.
 fn identity<'a>(client: &Client<'a>, limit: usize) -> Option<Vec<&'a str>> {
     let only = |values: &[&'a str]| match values {
         [value] => Some(*value),

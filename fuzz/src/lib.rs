@@ -5,15 +5,15 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 
-/// Defines `run`, the entry of a target, from its input and body. Input other than bytes is made of
-/// them as libFuzzer would make it; bytes that do not suffice are skipped.
+/// Defines `run`, the entry of a target, from its input and body. Input other than bytes is decoded
+/// from them as by libFuzzer; too few bytes are skipped.
 macro_rules! fuzz_target {
     (|$input:ident: &[u8]| $body:block) => {
-        /// Checks one input; panics if a promise does not hold for it.
+        /// Checks one input; panics if a guarantee does not hold for it.
         pub fn run($input: &[u8]) $body
     };
     (|$input:ident: $type:ty| $body:block) => {
-        /// Checks one input; panics if a promise does not hold for it.
+        /// Checks one input; panics if a guarantee does not hold for it.
         pub fn run(bytes: &[u8]) {
             let Some($input) = crate::input::<$type>(bytes) else {
                 return;
@@ -51,6 +51,7 @@ targets! {
     resp_session,
     rls_read,
     traefik_plugin,
+    websocket,
 }
 
 fn input<'a, T: Arbitrary<'a>>(bytes: &'a [u8]) -> Option<T> {

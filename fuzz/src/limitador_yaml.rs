@@ -1,10 +1,11 @@
-//! Any text as the file of limitador: translated or refused, and nothing panics either way.
+//! Any text as a file of limitador: translated or rejected, and nothing panics.
 //!
-//! How: what is refused must say why, and where. What is translated must be a configuration that
-//! loads as it is.
+//! How: a rejection must have a reason and a position. A translation must be a configuration that
+//! loads unchanged.
 
-use tidegate_policy::{ChargeTime, Config};
-use tidegate_policy::import::{SourceFile, limitador};
+use tidegate_policy::ChargeTime;
+use tidegate_config::Config;
+use tidegate_import::{SourceFile, limitador};
 
 fuzz_target!(|text: &str| {
     let file = SourceFile {
@@ -18,7 +19,7 @@ fuzz_target!(|text: &str| {
             config.unwrap_or_else(|errors| panic!("{errors}\nin\n{yaml}"));
         }
         Err(errors) => {
-            assert!(errors.count() > 0, "refused without a reason");
+            assert!(errors.count() > 0, "rejected without a reason");
             assert!(errors.problems().iter().all(|it| it.file() == "fuzz.yaml"));
         }
     }

@@ -1,12 +1,12 @@
-//! Any bytes as a line of an access log or a trace: it is read or refused, and nothing panics.
+//! Any bytes as a line of an access log or a trace: it is read or rejected, and nothing panics.
 //!
-//! How: the line goes to every format, and to the detection. What is read must lie within the time
-//! that every store can count; what is refused must say so without obeying the text.
+//! How: the line goes to every format, and to the detection. Times must be within the range of
+//! every store; error messages must not contain control characters of the text.
 
 use tidegate_server::simulate::event::Event;
 use tidegate_server::simulate::formats::InputFormat;
-use tidegate_server::simulate::formats::detect::{Detected, detect};
-use tidegate_server::simulate::when::{self, LATEST};
+use tidegate_server::simulate::formats::detect::{FormatDetection, detect};
+use tidegate_server::timestamps::{self, LATEST};
 
 fuzz_target!(|line: &[u8]| {
     for format in [InputFormat::Trace, InputFormat::Combined, InputFormat::Json] {
@@ -25,15 +25,15 @@ fuzz_target!(|line: &[u8]| {
             }
         }
     }
-    if let Detected::Format(InputFormat::Combined | InputFormat::Json) = detect(line) {
+    if let FormatDetection::Format(InputFormat::Combined | InputFormat::Json) = detect(line) {
         let mut lines = line.split(|byte| *byte == b'\n');
         assert!(lines.any(|line| !line.trim_ascii().is_empty()));
     }
-    if let Some(at) = std::str::from_utf8(line).ok().and_then(when::any) {
+    if let Some(at) = std::str::from_utf8(line).ok().and_then(timestamps::any) {
         assert!(at <= LATEST);
-        // What is shown is cut to the millisecond, and reads back as that.
+        // Times are shown in milliseconds, and parse as such.
         let millis = at.as_micros() / 1_000;
-        let again = when::any(&when::show(at)).expect("what we write we can read");
+        let again = timestamps::any(&timestamps::show(at)).expect("a written timestamp parses");
         assert_eq!(again.as_micros() / 1_000, millis);
     }
 });

@@ -1,12 +1,13 @@
-//! Any pattern and any path: nothing panics, a path has one spelling, and a pattern matches what it
-//! says.
+//! Any pattern and any path: nothing panics, a path has one normalized form, and a pattern matches
+//! as documented.
 //!
 //! How: the first line of the input is the pattern, the rest the path. The matcher, which walks all
-//! patterns at once, is held against a matcher that could not be simpler.
+//! patterns at once, is compared with the simplest possible matcher.
 
-use tidegate_core::{Algorithm, LimitMode, Quota};
-use tidegate_policy::matching::{KeyRules, PathPattern, Scratch, normalise};
-use tidegate_policy::{Band, ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+use tidegate_core::Quota;
+use tidegate_policy::matching::{KeyRules, PathPattern, normalise};
+use tidegate_policy::policy::Scratch;
+use tidegate_policy::{Band, Condition, Evaluate, KeyPart, Limit, Policy, Request};
 
 fuzz_target!(|text: &str| {
     let (pattern_text, path) = text.split_once('\n').unwrap_or((text, "/"));
@@ -53,7 +54,7 @@ fn check_normal(path: &str) {
     }
 }
 
-/// What the documentation of `PathPattern` says, word by word.
+/// The documented rules of `PathPattern`, implemented literally.
 fn expected(pattern: &str, path: Option<&str>) -> bool {
     let Some(path) = path else {
         return pattern == "$";
@@ -67,7 +68,7 @@ fn expected(pattern: &str, path: Option<&str>) -> bool {
     };
     let pattern: Vec<String> = pattern.split('/').filter_map(literal).collect();
     let path: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
-    // Which beginnings of the path the pattern so far matches.
+    // The prefixes of the path that the pattern so far matches.
     let mut ends = vec![false; path.len() + 1];
     ends[0] = true;
     for segment in &pattern {
@@ -89,7 +90,7 @@ fn expected(pattern: &str, path: Option<&str>) -> bool {
     }
 }
 
-/// A segment of a pattern in its one spelling; `None` where it has none.
+/// Returns the normalized form of a pattern's segment; `None` if it has none.
 fn literal(segment: &str) -> Option<String> {
     if matches!(segment, "*" | "**") {
         return Some(segment.to_owned());
@@ -102,33 +103,17 @@ fn literal(segment: &str) -> Option<String> {
 
 fn policy(pattern: PathPattern) -> Policy {
     let limit = Limit {
-        name: "only".to_owned(),
-        enabled: true,
         conditions: vec![Condition {
             path: Some(pattern),
             ..Condition::default()
         }],
         key: vec![KeyPart::Path],
-        missing: Missing::Address,
         bands: vec![Band {
             text: "1/s".to_owned(),
             label: None,
-            quota: Quota::new(1, 1_000_000).build().expect("a small quota"),
+            quota: Quota::new(1, 1_000_000).build().expect("a valid quota"),
         }],
-        algorithm: Algorithm::TokenBucket,
-        mode: LimitMode::Enforce,
-        shadowed: false,
-        quota_mode: false,
-        replaces: Vec::new(),
-        charge: ChargeTime::IfFits,
-        on_failure: None,
-        template: None,
-        block: None,
-        plan: None,
-        warn: None,
-        refusal: None,
-        waiting: None,
-        refundable: false,
+        ..Limit::new("only")
     };
     Policy::new("fuzz".to_owned(), Evaluate::All, vec![limit])
 }

@@ -1,11 +1,11 @@
-//! Any bytes as a question: it is read or refused, and nothing panics either way.
+//! Any bytes as a check request: it is read or rejected, and nothing panics.
 //!
-//! How: what our reader takes as JSON, `serde_json` must take, and the other way round, apart from
-//! the bound on nesting. What is refused must say so without obeying the text.
+//! How: Tidegate's reader and `serde_json` must accept the same JSON, apart from the bound on
+//! nesting. Error messages must not contain control characters of the text.
 
-use tidegate_server::wire::fault::WireFault;
-use tidegate_server::wire::json::{DEPTH_MAX, JsonReader};
-use tidegate_server::wire::question::{QuestionBody, LIST_MAX, JsonQuestion};
+use tidegate_frontends::wire::fault::WireFault;
+use tidegate_frontends::wire::json::{DEPTH_MAX, JsonReader};
+use tidegate_frontends::wire::question::{QuestionBody, LIST_MAX, JsonQuestion};
 
 fuzz_target!(|bytes: &[u8]| {
     check_json(bytes);
@@ -47,7 +47,7 @@ fn check_json(bytes: &[u8]) {
     let theirs = serde_json::from_slice::<serde_json::Value>(bytes);
     match (ours, theirs) {
         (Ok(()), Ok(_)) | (Err(_), Err(_)) => {}
-        // They read numbers into a double, and some are too large for that.
+        // serde_json reads numbers into a double, and some are too large for that.
         (Ok(()), Err(error)) => assert!(
             error.to_string().starts_with("number out of range"),
             "{error}"

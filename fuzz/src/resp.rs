@@ -1,20 +1,20 @@
-//! Any bytes as commands of the Redis protocol, in any pieces: nothing panics, bounds hold, and the
-//! pieces change nothing.
+//! Any bytes as commands of the Redis protocol, split anywhere: nothing panics, bounds hold, and
+//! splits change nothing.
 //!
-//! How: the same bytes are read whole and in two pieces, by a client and by a stranger. Both ways give
-//! the same commands, and the same end.
+//! How: the same bytes are read whole and in two pieces, by a client with and without a login. Both
+//! ways give the same commands, and the same end.
 
-use tidegate_server::resp::parse::{CommandBounds, Parsed, Parser};
+use tidegate_frontends::resp::parse::{CommandBounds, ParseProgress, Parser};
 
 const COMMAND_BYTES: usize = 64 << 10;
 
-/// Commands as lists of words, and what was wrong at the end.
-type Read = (Vec<Vec<Vec<u8>>>, Option<String>);
+/// Commands as lists of words, and the error at the end.
+type ParsedCommands = (Vec<Vec<Vec<u8>>>, Option<String>);
 
 fuzz_target!(|input: (bool, u16, &[u8])| {
     let (is_stranger, at, bytes) = input;
     let bounds = if is_stranger {
-        CommandBounds::of_stranger(COMMAND_BYTES)
+        CommandBounds::unauthenticated(COMMAND_BYTES)
     } else {
         CommandBounds::of_client(COMMAND_BYTES)
     };
@@ -24,8 +24,8 @@ fuzz_target!(|input: (bool, u16, &[u8])| {
     assert_eq!(whole, split);
 });
 
-/// Reads as a connection does, which has first so many bytes, and then so many.
-fn read(bytes: &[u8], ends: &[usize], bounds: &CommandBounds) -> Read {
+/// Reads like a connection that receives the bytes in these pieces.
+fn read(bytes: &[u8], ends: &[usize], bounds: &CommandBounds) -> ParsedCommands {
     let mut parser = Parser::default();
     let mut commands = Vec::new();
     let mut start = 0;
@@ -33,8 +33,8 @@ fn read(bytes: &[u8], ends: &[usize], bounds: &CommandBounds) -> Read {
         loop {
             let text = &bytes[start..*end];
             match parser.parse(text, bounds) {
-                Ok(Parsed::More) => break,
-                Ok(Parsed::Command(used)) => {
+                Ok(ParseProgress::More) => break,
+                Ok(ParseProgress::Command(used)) => {
                     assert!(used > 0 && used <= text.len());
                     let command = parser.command(text);
                     let words: Vec<_> = command.words().map(<[u8]>::to_vec).collect();
@@ -50,7 +50,7 @@ fn read(bytes: &[u8], ends: &[usize], bounds: &CommandBounds) -> Read {
             }
         }
     }
-    // More is asked for only as long as a command may still fit.
+    // The reader waits for more only while a command may still fit.
     assert!(bytes.len() - start <= COMMAND_BYTES);
     (commands, None)
 }

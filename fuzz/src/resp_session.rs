@@ -1,11 +1,11 @@
-//! A whole conversation in the Redis protocol: any bytes in, replies out, with a store in this process.
+//! A whole session of the Redis protocol: any bytes in, replies out, with an in-memory store.
 //!
-//! How: whatever was sent, what is answered is a row of whole replies, by a reader of this file alone;
-//! and splitting the bytes changes nothing but times.
+//! How: for any input the output is a sequence of whole replies, as parsed by an independent
+//! reader; and splitting the bytes changes nothing but times.
 
 use tidegate::{AnyStore, Config, Limiter, ManualClock, MemoryStore, Timestamp};
-use tidegate_server::decider::Decider;
-use tidegate_server::resp::laboratory::Laboratory;
+use tidegate_frontends::decider::Decider;
+use tidegate_frontends::resp::harness::RespHarness;
 
 const POLICIES: &str = "
 policies:
@@ -19,17 +19,17 @@ fuzz_target!(|input: (bool, u16, &[u8])| {
     let (has_password, at, bytes) = input;
     let password = has_password.then_some("hunter2");
     let at = usize::from(at) % (bytes.len() + 1);
-    let whole = said(password, &[bytes]);
+    let whole = replies(password, &[bytes]);
     let (first, second) = bytes.split_at(at);
-    assert_eq!(whole, said(password, &[first, second]));
+    assert_eq!(whole, replies(password, &[first, second]));
     let mut rest = &whole[..];
     while !rest.is_empty() {
         rest = one_reply(rest, 0).expect("a whole reply");
     }
 });
 
-fn said(password: Option<&str>, pieces: &[&[u8]]) -> Vec<u8> {
-    let parse = || Config::from_yaml(POLICIES).expect("it is sound");
+fn replies(password: Option<&str>, pieces: &[&[u8]]) -> Vec<u8> {
+    let parse = || Config::from_yaml(POLICIES).expect("a valid config");
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let memory = MemoryStore::builder()
         .clock(clock.clone())
@@ -39,9 +39,9 @@ fn said(password: Option<&str>, pieces: &[&[u8]]) -> Vec<u8> {
         .config(parse())
         .clock(clock)
         .build_with(AnyStore::Memory(memory))
-        .expect("it is sound");
+        .expect("a valid config");
     let decider = Decider::new(limiter, &parse().policies);
-    let mut laboratory = Laboratory::new(decider, password);
+    let mut laboratory = RespHarness::new(decider, password);
     let mut replies = Vec::new();
     for piece in pieces {
         laboratory.feed(piece, &mut replies);
@@ -49,7 +49,7 @@ fn said(password: Option<&str>, pieces: &[&[u8]]) -> Vec<u8> {
     replies
 }
 
-/// What is behind the first reply; `None` if that is not one.
+/// Returns the bytes after the first reply; `None` if it is invalid.
 fn one_reply(bytes: &[u8], depth: usize) -> Option<&[u8]> {
     assert!(depth < 8, "nothing is nested so deep");
     let (kind, rest) = bytes.split_first()?;

@@ -1,10 +1,10 @@
-//! Any bytes as a call of Envoy's rate limit service: we read what prost reads, and refuse what it
-//! refuses, apart from our bounds.
+//! Any bytes as a call of Envoy's rate limit service: Tidegate reads what prost reads, and rejects
+//! what it rejects, apart from its bounds.
 
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use prost::Message;
-use tidegate_server::wire::rls::json;
-use tidegate_server::wire::rls::read::{RlsCall, DESCRIPTORS_MAX, ENTRIES_MAX};
+use tidegate_frontends::wire::rls::json;
+use tidegate_frontends::wire::rls::read::{RlsCall, DESCRIPTORS_MAX, ENTRIES_MAX};
 
 fuzz_target!(|bytes: &[u8]| {
     match (RlsCall::read(bytes), RateLimitRequest::decode(bytes)) {
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         (Ok(_), Err(error)) => panic!("prost refuses it: {error}"),
         (Err(error), Ok(request)) => assert!(is_beyond_bounds(&request) || is_deep(error.words())),
     }
-    // What is read from JSON is such a message; what would be answered can be told in JSON.
+    // A message read from JSON is valid, and the response can be written as JSON.
     if let Ok(message) = json::to_request(bytes) {
         assert!(RateLimitRequest::decode(&*message).is_ok());
     }
@@ -54,8 +54,7 @@ fn is_beyond_bounds(request: &RateLimitRequest) -> bool {
     request.descriptors.len() > DESCRIPTORS_MAX || each.any(|it| it.entries.len() > ENTRIES_MAX)
 }
 
-/// Groups, which nobody has written for twenty years, may lie less deeply in each other than prost
-/// lets them.
+/// Groups, which are long obsolete, may be nested less deeply than in prost.
 fn is_deep(words: &str) -> bool {
     words == "groups are nested too deeply"
 }

@@ -1,11 +1,12 @@
-//! Any text as what a Traefik plugin is told: translated or refused, and nothing panics either way.
+//! Any text as the configuration of a Traefik plugin: translated or rejected, and nothing panics.
 //!
-//! How: what is refused must say why, and where. What is translated must be policies that load as they
-//! are, and what a keeper falls back on must be a document of limits that says the same.
+//! How: a rejection must have a reason and a position. A translation must be policies that load
+//! unchanged, and the fallback of a keeper must be an equivalent document.
 
-use tidegate_policy::Config;
-use tidegate_policy::import::{LimitsOptions, SourceFile, traefik_plugin, traefik_plugin_limits};
-use tidegate_policy::source::{NamedText, PolicyOrigin};
+use tidegate_config::Config;
+use tidegate_import::{LimitsOptions, SourceFile, traefik_plugin, traefik_plugin_limits};
+use tidegate_config::compose::NamedText;
+use tidegate_config::source::PolicyOrigin;
 
 fuzz_target!(|text: &str| {
     let options = LimitsOptions::default();
@@ -15,7 +16,7 @@ fuzz_target!(|text: &str| {
             Config::from_yaml(&part).unwrap_or_else(|errors| panic!("{errors}\nin\n{part}"));
         }
         Err(errors) => {
-            assert!(errors.count() > 0, "refused without a reason");
+            assert!(errors.count() > 0, "rejected without a reason");
             let is_here = |file: &str| file == "fuzz";
             assert!(
                 errors.problems().iter().all(|it| is_here(it.file())),

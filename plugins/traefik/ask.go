@@ -82,7 +82,7 @@ func judge(status int, header http.Header) (verdict, string) {
 	case http.StatusRequestHeaderFieldsTooLarge:
 		return unreadable, "Tidegate cannot read a question: it answers 431"
 	case http.StatusUnauthorized:
-		return undecided, "Tidegate answers 401: is `tidegateURL` its http door?"
+		return undecided, "Tidegate answers 401: is `tidegateURL` its HTTP listener?"
 	case http.StatusForbidden:
 		// By the address of this connection alone, so no client can cause it.
 		if header.Get(reasonHeader) == "untrusted-proxy" {
@@ -90,7 +90,7 @@ func judge(status int, header http.Header) (verdict, string) {
 		}
 		return refused, ""
 	case http.StatusNotFound:
-		return undecided, "Tidegate answers 404: does it have the policy that `policy` names, and is `tidegateURL` its http door?"
+		return undecided, "Tidegate answers 404: does it have the policy that `policy` names, and is `tidegateURL` its HTTP listener?"
 	case http.StatusServiceUnavailable:
 		// Tidegate's own store is away, and its limits say to deny. Without the mark it is the word of
 		// somebody between us, who has decided nothing: a load balancer without a Tidegate behind it.

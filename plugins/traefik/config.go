@@ -14,7 +14,7 @@ import (
 // Config is what the middleware's configuration may say. Traefik fills it, by names of fields in
 // any case.
 type Config struct {
-	// TidegateURL is where the http door of Tidegate is.
+	// TidegateURL is the URL of Tidegate's HTTP listener.
 	TidegateURL string `json:"tidegateURL,omitempty"`
 	// Policy is the name of a policy; the first one unless told.
 	Policy string `json:"policy,omitempty"`
@@ -101,7 +101,7 @@ func (c *Config) settings() (settings, error) {
 func (c *Config) url() (string, error) {
 	base, err := url.Parse(c.TidegateURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return "", fmt.Errorf("tidegateURL: expected the http door of Tidegate, such as http://127.0.0.1:8080")
+		return "", fmt.Errorf("tidegateURL: expected the URL of Tidegate's HTTP listener, such as http://127.0.0.1:8080")
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return "", fmt.Errorf("tidegateURL: expected a URL without user, query and fragment")

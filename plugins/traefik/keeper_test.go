@@ -19,7 +19,7 @@ func ofKeeper() *Config {
 }
 
 func TestSettingsOfKeeperAreAcceptedAsTheyAre(t *testing.T) {
-	d := newDoor(t, status(200, nil, ""))
+	d := newFake(t, status(200, nil, ""))
 	config := ofKeeper()
 	config.TidegateURL = d.URL
 	config.Timeout = "5s"
@@ -36,7 +36,7 @@ func TestSettingsOfKeeperAreAcceptedAsTheyAre(t *testing.T) {
 }
 
 func TestSettingsOfItsOtherVersionsWereUnknown(t *testing.T) {
-	d := newDoor(t, status(200, nil, ""))
+	d := newFake(t, status(200, nil, ""))
 	config := CreateConfig()
 	decoder := json.NewDecoder(strings.NewReader(`{
 		"keeperURL": "https://keeper.example", "keeperUsername": "reader", "keeperPassword": "hunter2",
@@ -62,7 +62,7 @@ func TestSettingsOfItsOtherVersionsWereUnknown(t *testing.T) {
 }
 
 func TestSettingsOfKeeperGoNowhere(t *testing.T) {
-	d := newDoor(t, status(200, nil, ""))
+	d := newFake(t, status(200, nil, ""))
 	config := ofKeeper()
 	config.TidegateURL = d.URL
 	config.Timeout = "5s"

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// door stands in for Tidegate: it answers as told, and remembers what it was asked.
-type door struct {
+// fakeTidegate is an HTTP server with a fixed response. It records the requests that it gets.
+type fakeTidegate struct {
 	*httptest.Server
 	mutex sync.Mutex
 	asked []*http.Request
 }
 
-func newDoor(t *testing.T, answer http.HandlerFunc) *door {
+func newFake(t *testing.T, answer http.HandlerFunc) *fakeTidegate {
 	t.Helper()
-	d := &door{}
+	d := &fakeTidegate{}
 	d.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		d.mutex.Lock()
 		d.asked = append(d.asked, req)
@@ -65,7 +65,7 @@ func through(t *testing.T, config *Config, req *http.Request) (*http.Response, s
 	return response, string(body), reached
 }
 
-func asking(d *door) *Config {
+func asking(d *fakeTidegate) *Config {
 	config := CreateConfig()
 	config.TidegateURL = d.URL
 	config.Timeout = "5s"
@@ -77,7 +77,7 @@ func request() *http.Request {
 }
 
 func TestAllowedRequestsPassAndShowTheirLimits(t *testing.T) {
-	d := newDoor(t, status(200, map[string]string{
+	d := newFake(t, status(200, map[string]string{
 		"X-RateLimit-Limit": "50", "RateLimit": `"per-client";r=49;t=1`, "RateLimit-Policy": `"per-client";q=50;w=5`,
 		"X-Internal": "secret",
 	}, ""))
@@ -98,7 +98,7 @@ func TestAllowedRequestsPassAndShowTheirLimits(t *testing.T) {
 func TestRefusalsReachTheClientAsTheyAre(t *testing.T) {
 	for _, code := range []int{402, 403, 429} {
 		header := map[string]string{"Retry-After": "3", "RateLimit": `"a";r=0;t=3`, "Content-Type": "application/problem+json"}
-		d := newDoor(t, status(code, header, `{"status":1}`))
+		d := newFake(t, status(code, header, `{"status":1}`))
 		response, body, reached := through(t, asking(d), request())
 		if reached || response.StatusCode != code || body != `{"status":1}` {
 			t.Errorf("%d: %d %q, application asked: %v", code, response.StatusCode, body, reached)
@@ -115,7 +115,7 @@ func TestRefusalsReachTheClientAsTheyAre(t *testing.T) {
 func TestMarkedRefusalsOpenNothingWhateverTheirStatus(t *testing.T) {
 	for code := 400; code <= 599; code++ {
 		header := map[string]string{"X-Denied-Reason": "limit", "Retry-After": "3"}
-		d := newDoor(t, status(code, header, "refused"))
+		d := newFake(t, status(code, header, "refused"))
 		response, body, reached := through(t, asking(d), request())
 		if reached || response.StatusCode != code || body != "refused" || response.Header.Get("Retry-After") != "3" {
 			t.Errorf("%d: %d %q, application asked: %v", code, response.StatusCode, body, reached)
@@ -130,7 +130,7 @@ func TestMarkedRefusalsOpenNothingWhateverTheirStatus(t *testing.T) {
 // Without its store, and with limits that say to deny, Tidegate decides all the same, and says so.
 func TestTidegatesOwnWordThatItsStoreIsAwayOpensNothing(t *testing.T) {
 	header := map[string]string{"X-Denied-Reason": "unavailable", "Retry-After": "1"}
-	d := newDoor(t, status(503, header, "away"))
+	d := newFake(t, status(503, header, "away"))
 	response, body, reached := through(t, asking(d), request())
 	if reached || response.StatusCode != 503 || body != "away" || response.Header.Get("Retry-After") != "1" {
 		t.Errorf("%d %q, application asked: %v", response.StatusCode, body, reached)
@@ -143,7 +143,7 @@ func TestTidegatesOwnWordThatItsStoreIsAwayOpensNothing(t *testing.T) {
 // A client can see to these, so they must not let it pass.
 func TestQuestionsThatTidegateCannotReadOpenNothing(t *testing.T) {
 	for _, code := range []int{400, 414, 431} {
-		d := newDoor(t, status(code, nil, "unreadable"))
+		d := newFake(t, status(code, nil, "unreadable"))
 		response, body, reached := through(t, asking(d), request())
 		if reached || response.StatusCode != code || body != "unreadable" {
 			t.Errorf("%d: %d %q, application asked: %v", code, response.StatusCode, body, reached)
@@ -154,17 +154,17 @@ func TestQuestionsThatTidegateCannotReadOpenNothing(t *testing.T) {
 func TestWithoutADecisionTheOperatorsChoiceHolds(t *testing.T) {
 	hang := make(chan struct{})
 	untrusted := map[string]string{"X-Denied-Reason": "untrusted-proxy", "Content-Type": "application/problem+json"}
-	cases := map[string]*door{
-		"not trusted":            newDoor(t, status(403, untrusted, `{"status":403}`)),
-		"no policy of that name": newDoor(t, status(404, nil, "")),
-		"not Tidegate":           newDoor(t, status(204, nil, "")),
-		"a redirection":          newDoor(t, status(302, map[string]string{"Location": "/elsewhere"}, "")),
-		"an error":               newDoor(t, status(500, nil, "")),
-		"a proxy's error":        newDoor(t, status(502, nil, "")),
-		"a load balancer's 503":  newDoor(t, status(503, map[string]string{"Retry-After": "1"}, "no server is available")),
-		"an endless answer":      newDoor(t, status(200, nil, strings.Repeat("a", bodyBytesMax+1))),
-		"slow":                   newDoor(t, func(http.ResponseWriter, *http.Request) { <-hang }),
-		"down":                   newDoor(t, nil),
+	cases := map[string]*fakeTidegate{
+		"not trusted":            newFake(t, status(403, untrusted, `{"status":403}`)),
+		"no policy of that name": newFake(t, status(404, nil, "")),
+		"not Tidegate":           newFake(t, status(204, nil, "")),
+		"a redirection":          newFake(t, status(302, map[string]string{"Location": "/elsewhere"}, "")),
+		"an error":               newFake(t, status(500, nil, "")),
+		"a proxy's error":        newFake(t, status(502, nil, "")),
+		"a load balancer's 503":  newFake(t, status(503, map[string]string{"Retry-After": "1"}, "no server is available")),
+		"an endless answer":      newFake(t, status(200, nil, strings.Repeat("a", bodyBytesMax+1))),
+		"slow":                   newFake(t, func(http.ResponseWriter, *http.Request) { <-hang }),
+		"down":                   newFake(t, nil),
 	}
 	t.Cleanup(func() { close(hang) })
 	cases["down"].Close()
@@ -189,7 +189,7 @@ func TestWithoutADecisionTheOperatorsChoiceHolds(t *testing.T) {
 // A Traefik that was forgotten in `trusted_proxies` is the operator's error, and told as such.
 func TestAWantOfTrustIsTold(t *testing.T) {
 	reason := map[string]string{"X-Denied-Reason": "untrusted-proxy"}
-	read, err := asking(newDoor(t, status(403, reason, ""))).settings()
+	read, err := asking(newFake(t, status(403, reason, ""))).settings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestAWantOfTrustIsTold(t *testing.T) {
 
 func TestOnlyTheStatusAndTheReasonTogetherAreAWantOfTrust(t *testing.T) {
 	for code, reason := range map[int]string{403: "another", 429: "untrusted-proxy"} {
-		d := newDoor(t, status(code, map[string]string{"X-Denied-Reason": reason}, ""))
+		d := newFake(t, status(code, map[string]string{"X-Denied-Reason": reason}, ""))
 		response, _, reached := through(t, asking(d), request())
 		if reached || response.StatusCode != code {
 			t.Errorf("%d: %d, application asked: %v", code, response.StatusCode, reached)
@@ -213,7 +213,7 @@ func TestAClientThatGoesAwayIsNotLetThrough(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	ctx, cancel := context.WithCancel(context.Background())
-	d := newDoor(t, func(http.ResponseWriter, *http.Request) { cancel(); <-hang })
+	d := newFake(t, func(http.ResponseWriter, *http.Request) { cancel(); <-hang })
 	_, _, reached := through(t, asking(d), request().WithContext(ctx))
 	if reached {
 		t.Error("the application was asked")
@@ -221,7 +221,7 @@ func TestAClientThatGoesAwayIsNotLetThrough(t *testing.T) {
 }
 
 func TestALongTimeoutDoesNotDelayAnAnswer(t *testing.T) {
-	d := newDoor(t, status(200, nil, ""))
+	d := newFake(t, status(200, nil, ""))
 	config := asking(d)
 	config.Timeout = timeoutMax.String()
 	began := time.Now()

@@ -20,8 +20,8 @@ func told(t *testing.T, config *Config, req *http.Request) http.Header {
 	return header
 }
 
-func TestTidegateIsAskedAtItsAuthDoor(t *testing.T) {
-	d := newDoor(t, status(200, nil, ""))
+func TestTidegateIsAskedAtItsAuthEndpoint(t *testing.T) {
+	d := newFake(t, status(200, nil, ""))
 	config := asking(d)
 	through(t, config, request())
 	config.Policy = "api"
@@ -128,7 +128,7 @@ func TestWithAnEmptyListNoHeaderGoesAlong(t *testing.T) {
 
 // Half sent, it would look as if Tidegate were away.
 func TestHeadsThatTidegateWouldNotReadAreRefused(t *testing.T) {
-	d := newDoor(t, status(500, nil, ""))
+	d := newFake(t, status(500, nil, ""))
 	long := request()
 	long.Header.Set("Cookie", strings.Repeat("a", headBytesMax))
 	many := request()

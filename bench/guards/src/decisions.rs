@@ -1,19 +1,20 @@
-//! A decision with guards and plans, beside one without.
+//! A decision with guards and plans, compared with one without.
 
 use crate::Plan;
-use crate::world::{self, Asking, BLOCKED, Folder, PROJECTS};
+use crate::world::{self, RequestSequence, BLOCKED, Folder, PROJECTS};
 use anyhow::{Context as _, ensure};
 use std::fmt::Write as _;
 use tidegate::Limiter;
 use tidegate_bench_measure::{self as measure, Summary};
 
-/// How many each guard lists.
+/// The number of entries in each guard's list.
 const LISTED: usize = 100_000;
 
-/// What guards and plans together may add where all projects ask, in nanoseconds.
+/// The maximum extra time for guards and plans together if all projects send requests, in
+/// nanoseconds.
 const BAR_NS: f64 = 150.0;
 
-/// What is measured: with guards or without, with a plan or with a rate that is written.
+/// A measured variant: with or without guards, with a plan or with a literal rate.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
@@ -21,7 +22,7 @@ pub(crate) struct Candidate {
     plans: bool,
 }
 
-/// All of them; what others are compared with comes first.
+/// All variants, the baseline first.
 pub(crate) const CANDIDATES: [Candidate; 4] = [
     Candidate {
         name: "written",
@@ -45,23 +46,23 @@ pub(crate) const CANDIDATES: [Candidate; 4] = [
     },
 ];
 
-/// How many of the projects ask: so few that all they meet stays near, and all of them.
+/// The number of projects that send requests: few, so that their data stays in the cache, and all.
 const ASKING: [usize; 2] = [500, PROJECTS];
 
-/// What was found for one.
+/// The result of one variant.
 #[derive(serde::Serialize)]
 pub(crate) struct Row {
     projects: usize,
     name: &'static str,
     ns: Summary,
-    /// Against the first, round by round.
+    /// The difference to the baseline, per round.
     added_ns: Summary,
     samples: Vec<f64>,
 }
 
 impl Candidate {
-    /// A limiter like that, which knows every project.
-    pub(crate) fn limiter(&self, asking: &Asking) -> anyhow::Result<Limiter> {
+    /// Returns a limiter of this variant that knows every project.
+    pub(crate) fn limiter(&self, asking: &RequestSequence) -> anyhow::Result<Limiter> {
         let folder = Folder::new()?;
         let mut yaml = String::new();
         if self.guards {
@@ -72,14 +73,14 @@ impl Candidate {
                 yaml,
                 "
 guards:
-  - {{ name: projects, refuse: attr:project, file: {} }}
-  - {{ name: addresses, refuse: ip, file: {} }}",
+  - {{ name: projects, deny: attr:project, file: {} }}
+  - {{ name: addresses, deny: ip, file: {} }}",
                 projects.display(),
                 addresses.display()
             )?;
         }
         let rate = if self.plans {
-            yaml += "\nplans: [{ name: events, from: { file: plans.yaml } }]";
+            yaml += "\nplans: [{ name: events, file: plans.yaml }]";
             "{ plan: events, subject: attr:project, default: refuse }"
         } else {
             "1000000/h"
@@ -116,11 +117,11 @@ pub(crate) fn run(plan: Plan) -> anyhow::Result<Vec<Row>> {
 }
 
 fn of(projects: usize, plan: Plan) -> anyhow::Result<Vec<Row>> {
-    let mut asking = Asking::new(projects);
+    let mut asking = RequestSequence::new(projects);
     let limiters = CANDIDATES.map(|it| it.limiter(&asking));
     let mut samples = CANDIDATES.map(|_| Vec::new());
     for _ in 0..plan.reps {
-        // Round-robin, so that whatever else the machine does befalls all alike.
+        // Round-robin, so that other load affects all alike.
         for (limiter, samples) in limiters.iter().zip(&mut samples) {
             let limiter = limiter
                 .as_ref()

@@ -1,24 +1,23 @@
-//! What guards and plans add to a decision, in instructions: they hardly mind who else is on the
-//! machine.
+//! The cost of guards and plans per decision in instructions, which other load hardly affects.
 
 use crate::decisions::CANDIDATES;
-use crate::world::{Asking, Folder, PROJECTS};
+use crate::world::{RequestSequence, Folder, PROJECTS};
 use anyhow::{Context as _, ensure};
 use std::fs;
 use std::process::Command;
 use tidegate::Limiter;
 
-/// How many decisions are looked at.
+/// The number of measured decisions.
 const DECISIONS: u64 = 20_000;
 
-/// What was found for one.
+/// The result of one variant.
 #[derive(serde::Serialize)]
 pub(crate) struct Row {
     name: &'static str,
     instructions: u64,
 }
 
-/// Has this program run under valgrind for each candidate.
+/// Runs this program under valgrind for each variant.
 pub(crate) fn run() -> anyhow::Result<Vec<Row>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("\ninstructions: valgrind is not there");
@@ -60,17 +59,17 @@ pub(crate) fn run() -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What runs under valgrind.
+/// Runs the decisions under valgrind.
 pub(crate) fn here(name: &str) -> anyhow::Result<()> {
     let candidate = CANDIDATES.iter().find(|it| it.name == name);
     let candidate = candidate.context("there is no such candidate")?;
-    let mut asking = Asking::new(PROJECTS);
+    let mut asking = RequestSequence::new(PROJECTS);
     let limiter = candidate.limiter(&asking)?;
     ensure!(decisions_counted(&limiter, &mut asking), "not all pass");
     Ok(())
 }
 
 #[inline(never)]
-fn decisions_counted(limiter: &Limiter, asking: &mut Asking) -> bool {
+fn decisions_counted(limiter: &Limiter, asking: &mut RequestSequence) -> bool {
     (0..DECISIONS).all(|_| asking.next(limiter))
 }

@@ -1,4 +1,4 @@
-//! One lookup in lists of several lengths.
+//! Lookups in lists of several lengths.
 
 use crate::Plan;
 use crate::world::{self, BLOCKED, STRANGERS};
@@ -8,13 +8,13 @@ use tidegate_bench_measure::{self as measure, Summary};
 use tidegate_policy::guard::GuardMembers;
 use tidegate_policy::limit::{AddressRules, KeyPart};
 
-/// How many lookups are made before they repeat.
+/// The number of lookups before they repeat.
 const LOOKUPS: usize = 1 << 19;
 
-/// Lookups between two looks at the clock.
+/// Lookups between two reads of the clock.
 const CHUNK: usize = 1_024;
 
-/// What was found for one list.
+/// The result of one list.
 #[derive(serde::Serialize)]
 pub(crate) struct Row {
     of: &'static str,
@@ -23,22 +23,21 @@ pub(crate) struct Row {
     miss_ns: Summary,
 }
 
-/// A list, and who is looked up in it.
-struct Looked {
+/// A list, and the values that are looked up in it.
+struct ListLookup {
     list: GuardMembers,
     members: usize,
     questions: Questions,
     at: usize,
 }
 
-/// Those who are listed, and those who are not, one after the other: what is looked up is near, and
-/// only the list is far.
+/// Listed and unlisted values, in order, so that they stay in the cache and only the list does not.
 enum Questions {
     Ids([String; 2]),
     Addresses([Vec<IpAddr>; 2]),
 }
 
-impl Looked {
+impl ListLookup {
     fn ids(members: usize) -> Self {
         let ids = world::ids(BLOCKED, members);
         let listed = (0..members).map(|nth| world::id(&ids, nth));
@@ -66,7 +65,7 @@ impl Looked {
         }
     }
 
-    /// How many of the next ones are listed.
+    /// Returns how many of the next values are listed.
     fn look(&mut self, misses: usize) -> usize {
         let range = self.at..self.at + CHUNK;
         self.at = range.end % LOOKUPS;
@@ -90,10 +89,10 @@ impl Looked {
 pub(crate) fn run(plan: Plan) -> anyhow::Result<Vec<Row>> {
     measure::pin(0);
     let lengths = [1_000, 100_000, plan.most];
-    let ids = lengths.map(Looked::ids);
+    let ids = lengths.map(ListLookup::ids);
     let mut all: Vec<_> = ids
         .into_iter()
-        .chain(lengths.map(Looked::addresses))
+        .chain(lengths.map(ListLookup::addresses))
         .collect();
     let mut samples = vec![[Vec::new(), Vec::new()]; all.len()];
     for _ in 0..plan.reps {

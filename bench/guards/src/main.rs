@@ -1,15 +1,15 @@
-//! What guards and plans add to a decision in process, whether it minds how many they list, and what
-//! reading them again does to decisions meanwhile.
+//! The cost of guards and plans per decision in process, its growth with their length, and the
+//! effect of reloading them on concurrent decisions.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`world`] | who asks, who is listed, and what plans say |
-//! | [`decisions`] | a decision with guards and plans, beside one without |
+//! | [`world`] | clients, lists and plans |
+//! | [`decisions`] | a decision with guards and plans, compared with one without |
 //! | [`instructions`] | the same in instructions, under valgrind |
-//! | [`lookups`] | one lookup in lists of several lengths |
-//! | [`reloads`] | decisions while a million members are read again |
+//! | [`lookups`] | lookups in lists of several lengths |
+//! | [`reloads`] | decisions while a million members are reloaded |
 //!
-//! `../README.md` says how to run it and how to read it.
+//! `../README.md` explains how to run it and how to read it.
 
 mod decisions;
 mod instructions;
@@ -41,12 +41,12 @@ struct Options {
     instructions_of: Option<String>,
 }
 
-/// How much to measure.
+/// The amount of work.
 #[derive(Clone, Copy)]
 struct Plan {
     reps: usize,
     span: Duration,
-    /// Members of the longest list, and subjects of the plan that is read again.
+    /// Members of the longest list, and subjects of the plan that is reloaded.
     most: usize,
 }
 

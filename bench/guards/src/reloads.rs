@@ -1,7 +1,7 @@
-//! Decisions on one core, while on another a million members are read again.
+//! Decisions on one core while a million members are reloaded on another.
 
 use crate::Plan;
-use crate::world::{self, Asking, BLOCKED, Folder, PROJECTS};
+use crate::world::{self, RequestSequence, BLOCKED, Folder, PROJECTS};
 use anyhow::{Context as _, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,36 +13,37 @@ use tidegate_bench_measure::{self as measure, Histogram, Summary};
 use tidegate_policy::guard::GuardMembers;
 use tidegate_policy::limit::{AddressRules, KeyPart};
 
-/// How often each is measured.
+/// The number of rounds.
 const ROUNDS: usize = 5;
 
-/// How often members are read again, or plans, in a round.
+/// The number of reloads per round.
 const TIMES: usize = 3;
 
-/// How long reading them once may take.
+/// The maximum time of one reload.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What goes on beside the decisions.
+/// The work next to the decisions.
 #[derive(Clone, Copy)]
-enum Beside {
+enum BackgroundWork {
     /// Nothing.
     Nothing,
-    /// A list as long is put together, and nobody asks it: what the machine has to do with it.
+    /// Building a list of the same length without using it, which shows the effect of the machine
+    /// alone.
     Building,
-    /// The list of a guard is read again.
+    /// The list of a guard is reloaded.
     List,
     /// Plans are replaced.
     Plans,
 }
 
-const ALL: [(Beside, &str); 4] = [
-    (Beside::Nothing, "nothing"),
-    (Beside::Building, "a list, put together"),
-    (Beside::List, "a list, read again"),
-    (Beside::Plans, "plans, replaced"),
+const ALL: [(BackgroundWork, &str); 4] = [
+    (BackgroundWork::Nothing, "nothing"),
+    (BackgroundWork::Building, "a list, put together"),
+    (BackgroundWork::List, "a list, read again"),
+    (BackgroundWork::Plans, "plans, replaced"),
 ];
 
-/// What was found beside one of them; medians over the rounds.
+/// The result of one kind of work; medians over the rounds.
 #[derive(serde::Serialize)]
 pub(crate) struct Row {
     beside: &'static str,
@@ -54,7 +55,7 @@ pub(crate) struct Row {
     stolen: f64,
 }
 
-/// One round.
+/// The state of one round.
 struct Round {
     histogram: Histogram,
     stolen: f64,
@@ -64,10 +65,10 @@ struct Round {
 struct Stage {
     limiter: Limiter,
     folder: Folder,
-    /// Two lists, one a member longer than the other, and where the guard looks.
+    /// Two lists, one a member longer than the other, and the path in the guard.
     files: [PathBuf; 2],
     path: PathBuf,
-    /// How often it was read again.
+    /// The number of reloads.
     read: AtomicUsize,
     most: usize,
 }
@@ -83,8 +84,8 @@ impl Stage {
         let path = folder.write("projects", &lines(most))?;
         let limiter = world::limiter(&format!(
             "
-guards: [{{ name: projects, refuse: attr:project, file: {}, refresh: 100ms, timeout: 1min }}]
-plans: [{{ name: events, from: {{ file: plans.yaml }} }}]
+guards: [{{ name: projects, deny: attr:project, file: {}, refresh: 100ms, timeout: 1min }}]
+plans: [{{ name: events, file: plans.yaml }}]
 policies:
   - name: events
     limits:
@@ -105,12 +106,12 @@ policies:
         })
     }
 
-    /// Does what is to be done beside the decisions, some times over; how long each took.
-    fn act(&self, beside: Beside) -> anyhow::Result<Duration> {
+    /// Does the work several times; returns how long each took.
+    fn act(&self, beside: BackgroundWork) -> anyhow::Result<Duration> {
         let begun = Instant::now();
         match beside {
-            Beside::Nothing => thread::sleep(Duration::from_secs(2)),
-            Beside::Building => {
+            BackgroundWork::Nothing => thread::sleep(Duration::from_secs(2)),
+            BackgroundWork::Building => {
                 let ids = world::ids(BLOCKED, self.most);
                 let attribute = KeyPart::Attr("project".to_owned());
                 for _ in 0..TIMES {
@@ -119,7 +120,7 @@ policies:
                     ensure!(list.len() == self.most, "not all are listed");
                 }
             }
-            Beside::List => {
+            BackgroundWork::List => {
                 let runtime = tokio::runtime::Builder::new_current_thread();
                 let runtime = { runtime }.enable_time().build()?;
                 runtime.block_on(async {
@@ -136,7 +137,7 @@ policies:
                     }
                 })?;
             }
-            Beside::Plans => {
+            BackgroundWork::Plans => {
                 for _ in 0..TIMES {
                     let document = world::document(self.most);
                     self.limiter.replace_plans("events", document)?;
@@ -166,7 +167,7 @@ policies:
         Ok(())
     }
 
-    fn round(&self, beside: Beside, asking: &mut Asking) -> anyhow::Result<Round> {
+    fn round(&self, beside: BackgroundWork, asking: &mut RequestSequence) -> anyhow::Result<Round> {
         let is_over = AtomicBool::new(false);
         let limiter = &self.limiter;
         thread::scope(|scope| {
@@ -188,11 +189,11 @@ policies:
     }
 }
 
-/// Decides until it is over, one after the other, and tells how long each took, with a look at the
+/// Decides until the work ends; returns the duration of each decision, including a read of the
 /// clock.
 fn decide(
     limiter: &Limiter,
-    asking: &mut Asking,
+    asking: &mut RequestSequence,
     is_over: &AtomicBool,
 ) -> anyhow::Result<(Histogram, f64)> {
     let mut histogram = Histogram::new();
@@ -213,10 +214,10 @@ fn decide(
 
 pub(crate) fn run(plan: Plan) -> anyhow::Result<Vec<Row>> {
     let most = plan.most;
-    let mut asking = Asking::new(PROJECTS);
+    let mut asking = RequestSequence::new(PROJECTS);
     let stage = Stage::new(most)?;
     ensure!(asking.fill(&stage.limiter), "not all pass");
-    // All but the decisions are on the other core, and so is what it starts.
+    // Everything but the decisions runs on the other core.
     measure::pin(1);
     let mut rounds = ALL.map(|_| Vec::new());
     for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! Who asks, who is listed, and what plans say.
+//! Clients, lists and plans.
 
 use anyhow::Context as _;
 use std::fmt::Write as _;
@@ -9,28 +9,28 @@ use std::path::{Path, PathBuf};
 use tidegate::plan::PlanDocument;
 use tidegate::{Limiter, ProcessEnvironment, Request};
 
-/// How many projects there are, each of which asks as often as any other.
+/// The number of projects, which all send requests at the same rate.
 pub(crate) const PROJECTS: usize = 100_000;
 
-/// How many workspaces they belong to, and how many plans those have.
+/// The number of their workspaces, and of the plans.
 const WORKSPACES: usize = 10_000;
 const PLANS: usize = 5;
 
-/// How many requests are visited before the order repeats.
+/// The number of requests before the order repeats.
 const ORDER_LEN: usize = 1 << 20;
 
-/// Requests between two looks at the clock.
+/// Requests between two reads of the clock.
 const CHUNK: usize = 256;
 
-/// The bytes of an id: those of an `ObjectId`, in hexadecimal digits.
+/// The length of an id: that of an `ObjectId` in hexadecimal digits.
 pub(crate) const ID_BYTES: usize = 24;
 
-/// Whose ids they are, so that nobody is two.
+/// The kind of an id, so that no two are equal.
 pub(crate) const ASKING: u64 = 1;
 pub(crate) const BLOCKED: u64 = 2;
 pub(crate) const STRANGERS: u64 = 3;
 
-/// A number that looks drawn, the same for the same (`SplitMix64`).
+/// Returns a pseudo-random number, the same for the same arguments (`SplitMix64`).
 pub(crate) fn drawn(seed: u64, nth: usize) -> u64 {
     let mut bits = (seed << 40)
         .wrapping_add(nth as u64)
@@ -40,30 +40,30 @@ pub(crate) fn drawn(seed: u64, nth: usize) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// One of `count`, drawn.
+/// Returns a pseudo-random number below `count`.
 pub(crate) fn one_of(count: usize, seed: u64, nth: usize) -> usize {
     usize::try_from(drawn(seed, nth) % count as u64).unwrap_or(0)
 }
 
-/// The ids of `whose`, one after the other.
+/// Returns the ids of `whose`, concatenated.
 pub(crate) fn ids(whose: u64, count: usize) -> String {
     let mut text = String::with_capacity(count * ID_BYTES);
     for nth in 0..count {
         let digits = drawn(whose, nth);
         write!(text, "{digits:016x}{:08x}", (whose << 28) | nth as u64)
-            .expect("text takes all that is written");
+            .expect("writing to a string");
     }
     text
 }
 
-/// The id of this number.
+/// Returns the id with this number.
 #[inline]
 pub(crate) fn id(ids: &str, nth: usize) -> &str {
     ids.get(nth * ID_BYTES..(nth + 1) * ID_BYTES)
         .unwrap_or_default()
 }
 
-/// An address that is listed; those who ask are elsewhere. One in fifty is of IPv6.
+/// Returns a listed address, which no client has. One in fifty is IPv6.
 pub(crate) fn listed_address(nth: usize) -> IpAddr {
     let bits = drawn(BLOCKED, nth);
     if nth.is_multiple_of(50) {
@@ -74,7 +74,7 @@ pub(crate) fn listed_address(nth: usize) -> IpAddr {
     Ipv4Addr::from(bits % (90 << 24) + (10 << 24)).into()
 }
 
-/// An address that is not listed. One in ten is of IPv6.
+/// Returns an unlisted address. One in ten is IPv6.
 pub(crate) fn strange_address(nth: usize) -> IpAddr {
     let bits = drawn(STRANGERS, nth);
     if nth.is_multiple_of(10) {
@@ -85,8 +85,8 @@ pub(crate) fn strange_address(nth: usize) -> IpAddr {
     Ipv4Addr::from(bits % (90 << 24) + (110 << 24)).into()
 }
 
-/// Addresses as a file lists them: in a hundred, one is a network of IPv4, of three lengths, or of
-/// IPv6.
+/// Returns addresses as the lines of a file: one in a hundred is a network of IPv4, of three
+/// lengths, or of IPv6.
 pub(crate) fn address_lines(count: usize) -> String {
     let mut text = String::new();
     for nth in 0..count {
@@ -97,49 +97,53 @@ pub(crate) fn address_lines(count: usize) -> String {
             (IpAddr::V4(_), 1) if nth.is_multiple_of(7) => "/16",
             _ => "",
         };
-        writeln!(text, "{}{prefix}", listed_address(nth)).expect("text takes all that is written");
+        writeln!(text, "{}{prefix}", listed_address(nth)).expect("writing to a string");
     }
     text
 }
 
-/// Ids as a file lists them.
+/// Returns ids as the lines of a file.
 pub(crate) fn id_lines(ids: &str) -> String {
     let count = ids.len() / ID_BYTES;
     (0..count).fold(String::new(), |text, nth| text + id(ids, nth) + "\n")
 }
 
-/// What plans say of so many projects: some workspaces have numbers of their own, and some projects.
+/// Returns the plans of this many projects: some workspaces and some projects have individual
+/// rates.
 pub(crate) fn document(count: usize) -> PlanDocument {
     let ids = ids(ASKING, count);
     let mut document = PlanDocument::default();
     for nth in 0..PLANS {
         let amount = format!("{}000000", nth + 1);
-        document.plan(&format!("plan-{nth}"), &[("N", &amount), ("T", "3600")]);
+        document.plan(
+            &format!("plan-{nth}"),
+            &[("amount", &amount), ("period", "3600")],
+        );
     }
     for nth in 0..WORKSPACES {
         let plan = format!("plan-{}", nth % PLANS);
         let own = format!("{}00000", 100 + nth / 100);
-        let fields = [("plan", plan.as_str()), ("N", own.as_str())];
+        let fields = [("plan", plan.as_str()), ("amount", own.as_str())];
         let told = if nth % 100 == 0 { 2 } else { 1 };
         document.group(&format!("workspace-{nth}"), &fields[..told]);
     }
     for nth in 0..count {
         let group = format!("workspace-{}", one_of(WORKSPACES, 9, nth));
         let own = format!("{}000000", 10 + nth % 50);
-        let fields = [("group", group.as_str()), ("N", own.as_str())];
+        let fields = [("group", group.as_str()), ("amount", own.as_str())];
         let told = if nth % 20 == 0 { 2 } else { 1 };
         document.subject(id(&ids, nth), &fields[..told]);
     }
     document
 }
 
-/// A limiter by a configuration that names files.
+/// Returns a limiter with a configuration that names files.
 pub(crate) fn limiter(yaml: &str) -> anyhow::Result<Limiter> {
     let builder = Limiter::builder().environment(ProcessEnvironment::new());
     Ok(builder.yaml(yaml)?.build()?)
 }
 
-/// A folder of one's own, gone when this is.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -154,7 +158,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file, and says where it is.
+    /// Writes a file; returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
         let path = self.0.join(name);
         fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
@@ -168,8 +172,8 @@ impl Drop for Folder {
     }
 }
 
-/// Those who ask, in the order in which they do.
-pub(crate) struct Asking {
+/// Clients, in the order of their requests.
+pub(crate) struct RequestSequence {
     ids: String,
     addresses: Vec<IpAddr>,
     order: Vec<u32>,
@@ -177,8 +181,8 @@ pub(crate) struct Asking {
     next: usize,
 }
 
-impl Asking {
-    /// The first so many of all projects.
+impl RequestSequence {
+    /// Creates it with the first projects.
     pub(crate) fn new(projects: usize) -> Self {
         let drawn = |nth| u32::try_from(one_of(projects, 7, nth)).unwrap_or(0);
         Self {
@@ -190,12 +194,12 @@ impl Asking {
         }
     }
 
-    /// Every project once, so that all have their buckets. Whether all passed.
+    /// Decides for every project once, so that all have buckets. Returns true if all passed.
     pub(crate) fn fill(&self, limiter: &Limiter) -> bool {
         (0..self.projects).all(|nth| self.one(limiter, nth, nth))
     }
 
-    /// Decides for some of them, and says how many passed.
+    /// Decides for some of them; returns how many passed.
     pub(crate) fn some(&mut self, limiter: &Limiter) -> usize {
         let from = self.next;
         self.next = (from + CHUNK) % ORDER_LEN;

@@ -1,7 +1,7 @@
 //! Repetitions, round-robin over the candidates.
 //!
-//! The first repetition of every candidate comes before the second of any: whatever else the
-//! machine does meanwhile hits all of them alike.
+//! The first repetition of every candidate comes before the second of any, so that other load
+//! affects all of them alike.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::subject::{self, Candidate, Subject};
 use crate::watchdog::Watchdog;
 use crate::workload::{self, Keys, Row, Verdict};
 
-/// A repetition that lost more than this share of its time to other programs is made again.
+/// A repetition that lost more than this share of its time to other programs is repeated.
 const STOLEN_MAX: f64 = 0.05;
 
-/// How often it is made at most; then the least disturbed one counts.
+/// The maximum number of attempts; then the least disturbed one counts.
 const TRIES_MAX: usize = 3;
 
-/// Calls after which a deny row is shut for every candidate.
+/// Calls after which every candidate refuses in a deny row.
 const CALLS_UNTIL_SHUT: usize = 4;
 
-/// How long filling all candidates of a row with keys may take.
+/// The maximum time for filling all candidates of a row with keys.
 pub(crate) const FILL_MAX: Duration = Duration::from_mins(2);
 
-/// How much to measure.
+/// The amount of work.
 pub(crate) struct Plan {
     pub(crate) reps: usize,
     pub(crate) span: Duration,
@@ -35,17 +35,17 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Whether the cell of this name is wanted.
+    /// Returns true if the filter selects the cell of this name.
     pub(crate) fn wants(&self, cell: &str) -> bool {
         self.filter.is_empty() || self.filter.iter().any(|text| cell.contains(text.as_str()))
     }
 
-    /// How long one repetition may take, all tries together, however busy the machine is.
+    /// Returns the maximum time of one repetition with all its attempts.
     fn cell_max(&self) -> Duration {
         (self.warm_up + self.span) * 10 + Duration::from_secs(20)
     }
 
-    /// The numbers of threads to measure with.
+    /// Returns the thread counts to measure.
     pub(crate) fn thread_counts(&self) -> impl Iterator<Item = usize> {
         1..=self.cores.len().min(2)
     }
@@ -55,13 +55,13 @@ impl Plan {
 pub(crate) struct Section {
     pub(crate) rows: &'static [Row],
     pub(crate) candidates: Vec<Candidate>,
-    /// Which candidate the others are compared with.
+    /// The candidate that the others are compared with.
     pub(crate) baseline: &'static str,
     keys: fn(usize) -> Keys,
 }
 
 impl Section {
-    /// One decision, against the rival.
+    /// Single decisions, compared with the rival.
     pub(crate) fn decisions() -> Self {
         Self {
             rows: workload::DECISIONS,
@@ -71,7 +71,7 @@ impl Section {
         }
     }
 
-    /// A step over several buckets, against one decision.
+    /// Decisions over several buckets, compared with a single decision.
     pub(crate) fn steps() -> Self {
         Self {
             rows: workload::STEPS,
@@ -82,12 +82,12 @@ impl Section {
     }
 }
 
-/// What was found for one candidate on one row with so many threads.
+/// The result of one candidate on one row and thread count.
 pub(crate) struct Cell {
     pub(crate) candidate: &'static str,
     pub(crate) threads: usize,
     pub(crate) samples: Vec<Sample>,
-    /// Why the samples mean nothing, if so.
+    /// The reason if the samples are invalid.
     pub(crate) fault: Option<String>,
 }
 
@@ -106,12 +106,12 @@ impl Cell {
         self.threads as f64 * 1e9 / self.calls_per_s()
     }
 
-    /// How far the repetitions are apart.
+    /// Returns the spread of the repetitions.
     pub(crate) fn spread(&self) -> f64 {
         stats::spread(self.samples.iter().map(|sample| sample.calls_per_s))
     }
 
-    /// The most that other programs took of a repetition that counts.
+    /// Returns the maximum share that other programs took of a repetition that counts.
     pub(crate) fn stolen(&self) -> f64 {
         self.samples
             .iter()
@@ -120,7 +120,7 @@ impl Cell {
     }
 }
 
-/// Measures one row; without the cells that the filter leaves out.
+/// Measures one row, without the cells that the filter leaves out.
 pub(crate) fn row(section: &Section, row: &Row, plan: &Plan) -> anyhow::Result<Vec<Cell>> {
     let mut cells: Vec<Cell> = section
         .candidates
@@ -135,7 +135,7 @@ pub(crate) fn row(section: &Section, row: &Row, plan: &Plan) -> anyhow::Result<V
         })
         .filter(|cell| plan.wants(&cell.name(row)))
         .collect();
-    // All one-thread cells come first, so that those that are compared are neighbours in time.
+    // All one-thread cells come first, so that compared cells are measured close in time.
     cells.sort_by_key(|cell| cell.threads);
     if cells.is_empty() {
         return Ok(cells);
@@ -170,15 +170,15 @@ pub(crate) fn row(section: &Section, row: &Row, plan: &Plan) -> anyhow::Result<V
     Ok(cells)
 }
 
-type Named = (&'static str, Box<dyn Subject>);
+type NamedSubject = (&'static str, Box<dyn Subject>);
 
-/// The subjects that `cells` need, every key known to them.
+/// Returns the subjects that `cells` need, with all keys filled.
 fn subjects(
     section: &Section,
     row: &Row,
     keys: &Keys,
     cells: &[Cell],
-) -> anyhow::Result<Vec<Named>> {
+) -> anyhow::Result<Vec<NamedSubject>> {
     let mut subjects = Vec::new();
     for candidate in &section.candidates {
         if !cells.iter().any(|cell| cell.candidate == candidate.name) {
@@ -204,7 +204,7 @@ fn subjects(
     Ok(subjects)
 }
 
-/// Runs until other programs let it: at most [`TRIES_MAX`] times.
+/// Repeats a disturbed run: at most [`TRIES_MAX`] times.
 fn undisturbed(mut run: impl FnMut() -> Sample) -> Sample {
     let mut best = run();
     for _ in 1..TRIES_MAX {
@@ -219,7 +219,7 @@ fn undisturbed(mut run: impl FnMut() -> Sample) -> Sample {
     best
 }
 
-/// A row measures what it says only if every single call was answered as it says.
+/// A row is valid only if every single call got the expected result.
 fn fault(row: &Row, cell: &Cell, sample: Sample) -> Option<String> {
     let expected = match row.verdict {
         Verdict::Allow => 1.0,

@@ -1,18 +1,18 @@
-//! What one decision costs in process: Tidegate's memory store, its peers and the floor beneath
-//! them, measured side by side in one run.
+//! The cost of one decision in process: Tidegate's memory store, its peers and the floor, measured
+//! side by side in one run.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`workload`] | what is asked: rows, quotas, keys and the order in which they are visited |
-//! | [`subject`] | what is measured: one trait, and the list of candidates |
-//! | [`subjects`] | the candidates, one file each; `tidegate.rs` alone needs Tidegate's API |
+//! | [`workload`] | rows, quotas, keys and the order of their use |
+//! | [`subject`] | one trait, and the list of candidates |
+//! | [`subjects`] | the candidates, one file each; only `tidegate.rs` uses Tidegate's API |
 //! | [`measure`] | one timed run on pinned threads |
 //! | [`compare`] | repetitions, round-robin over the candidates |
 //! | [`memory`] | bytes per key, in a child process for each candidate |
 //! | [`watchdog`] | ends a run that hangs |
 //! | [`report`] | the table and the JSON file |
 //!
-//! `../README.md` says how to run it and how to read its ratios.
+//! `../README.md` explains how to run it and how to read its ratios.
 
 mod compare;
 mod measure;

@@ -10,28 +10,28 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::subject::Subject;
 use crate::workload::Keys;
 
-/// Decisions between two looks at the clock: enough that looking costs nothing, few enough that
+/// Decisions between two reads of the clock: enough to hide the cost of a read, and few enough that
 /// the slowest candidate still ends in time.
 const CHUNK: usize = 256;
 
-/// What one repetition found.
+/// The result of one repetition.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct Sample {
     /// All threads together.
     pub(crate) calls_per_s: f64,
     /// Share of the calls that passed.
     pub(crate) passed: f64,
-    /// Share of the time for which a thread was ready but had no core, because other programs had
-    /// it: of the thread that fared worst.
+    /// The share of the time for which a thread was ready but had no core because of other
+    /// programs: for the worst thread.
     pub(crate) stolen: f64,
 }
 
-/// How long, and from where in the order.
+/// The duration of a run, and its start in the order.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
     pub(crate) warm_up: Duration,
     pub(crate) span: Duration,
-    /// Shifts the start, so that repetitions do not visit the same stretch.
+    /// Shifts the start, so that repetitions do not use the same keys.
     pub(crate) repetition: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn cores() -> rustix::io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Asks `subject` from one thread per order, each on its core, all at once.
+/// Calls `subject` from one thread per order, each on its own core, concurrently.
 pub(crate) fn run(
     subject: &dyn Subject,
     keys: &Keys,
@@ -72,7 +72,7 @@ pub(crate) fn run(
     Tally::combine(&tallies)
 }
 
-/// What one thread counted.
+/// The count of one thread.
 struct Tally {
     calls: f64,
     passed: f64,
@@ -86,10 +86,9 @@ impl Tally {
         let sum = |part: fn(&Self) -> f64| tallies.iter().map(part).sum::<f64>();
         Sample {
             calls_per_s: match tallies {
-                // Alone, a thread without a core just stands still.
+                // Alone, a thread without a core is just paused.
                 [only] => only.calls / only.elapsed.saturating_sub(only.waited).as_secs_f64(),
-                // Among others its wait counts: they went on meanwhile and had nobody to contend
-                // with.
+                // With others its wait counts: they continued with less contention.
                 _ => sum(|tally| tally.calls / tally.elapsed.as_secs_f64()),
             },
             passed: sum(|tally| tally.passed) / sum(|tally| tally.calls),
@@ -102,7 +101,7 @@ impl Tally {
     }
 }
 
-/// What one thread does.
+/// Runs one thread.
 fn work(
     subject: &dyn Subject,
     keys: &Keys,
@@ -134,16 +133,15 @@ fn work(
     visit_for(timing.span)
 }
 
-/// Keeps this thread on `core`. Where that is refused it runs unpinned, which costs steadiness and
-/// nothing else.
+/// Pins this thread to `core`. If that fails it runs unpinned, with less stable results.
 fn pin(core: usize) {
     let mut only = CpuSet::new();
     only.set(core);
     sched_setaffinity(None, &only).ok();
 }
 
-/// For how long this thread has been ready to run but had no core, in all; zero where the kernel
-/// does not tell.
+/// Returns how long this thread was ready to run but had no core, in total; zero if the kernel does
+/// not report it.
 fn waited_for_core() -> Duration {
     fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

@@ -11,23 +11,23 @@ use crate::subject;
 use crate::watchdog::Watchdog;
 use crate::workload::{Keys, LASTING_QUOTA, MANY_KEYS};
 
-/// Repetitions at most: the figure is steady to about a hundredth.
+/// Maximum number of repetitions: the result varies by about a hundredth.
 const REPS_MAX: usize = 3;
 
-/// What was found for one candidate.
+/// The result of one candidate.
 pub(crate) struct Footprint {
     pub(crate) candidate: &'static str,
     pub(crate) samples: Vec<f64>,
 }
 
 impl Footprint {
-    /// Bytes for one key, its share of the table's spare room included.
+    /// Returns the bytes per key, including its share of the table's spare room.
     pub(crate) fn bytes_per_key(&self) -> f64 {
         stats::median(self.samples.iter().copied())
     }
 }
 
-/// Measures every candidate in child processes of its own, so that none inherits freed memory.
+/// Measures every candidate in separate child processes, so that none inherits freed memory.
 pub(crate) fn bytes_per_key(plan: &Plan) -> anyhow::Result<Vec<Footprint>> {
     let program = std::env::current_exe().context("finding this program")?;
     let mut footprints: Vec<Footprint> = subject::deciders()
@@ -57,7 +57,7 @@ pub(crate) fn bytes_per_key(plan: &Plan) -> anyhow::Result<Vec<Footprint>> {
     Ok(footprints)
 }
 
-/// Fills one candidate in this process; a child's whole task.
+/// Fills one candidate in this process; runs in a child.
 pub(crate) fn bytes_per_key_here(name: &str) -> anyhow::Result<f64> {
     let candidate = subject::deciders()
         .into_iter()
@@ -74,7 +74,7 @@ pub(crate) fn bytes_per_key_here(name: &str) -> anyhow::Result<f64> {
     Ok((after - before) / MANY_KEYS as f64)
 }
 
-/// From the page tables, for the kernel's running count is only approximate.
+/// From the page tables, because the kernel's running count is only approximate.
 fn resident_bytes() -> anyhow::Result<f64> {
     let text = fs::read_to_string("/proc/self/smaps_rollup")?;
     let kib: f64 = text

@@ -12,10 +12,10 @@ use crate::stats;
 use crate::subject;
 use crate::workload::{MANY_KEYS, Row};
 
-/// A spread above this is marked: such a cell wants a quieter machine.
+/// A larger spread is marked: such a cell needs an idle machine.
 const SPREAD_MAX: f64 = 0.15;
 
-/// Prints as it goes and remembers for the file.
+/// Prints results immediately and keeps them for the file.
 pub(crate) struct Report {
     path: Option<PathBuf>,
     faults: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Prints what the figures mean.
+    /// Prints an explanation of the figures.
     pub(crate) fn begin(plan: &Plan, path: Option<PathBuf>) -> Self {
         println!("{}", machine());
         println!(
@@ -131,7 +131,7 @@ impl Report {
         self.save()
     }
 
-    /// Writes what is known so far, so that a run that is broken off leaves something.
+    /// Writes all results so far, so that an interrupted run leaves some.
     fn save(&self) -> anyhow::Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
@@ -145,8 +145,8 @@ impl Report {
         fs::write(path, format!("{all:#}\n")).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// An error if a cell did not measure what it says, or if nothing was measured at all, which a
-    /// misspelt filter would hide.
+    /// Returns an error if a cell is invalid, or if nothing was measured, as with a misspelt
+    /// filter.
     pub(crate) fn verdict(&self) -> anyhow::Result<()> {
         let any = !self.cells.is_empty() || !self.memory.is_empty();
         ensure!(any, "the filter matches no cell");
@@ -155,10 +155,10 @@ impl Report {
     }
 }
 
-/// A cell and the one it is compared with.
-type Compared<'a> = (&'a Cell, Option<&'a Cell>);
+/// A cell and its baseline.
+type CellPair<'a> = (&'a Cell, Option<&'a Cell>);
 
-fn columns(found: Option<Compared<'_>>, width: usize, figure: fn(&Cell) -> String) -> String {
+fn columns(found: Option<CellPair<'_>>, width: usize, figure: fn(&Cell) -> String) -> String {
     let Some((cell, baseline)) = found else {
         return format!("{:>width$} {:>7} {:>7}", "-", "-", "-");
     };
@@ -197,7 +197,7 @@ fn record(row: &Row, cell: &Cell, baseline: Option<&Cell>) -> Value {
     })
 }
 
-/// The processor and kernel, for whoever reads the figures later.
+/// Returns the processor and kernel, for later readers of the figures.
 fn machine() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");

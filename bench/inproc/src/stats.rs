@@ -1,6 +1,6 @@
-//! The two numbers that stand for a handful of repetitions.
+//! The two numbers that summarize several repetitions.
 
-/// The middle value, or the mean of the two middle ones.
+/// Returns the middle value, or the mean of the two middle ones.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let sorted = sort(values);
     let half = sorted.len() / 2;
@@ -11,7 +11,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The distance from the least to the greatest, as a share of the median.
+/// Returns the distance from the least to the greatest, as a share of the median.
 pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> f64 {
     let sorted = sort(values);
     match (sorted.first(), sorted.last()) {

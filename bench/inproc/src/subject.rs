@@ -1,24 +1,24 @@
-//! What is measured: one trait, and the list of candidates.
+//! Candidates: one trait, and their list.
 
 use crate::subjects;
 use crate::workload::{Keys, Quota};
 
-/// A limiter with one quota, ready to be asked.
+/// A limiter with one quota and its keys.
 pub(crate) trait Subject: Send + Sync {
-    /// Asks for one unit on behalf of key number `at`, and says whether it passed. The whole answer
-    /// that the candidate gives is used up (`black_box`), not only this bit.
+    /// Takes one unit for key number `at`; returns true if it passed. The complete result of the
+    /// candidate is consumed (`black_box`), not only this bit.
     fn decide(&self, keys: &Keys, at: usize) -> bool;
 
-    /// The first question for a key. A candidate that can tell also says `false` where the key did
-    /// not get a bucket of its own.
+    /// Makes the first call for a key. A candidate that can tell also returns `false` if the key
+    /// got no separate bucket.
     fn meet(&self, keys: &Keys, at: usize) -> bool {
         self.decide(keys, at)
     }
 
-    /// Decides for each key of `order` in turn and counts what passed.
+    /// Decides for each key of `order` in turn; returns how many passed.
     ///
-    /// Calls through `dyn Subject` come in here, once for many decisions: the decisions themselves
-    /// are compiled for each candidate, as in a program that uses it.
+    /// One call through `dyn Subject` makes many decisions, which are compiled for each candidate,
+    /// as in a program that uses it.
     fn visit(&self, keys: &Keys, order: &[u32]) -> u64 {
         let mut passed = 0;
         for &at in order {
@@ -31,17 +31,17 @@ pub(crate) trait Subject: Send + Sync {
 /// Makes a subject for this many keys.
 pub(crate) type Build = fn(usize, Quota) -> anyhow::Result<Box<dyn Subject>>;
 
-/// A name in the table, and how to make what it names.
+/// A candidate's name in the table, and its constructor.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
     pub(crate) build: Build,
 }
 
-/// The rival: ratios are to it.
+/// The rival, which ratios refer to.
 pub(crate) const RIVAL: &str = "governor";
 
-/// Everything that makes one decision.
+/// Returns all candidates for single decisions.
 pub(crate) fn deciders() -> Vec<Candidate> {
     vec![
         Candidate {
@@ -68,10 +68,10 @@ pub(crate) fn deciders() -> Vec<Candidate> {
     ]
 }
 
-/// The single decision that steps are compared with.
+/// The single decision that decisions over several buckets are compared with.
 pub(crate) const ONE_BUCKET: &str = "one-bucket";
 
-/// Everything that makes a step over several buckets: Tidegate alone can.
+/// Returns all candidates for several buckets: only Tidegate supports them.
 pub(crate) fn steppers() -> Vec<Candidate> {
     vec![
         #[cfg(feature = "tidegate")]

@@ -1,7 +1,7 @@
-//! Ends the program where a candidate never answers.
+//! Ends the program if a candidate hangs.
 //!
-//! A decision that spins cannot be interrupted from within, and a benchmark that hangs for ever
-//! tells nobody which row it was.
+//! A decision that spins cannot be interrupted from within, and a benchmark that hangs does not
+//! show which row it was.
 
 use std::process;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Watches until it is dropped.
 pub(crate) struct Watchdog {
-    /// Dropping it tells the watching thread that all went well.
+    /// Dropping it tells the watching thread that the run succeeded.
     _alive: Sender<()>,
 }
 

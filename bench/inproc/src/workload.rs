@@ -1,9 +1,9 @@
-//! What is asked: rows, quotas, keys and the order in which they are visited.
+//! Rows, quotas, keys and the order of their use.
 
-/// How many keys are visited before the order repeats.
+/// The number of calls before the order repeats.
 const ORDER_LEN: usize = 1 << 21;
 
-/// A quota in terms that every candidate understands.
+/// A quota in terms of every candidate.
 #[derive(Clone, Copy)]
 pub(crate) struct Quota {
     pub(crate) amount: u32,
@@ -11,16 +11,16 @@ pub(crate) struct Quota {
     pub(crate) burst: u32,
 }
 
-/// Every call passes and writes, on one key that takes all of them.
+/// Every call passes and writes, on one key for all calls.
 const WIDE: Quota = Quota {
     amount: 7,
     period_s: 1,
     burst: 4_000_000_000,
 };
 
-/// Every call passes and writes, and a key once visited stays in use for the whole run: a unit
-/// takes 86 s to come back. (A bucket that is as good as new may be dropped, and then the row would
-/// measure insertion.) No key of these rows is asked more than the burst.
+/// Every call passes and writes, and a used key stays in use for the whole run: a unit refills in
+/// 86 s. (A full bucket may be dropped, and then the row would measure insertion.) No key of these
+/// rows gets more calls than the burst.
 const LASTING: Quota = Quota {
     amount: 7,
     period_s: 600,
@@ -28,7 +28,7 @@ const LASTING: Quota = Quota {
 };
 
 /// As [`LASTING`], for rows where one key takes a fourteenth of all calls: a wider burst, and units
-/// that come back after 14 s.
+/// that refill in 14 s.
 const LASTING_WIDE: Quota = Quota {
     amount: 7,
     period_s: 100,
@@ -42,16 +42,16 @@ const SHUT: Quota = Quota {
     burst: 1,
 };
 
-/// How often each key is visited.
+/// The frequency of each key.
 #[derive(Clone, Copy)]
 pub(crate) enum Popularity {
-    /// All alike.
+    /// All keys alike.
     Uniform,
     /// The k-th key in proportion to 1 / k.
     Zipf,
 }
 
-/// The answer that every timed call of a row must get.
+/// The result that every timed call of a row must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Allow,
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-/// One decision.
+/// Single decisions.
 pub(crate) const DECISIONS: &[Row] = &[
     Row::allow("hot-allow", "one key, every call passes and writes", 1),
     Row {
@@ -98,7 +98,7 @@ pub(crate) const DECISIONS: &[Row] = &[
     },
 ];
 
-/// One step over several buckets, all or nothing.
+/// Decisions over several buckets, all or nothing.
 pub(crate) const STEPS: &[Row] = &[
     Row::allow("step-hot", "all or nothing: the same buckets each time", 1),
     Row::allow(
@@ -113,7 +113,7 @@ pub(crate) const STEPS: &[Row] = &[
     ),
 ];
 
-/// How many keys the largest rows, and the count of bytes per key, have.
+/// The number of keys in the largest rows and for the bytes per key.
 pub(crate) const MANY_KEYS: usize = 1_000_000;
 
 /// The quota of the bytes per key: all keys stay.
@@ -122,7 +122,7 @@ pub(crate) const LASTING_QUOTA: Quota = LASTING;
 /// Keys of 22 bytes, made before anything is timed.
 pub(crate) struct Keys {
     pub(crate) names: Vec<String>,
-    /// Two more names for each requester, for steps over several buckets.
+    /// Two more names per client, for several buckets.
     #[cfg_attr(
         not(feature = "tidegate"),
         expect(dead_code, reason = "only Tidegate makes steps over several buckets")
@@ -148,14 +148,14 @@ impl Keys {
     }
 }
 
-/// Names whose numbers are scattered, so that neighbours in memory are not neighbours in name.
+/// Returns names with shuffled numbers, so that neighbours in memory are not neighbours in name.
 fn names(kind: &str, count: usize) -> Vec<String> {
     (0..count)
         .map(|i| format!("tenant-7:{kind}-{:08}", i * 2_654_435_761 % 100_000_000))
         .collect()
 }
 
-/// The order in which a thread visits the keys of `row`; each thread has its own `seed`.
+/// Returns the order in which a thread uses the keys of `row`; each thread has its own `seed`.
 pub(crate) fn order(row: &Row, seed: u64) -> Vec<u32> {
     let mut random = SplitMix(seed);
     match row.popularity {

@@ -1,24 +1,24 @@
 //! A decision among ten limits, a thousand, ten thousand.
 
 use crate::Plan;
-use crate::world::{self, Asking, CHUNK, LAYOUTS, Layout};
+use crate::world::{self, RequestSequence, CHUNK, LAYOUTS, Layout};
 use anyhow::{Context as _, ensure};
 use tidegate::Limiter;
 use tidegate_bench_measure::{self as measure, Summary};
 
-/// How many limits there are; what others are compared with comes first.
+/// The numbers of limits, the baseline first.
 const LIMITS: [usize; 3] = [10, 1_000, 10_000];
 
-/// How much longer a decision may take among the most than among the fewest.
+/// The maximum ratio of the time with the most limits to that with the fewest.
 const BAR: f64 = 1.3;
 
-/// What was found among so many.
+/// The result for one number of limits.
 #[derive(serde::Serialize)]
 pub(crate) struct Row {
     layout: Layout,
     limits: usize,
     ns: Summary,
-    /// Against the fewest, round by round.
+    /// The ratio to the baseline, per round.
     times: Summary,
 }
 
@@ -38,11 +38,11 @@ fn of(layout: Layout, plan: Plan) -> anyhow::Result<Vec<Row>> {
         .iter()
         .map(|limits| Limiter::from_yaml(&world::yaml(layout, *limits, 0)))
         .collect();
-    let mut asking = LIMITS.map(|limits| Asking::new(layout, limits));
+    let mut asking = LIMITS.map(|limits| RequestSequence::new(layout, limits));
     let mut samples = LIMITS.map(|_| Vec::new());
     let limiters = limiters?;
     for _ in 0..plan.reps {
-        // Round-robin, so that whatever else the machine does befalls all alike.
+        // Round-robin, so that other load affects all alike.
         for ((limiter, asking), samples) in limiters.iter().zip(&mut asking).zip(&mut samples) {
             let mut missed = false;
             samples.push(measure::ns_each(plan.span, || {

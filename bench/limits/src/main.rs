@@ -1,13 +1,13 @@
-//! Whether a decision minds how many limits there are, and what reading all of them again does to
-//! decisions meanwhile.
+//! The cost of a decision with many limits, and the effect of reloading them on concurrent
+//! decisions.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`world`] | configurations of many limits, and who asks |
-//! | [`decisions`] | a decision among ten limits, a thousand, ten thousand |
-//! | [`reloads`] | decisions while ten thousand limits are read again |
+//! | [`world`] | configurations with many limits, and clients |
+//! | [`decisions`] | a decision with ten limits, a thousand, ten thousand |
+//! | [`reloads`] | decisions while ten thousand limits are reloaded |
 //!
-//! `../README.md` says how to run it and how to read it.
+//! `../README.md` explains how to run it and how to read it.
 
 mod decisions;
 mod reloads;
@@ -31,7 +31,7 @@ struct Options {
     json: Option<PathBuf>,
 }
 
-/// How much to measure.
+/// The amount of work.
 #[derive(Clone, Copy)]
 struct Plan {
     reps: usize,

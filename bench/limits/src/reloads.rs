@@ -1,7 +1,7 @@
-//! Decisions on one core, while on another ten thousand limits are read again.
+//! Decisions on one core while ten thousand limits are reloaded on another.
 
 use crate::Plan;
-use crate::world::{self, Asking, LAYOUTS, Layout};
+use crate::world::{self, RequestSequence, LAYOUTS, Layout};
 use anyhow::ensure;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -11,17 +11,17 @@ use tidegate_bench_measure::{self as measure, Histogram, Summary};
 
 const LIMITS: usize = 10_000;
 
-/// How often they are read again in a round.
+/// The number of reloads per round.
 const TIMES: usize = 5;
 
-/// What reading them and putting them in force may take.
+/// The maximum time to read them and put them in force.
 const BAR: Duration = Duration::from_secs(1);
 
-/// What was found; medians over the rounds.
+/// The result; medians over the rounds.
 #[derive(serde::Serialize)]
 pub(crate) struct Row {
     layout: Layout,
-    /// Whether they were read again, or nothing went on beside.
+    /// True with reloads, false without.
     reloads: bool,
     took_ms: Summary,
     p50_ns: Summary,
@@ -84,7 +84,7 @@ fn round(layout: Layout, limiter: &Limiter, texts: Option<&[String; 2]>) -> anyh
     })
 }
 
-/// Reads them again, some times over; how long each took.
+/// Reloads several times; returns how long each took.
 fn act(limiter: &Limiter, texts: Option<&[String; 2]>) -> anyhow::Result<Duration> {
     let Some(texts) = texts else {
         thread::sleep(Duration::from_secs(1));
@@ -97,9 +97,9 @@ fn act(limiter: &Limiter, texts: Option<&[String; 2]>) -> anyhow::Result<Duratio
     Ok(begun.elapsed() / u32::try_from(TIMES)?)
 }
 
-/// Decides until it is over, one after the other, and tells how long each took.
+/// Decides until the reloads end; returns the duration of each decision.
 fn decide(layout: Layout, limiter: &Limiter, is_over: &AtomicBool) -> anyhow::Result<Histogram> {
-    let mut asking = Asking::new(layout, LIMITS);
+    let mut asking = RequestSequence::new(layout, LIMITS);
     let mut histogram = Histogram::new();
     let mut last = Instant::now();
     while !is_over.load(Relaxed) {

@@ -1,32 +1,32 @@
-//! Configurations of many limits, and requests that meet one of them each.
+//! Configurations with many limits, and requests that match one of them each.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate::{Limiter, Request};
 
-/// How many limits a policy has where there are several policies.
+/// The number of limits per policy, if there are several policies.
 const TOGETHER: usize = 10;
 
-/// How many clients ask.
+/// The number of clients.
 const CLIENTS: usize = 64;
 
-/// How many paths are asked for, however many limits there are: what a limit keeps of its clients is
-/// near then, and what is measured is finding it.
+/// The number of paths in requests, for any number of limits: the buckets stay in the cache, so the
+/// search for the limit is measured.
 const ASKED: usize = 10;
 
-/// Requests between two looks at the clock.
+/// Requests between two reads of the clock.
 pub(crate) const CHUNK: usize = 256;
 
-/// How limits are laid out.
+/// The layout of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Layout {
-    /// All in one policy, told apart by their paths.
+    /// All in one policy, distinguished by their paths.
     Path,
-    /// All in one policy, told apart by a header, at whatever path.
+    /// All in one policy, distinguished by a header.
     Header,
-    /// Ten to a policy, which requests name.
+    /// Ten per policy, which requests name.
     Policy,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const LAYOUTS: [(Layout, &str); 3] = [
     (Layout::Policy, "ten limits a policy"),
 ];
 
-/// A configuration of so many limits. Another `version` has other numbers.
+/// Returns a configuration with this many limits. Another `version` has other rates.
 pub(crate) fn yaml(layout: Layout, limits: usize, version: usize) -> String {
     let mut text = "policies:\n".to_owned();
     for nth in 0..limits {
@@ -45,7 +45,7 @@ pub(crate) fn yaml(layout: Layout, limits: usize, version: usize) -> String {
             Layout::Policy => (nth / TOGETHER, nth % TOGETHER == 0),
         };
         if first {
-            writeln!(text, "  - name: p{policy}\n    limits:").expect("text takes all");
+            writeln!(text, "  - name: p{policy}\n    limits:").expect("writing to a string");
         }
         let matched = match layout {
             Layout::Header => format!("headers: {{ X-Tenant: t{nth} }}"),
@@ -56,12 +56,13 @@ pub(crate) fn yaml(layout: Layout, limits: usize, version: usize) -> String {
             text,
             "      - {{ name: l{nth}, match: {{ {matched} }}, key: ip, rate: {amount}/s }}"
         )
-        .expect("text takes all");
+        .expect("writing to a string");
     }
     text
 }
 
-/// Some end in anything, some in one thing, some are exact, as those that people write.
+/// Returns a path pattern: some end in a wildcard, some contain one, some are exact, as in real
+/// configurations.
 fn pattern(nth: usize) -> String {
     match nth % 3 {
         0 => format!("/api/v1/r{nth}/**"),
@@ -70,15 +71,15 @@ fn pattern(nth: usize) -> String {
     }
 }
 
-/// Requests, one after the other.
-pub(crate) struct Asking {
+/// A sequence of requests.
+pub(crate) struct RequestSequence {
     layout: Layout,
-    /// By number: the policy, the path and what the header says.
+    /// By number: the policy, the path and the value of the header.
     asked: Vec<(String, String, String)>,
     next: usize,
 }
 
-impl Asking {
+impl RequestSequence {
     pub(crate) fn new(layout: Layout, limits: usize) -> Self {
         let spread = (0..ASKED).map(|nth| nth * limits / ASKED);
         let asked = spread.map(|nth| {
@@ -99,12 +100,12 @@ impl Asking {
         }
     }
 
-    /// Decides for some, and says how many passed by a limit.
+    /// Decides some requests; returns how many passed by a limit.
     pub(crate) fn some(&mut self, limiter: &Limiter) -> usize {
         (0..CHUNK).filter(|_| self.next(limiter)).count()
     }
 
-    /// Decides for the next, and says whether it passed by exactly one limit.
+    /// Decides the next request; returns true if it passed by exactly one limit.
     #[inline]
     pub(crate) fn next(&mut self, limiter: &Limiter) -> bool {
         let nth = self.next;

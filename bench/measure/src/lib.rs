@@ -1,36 +1,36 @@
-//! Cores, stolen time, medians and percentiles, for the benchmarks in process.
+//! Cores, stolen time, medians and percentiles, for the in-process benchmarks.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// A repetition that lost more than this share of its time to other programs is made again.
+/// A repetition that lost more than this share of its time to other programs is repeated.
 const STOLEN_MAX: f64 = 0.05;
 
-/// How often it is made at most; then the least disturbed one counts.
+/// The maximum number of attempts; then the least disturbed one counts.
 const TRIES_MAX: usize = 3;
 
-/// The cores that this process may use, as it was before any thread was pinned: the last first, for the
-/// first has more to do.
+/// The cores of this process before any thread was pinned: the last first, because the first is
+/// busier.
 static CORES: LazyLock<Vec<usize>> = LazyLock::new(|| {
     let allowed = sched_getaffinity(None);
     let is_allowed = |core: &usize| allowed.as_ref().is_ok_and(|it| it.is_set(*core));
     (0..CpuSet::MAX_CPU).rev().filter(is_allowed).collect()
 });
 
-/// Keeps this thread, and all that it starts from now on, on the core of this number.
+/// Pins this thread, and all threads that it starts from now on, to the core of this number.
 pub fn pin(nth: usize) {
     if let Some(core) = CORES.get(nth) {
         let mut only = CpuSet::new();
         only.set(*core);
-        // Where that is refused it runs unpinned, which costs steadiness and nothing else.
+        // If that fails it runs unpinned, with less stable results.
         sched_setaffinity(None, &only).ok();
     }
 }
 
-/// For how long this thread has been ready to run but had no core, in all; zero where the kernel does
-/// not tell.
+/// Returns how long this thread was ready to run but had no core, in total; zero if the kernel does
+/// not report it.
 pub fn waited_for_core() -> Duration {
     fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
@@ -38,8 +38,8 @@ pub fn waited_for_core() -> Duration {
         .map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-/// Nanoseconds for one of what `work` does so many of at a time, over about `span`, without what other
-/// programs took of it; the first fifth is not counted.
+/// Returns the nanoseconds per item of `work`, which returns its number of items, over about
+/// `span`, without time stolen by other programs; the first fifth is not counted.
 pub fn ns_each(span: Duration, mut work: impl FnMut() -> usize) -> f64 {
     let mut once = || {
         let warm_up = Instant::now();
@@ -70,7 +70,7 @@ pub fn ns_each(span: Duration, mut work: impl FnMut() -> usize) -> f64 {
     best.0
 }
 
-/// The least, the middle and the greatest of several.
+/// The least, the middle and the greatest value.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Summary {
     /// The least.
@@ -82,7 +82,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these.
+    /// Summarizes these values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -94,21 +94,21 @@ impl Summary {
         }
     }
 
-    /// The distance from the least to the greatest, in percent of the median.
+    /// Returns the distance from the least to the greatest, in percent of the median.
     pub fn spread(&self) -> f64 {
         (self.most - self.least) / self.median * 100.0
     }
 }
 
-/// How long many things took, to a sixty-fourth: small enough to stay in the cache beside what is
-/// measured.
+/// A histogram of durations with a resolution of a sixty-fourth: small enough to stay in the cache
+/// next to the measured data.
 #[derive(Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
     most_ns: u64,
 }
 
-/// Parts of each power of two.
+/// Buckets per power of two.
 const PARTS: u64 = 64;
 
 impl Default for Histogram {
@@ -118,7 +118,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Nothing yet.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         Self {
             counts: vec![0; 64 * 64],
@@ -126,7 +126,7 @@ impl Histogram {
         }
     }
 
-    /// One more.
+    /// Adds a duration.
     #[inline]
     pub fn add(&mut self, ns: u64) {
         if let Some(count) = self.counts.get_mut(place(ns)) {
@@ -135,7 +135,7 @@ impl Histogram {
         self.most_ns = self.most_ns.max(ns);
     }
 
-    /// What so many parts of a million are within.
+    /// Returns the duration that this many of a million values do not exceed.
     pub fn within(&self, millionths: u64) -> f64 {
         let all: u64 = self.counts.iter().sum();
         let wanted = all * millionths / 1_000_000;
@@ -147,7 +147,7 @@ impl Histogram {
         found.map_or(self.most_ns as f64, |place| lower_end(place) as f64)
     }
 
-    /// The longest.
+    /// Returns the longest.
     pub fn most(&self) -> f64 {
         self.most_ns as f64
     }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_tells_what_it_was_told_to_a_sixty_fourth() {
+    fn a_histogram_is_accurate_to_a_sixty_fourth() {
         for ns in [0, 1, 63, 64, 127, 128, 1_000, 123_456, 9_999_999_999] {
             let end = lower_end(place(ns));
             assert!(end <= ns && ns - end <= ns / 64, "{ns} became {end}");

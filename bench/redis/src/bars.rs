@@ -1,27 +1,27 @@
-//! What was asked of the store, and whether this run shows it.
+//! The required ratios, and whether this run meets them.
 
 use crate::compare::Cell;
 use crate::sample::Sample;
 use crate::sections::{ALONE, BANDS, BARE, CACHED, DISTINCT, HOT, PLAIN, PLAIN_THREE};
 use crate::stats;
 
-/// How long an entry of the deny cache is believed at most.
+/// The maximum lifetime of an entry in the deny cache.
 const DENY_LIFE_S: f64 = 1.0;
 
-/// One ratio beside its bar.
+/// One ratio and its bar.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Bar {
     pub(crate) what: String,
     pub(crate) ratio: f64,
     /// The least and the greatest ratio of a single round.
     pub(crate) range: [f64; 2],
-    /// What it was to be, at least or at most.
+    /// The required ratio, a minimum or a maximum.
     pub(crate) wanted: f64,
     pub(crate) at_least: bool,
     pub(crate) met: bool,
 }
 
-/// The bars that a section is about.
+/// Returns the bars of a section.
 pub(crate) fn of(section: &str, cells: &[Cell]) -> Vec<Bar> {
     let find = |name: &str| cells.iter().find(|cell| cell.name == name);
     let more = |name: &str, than: &str, bar: f64| {
@@ -59,7 +59,8 @@ pub(crate) fn of(section: &str, cells: &[Cell]) -> Vec<Bar> {
     bar.into_iter().collect()
 }
 
-/// Redis' calls for each life of a deny-cache entry. One may begin within the span and one before.
+/// Returns Redis' calls per lifetime of a deny cache entry. One may begin within the span and one
+/// before.
 fn calls_per_life(cell: &Cell) -> Bar {
     let calls = |sample: &Sample| sample.calls * sample.decisions;
     let lives = |sample: &Sample| (sample.seconds / DENY_LIFE_S).floor() + 1.0;
@@ -74,7 +75,7 @@ fn calls_per_life(cell: &Cell) -> Bar {
     Bar::new(what, ratios.collect(), 1.0, false)
 }
 
-/// The ratio of each round.
+/// Returns the ratio of each round.
 fn ratios(cell: &Cell, than: &Cell, part: fn(&Sample) -> f64) -> Vec<f64> {
     let rounds = cell.samples.iter().zip(&than.samples);
     rounds.map(|(a, b)| part(a) / part(b)).collect()
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_about_the_best_of_its_rows_round_by_round() {
+    fn a_target_is_compared_with_the_best_row_of_each_round() {
         let cells = [
             cell(PLAIN, [100.0, 100.0, 50.0]),
             cell(DISTINCT[0].0, [1.0, 1.0, 1.0]),

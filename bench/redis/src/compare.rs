@@ -6,62 +6,62 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use crate::sample::Sample;
-use crate::server::Measured;
+use crate::server::MeasuredServer;
 use crate::stats;
 
-/// What everything runs on.
+/// The environment of all candidates.
 pub(crate) struct Bench {
     /// One thread, on the client's core.
     pub(crate) runtime: Runtime,
-    pub(crate) server: Measured,
+    pub(crate) server: MeasuredServer,
     pub(crate) redis_benchmark: PathBuf,
     pub(crate) rounds: usize,
     pub(crate) span: Duration,
     /// The store's connections to the server.
     pub(crate) connections: usize,
-    /// How many distinct keys there are where keys are distinct.
+    /// The number of distinct keys.
     pub(crate) keys: usize,
 }
 
-/// Something that decides.
+/// A candidate.
 pub(crate) trait Candidate {
     fn name(&self) -> &str;
 
-    /// Makes every key that will be asked for; where there are such keys, their memory is counted.
+    /// Creates every key of the load; their memory is counted.
     fn fill(&mut self, bench: &Bench) -> anyhow::Result<()>;
 
-    /// Decides for about `span`, and fails if an answer was not as it should be.
+    /// Decides for about `span`, and fails if a result was not as expected.
     fn sample(&mut self, bench: &Bench, span: Duration) -> anyhow::Result<Sample>;
 }
 
-/// Candidates that are asked the same.
+/// Candidates with the same load.
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) candidates: Vec<Box<dyn Candidate>>,
-    /// Who is not there, and why.
+    /// Missing candidates, and the reasons.
     pub(crate) absent: Vec<(&'static str, String)>,
     pub(crate) turns: Turns,
 }
 
-/// How a section divides its time.
+/// The division of a section's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turns {
-    /// As the run says.
+    /// As set for the run.
     Usual,
-    /// Five times as many, a fifth as long: so that all meet the same weather.
+    /// Five times as many, a fifth as long, so that other load affects all alike.
     Short,
-    /// Of at least this length, and three of them at most: what is to be seen takes its time.
+    /// At least this long, and at most three of them, for slow effects.
     Long(Duration),
 }
 
 impl Turns {
-    /// How many rounds, and how long each.
+    /// Returns the number of rounds, and the length of each.
     fn of(self, bench: &Bench) -> (usize, Duration) {
         match self {
             Self::Usual => (bench.rounds, bench.span),
             Self::Short => (bench.rounds * 5, bench.span / 5),
-            // A quick run shows that it works.
+            // A quick run only shows that it works.
             Self::Long(least) if bench.span < least / 4 => (1, least / 2),
             Self::Long(least) => (bench.rounds.min(3), bench.span.max(least)),
         }

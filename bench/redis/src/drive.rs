@@ -1,4 +1,4 @@
-//! Asks from many tasks at once, on one thread.
+//! Decisions from many concurrent tasks, on one thread.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use tokio::task::{JoinSet, yield_now};
 
 use crate::sample::{Work, percentile};
 
-/// Whoever is asked for decisions.
+/// A source of decisions.
 pub(crate) trait Asker: Send + Sync + 'static {
-    /// Asks once; `draw` is a random number that says what for.
+    /// Makes one decision; `draw` is a random number that selects the key.
     fn ask(&self, draw: u64) -> impl Future<Output = anyhow::Result<Verdict>> + Send;
 }
 
-/// What came of one question.
+/// The result of one decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     pub(crate) passed: bool,
-    /// How much was asked for.
+    /// The cost of the request.
     pub(crate) cost: u64,
-    /// When the store decided, by its own clock; 0 where it does not tell.
+    /// The instant of the decision by the store's clock; 0 if unknown.
     pub(crate) at_us: u64,
 }
 
-/// What all tasks together counted.
+/// The count of all tasks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) decisions: u64,
     pub(crate) passed: u64,
-    /// The costs of those that passed.
+    /// The total cost of those that passed.
     pub(crate) units: u64,
     /// The store's first and last instant.
     pub(crate) first_us: u64,
@@ -52,7 +52,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another counted, at the same time or later.
+    /// Adds another count, of the same time or later.
     pub(crate) fn add(&mut self, other: Self) {
         if other.decisions > 0 {
             let first = if self.decisions == 0 {
@@ -80,10 +80,10 @@ impl Tally {
     }
 }
 
-/// Answers that come without waiting would keep the thread from everybody else.
+/// Results that come without waiting would keep the thread from all other tasks.
 const YIELD_EVERY: u64 = 32;
 
-/// Asks for about `span` from `tasks` tasks, each of which asks again when it is answered.
+/// Makes decisions for about `span` from `tasks` tasks, each one after the other.
 pub(crate) async fn drive<A: Asker>(
     asker: &Arc<A>,
     tasks: usize,
@@ -91,7 +91,7 @@ pub(crate) async fn drive<A: Asker>(
 ) -> anyhow::Result<Tally> {
     static SEED: AtomicU64 = AtomicU64::new(1);
     let stop = Arc::new(AtomicBool::new(false));
-    // Reading the clock twice for each of a million questions a second would be part of the figure.
+    // Two reads of the clock for each of a million decisions a second would distort the figure.
     let timed_every = if tasks == 1 { 1 } else { 8 };
     let mut workers = JoinSet::new();
     let begin = Instant::now();
@@ -138,7 +138,7 @@ async fn work<A: Asker>(
     Ok(tally)
 }
 
-/// Random numbers, good enough to choose keys with (xorshift64*).
+/// Random numbers, good enough to choose keys (xorshift64*).
 struct Draws(u64);
 
 impl Draws {
@@ -150,7 +150,7 @@ impl Draws {
     }
 }
 
-/// A number below `end` from a draw.
+/// Returns a number below `end` from a draw.
 pub(crate) fn below(draw: u64, end: usize) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "less than `end`")]
     let number = ((u128::from(draw) * end as u128) >> 64) as usize;

@@ -1,4 +1,4 @@
-//! What Tidegate's store is asked.
+//! The loads of Tidegate's store.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use tidegate_core::{Ask, Quota};
 
 use crate::drive::below;
 
-/// The most buckets that a question of these loads meets.
+/// The maximum number of buckets per request in these loads.
 pub(crate) const BUCKETS_MAX: usize = 3;
 
-/// A stream of questions.
+/// A stream of requests.
 pub(crate) struct Load {
-    /// What one question meets, in order.
+    /// The bands of one request, in order.
     places: Vec<Place>,
     keys: usize,
     pick: Pick,
-    /// Costs, drawn from evenly.
+    /// The costs, chosen evenly.
     costs: &'static [u64],
     pub(crate) expect: Expect,
 }
@@ -28,25 +28,25 @@ struct Place {
     names: Arc<[Box<[u8]>]>,
 }
 
-/// Whose buckets are asked for.
+/// The choice of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pick {
-    /// Anybody's, all alike.
+    /// Any key, all alike.
     Each,
-    /// Always the same.
+    /// Always the same key.
     Hot,
-    /// Every second time the same, else anybody's.
+    /// Every second time the same key, otherwise any.
     Half,
 }
 
-/// What has to come of it.
+/// The expected result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     /// Everything passes.
     All,
     /// Nothing passes.
     None,
-    /// As much passes as the quota allows, and no more.
+    /// Exactly as much passes as the quota allows.
     Some,
 }
 
@@ -72,7 +72,7 @@ impl Load {
         }
     }
 
-    /// Every second question is about one key, the others about distinct ones.
+    /// Every second request is for one key, the others for distinct ones.
     pub(crate) fn half_hot(quota: Quota, keys: usize) -> Self {
         Self::new(&[(0, quota)], keys, Pick::Half)
     }
@@ -125,7 +125,7 @@ impl Load {
         &self.places[0].quota
     }
 
-    /// Whose bucket (the hot one's: `None`) and how much.
+    /// Returns the key (`None` for the hot one) and the cost.
     pub(crate) fn draw(&self, draw: u64) -> (Option<usize>, u64) {
         let is_hot = match self.pick {
             Pick::Each => false,
@@ -144,7 +144,7 @@ impl Load {
         (key, cost)
     }
 
-    /// The question, and how many of its places count.
+    /// Returns the request, and how many of its bands count.
     #[expect(
         clippy::indexing_slicing,
         reason = "keys are below the number of names"
@@ -167,7 +167,7 @@ impl Load {
     }
 }
 
-/// Names as policies make them: `policy/limit/subject`. Their keys are as long as the plain
+/// Returns names as policies make them: `policy/limit/subject`. Their keys are as long as the plain
 /// script's.
 fn names(limit: u16, keys: usize) -> Arc<[Box<[u8]>]> {
     let limit = ["calls", "burst", "daily"]

@@ -1,20 +1,20 @@
-//! What one decision costs in Redis: Tidegate's store, a plain script under `redis-benchmark`, and
+//! The cost of one decision in Redis: Tidegate's store, a plain script under `redis-benchmark`, and
 //! the peers, measured side by side on one server in one run.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`sections`] | what is compared with what |
-//! | [`candidates`] | who decides, one file each |
-//! | [`load`] | what Tidegate's store is asked |
-//! | [`drive`] | asks from many tasks at once |
+//! | [`sections`] | the comparisons |
+//! | [`candidates`] | the candidates, one file each |
+//! | [`load`] | the loads of Tidegate's store |
+//! | [`drive`] | decisions from many concurrent tasks, on one thread |
 //! | [`compare`] | repetitions, round-robin over the candidates |
-//! | [`sample`] | one repetition: decisions, and what each cost whom |
-//! | [`server`] | Redis on a core of its own, and what it tells of itself |
-//! | [`faults`] | latency while the store is stopped, killed, slow, deaf |
-//! | [`bars`] | the ratios that were asked for |
+//! | [`sample`] | one repetition: decisions, and their costs |
+//! | [`server`] | Redis on a separate core, and its statistics |
+//! | [`faults`] | latency while the store is stopped, killed, slow or silent |
+//! | [`bars`] | the required ratios |
 //! | [`report`] | the tables and the JSON file |
 //!
-//! `../README.md` says how to run it and how to read its ratios.
+//! `../README.md` explains how to run it and how to read its ratios.
 
 mod bars;
 mod candidates;
@@ -42,7 +42,7 @@ use tokio::runtime;
 
 use compare::Bench;
 use report::Report;
-use server::Measured;
+use server::MeasuredServer;
 
 /// Measures decisions in Redis, side by side with a plain script and the peers.
 #[derive(Parser)]
@@ -100,7 +100,7 @@ impl Options {
             .stdout(Stdio::null())
             .status();
         probe.context("redis-benchmark is not there: apt-get install redis-tools")?;
-        let server = Measured::start(flavour, &[])?;
+        let server = MeasuredServer::start(flavour, &[])?;
         Ok(Bench {
             runtime: runtime::Builder::new_current_thread()
                 .enable_all()
@@ -134,7 +134,7 @@ impl Options {
         let path = path.to_str().filter(|_| path.is_file());
         let path = path.ok_or("absent: there is no such file")?;
         let flavour = self.flavour().map_err(|error| error.to_string())?;
-        let server = Measured::start(flavour, &[("loadmodule", path)]);
+        let server = MeasuredServer::start(flavour, &[("loadmodule", path)]);
         server.map(Rc::new).map_err(|error| error.to_string())
     }
 }

@@ -10,10 +10,10 @@ use crate::bars::{self, Bar};
 use crate::compare::{Bench, Cell, Section};
 use crate::sample::Sample;
 
-/// A spread above this is marked: such a cell wants a quieter machine.
+/// A larger spread is marked: such a cell needs an idle machine.
 const SPREAD_MAX: f64 = 0.15;
 
-/// Prints as it goes and remembers for the file.
+/// Prints results immediately and keeps them for the file.
 pub(crate) struct Report {
     path: Option<PathBuf>,
     settings: Value,
@@ -23,7 +23,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Prints where this is.
+    /// Prints the environment.
     pub(crate) fn begin(bench: &Bench, path: Option<PathBuf>) -> Self {
         let version = &bench.server.version;
         println!(
@@ -45,7 +45,7 @@ impl Report {
         }
     }
 
-    /// Prints what the figures of sections mean.
+    /// Prints an explanation of the figures.
     pub(crate) fn explain(bench: &Bench) {
         println!(
             "{} rounds of {} ms, in turn; medians; ± is (max - min) / median, * above 15 %;",
@@ -93,13 +93,13 @@ impl Report {
         self.save()
     }
 
-    /// Prints what is known of faults.
+    /// Prints the result of a fault.
     pub(crate) fn add_fault(&mut self, fault: Value) -> anyhow::Result<()> {
         self.faults.push(fault);
         self.save()
     }
 
-    /// Prints the bars. A bar that is not met is no error: figures are the machine's too.
+    /// Prints the bars. A missed bar is no error, because figures depend on the machine.
     pub(crate) fn end(&self) {
         if !self.bars.is_empty() {
             println!();
@@ -109,7 +109,7 @@ impl Report {
         }
     }
 
-    /// Writes what is known so far, so that a run that is broken off leaves something.
+    /// Writes all results so far, so that an interrupted run leaves some.
     fn save(&self) -> anyhow::Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
@@ -185,7 +185,7 @@ fn record(cell: &Cell, first: Option<&Cell>) -> Value {
     })
 }
 
-/// The processor and kernel, for whoever reads the figures later.
+/// Returns the processor and kernel, for later readers of the figures.
 fn machine() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");

@@ -1,53 +1,53 @@
-//! One repetition: how many decisions, and what each cost whom.
+//! One repetition: the number of decisions, and their costs.
 
 use std::time::Duration;
 
-use crate::server::{Measured, Reading};
+use crate::server::{MeasuredServer, Reading};
 use crate::usage;
 
-/// What one repetition found.
+/// The result of one repetition.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub(crate) struct Sample {
     pub(crate) decisions: f64,
     pub(crate) seconds: f64,
     pub(crate) per_s: f64,
-    /// Processor time of Redis for one decision.
+    /// Processor time of Redis per decision.
     pub(crate) redis_us: f64,
-    /// How busy Redis' core was with it.
+    /// The utilization of Redis' core.
     pub(crate) redis_busy: f64,
-    /// Processor time of the client for one decision, where the client is this process.
+    /// Processor time of the client per decision, if this process is the client.
     pub(crate) client_us: Option<f64>,
     pub(crate) bytes_in: f64,
     pub(crate) bytes_out: f64,
-    /// Calls that Redis got for one decision.
+    /// Calls to Redis per decision.
     pub(crate) calls: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Share of the time for which Redis or the client was ready but had no core.
+    /// The share of the time for which Redis or the client was ready but had no core.
     pub(crate) stolen: f64,
 }
 
-/// What was done while the meter ran.
+/// The work during a measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub(crate) decisions: f64,
     pub(crate) elapsed: Duration,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Whether this process was the client.
+    /// True if this process was the client.
     pub(crate) here: bool,
 }
 
 /// Reads all clocks and counters at the beginning and at the end.
 pub(crate) struct Meter<'a> {
-    server: &'a Measured,
+    server: &'a MeasuredServer,
     before: Reading,
     cpu_s: f64,
     waited_s: f64,
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn start(server: &'a Measured) -> anyhow::Result<Self> {
+    pub(crate) fn start(server: &'a MeasuredServer) -> anyhow::Result<Self> {
         Ok(Self {
             server,
             before: server.read()?,
@@ -79,7 +79,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// The value below which a share of all lies; sorts as it must.
+/// Returns a percentile; sorts the values.
 pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = (values.len().saturating_sub(1)) as f64 * share;

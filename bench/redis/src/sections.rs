@@ -1,4 +1,4 @@
-//! What is compared with what.
+//! The comparisons.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use tidegate_core::Quota;
 
 use crate::candidates::tidegate::ample;
-use crate::candidates::{Bare, Plain, Tidegate};
+use crate::candidates::{BareClient, Plain, Tidegate};
 #[cfg(feature = "limitador")]
 use crate::candidates::{Limitador, limitador::Storage};
 use crate::compare::{Bench, Candidate, Section, Turns};
 use crate::load::{Expect, Load};
-use crate::server::Measured;
+use crate::server::MeasuredServer;
 
-/// How many tasks ask at once, unless a row says otherwise.
+/// The number of concurrent tasks. Default of all rows.
 const TASKS: usize = 1_024;
 
-/// Some lives of an entry of the deny cache, which is a second.
+/// Some lifetimes of a deny cache entry, which is a second.
 const DENY_LIVES: Duration = Duration::from_millis(2_500);
 
-/// Rows that the bars are about.
+/// The rows of the bars.
 pub(crate) const PLAIN: &str = "plain script";
 pub(crate) const PLAIN_THREE: &str = "plain script, three times";
 pub(crate) const DISTINCT: [(&str, usize); 3] = [
@@ -33,10 +33,10 @@ pub(crate) const BARE: &str = "bare EVALSHA";
 pub(crate) const ALONE: &str = "tidegate";
 pub(crate) const CACHED: &str = "tidegate";
 
-/// redis-cell's server, or why there is none.
-pub(crate) type Cell = Result<Rc<Measured>, String>;
+/// redis-cell's server, or the reason why it is missing.
+pub(crate) type Cell = Result<Rc<MeasuredServer>, String>;
 
-/// What makes a section.
+/// The constructor of a section.
 pub(crate) type Make = fn(&Bench, &Cell) -> anyhow::Result<Section>;
 
 /// All sections, by name.
@@ -48,7 +48,7 @@ pub(crate) const ALL: [(&str, Make); 5] = [
     ("refused", refused),
 ];
 
-/// A section to which peers can be added.
+/// Returns a section without peers.
 fn section(id: &'static str, title: impl Into<String>) -> Section {
     Section {
         id,
@@ -81,7 +81,7 @@ fn distinct(bench: &Bench, cell: &Cell) -> anyhow::Result<Section> {
 fn hot(bench: &Bench, cell: &Cell) -> anyhow::Result<Section> {
     let mut section = section("hot", "one key; all pass but in the row that says so");
     section.add(Plain::hot(bench)?);
-    // 1000 a second: keys stay, and what is left can be reckoned to the unit afterwards.
+    // 1000 a second: keys stay, and the expected rest can be computed exactly.
     let huge = Quota::new(1_000, 1_000_000).burst(1_000_000_000).build()?;
     section.add(Tidegate::new(HOT, Load::hot(huge, Expect::All), TASKS));
     section.add(Tidegate::new(
@@ -94,7 +94,7 @@ fn hot(bench: &Bench, cell: &Cell) -> anyhow::Result<Section> {
         Load::hot_costs(huge),
         TASKS,
     ));
-    // A second's worth, so that a stall of the machine does not let it run over.
+    // A second's worth, so that a stall of the machine does not let it fill up.
     let tight = Quota::new(50_000, 1_000_000).burst(50_000).build()?;
     let some = Load::hot(tight, Expect::Some);
     section.add(Tidegate::new("tidegate, 50 000 a second pass", some, TASKS));
@@ -127,7 +127,7 @@ fn three(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
 fn alone(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
     let mut section = section("alone", "one task, which waits for each answer; all pass");
     section.turns = Turns::Short;
-    section.add(Bare::new(1));
+    section.add(BareClient::new(1));
     let load = Load::distinct(ample()?, bench.keys);
     section.add(Tidegate::new(ALONE, load, 1));
     Ok(section)

@@ -1,4 +1,4 @@
-//! A Redis server on a core of its own, and what it tells of itself.
+//! A Redis server on a separate core, and its statistics.
 
 use std::str::FromStr;
 
@@ -7,37 +7,37 @@ use tidegate_testkit::redis::{BlockingClient, RespReply, Server, ServerProgram};
 
 use crate::usage;
 
-/// The server's core, and the core of whoever asks it.
+/// The server's core, and the client's core.
 pub(crate) const SERVER_CORE: usize = 0;
 pub(crate) const CLIENT_CORE: usize = 1;
 
-/// A server that is measured.
-pub(crate) struct Measured {
+/// A measured server.
+pub(crate) struct MeasuredServer {
     pub(crate) server: Server,
     /// Its process number, as text.
     process: String,
     pub(crate) version: String,
 }
 
-/// What a server has spent so far.
+/// A server's statistics so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub(crate) cpu_s: f64,
     pub(crate) waited_s: f64,
     pub(crate) bytes_in: f64,
     pub(crate) bytes_out: f64,
-    /// Calls of scripts, modules and PING, but not what scripts call.
+    /// Calls of scripts, modules and PING, without calls made by scripts.
     pub(crate) calls: f64,
 }
 
-impl Measured {
+impl MeasuredServer {
     /// Starts a server of this flavour with these further settings.
     pub(crate) fn start(flavour: ServerProgram, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
         let options = Server::builder().flavour(flavour);
         let options = settings.iter().fold(options, |options, (name, value)| {
             options.setting(name, value)
         });
-        // A process begins on the cores of whoever starts it.
+        // A process starts on the cores of its parent.
         usage::pin(SERVER_CORE);
         let server = options.start();
         usage::pin(CLIENT_CORE);
@@ -64,12 +64,12 @@ impl Measured {
         Ok(reply)
     }
 
-    /// Loads a script and tells its digest.
+    /// Loads a script; returns its digest.
     pub(crate) fn load(&self, script: &str) -> anyhow::Result<String> {
         Ok(self.command(&["SCRIPT", "LOAD", script])?.text())
     }
 
-    /// What it has spent so far.
+    /// Reads its statistics.
     pub(crate) fn read(&self) -> anyhow::Result<Reading> {
         let mut client = self.client()?;
         let mut info = |section: &str| -> anyhow::Result<String> {
@@ -87,7 +87,7 @@ impl Measured {
         })
     }
 
-    /// Bytes that its data take, and keys in all databases.
+    /// Returns the bytes of its data, and the number of keys in all databases.
     pub(crate) fn memory(&self) -> anyhow::Result<(f64, f64)> {
         let used = self.command(&["INFO", "memory"])?.text();
         let keyspace = self.command(&["INFO", "keyspace"])?.text();
@@ -105,14 +105,14 @@ impl Measured {
         Ok((number(&used, "used_memory")?, keys))
     }
 
-    /// Errors that it has answered with since it began.
+    /// Returns the number of error replies since its start.
     pub(crate) fn errors(&self) -> anyhow::Result<f64> {
         let stats = self.command(&["INFO", "stats"])?.text();
         number(&stats, "total_error_replies")
     }
 }
 
-/// What counts as a call: what clients send, not what scripts call.
+/// The commands that count as calls: those that clients send.
 const CALLS: [&str; 4] = ["evalsha", "eval", "cl.throttle", "ping"];
 
 fn calls(commandstats: &str) -> f64 {
@@ -130,7 +130,7 @@ fn number(info: &str, name: &str) -> anyhow::Result<f64> {
     field(info, name)
 }
 
-/// A line of INFO: `name:value`.
+/// Returns a line of INFO: `name:value`.
 fn field<T: FromStr>(info: &str, name: &str) -> anyhow::Result<T> {
     let value = info
         .lines()
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_those_of_clients() {
+    fn server_call_counts_include_only_client_calls() {
         let text = "# Commandstats\r\ncmdstat_evalsha:calls=7,usec=1,rejected_calls=0\r\n\
                     cmdstat_get:calls=9,usec=1\r\ncmdstat_ping:calls=2,usec=1\r\n";
         assert!((calls(text) - 9.0).abs() < 1e-9);

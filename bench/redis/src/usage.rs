@@ -1,4 +1,4 @@
-//! What this process uses, and where it runs.
+//! The processor time of this process, and its cores.
 
 use std::fs;
 use std::time::Duration;
@@ -12,8 +12,8 @@ pub(crate) fn cpu_s() -> f64 {
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }
 
-/// Seconds for which a process was ready to run but other programs had its core, so far; zero
-/// where the kernel does not tell.
+/// Returns the seconds for which a process was ready to run but had no core, so far; zero if the
+/// kernel does not report it.
 pub(crate) fn waited_s(process: &str) -> f64 {
     fs::read_to_string(format!("/proc/{process}/schedstat"))
         .ok()
@@ -21,8 +21,8 @@ pub(crate) fn waited_s(process: &str) -> f64 {
         .map_or(0.0, |nanos| Duration::from_nanos(nanos).as_secs_f64())
 }
 
-/// Keeps this thread, and all threads and processes that it starts from now on, on `core`. Where
-/// that is refused they run unpinned, which costs steadiness and nothing else.
+/// Pins this thread, and all threads and processes that it starts from now on, to `core`. If that
+/// fails they run unpinned, with less stable results.
 pub(crate) fn pin(core: usize) {
     let mut only = CpuSet::new();
     only.set(core);

@@ -1,7 +1,7 @@
-//! What limits add to a request in process: the bare application, and layers before it.
+//! The cost of limits per request in process: the bare application, and layers in front of it.
 //!
-//! The two programs of this crate time them and count what they allocate; `../README.md` says how to
-//! run them.
+//! The two programs of this crate time them and count their allocations; `../README.md` explains
+//! how to run them.
 
 use anyhow::Context as _;
 use axum::body::Body;
@@ -21,21 +21,21 @@ use tower_governor::key_extractor::SmartIpKeyExtractor;
 use tower_layer::Layer as _;
 use tower_service::Service;
 
-/// A service, ready to be asked.
+/// A service with its expected result.
 pub struct Subject {
-    /// What it is called in the table.
+    /// Its name in the table.
     pub name: &'static str,
-    /// The status of every answer.
+    /// The status of every response.
     pub expected: u16,
-    ask: Box<dyn FnMut(Request<Body>) -> Seen>,
+    ask: Box<dyn FnMut(Request<Body>) -> ObservedResponse>,
 }
 
-/// What was seen of an answer.
+/// The checked parts of a response.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct ObservedResponse {
     /// Its status.
     pub status: u16,
-    /// How many headers it has.
+    /// The number of its headers.
     pub headers: usize,
 }
 
@@ -50,11 +50,11 @@ impl Subject {
             black_box(service.poll_ready(&mut context).is_ready());
             let mut answer = pin!(service.call(request));
             match answer.as_mut().poll(&mut context) {
-                Poll::Ready(Ok(answer)) => Seen {
+                Poll::Ready(Ok(answer)) => ObservedResponse {
                     status: answer.status().as_u16(),
                     headers: black_box(&answer).headers().len(),
                 },
-                _ => Seen {
+                _ => ObservedResponse {
                     status: 0,
                     headers: 0,
                 },
@@ -67,13 +67,13 @@ impl Subject {
         }
     }
 
-    /// Asks it once; it answers at once.
-    pub fn ask(&mut self, request: Request<Body>) -> Seen {
+    /// Calls it once; it responds immediately.
+    pub fn ask(&mut self, request: Request<Body>) -> ObservedResponse {
         (self.ask)(request)
     }
 }
 
-/// An application that answers at once, with these headers.
+/// An application that responds immediately, with these headers.
 #[derive(Clone)]
 struct App(Vec<(HeaderName, HeaderValue)>);
 
@@ -114,7 +114,7 @@ policies:
 const NOBODY: &str = "
 policies: [{ name: api, limits: [{ name: per-client, key: ip, rate: 1/h }] }]";
 
-/// Everything that is measured; the bare application first.
+/// Returns all measured services, the bare application first.
 pub fn all() -> anyhow::Result<Vec<Subject>> {
     let bare = || App(Vec::new());
     let constant =
@@ -154,7 +154,7 @@ pub fn all() -> anyhow::Result<Vec<Subject>> {
         ),
         Subject::new("governor", 200, GovernorLayer::new(told).layer(bare())),
     ];
-    // The one that a refusing limit lets pass.
+    // The one request that a refusing limit lets pass.
     for subject in subjects.iter_mut().filter(|it| it.expected == 429) {
         subject.ask(request());
     }
@@ -165,7 +165,7 @@ fn silently(settings: &str) -> String {
     format!("respond: {{ headers: [] }}{settings}")
 }
 
-/// What a small client sends, through a proxy on this machine.
+/// Returns a small request, as forwarded by a proxy on this machine.
 pub fn request() -> Request<Body> {
     let peer = SocketAddr::from(([127, 0, 0, 1], 4711));
     let mut request = Request::new(Body::empty());

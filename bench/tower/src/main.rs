@@ -1,7 +1,7 @@
-//! What limits add to a request in process: time and allocations of a service behind them, against
-//! the bare service, in one run.
+//! The cost of limits per request in process: time and allocations of a service behind them,
+//! compared with the bare service, in one run.
 //!
-//! `../README.md` says how to run it and how to read it.
+//! `../README.md` explains how to run it and how to read it.
 
 mod measure;
 
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     }
     let mut samples = vec![Vec::new(); subjects.len()];
     for _ in 0..reps {
-        // Round-robin, so that whatever else the machine does befalls all alike.
+        // Round-robin, so that other load affects all alike.
         for (subject, samples) in subjects.iter_mut().zip(&mut samples) {
             samples.push(measure::once(subject, Duration::from_millis(span_ms))?);
         }

@@ -1,4 +1,4 @@
-//! One timed repetition, and what becomes of several.
+//! One timed repetition, and the summary of several.
 
 use anyhow::{Context as _, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -6,12 +6,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tidegate_bench_tower::{Subject, request};
 
-/// Requests that are made beforehand and answered in one go: so few that they stay in the nearest
-/// cache, where a server that has just read a request has it too. What looking at the clock takes
-/// befalls every subject alike.
+/// Requests that are prepared and then sent in a row: so few that they stay in the L1 cache, like a
+/// request that a server has just read. Reading the clock costs the same for every subject.
 const BATCH: u32 = 8;
 
-/// What is known of one subject at the end.
+/// The results of one subject.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Figures {
     pub(crate) name: &'static str,
@@ -19,9 +18,9 @@ pub(crate) struct Figures {
     pub(crate) ns: f64,
     /// (max − min) / median.
     pub(crate) spread: f64,
-    /// Of one request that was made beforehand, up to its answer.
+    /// Of one prepared request, until its response.
     pub(crate) allocations: u64,
-    /// How many headers the answer has.
+    /// The number of headers of the response.
     pub(crate) headers: usize,
     samples: Vec<f64>,
 }
@@ -43,8 +42,8 @@ impl Figures {
     }
 }
 
-/// What each subject allocates for one request, by name: found out by another program, whose
-/// allocator counts and would not be fair to time with.
+/// Returns the allocations of each subject for one request, by name: measured by another program,
+/// whose counting allocator would distort the times.
 pub(crate) fn allocations() -> anyhow::Result<Vec<(String, u64)>> {
     let program = std::env::current_exe()?.with_file_name("tidegate-bench-tower-allocations");
     let ran = Command::new(&program).output();
@@ -53,7 +52,7 @@ pub(crate) fn allocations() -> anyhow::Result<Vec<(String, u64)>> {
     Ok(serde_json::from_slice(&ran.stdout)?)
 }
 
-/// Keeps this thread on one core: the last that it may use, for the first has more to do.
+/// Pins this thread to one core: the last of this process, because the first is busier.
 pub(crate) fn pin() -> rustix::io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let Some(core) = (0..CpuSet::MAX_CPU)
@@ -67,7 +66,7 @@ pub(crate) fn pin() -> rustix::io::Result<()> {
     sched_setaffinity(None, &one)
 }
 
-/// Nanoseconds for a request, over about `span`; the first tenth is not counted.
+/// Returns the nanoseconds per request, over about `span`; the first tenth is not counted.
 pub(crate) fn once(subject: &mut Subject, span: Duration) -> anyhow::Result<f64> {
     let (mut spent, mut count) = (Duration::ZERO, 0_u32);
     let begun = Instant::now();

@@ -1,15 +1,15 @@
-//! Who tells the time.
+//! The source of time.
 
 use crate::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Tells the time to a store.
+/// Source of time for a store.
 ///
-/// An implementation must not run backwards: a later call never returns an earlier instant. The
-/// one implementation that reads real time is `SystemClock` in `tidegate-memory`.
+/// An implementation must not run backwards: a later call never returns an earlier instant. The one
+/// implementation that reads real time is `SystemClock` in `tidegate-memory`.
 pub trait Clock: Send + Sync {
-    /// The present instant.
+    /// Returns the present instant.
     fn now(&self) -> Timestamp;
 
     /// Returns true for the clock of this machine, which ignores steps of the wall clock. Answers that
@@ -29,7 +29,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// A clock that stands still until it is told to move. Clones share one time.
+/// A clock that moves only when [set](ManualClock::set) or advanced. Clones share one time.
 ///
 /// Tests and the simulator use it, so that nothing ever waits for real time to pass.
 ///
@@ -45,12 +45,12 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    /// A clock that shows `start`.
+    /// Creates a clock that shows `start`.
     pub fn at(start: Timestamp) -> Self {
         Self(Arc::new(AtomicU64::new(start.as_micros())))
     }
 
-    /// Moves to `instant`, or stays where it is if that lies in the past.
+    /// Moves to `instant`. An instant in the past is ignored.
     pub fn set(&self, instant: Timestamp) {
         self.0.fetch_max(instant.as_micros(), Relaxed);
     }

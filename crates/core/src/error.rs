@@ -1,19 +1,36 @@
-//! The failure of a store, and what it answered all the same.
+//! The failure of a store, with the answers that it still has.
 
 use crate::{ChargedOutcome, Receipt, Timestamp};
 use std::error::Error;
 use std::fmt;
 
-/// Why a store could not tell. It is not a refusal: a refusal is a [`Reply`](crate::Reply).
+/// The failure of a store to decide. It is not a refusal: a refusal is a [`Reply`](crate::Reply).
 ///
-/// A store that decides a request in several groups may know what some of them said; see
+/// The state of the buckets is unknown after an error: charges may or may not have been made. A
+/// store that decides a request in several groups may know the answers of some; see
 /// [`answers`](StoreError::answers).
+///
+/// # Example
+///
+/// ```
+/// use tidegate_core::{StoreError, StoreErrorKind};
+///
+/// let error = StoreError::transient("no reply within 20 ms").with_kind(StoreErrorKind::Timeout);
+/// assert!(error.is_transient());
+/// assert_eq!(error.kind().as_str(), "timeout");
+/// assert_eq!(error.to_string(), "no reply within 20 ms");
+/// ```
 #[derive(Debug)]
 pub struct StoreError {
+    /// Text for logs.
     message: String,
+    /// True if a retry may succeed.
     transient: bool,
+    /// Kind, as a metric label.
     kind: StoreErrorKind,
+    /// Underlying error.
     source: Option<Box<dyn Error + Send + Sync>>,
+    /// Answers of the asks that were decided nevertheless.
     answers: Box<[Option<PartialAnswer>]>,
 }
 
@@ -35,7 +52,7 @@ impl PartialAnswer {
     }
 }
 
-/// What kind of failure it was: few enough to count each.
+/// Kind of a store failure, as a metric label: few enough to count each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
@@ -43,13 +60,13 @@ pub enum StoreErrorKind {
     Timeout,
     /// No connection, or it was lost.
     Unreachable,
-    /// Not asked: it has failed so often of late that it is left alone, or too much is under way.
+    /// Not called: the circuit breaker is open, or too many calls are in flight.
     Overloaded,
     /// It will not let us: a wrong password, a missing permission.
     Denied,
     /// It cannot at present: starting up, failing over, read-only, out of memory.
     Unable,
-    /// What it keeps under the bucket's name is not ours, or broken.
+    /// The value under the bucket's name is damaged, or another program's.
     Corrupt,
     /// Anything else.
     #[default]
@@ -68,7 +85,7 @@ impl StoreErrorKind {
         Self::Other,
     ];
 
-    /// The word for it in logs and metrics.
+    /// Returns its name in logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -83,7 +100,7 @@ impl StoreErrorKind {
 }
 
 impl StoreError {
-    /// A failure that may pass by itself, such as a timeout.
+    /// Creates an error that a retry may resolve, such as a timeout.
     pub fn transient(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -94,7 +111,7 @@ impl StoreError {
         }
     }
 
-    /// A failure that somebody has to mend, such as a refused password.
+    /// Creates an error that an operator has to resolve, such as a rejected password.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self {
             transient: false,
@@ -102,7 +119,7 @@ impl StoreError {
         }
     }
 
-    /// Says of what kind it is.
+    /// Sets the kind. Default: [`StoreErrorKind::Other`].
     #[must_use]
     pub fn with_kind(self, kind: StoreErrorKind) -> Self {
         Self { kind, ..self }
@@ -122,12 +139,12 @@ impl StoreError {
         Self { answers, ..self }
     }
 
-    /// Whether the same call may succeed later without anybody doing anything.
+    /// Returns true if the same call may succeed later without any intervention.
     pub fn is_transient(&self) -> bool {
         self.transient
     }
 
-    /// Of what kind it is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
@@ -159,13 +176,14 @@ mod tests {
     use std::error::Error;
 
     #[test]
-    fn an_error_carries_what_was_answered_all_the_same() {
+    fn an_error_carries_the_partial_results() {
         let answered = PartialAnswer {
             at: Timestamp::from_micros(7),
             answer: ChargedOutcome {
                 outcome: Outcome {
                     remaining: 3,
                     wait: Wait::NONE,
+                    overdrawn: 0,
                     reset_us: 1,
                     mark: 0,
                 },
@@ -184,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_have_words_of_their_own() {
+    fn error_kinds_have_distinct_names() {
         let mut words = StoreErrorKind::ALL.map(StoreErrorKind::as_str).to_vec();
         words.sort_unstable();
         words.dedup();

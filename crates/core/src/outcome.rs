@@ -1,47 +1,77 @@
 //! The answer of each bucket.
 
-use crate::{BucketReading, Receipt, Timestamp, Wait};
+use crate::{Receipt, Timestamp, Wait};
 
-/// What one bucket answered.
+/// Answer of one bucket.
+///
+/// ```
+/// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+///
+/// let quota = Quota::new(3, 3_000_000).build()?;
+/// let (mut bucket, now) = (Bucket::new(&quota), Timestamp::from_millis(1_700_000_000_000));
+/// let outcome = step::decide_one(&quota, &mut bucket, Op::Take(2), now);
+/// assert_eq!((outcome.remaining, outcome.reset_us), (1, 2_000_000));
+/// let refused = step::decide_one(&quota, &mut bucket, Op::Take(2), now);
+/// assert_eq!(refused.wait.as_micros(), Some(1_000_000));
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
     /// Whole units left: after the charge, if one was made.
     pub remaining: u64,
-    /// When this cost would pass if nobody else came: none if allowed.
+    /// Time until this cost would pass without other requests; [`Wait::NONE`] if it is allowed.
     pub wait: Wait,
-    /// Microseconds until the bucket is as good as new.
+    /// Whole units that it owes below empty, rounded up: by an overdraft, or by places in its queue.
+    pub overdrawn: u64,
+    /// Microseconds until the bucket is full again.
     pub reset_us: u64,
-    /// What a refundable token bucket has counted of credits, in ticks of its quota; 0 for any
-    /// other bucket. After a charge it is the count so far, for the [`Receipt`]; for an
-    /// [`Op::GiveBack`](crate::Op::GiveBack) it is what that very credit added.
+    /// Credit count of a refundable token bucket, in ticks of its quota; 0 for any other bucket.
+    /// After a charge it is the count so far, for the [`Receipt`]. After an
+    /// [`Op::GiveBack`](crate::Op::GiveBack) it is the increase by that credit.
+    pub mark: u64,
+}
+
+/// Level of a bucket at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketReading {
+    /// Whole units left.
+    pub remaining: u64,
+    /// Whole units that it owes below empty, rounded up.
+    pub overdrawn: u64,
+    /// Microseconds until the bucket is full again.
+    pub reset_us: u64,
+    /// Credit count, if there is one and the bucket has a debt; see [`Outcome::mark`].
     pub mark: u64,
 }
 
 impl Outcome {
-    /// Whether this bucket had room. A bucket that had room is charged only if the request passed.
+    /// Returns true if this bucket had room. A bucket with room is charged only if the request
+    /// passed.
     #[inline]
     pub fn is_allowed(&self) -> bool {
         self.wait.is_none()
     }
 
-    /// The answer of a bucket that counts no credits.
+    /// Returns the answer of a bucket that counts no credits and owes nothing.
     #[inline]
     pub fn new(remaining: u64, wait: Wait, reset_us: u64) -> Self {
         Self {
             remaining,
             wait,
+            overdrawn: 0,
             reset_us,
             mark: 0,
         }
     }
 
-    /// The answer of a bucket that reads `reading` and makes the cost wait for `wait`.
+    /// Returns the answer of a bucket that reads `reading` and makes the cost wait for `wait`.
     #[inline]
     pub fn of(wait: Wait, reading: BucketReading) -> Self {
         Self {
             remaining: reading.remaining,
             wait,
+            overdrawn: reading.overdrawn,
             reset_us: reading.reset_us,
             mark: reading.mark,
         }
@@ -53,8 +83,8 @@ impl Outcome {
         Self { wait, ..self }
     }
 
-    /// What a later [`Op::GiveBack`](crate::Op::GiveBack) of `cost` units needs, which were charged
-    /// at `at` and so answered.
+    /// Returns the receipt for a later refund ([`Op::GiveBack`](crate::Op::GiveBack)) of `cost`
+    /// units, if this is the outcome of their charge at `at`.
     pub fn receipt(&self, at: Timestamp, cost: u64) -> Receipt {
         Receipt {
             at,
@@ -73,17 +103,18 @@ const INLINE: usize = 4;
 pub(crate) const BLANK: Outcome = Outcome {
     remaining: 0,
     wait: Wait::NONE,
+    overdrawn: 0,
     reset_us: 0,
     mark: 0,
 };
 
-/// One answer, and the whole units that were charged or given back for it.
+/// One outcome, with the whole units that were charged or refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChargedOutcome {
     /// The bucket's answer.
     pub outcome: Outcome,
-    /// The units charged, or those of the receipt that was given back. Less than the cost of a forced
-    /// charge that the overdraft cut short; 0 if the bucket was not changed.
+    /// Units charged, or units of the refunded receipt. Less than the cost if the overdraft cut a
+    /// forced charge short; 0 if the bucket was not changed.
     pub units: u64,
 }
 
@@ -91,14 +122,14 @@ pub struct ChargedOutcome {
 #[derive(Clone)]
 pub struct Outcomes {
     few: [Outcome; INLINE],
-    /// How many of `few` are meant.
+    /// Number of valid entries in `few`.
     len: usize,
     /// All of them, once there are too many to live in place.
     many: Vec<Outcome>,
 }
 
 impl Outcomes {
-    /// An empty list.
+    /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
         Self {
@@ -108,7 +139,7 @@ impl Outcomes {
         }
     }
 
-    /// A list of one outcome, put together where it stays.
+    /// Returns a list of one outcome, put together where it stays.
     #[inline]
     pub const fn one(outcome: Outcome) -> Self {
         Self {
@@ -200,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_keeps_its_order_whether_in_place_or_not() {
+    fn a_list_keeps_its_order_inline_and_on_the_heap() {
         for len in 0..12_u64 {
             let mut outcomes = Outcomes::new();
             for n in 0..len {

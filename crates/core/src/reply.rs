@@ -1,6 +1,7 @@
 //! The reply of a store: every bucket's answer, and which asks changed their buckets.
 
-use crate::{ChargedOutcome, Op, Outcome, Outcomes, Receipt, Timestamp};
+use crate::outcome::BLANK;
+use crate::{ChargedOutcome, Op, Outcome, Outcomes, Receipt, Timestamp, Wait};
 
 /// The reply to a request.
 #[derive(Clone, Debug)]
@@ -15,18 +16,32 @@ pub struct Reply {
     pub outcomes: Outcomes,
     /// The asks that changed their buckets.
     pub applied: AppliedAsks,
+    /// True if [`at`](Self::at) is in none of the [windows](crate::Quota::with_starts) that a quota knows:
+    /// the caller's clock differs too much. Then no ask was decided and no bucket was changed, also no
+    /// refund was made. The caller sends the request again with the windows around `at`.
+    pub outside: bool,
 }
 
-/// The asks of a request that were carried out on their buckets: charged, or given back.
+/// The asks of a request that were carried out on their buckets: charged, or refunded.
 ///
 /// A take, forced charge or debit of 0 units changes nothing and is never among them, nor is a look
 /// or a test. A block is among them if this request charged it.
 ///
-/// A request of up to 64 asks decided in one step, with no charge cut short, needs no allocation.
+/// A request of up to 64 asks decided atomically, with no charge cut short, needs no allocation.
+///
+/// ```
+/// use tidegate_core::{AppliedAsks, Op};
+///
+/// let mut applied = AppliedAsks::NONE;
+/// applied.charge(1, Op::Take(3), 3);
+/// assert!(!applied.contains(0) && applied.contains(1));
+/// assert_eq!(applied.units(1, Op::Take(3)), 3);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedAsks {
     /// A bit for each of the first 64 asks.
     mask: u64,
+    /// Details of a request that needs more than the mask.
     details: Option<Box<Details>>,
 }
 
@@ -43,7 +58,7 @@ struct Details {
 }
 
 impl Reply {
-    /// A reply without outcomes: none of the asks has been decided yet.
+    /// Returns a reply without outcomes: none of the asks has been decided yet.
     #[inline]
     pub const fn new(at: Timestamp, passed: bool) -> Self {
         Self {
@@ -51,10 +66,11 @@ impl Reply {
             passed,
             outcomes: Outcomes::new(),
             applied: AppliedAsks::NONE,
+            outside: false,
         }
     }
 
-    /// The reply to a request of one ask.
+    /// Returns the reply to a request of one ask.
     #[inline]
     pub const fn of_one(
         at: Timestamp,
@@ -67,10 +83,11 @@ impl Reply {
             passed,
             outcomes: Outcomes::one(outcome),
             applied,
+            outside: false,
         }
     }
 
-    /// A refusal or a reading that changed no bucket.
+    /// Returns a refusal or a reading that changed no bucket.
     pub fn unchanged(at: Timestamp, passed: bool, outcomes: Outcomes) -> Self {
         Self {
             outcomes,
@@ -78,8 +95,20 @@ impl Reply {
         }
     }
 
-    /// A reply whose asks were decided at instants of their own: the instant, the answer, and whether the
-    /// ask changed its bucket.
+    /// Returns the reply to a request of `asks` asks that was not decided, because `at` is outside the windows
+    /// of a quota.
+    #[cold]
+    pub fn undecided(at: Timestamp, asks: usize) -> Self {
+        let outcome = BLANK.with_wait(Wait::from_micros(1));
+        Self {
+            outcomes: std::iter::repeat_n(outcome, asks).collect(),
+            outside: true,
+            ..Self::new(at, false)
+        }
+    }
+
+    /// Creates a reply whose asks were decided at different instants. Each item has the instant,
+    /// the answer, and true if the ask changed its bucket.
     pub fn of_instants(
         passed: bool,
         answers: impl IntoIterator<Item = (Timestamp, ChargedOutcome, bool)>,
@@ -102,11 +131,23 @@ impl Reply {
         reply
     }
 
-    /// Returns the receipt that a later [`Op::GiveBack`] needs of the `nth` ask, which was `op`; `None`
-    /// if nothing was charged.
+    /// Returns the receipt for a later [`Op::GiveBack`] of the `nth` ask, which was `op`; `None` if
+    /// nothing was charged.
     ///
-    /// It has the instant and the units of the charge itself. A later instant would give back units that
-    /// the clock has paid off since.
+    /// It has the instant and the units of the charge itself. A later instant would refund units
+    /// that the clock has paid off since.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Bucket, Quota, Timestamp, step};
+    ///
+    /// let quota = Quota::new(10, 1_000_000).build()?;
+    /// let (asks, mut buckets) = ([Ask::take(b"a", &quota, 3)], [Bucket::new(&quota)]);
+    /// let now = Timestamp::from_millis(1_700_000_000_000);
+    /// let reply = step::decide(&asks, &[0], &mut buckets, now);
+    /// let receipt = reply.receipt(0, asks[0].op).expect("three units were charged");
+    /// assert_eq!((receipt.at, receipt.cost), (now, 3));
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     pub fn receipt(&self, nth: usize, op: Op) -> Option<Receipt> {
         let units = self.applied.units(nth, op);
         let outcome = self.outcomes.get(nth).filter(|_| units > 0)?;
@@ -121,7 +162,7 @@ impl AppliedAsks {
         details: None,
     };
 
-    /// The first `count` asks, of which there are at most 64.
+    /// Returns the first `count` asks, of which there are at most 64.
     #[inline]
     pub fn first(count: usize) -> Self {
         let unused = u32::try_from(count).map_or(0, |count| u64::BITS.saturating_sub(count));
@@ -140,7 +181,8 @@ impl AppliedAsks {
         }
     }
 
-    /// Adds the `nth` ask, which was `op` and charged so many whole units.
+    /// Adds the `nth` ask, which was `op` and charged this many whole units.
+    #[inline]
     pub fn charge(&mut self, nth: usize, op: Op, units: u64) {
         self.add(nth);
         if units < op.cost() {
@@ -155,6 +197,18 @@ impl AppliedAsks {
             Some(mask) => self.mask & mask != 0,
             None => self.contains_beyond(nth),
         }
+    }
+
+    /// Returns true if no ask changed its bucket.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let beyond = || {
+            let details = self.details.iter();
+            details
+                .flat_map(|it| &it.beyond)
+                .fold(0, |all, bits| all | bits)
+        };
+        self.mask == 0 && (self.details.is_none() || beyond() == 0)
     }
 
     /// Returns the whole units that the `nth` ask was charged, which was `op`.
@@ -172,10 +226,13 @@ impl AppliedAsks {
         self.details.as_ref()?.each_at.get(nth).copied()
     }
 
+    /// Returns the details, and allocates them at first use.
+    #[cold]
     fn details(&mut self) -> &mut Details {
         self.details.get_or_insert_default()
     }
 
+    /// Adds an ask from the 65th on.
     #[cold]
     fn add_beyond(&mut self, nth: usize) {
         let (word, mask) = beyond(nth);
@@ -188,6 +245,7 @@ impl AppliedAsks {
         }
     }
 
+    /// Returns true if an ask from the 65th on changed its bucket.
     #[cold]
     fn contains_beyond(&self, nth: usize) -> bool {
         let (word, mask) = beyond(nth);
@@ -196,13 +254,13 @@ impl AppliedAsks {
     }
 }
 
-/// The bit of one of the first 64 asks.
+/// Returns the bit of one of the first 64 asks.
 #[inline]
 fn mask_of(nth: usize) -> Option<u64> {
     1_u64.checked_shl(u32::try_from(nth).ok()?)
 }
 
-/// The word and the bit of a later ask.
+/// Returns the word and the bit of a later ask.
 fn beyond(nth: usize) -> (usize, u64) {
     let word = (nth / 64).saturating_sub(1);
     (word, mask_of(nth % 64).unwrap_or(0))
@@ -216,12 +274,13 @@ mod tests {
     const OUTCOME: Outcome = Outcome {
         remaining: 3,
         wait: Wait::NONE,
+        overdrawn: 0,
         reset_us: 1,
         mark: 0,
     };
 
     #[test]
-    fn each_charge_is_dated_by_the_step_that_made_it() {
+    fn each_charge_has_the_instant_of_its_step() {
         let [early, late] = [7, 9].map(Timestamp::from_micros);
         let answers = [(late, 1), (early, 1), (late, 0)];
         let answers = answers.map(|(at, units)| {
@@ -235,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_charge_that_was_cut_short_gives_back_no_more_than_it_took() {
+    fn a_clipped_charge_refunds_at_most_what_it_took() {
         let mut reply = Reply::new(Timestamp::from_micros(7), false);
         for (nth, units) in [4, 0].into_iter().enumerate() {
             reply.outcomes.push(OUTCOME);
@@ -247,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_asks_can_be_told_apart() {
+    fn any_number_of_asks_can_be_distinguished() {
         let all = [0, 1, 63, 64, 65, 127, 128, 1_000];
         let mut applied = AppliedAsks::default();
         for (added, nth) in all.into_iter().enumerate() {

@@ -27,7 +27,7 @@ pub trait SharedState: Debug + Send + Sync {
         None
     }
 
-    /// The instances that share the store, if this one is listed among them.
+    /// Returns the instances that share the store, if this one is listed among them.
     fn instances(&self) -> Option<&dyn SharedInstances> {
         None
     }
@@ -112,7 +112,7 @@ pub trait SharedCounts: Debug + Send {
 pub struct AddedCounts {
     /// The sum that was counted.
     pub counted: u64,
-    /// The sum of which nobody can tell whether it was counted.
+    /// Sum of the counts whose result is unknown.
     pub doubtful: u64,
 }
 
@@ -132,7 +132,7 @@ pub struct PeriodTerms {
 pub enum PeriodState {
     /// It is not over.
     Running {
-        /// For how long.
+        /// Length of the wait.
         wait: Duration,
     },
     /// Another instance closes it.
@@ -147,19 +147,20 @@ pub enum PeriodState {
 
 /// The instances that share a store, this one among them.
 pub trait SharedInstances: Debug + Send + Sync {
-    /// The name of this instance.
+    /// Returns the name of this instance.
     fn id(&self) -> &str;
 
-    /// The number of live instances, as it changes; 0 while it is unknown.
+    /// Returns the number of live instances, as it changes; 0 while it is unknown.
     fn count(&self) -> Arc<AtomicU32>;
 
     /// Announces the configuration that this instance serves from now on, and its program's version.
     fn announce(&self, version: &str, program: &str);
 
-    /// Returns the instances as last heard of; `None` if that is too long ago.
-    fn heard(&self) -> Option<Roll>;
+    /// Returns the last known roll of instances; `None` if it is too old.
+    fn last_roll(&self) -> Option<Roll>;
 
-    /// Returns the instances as of now, or as last heard of if that takes longer than `patience`.
+    /// Returns the present roll of instances, or the last known one if that takes longer than
+    /// `patience`.
     fn roll(&self, patience: Duration) -> StateFuture<'_, Option<Roll>>;
 
     /// Takes this instance off the list.
@@ -173,22 +174,22 @@ pub struct Roll {
     pub instances: Vec<Instance>,
 }
 
-/// An instance that was heard of.
+/// An instance that has announced itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// Its name, which is random.
     pub name: String,
-    /// Whether it is this one.
+    /// True for this instance.
     pub is_this: bool,
-    /// The time since it was heard of, by the store's clock.
+    /// Time since it last announced itself, by the store's clock.
     pub heard: Duration,
     /// The configuration that it serves; `None` if it has announced none.
-    pub serves: Option<Serves>,
+    pub serves: Option<InstanceConfig>,
 }
 
 /// The configuration that an instance serves, as it has announced it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Serves {
+pub struct InstanceConfig {
     /// The first 16 characters of its version, which is the same wherever the same is served.
     pub version: String,
     /// The version of the program.

@@ -3,11 +3,10 @@
 //! A store brings the buckets and the instant and makes the step atomic; what happens in it is the
 //! same everywhere.
 
+use crate::algorithm::questions::{apply, credited, decide_by_questions, wait};
 use crate::outcome::BLANK;
-use crate::quota::LOG_COST_MAX;
 use crate::{
-    Ask, Bucket, BucketState, ChargedOutcome, LimitMode, Op, Outcome, Quota, Receipt, Reply,
-    Timestamp, Wait,
+    Ask, Bucket, BucketState, ChargedOutcome, LimitMode, Op, Outcome, Quota, Reply, Timestamp, Wait,
 };
 
 /// Decides one enforced operation on one bucket.
@@ -24,7 +23,7 @@ pub fn decide_one<M: BucketState>(
     charge_one(quota, bucket, op, now).outcome
 }
 
-/// [`decide_one`], which also returns the units charged or given back.
+/// Decides like [`decide_one`], and also returns the units charged or refunded.
 #[inline]
 pub fn charge_one<M: BucketState>(
     quota: &Quota,
@@ -37,89 +36,64 @@ pub fn charge_one<M: BucketState>(
         let units = if outcome.is_allowed() { cost } else { 0 };
         ChargedOutcome { outcome, units }
     } else {
-        decide_plainly(quota, bucket, op, now)
+        decide_by_questions(quota, bucket, op, now)
     }
-}
-
-/// [`charge_one`], one question at a time.
-pub(crate) fn decide_plainly<M: BucketState>(
-    quota: &Quota,
-    bucket: &mut M,
-    op: Op,
-    now: Timestamp,
-) -> ChargedOutcome {
-    if let Some(receipt) = credited(op, now) {
-        let mark = bucket.give_back(quota, receipt, now);
-        let outcome = Outcome {
-            mark,
-            ..Outcome::of(Wait::NONE, bucket.reading(quota, now))
-        };
-        let units = receipt.cost;
-        return ChargedOutcome { outcome, units };
-    }
-    let mut needed = wait(quota, bucket, op, 0, now);
-    let mut units = 0;
-    if needed.is_none() {
-        units = apply(quota, bucket, op, now);
-    } else if op.is_forced() {
-        units = apply(quota, bucket, op, now);
-        // It was charged though it refused, so the wait has grown.
-        needed = wait(quota, bucket, op, 0, now);
-    }
-    let outcome = Outcome::of(needed, bucket.reading(quota, now));
-    ChargedOutcome { outcome, units }
 }
 
 /// Decides a request: `places[i]` is the index in `buckets` of the i-th ask's bucket.
 ///
-/// What is given back is given back first, and in any case. Where the request does not pass, no bucket
-/// has changed but for that, for forced charges that refused themselves, and for blocks of limits that
-/// refused. Where it passes, blocks of shadow limits that would have refused are charged.
-/// [`Reply::applied`] has the asks that did change one. Asks without a place, or with one that
-/// is not there, are skipped; that is a bug of the store.
+/// Refunds ([`Op::GiveBack`]) come first, and happen in any case. If the request does not pass, the
+/// only other changes are forced charges that refused themselves, and blocks of limits that
+/// refused. If it passes, blocks of shadow limits that would have refused are charged.
+/// [`Reply::applied`] has the asks that changed their bucket.
+///
+/// An ask without a place, or with an index out of range, is skipped; that is a bug of the store.
+///
+/// ```
+/// use tidegate_core::{Ask, Bucket, Quota, Timestamp, step};
+///
+/// let quota = Quota::new(3, 1_000_000).build()?;
+/// // Two asks for the same bucket: both costs have to fit together.
+/// let asks = [Ask::take(b"a", &quota, 2), Ask::take(b"a", &quota, 2)];
+/// let mut buckets = [Bucket::new(&quota)];
+/// let now = Timestamp::from_millis(1_700_000_000_000);
+/// let reply = step::decide(&asks, &[0, 0], &mut buckets, now);
+/// assert!(!reply.passed && reply.outcomes[1].remaining == 3);
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
 pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: Timestamp) -> Reply {
     debug_assert_eq!(asks.len(), places.len(), "every ask has a place");
-    let mut reply = Reply::new(now, true);
-    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        let mark = match (ask.op, buckets.get_mut(*place)) {
-            (Op::GiveBack(receipt), Some(bucket)) => {
-                reply.applied.add(i);
-                bucket.give_back(ask.quota, receipt, now)
-            }
-            _ => 0,
-        };
-        reply.outcomes.push(Outcome { mark, ..BLANK });
+    if is_outside(asks, now) {
+        return Reply::undecided(now, asks.len());
     }
-    let mut taken = true;
+    let mut reply = Reply::new(now, true);
+    give_back(asks, places, buckets, &mut reply);
+    let mut verdict = StepVerdict::PASSED;
     for (i, ask) in asks.iter().enumerate() {
         let wait = wait_of(asks, places, buckets, i, now);
-        if ask.mode == LimitMode::Enforce && !wait.is_none() {
-            reply.passed = false;
-            taken &= ask.op.is_forced();
+        if !wait.is_none() {
+            verdict.refuse(ask.mode, ask.op.is_forced());
         }
         if let Some(outcome) = reply.outcomes.get_mut(i) {
             outcome.wait = wait;
         }
     }
+    reply.passed = verdict.passed;
     for mode in [LimitMode::Enforce, LimitMode::Shadow] {
         for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
             if ask.mode == mode
                 && let Some(bucket) = buckets.get_mut(*place)
-                && is_charged(asks, &reply.outcomes, i, reply.passed, taken)
+                && ask.op.cost() > 0
+                && verdict.charges(ask.mode, ask.op.is_forced())
+                && (mode == LimitMode::Enforce || allows(asks, &reply.outcomes, ask.limit))
             {
                 let units = apply(ask.quota, bucket, ask.op, now);
                 reply.applied.charge(i, ask.op, units);
             }
         }
     }
-    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        if let (Op::Return { .. }, Some(receipt)) = (ask.op, credited(ask.op, now))
-            && let Some(bucket) = buckets.get_mut(*place).filter(|_| taken)
-            && let Some(outcome) = reply.outcomes.get_mut(i)
-        {
-            outcome.mark = bucket.give_back(ask.quota, receipt, now);
-            reply.applied.add(i);
-        }
+    if verdict.taken {
+        refund_after_charges(asks, places, buckets, &mut reply);
     }
     // Enforced limits begin blocks where the request is refused, those in shadow mode where it passes.
     let mode = if reply.passed {
@@ -128,6 +102,61 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
         LimitMode::Enforce
     };
     block((asks, mode), places, buckets, &mut reply);
+    read_outcomes(asks, places, buckets, (&mut reply, verdict.taken));
+    reply
+}
+
+/// Returns true if `now` is in none of the [windows](Quota::with_starts) that a quota of the request knows.
+/// Then nothing is decided, and the reply is [`Reply::undecided`].
+#[inline]
+pub fn is_outside(asks: &[Ask<'_>], now: Timestamp) -> bool {
+    asks.iter().any(|ask| ask.quota.is_outside(now))
+}
+
+/// Makes the refunds that happen in any case, and adds an outcome for every ask.
+#[inline]
+fn give_back(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], reply: &mut Reply) {
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+        let mark = match (ask.op, buckets.get_mut(*place)) {
+            (Op::GiveBack(receipt), Some(bucket)) => {
+                reply.applied.add(i);
+                bucket.give_back(ask.quota, receipt, reply.at)
+            }
+            _ => 0,
+        };
+        reply.outcomes.push(Outcome { mark, ..BLANK });
+    }
+}
+
+/// Makes the refunds that come after the charges.
+#[inline]
+fn refund_after_charges(
+    asks: &[Ask<'_>],
+    places: &[usize],
+    buckets: &mut [Bucket],
+    reply: &mut Reply,
+) {
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+        if let (Op::Return { .. }, Some(receipt)) = (ask.op, credited(ask.op, reply.at))
+            && let Some(bucket) = buckets.get_mut(*place)
+            && let Some(outcome) = reply.outcomes.get_mut(i)
+        {
+            outcome.mark = bucket.give_back(ask.quota, receipt, reply.at);
+            reply.applied.add(i);
+        }
+    }
+}
+
+/// Reads the state of every bucket after the step into the outcomes. `taken`: at least all forced
+/// charges were made.
+#[inline]
+fn read_outcomes(
+    asks: &[Ask<'_>],
+    places: &[usize],
+    buckets: &[Bucket],
+    (reply, taken): (&mut Reply, bool),
+) {
+    let now = reply.at;
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), reply.outcomes.get_mut(i)) {
             let is_debited = ask.op.is_forced() && ask.mode == LimitMode::Enforce && taken;
@@ -144,7 +173,6 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
             }
         }
     }
-    reply
 }
 
 /// Returns how long the i-th ask of a request must wait as its bucket is now, if the request is decided
@@ -188,99 +216,97 @@ fn block(
     }
 }
 
-/// Whether a limit refuses what is taken of it, and waiting would help. What can never pass is
-/// somebody's mistake, and nobody came too often.
+/// Returns true if a limit refuses a charge for which waiting would help.
 fn is_refused((asks, mode): (&[Ask<'_>], LimitMode), outcomes: &[Outcome], limit: u16) -> bool {
-    let taken = asks.iter().zip(outcomes).filter(|(ask, _)| {
-        ask.limit == limit
-            && ask.mode == mode
-            && matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(1..))
-    });
-    let longest = taken.map(|(_, outcome)| outcome.wait).max();
+    let charges = asks
+        .iter()
+        .zip(outcomes)
+        .filter(|(ask, _)| ask.limit == limit && ask.mode == mode && ask.op.cost() > 0);
+    is_block_due(charges.map(|(_, outcome)| outcome.wait))
+}
+
+/// Returns true if a limit whose charges have to wait this long blocks its subject. A cost that can never
+/// pass is a mistake of the configuration or the caller, and no reason to block.
+pub fn is_block_due(waits: impl Iterator<Item = Wait>) -> bool {
+    let longest = waits.max();
     longest.is_some_and(|wait| !wait.is_none() && !wait.is_never())
 }
 
-/// Whether the i-th ask is charged: `passed` if all enforced asks have room, `taken` if at least
-/// all that are not forced have.
-fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, taken: bool) -> bool {
-    let Some(ask) = asks.get(i) else { return false };
-    match (ask.op, ask.mode) {
-        // What is given back has been already, or is in its turn; a block is charged by a refusal.
-        _ if ask.op.cost() == 0 => false,
-        (Op::Force(_) | Op::Debit(_), LimitMode::Enforce) => taken,
-        (_, LimitMode::Enforce) => passed,
-        (_, LimitMode::Shadow) => {
-            let same = |other: &&Ask<'_>| other.limit == ask.limit;
-            let all_allow = asks
-                .iter()
-                .zip(outcomes)
-                .filter(|(other, _)| same(other) && other.mode == LimitMode::Shadow)
-                .all(|(_, outcome)| outcome.is_allowed());
-            passed && all_allow
-        }
-    }
+/// Returns true if all bands of a limit in shadow mode allow the request.
+fn allows(asks: &[Ask<'_>], outcomes: &[Outcome], limit: u16) -> bool {
+    let mut asks = asks.iter().zip(outcomes);
+    asks.all(|(ask, outcome)| {
+        ask.limit != limit || ask.mode != LimitMode::Shadow || outcome.is_allowed()
+    })
 }
 
-/// What other asks of the same request take from the i-th ask's bucket before its turn: earlier
-/// enforced ones, and for a shadow, whose turn comes after theirs, all enforced ones and earlier
-/// shadows.
+/// The verdict of all buckets of a request together. It determines which asks are charged.
 ///
-/// At one instant, two costs on one bucket are as good as their sum.
-fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
-    let (place, mode) = (places.get(i), asks.get(i).map(|ask| ask.mode));
-    let comes_first = |j: usize, other: LimitMode| match (other, mode) {
-        (LimitMode::Enforce, Some(LimitMode::Shadow)) => true,
-        (LimitMode::Shadow, Some(LimitMode::Enforce)) => false,
-        _ => j < i,
+/// For stores that decide the buckets of a request in several places. Those that have all of them call
+/// [`decide`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepVerdict {
+    /// True if every enforced bucket has room.
+    pub passed: bool,
+    /// True if every enforced bucket has room whose charge is not [forced](crate::Op::is_forced).
+    pub taken: bool,
+}
+
+impl StepVerdict {
+    /// The verdict if no bucket refuses.
+    pub const PASSED: Self = Self {
+        passed: true,
+        taken: true,
     };
-    asks.iter()
-        .zip(places)
-        .enumerate()
-        .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
-        .fold(0, |sum, (_, (ask, _))| ask.op.cost().saturating_add(sum))
-}
 
-#[inline]
-fn wait<M: BucketState>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp) -> Wait {
-    match op {
-        Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Take(0) | Op::Force(0) => Wait::NONE,
-        Op::Take(cost) | Op::Debit(cost) | Op::Test(cost)
-            if cost > LOG_COST_MAX && cost > quota.cost_max() =>
-        {
-            Wait::NEVER
+    /// Adds a bucket that refuses.
+    #[inline]
+    pub fn refuse(&mut self, mode: LimitMode, is_forced: bool) {
+        if mode == LimitMode::Enforce {
+            self.passed = false;
+            self.taken &= is_forced;
         }
-        Op::Take(cost) => bucket.wait(quota, cost.saturating_add(beside), now),
-        Op::Debit(cost) | Op::Test(cost) => {
-            bucket.wait(quota, cost.max(1).saturating_add(beside), now)
+    }
+
+    /// Returns true if an ask with a cost is charged. One in shadow mode is only if all bands of its limit
+    /// allow as well.
+    #[inline]
+    pub const fn charges(self, mode: LimitMode, is_forced: bool) -> bool {
+        match mode {
+            LimitMode::Enforce if is_forced => self.taken,
+            LimitMode::Enforce | LimitMode::Shadow => self.passed,
         }
-        // Taken in any case, or where others refuse: what it asks is whether anything is left.
-        Op::Force(_) | Op::Block => bucket.wait(quota, beside.saturating_add(1), now),
     }
 }
 
-/// What `op` gives back if it is carried out now.
-fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
-    let is_late = matches!(op, Op::Return { by, .. } if now > by);
-    op.receipt().filter(|_| !is_late)
+/// Returns the units that other asks of the same request take from the i-th ask's bucket first.
+fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
+    let (place, Some(ask)) = (places.get(i), asks.get(i)) else {
+        return 0;
+    };
+    let numbered = asks.iter().zip(places).enumerate();
+    let same = numbered.filter(|(_, (_, other))| Some(*other) == place);
+    let same = same.map(|(j, (other, _))| (j, other.mode, other.op.cost()));
+    cost_ahead(same, (i, ask.mode))
 }
 
-/// Charges `op`, and returns the whole units charged.
+/// Returns the units that are taken from a bucket before the ask of this number and mode: by earlier
+/// enforced asks. For a shadow, which comes after those, by all enforced ones and earlier shadows.
+///
+/// `same` has the number, the mode and the cost of each ask of the request on this bucket. At one instant,
+/// two costs on one bucket equal their sum.
 #[inline]
-fn apply<M: BucketState>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> u64 {
-    match op {
-        // What is given back has been already, or is in its turn; a block is charged by a refusal.
-        Op::Look
-        | Op::Test(_)
-        | Op::GiveBack(_)
-        | Op::Return { .. }
-        | Op::Block
-        | Op::Take(0)
-        | Op::Force(0)
-        | Op::Debit(0) => 0,
-        Op::Take(cost) => {
-            bucket.charge(quota, cost, now);
-            cost
+pub fn cost_ahead(
+    same: impl Iterator<Item = (usize, LimitMode, u64)>,
+    (nth, mode): (usize, LimitMode),
+) -> u64 {
+    let comes_first = |other_nth: usize, other: LimitMode| match (other, mode) {
+        (LimitMode::Enforce, LimitMode::Shadow) => true,
+        (LimitMode::Shadow, LimitMode::Enforce) => false,
+        (LimitMode::Enforce, LimitMode::Enforce) | (LimitMode::Shadow, LimitMode::Shadow) => {
+            other_nth < nth
         }
-        Op::Force(cost) | Op::Debit(cost) => bucket.force(quota, cost, now),
-    }
+    };
+    let ahead = same.filter(|(other_nth, other, _)| comes_first(*other_nth, *other));
+    ahead.fold(0, |sum, (_, _, cost)| cost.saturating_add(sum))
 }

@@ -11,67 +11,75 @@ use std::time::Duration;
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The instant `micros` microseconds after the epoch.
+    /// Returns the instant `micros` microseconds after the epoch.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// The instant `millis` milliseconds after the epoch; the last representable one if that is
-    /// too far away.
+    /// Returns the instant `millis` milliseconds after the epoch; the last representable one if
+    /// that is too far away.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// Microseconds since the epoch.
+    /// Returns the microseconds since the epoch.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Microseconds from `earlier` to this instant; 0 if it is not earlier.
+    /// Returns the microseconds from `earlier` to this instant; 0 if it is not earlier.
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The instant `micros` later; the last representable one if that is too far away.
+    /// Returns the instant `micros` later; the last representable one if that is too far away.
     #[must_use]
     pub const fn plus(self, micros: u64) -> Self {
         Self(self.0.saturating_add(micros))
     }
 }
 
-/// How long until something would pass: a number of microseconds, or never.
+/// Time until a request would pass: a number of microseconds, or never.
 ///
 /// Waits are ordered, and *never* is the longest.
+///
+/// ```
+/// use tidegate_core::Wait;
+///
+/// assert!(Wait::NONE < Wait::from_micros(5) && Wait::from_micros(5) < Wait::NEVER);
+/// assert_eq!(Wait::from_micros(5).as_micros(), Some(5));
+/// assert_eq!(Wait::NEVER.as_micros(), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wait(u64);
 
 impl Wait {
     /// No wait at all: it passes now.
     pub const NONE: Self = Self(0);
-    /// It can never pass, however long one waits.
+    /// No wait is long enough: the request can never pass.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// A wait of `micros` microseconds.
+    /// Returns a wait of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// Whether there is nothing to wait for.
+    /// Returns true if there is nothing to wait for.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether waiting is of no use.
+    /// Returns true if waiting does not help.
     pub const fn is_never(self) -> bool {
         self.0 == u64::MAX
     }
 
-    /// The wait in microseconds, or `None` for never.
+    /// Returns the wait in microseconds, or `None` for never.
     pub const fn as_micros(self) -> Option<u64> {
         if self.is_never() { None } else { Some(self.0) }
     }
 
-    /// The wait in whole milliseconds, rounded up, or `None` for never.
+    /// Returns the wait in whole milliseconds, rounded up, or `None` for never.
     pub const fn as_millis(self) -> Option<u64> {
         if self.is_never() {
             None
@@ -80,7 +88,7 @@ impl Wait {
         }
     }
 
-    /// The wait as a duration, or `None` for never.
+    /// Returns the wait as a duration, or `None` for never.
     pub const fn as_duration(self) -> Option<Duration> {
         if self.is_never() {
             None
@@ -105,7 +113,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn waits_are_ordered_and_never_is_the_longest() {
+    fn waits_are_ordered_with_never_as_the_longest() {
         let long = Wait::from_micros(u64::MAX - 1);
         assert!(Wait::NONE < Wait::from_micros(1) && Wait::from_micros(1) < long);
         assert!(long < Wait::NEVER);
@@ -130,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_stop_at_both_ends() {
+    fn instants_saturate_at_both_ends() {
         let (early, late) = (Timestamp::from_millis(1), Timestamp::from_micros(u64::MAX));
         assert_eq!(early.as_micros(), 1_000);
         assert_eq!(late.plus(1), late);

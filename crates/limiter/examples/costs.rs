@@ -1,4 +1,4 @@
-//! Costs: a look, an upload that counts by its size, and one that can never pass.
+//! Costs: a read, an upload that is charged by its size, and one that can never pass.
 //!
 //! Run it with `cargo run -p tidegate --example costs`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -6,7 +6,7 @@
 use tidegate::{KeyPart, LimitSpec, Limiter, ManualClock, Request, Timestamp};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A clock that stands still until it is told to move: nothing here waits.
+    // A manual clock: nothing here waits.
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let megabytes = LimitSpec::new("upload").key(KeyPart::User).band("100/min");
     let limiter = Limiter::builder()

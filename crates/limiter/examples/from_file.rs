@@ -1,4 +1,4 @@
-//! Limits from a configuration file, several of them on one request, and a reload while it runs.
+//! Limits from a configuration file, several on one request, and a reload at runtime.
 //!
 //! Run it with `cargo run -p tidegate --example from_file`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
 
-    // A mistake is refused whole, with every error at once; what runs goes on.
+    // An invalid config is rejected with all errors; the current one stays in use.
     let mistaken = "policies: [{ name: api, limits: [{ name: x, rate: 5 }] }]";
     if let Err(errors) = Config::from_yaml(mistaken) {
         println!("\nnot taken over:\n{errors}");

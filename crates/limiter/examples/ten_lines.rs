@@ -1,4 +1,4 @@
-//! A limiter in ten lines: three at once for each client, then one a second.
+//! A limiter in ten lines: three requests at once for each client, then one per second.
 //!
 //! Run it with `cargo run -p tidegate --example ten_lines`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]

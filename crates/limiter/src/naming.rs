@@ -27,6 +27,6 @@ impl BucketRenamer {
 
 impl fmt::Debug for BucketRenamer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Naming").finish_non_exhaustive()
+        f.debug_tuple("BucketRenamer").finish_non_exhaustive()
     }
 }

@@ -1,18 +1,23 @@
 //! The environment of this process: its variables, and the files that it can read.
 
+#[cfg(feature = "config")]
 use crate::error::BuildError;
-use crate::files::{read_text, read_within, try_append, try_file};
 use std::path::Path;
 use std::time::Duration;
-use tidegate_policy::Config;
-use tidegate_policy::config::Environment;
+#[cfg(feature = "config")]
+use tidegate_config::{Config, Environment};
+use tidegate_files::read_within;
+#[cfg(feature = "config")]
+use tidegate_files::{read_text, try_append, try_file};
 
 /// The maximum size of a file that a configuration names. No secret is longer, and all the certificate
 /// authorities that a system trusts take a quarter of it.
+#[cfg(feature = "config")]
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The maximum size of a configuration to read: more than the language accepts, so that the language's own
 /// error is reported.
+#[cfg(feature = "config")]
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// The environment of this process: `${NAME}` and overriding variables such as `TIDEGATE_STORE_URL` are its
@@ -25,9 +30,11 @@ const CONFIG_BYTES_MAX: u64 = 16 << 20;
 /// assert!(process.variable("PATH").is_some());
 /// assert!(process.file("/nowhere/secret").is_err());
 /// ```
+#[cfg(feature = "config")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessEnvironment(());
 
+#[cfg(feature = "config")]
 impl ProcessEnvironment {
     /// Returns the environment of this process.
     pub const fn new() -> Self {
@@ -40,11 +47,23 @@ impl ProcessEnvironment {
     /// # Errors
     ///
     /// [`BuildError::Read`] if the file cannot be read, [`BuildError::Config`] if it is invalid.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use tidegate::{Limiter, ProcessEnvironment};
+    ///
+    /// let config = ProcessEnvironment::new().config("tidegate.yaml")?;
+    /// println!("{} policies", config.policies.len());
+    /// let limiter = Limiter::builder().config(config).build()?;
+    /// # Ok::<(), tidegate::BuildError>(())
+    /// ```
     pub fn config(&self, path: impl AsRef<Path>) -> Result<Config, BuildError> {
         config_in(path.as_ref(), self)
     }
 }
 
+#[cfg(feature = "config")]
 impl Environment for ProcessEnvironment {
     fn variable(&self, name: &str) -> Option<String> {
         // A value that is not UTF-8 is passed on lossily, and rejected by the setting that uses it.
@@ -75,6 +94,7 @@ pub(crate) fn list_file(path: &str, deadline: Duration) -> Result<Vec<u8>, Strin
 }
 
 /// Reads a configuration file. Variables and files that it names are looked up in `environment`.
+#[cfg(feature = "config")]
 pub(crate) fn config_in(path: &Path, environment: &dyn Environment) -> Result<Config, BuildError> {
     let text = read_text(path, CONFIG_BYTES_MAX).map_err(|source| BuildError::Read {
         path: path.into(),
@@ -84,12 +104,12 @@ pub(crate) fn config_in(path: &Path, environment: &dyn Environment) -> Result<Co
     Ok(Config::parse(&text, &name, environment)?)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "config"))]
 mod tests {
     use super::{Environment, ProcessEnvironment};
 
     #[test]
-    fn a_list_that_is_no_file_is_refused_before_anybody_waits_for_it() {
+    fn a_list_that_is_not_a_regular_file_is_rejected_at_once() {
         let process = ProcessEnvironment::new();
         for (path, why) in [
             ("/dev/zero", "it is a device, not a regular file"),

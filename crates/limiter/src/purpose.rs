@@ -1,9 +1,23 @@
 //! The purpose of a request, and the operation on each matched limit that follows from it.
 
 use tidegate_core::{Op, Receipt};
-use tidegate_policy::{ChargeTime, Descriptor, DescriptorHits, Limit, Request};
+use tidegate_policy::{ChargeTime, Cost, Descriptor, DescriptorHits, Limit, Policy, Request};
 
 /// The purpose of a request: see [`Limiter::attempt`](crate::Limiter::attempt).
+///
+/// | purpose | charges | refuses | waits |
+/// |---|---|---|---|
+/// | [`Pass`](Self::Pass) | the cost, if it fits | yes | where a limit lets it |
+/// | [`Reserve`](Self::Reserve) | the estimate, if it fits | yes | no |
+/// | [`Test`](Self::Test) | nothing | as `Pass` would | no |
+/// | [`Report`](Self::Report) | the cost, always | if nothing was left before | no |
+/// | [`Guards`](Self::Guards) | nothing | if a guard does | no |
+///
+/// A cost of 0 only reads the buckets; `Test` and `Reserve` then test for one unit. Descriptors that state
+/// their hits are charged these in place of the cost, and one that states 0 hits tests if anything is left.
+///
+/// A limit is charged the amount of its unit. If the request asks for none of it, the limit is read, and
+/// never refuses. That includes an amount of 0 in a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskPurpose {
@@ -24,25 +38,37 @@ pub enum AskPurpose {
 }
 
 impl AskPurpose {
-    /// Returns the operation on `limit`, which was matched by the descriptor of this index, or by the request
-    /// as a whole.
+    /// Returns the operation on a limit of `policy`, which was matched by the descriptor of this index, or by
+    /// the request as a whole.
     #[inline]
-    pub(crate) fn op(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
-        match (self, descriptor) {
+    pub(crate) fn op(
+        self,
+        request: &Request<'_>,
+        (policy, limit): (&Policy, &Limit),
+        descriptor: Option<u16>,
+    ) -> Op {
+        let op = match (self, descriptor) {
             (Self::Pass, None) if limit.charge != ChargeTime::EvenIfRefused => {
-                charge(request, request.cost, limit)
+                let cost = policy.asked(request.cost, limit);
+                cost.map(|cost| charge(request, cost, limit))
             }
-            // An estimate has not been used yet: it must fit.
-            (Self::Reserve, _) => match self.op_of(request, limit, descriptor) {
-                op if op.is_forced() && op.cost() > 0 => Op::Take(op.cost()),
-                op => op,
-            },
-            _ => self.op_of(request, limit, descriptor),
-        }
+            (Self::Reserve, _) => {
+                let op = self.op_of(request, (policy, limit), descriptor);
+                op.map(estimate)
+            }
+            _ => self.op_of(request, (policy, limit), descriptor),
+        };
+        op.unwrap_or(Op::Look)
     }
 
+    /// Returns `None` if the request asks for none of the limit's unit.
     #[inline]
-    fn op_of(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
+    fn op_of(
+        self,
+        request: &Request<'_>,
+        (policy, limit): (&Policy, &Limit),
+        descriptor: Option<u16>,
+    ) -> Option<Op> {
         let described = match (descriptor, request.descriptors) {
             (Some(nth), descriptors) => descriptors.get(usize::from(nth)),
             // The hits that a single descriptor states also apply to the request as a whole.
@@ -50,29 +76,37 @@ impl AskPurpose {
             (None, _) => None,
         };
         let hits = described.map_or(DescriptorHits::AsRequest, |descriptor| descriptor.hits);
-        match (self, hits) {
+        let cost = match hits {
+            DescriptorHits::AsRequest => request.cost,
+            DescriptorHits::Units(cost) => cost,
+            DescriptorHits::Take(hits) | DescriptorHits::GiveBack(hits) => Cost::from(hits),
+        };
+        let cost = policy.asked(cost, limit)?;
+        Some(match (self, hits) {
             // A refund cannot be tested.
-            (Self::Guards, _)
-            | (Self::Test, DescriptorHits::GiveBack(_))
-            | (_, DescriptorHits::GiveBack(0)) => Op::Look,
-            (_, DescriptorHits::GiveBack(hits)) => Op::GiveBack(Receipt::latest(hits)),
-            (Self::Pass | Self::Reserve, DescriptorHits::AsRequest) => {
-                charge(request, request.cost, limit)
-            }
+            (Self::Guards, _) | (Self::Test, DescriptorHits::GiveBack(_)) => Op::Look,
+            (_, DescriptorHits::GiveBack(_)) if cost == 0 => Op::Look,
+            (_, DescriptorHits::GiveBack(_)) => Op::GiveBack(Receipt::latest(cost)),
             // A descriptor with 0 hits tests if anything is left. Among debits it is a debit itself, so that
             // its refusal does not prevent the charges of the others.
             (Self::Pass | Self::Reserve, DescriptorHits::Take(0)) if is_debit(request, limit) => {
                 Op::Debit(0)
             }
             (Self::Pass | Self::Reserve, DescriptorHits::Take(0)) => Op::Test(1),
-            (Self::Pass | Self::Reserve, DescriptorHits::Take(hits)) => {
-                charge(request, hits, limit)
-            }
-            (Self::Test, DescriptorHits::AsRequest) => Op::Test(request.cost.max(1)),
-            (Self::Test, DescriptorHits::Take(hits)) => Op::Test(hits.max(1)),
-            (Self::Report, DescriptorHits::AsRequest) => used(request.cost),
-            (Self::Report, DescriptorHits::Take(hits)) => used(hits),
-        }
+            (Self::Pass | Self::Reserve, _) => charge(request, cost, limit),
+            (Self::Test, _) => Op::Test(cost.max(1)),
+            (Self::Report, _) => used(cost),
+        })
+    }
+}
+
+/// Returns `op` for an estimate. It has not been used yet, so it must fit. Without a cost, the limit is tested
+/// if anything is left; one that would get a refund is only read.
+fn estimate(op: Op) -> Op {
+    match (op, op.cost()) {
+        (Op::GiveBack(_), _) => Op::Look,
+        (_, 0) => Op::Test(1),
+        (_, cost) => Op::Take(cost),
     }
 }
 
@@ -96,8 +130,12 @@ fn is_debit(request: &Request<'_>, limit: &Limit) -> bool {
 /// refusal is free. A stated cost may have been spent already: Envoy's `apply_on_stream_done` sends the same
 /// message as a check before a request.
 fn states_cost(request: &Request<'_>) -> bool {
-    let states = |descriptor: &Descriptor<'_>| matches!(descriptor.hits, DescriptorHits::Take(1..));
-    request.cost > 1 || request.descriptors.iter().any(states)
+    let states = |descriptor: &Descriptor<'_>| match descriptor.hits {
+        DescriptorHits::Take(hits) => hits > 0,
+        DescriptorHits::Units(cost) => cost.is_stated(),
+        DescriptorHits::AsRequest | DescriptorHits::GiveBack(_) => false,
+    };
+    request.cost.is_stated() || request.descriptors.iter().any(states)
 }
 
 fn used(cost: u64) -> Op {

@@ -1,22 +1,28 @@
 //! The rules of a limiter: the policies of one version of a configuration.
 
-use crate::counting::AddressCounter;
+use crate::addresses::AddressCounter;
 use crate::error::{BuildError, CheckError};
-use crate::known::GuardLists;
-use crate::planning::{CurrentPlans, PlanSources};
-use crate::waiting::Rooms;
+use crate::lists::GuardLists;
+use crate::plans::{CurrentPlans, PreparedPlans};
+use crate::request_limits::RequestLimits;
+use crate::unknown_clients::UnknownClients;
+use crate::wait_room::Rooms;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+#[cfg(feature = "config")]
+use tidegate_config::Config;
+#[cfg(feature = "config")]
+use tidegate_config::source::PolicySource;
 use tidegate_core::{Atomicity, LimitMode, Store};
 use tidegate_policy::addresses::AddressLimits;
-use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::plan::{PlanSource, PlanTable};
-use tidegate_policy::source::PolicySource;
+use tidegate_policy::plan::PlanTable;
+use tidegate_policy::plan_source::PlanSource;
+use tidegate_policy::store::{LocalShare, StoreSettings};
 use tidegate_policy::{
-    Client, Config, Guards, KeyPart, Limit, Missing, OnFailure, Policy, Request, SlotTag,
+    Client, Guards, KeyPart, Limit, MissingIdentity, OnFailure, Policy, Request, SlotTag,
 };
 
 /// The rules of a limiter: the policies of one version of a configuration, and how clients are identified.
@@ -47,7 +53,7 @@ pub struct Rules {
     pub(crate) guards: Guards,
     /// The lists of the guards, and other state that changes without a reload. Empty until a limiter uses
     /// these rules.
-    pub(crate) known: GuardLists,
+    pub(crate) lists: GuardLists,
     /// The settings for counting addresses.
     pub(crate) addresses: Option<AddressLimits>,
     /// The address counter; `None` until a limiter uses these rules.
@@ -73,6 +79,8 @@ pub struct Rules {
     /// Their current plans. They change independently of the rest, and a decision keeps the version it
     /// started with.
     pub(crate) planned: CurrentPlans,
+    /// Requests without the address that limits need.
+    pub(crate) unknown_clients: Arc<UnknownClients>,
 }
 
 /// The decisions that are made by the clock of this machine.
@@ -96,7 +104,7 @@ impl Rules {
             by_name: Numbers::default(),
             by_domain: Numbers::default(),
             guards: Guards::default(),
-            known: GuardLists::default(),
+            lists: GuardLists::default(),
             addresses: None,
             counting: None,
             keys: KeyRules {
@@ -114,6 +122,7 @@ impl Rules {
             rooms: Rooms::default(),
             plans: Vec::new(),
             planned: CurrentPlans::default(),
+            unknown_clients: Arc::default(),
         }
     }
 
@@ -156,12 +165,19 @@ impl Rules {
         self.mode == LimitMode::Shadow
     }
 
-    /// Returns the guards, which are evaluated before any limit.
+    /// Returns the guards, which are evaluated before any limit, in the order of the configuration. The first
+    /// that decides wins.
     pub fn guards(&self) -> &Guards {
         &self.guards
     }
 
-    /// Returns how clients are identified.
+    /// Returns true if requests are counted by address.
+    pub fn counts_addresses(&self) -> bool {
+        self.counting.is_some()
+    }
+
+    /// Returns how clients are identified: which proxies are trusted, and where the user, the API key and the
+    /// attributes of a request come from.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -178,7 +194,7 @@ impl Rules {
             return None;
         }
         let (_, policy) = self.find(request).ok()?;
-        let counted = |limit: &&Limit| limit.enabled && limit.missing == Missing::Address;
+        let counted = |limit: &&Limit| limit.enabled && limit.missing == MissingIdentity::Address;
         policy.limits.iter().filter(counted).find_map(|limit| {
             let absent = |part: &&KeyPart| is_absent(part, request) && !self.client.knows(part);
             let (what, field, setting) = match limit.key.iter().find(absent)? {
@@ -194,23 +210,50 @@ impl Rules {
                 ),
             };
             Some(format!(
-                "limit `{}` counts by {what}, which is not known: the request has none, and `{setting}` is \
-                 not configured; the client address is counted instead. Send `{field}`, or configure \
-                 `{setting}`",
+                "limit `{}` counts by {what}, which is missing: the request has none, and \
+                 `{setting}` is not configured; the client address is used instead. Send \
+                 `{field}`, or configure `{setting}`",
                 limit.name
             ))
         })
     }
 
-    /// Returns the policies that are written, in order, without joined ones.
+    /// Returns the policies of the configuration and of limits in code, in order. Policies that routes join
+    /// from several others are internal, and left out.
     pub fn written(&self) -> impl Iterator<Item = &Policy> {
         self.policies.iter().filter(|policy| !policy.is_joined())
     }
 
     /// Returns the policy of this name, or the first if `name` is `None`. Returns `None` if there is no
-    /// policy of this name.
+    /// policy of this name. A request that names it gets [`CheckError::UnknownPolicy`].
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         self.meant(name).map(|(_, policy)| policy)
+    }
+
+    /// Checks if `request` can be decided: the policy it names exists, and the limits it carries are valid.
+    /// Calls no store, and charges nothing. A batch of requests is validated with it before the first is
+    /// charged.
+    ///
+    /// # Errors
+    ///
+    /// The error that [`Limiter::attempt`](crate::Limiter::attempt) would return for one of these reasons.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder().limit(LimitSpec::new("all").band("5/h")).build()?;
+    /// let rules = limiter.rules()?;
+    /// assert!(rules.accepts(&Request::new()).is_ok());
+    ///
+    /// let error = rules.accepts(&Request::new().policy("shop")).unwrap_err();
+    /// assert!(error.is_bad_request());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
+        let (_, policy) = self.find(request)?;
+        RequestLimits::of(policy, request.descriptors).map(drop)
     }
 
     /// Returns the policy for a domain of Envoy's rate limit service: the one with this `domain`, or, without
@@ -249,6 +292,20 @@ impl Rules {
 
     /// Returns the current table of the plan source of this name. Returns `None` if there is no such source,
     /// or it has not delivered anything yet.
+    ///
+    /// ```
+    /// use tidegate::Limiter;
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// plans: [{ name: shop, inline: { subjects: { ann: 100/h, bob: 5/h } } }]
+    /// policies:
+    ///   - name: api
+    ///     limits: [{ name: each, key: user, rate: { plan: shop, subject: user, default: 1/h } }]
+    /// ")?;
+    /// let table = limiter.rules()?.plan_table("shop").expect("inline plans are loaded at once");
+    /// assert_eq!(table.subjects(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn plan_table(&self, name: &str) -> Option<Arc<PlanTable>> {
         let number = self.plans.iter().position(|source| source.name == name)?;
         self.planned.load().tables().get(number)?.clone()
@@ -257,10 +314,30 @@ impl Rules {
     /// Activates the plans that the configuration itself contains. Call it after [`prepare`](Self::prepare),
     /// which changes how limits count.
     pub(crate) fn plan_inline(self) -> Result<Self, BuildError> {
-        let planned = PlanSources::planned(&self, &self);
+        let planned = self.plans_from(&self);
         let planned = planned.map_err(|reason| BuildError::Plans { reason })?;
         self.planned.replace(planned);
         Ok(self)
+    }
+
+    /// Returns the plans for these rules, from the tables of `last` for sources of the same names.
+    ///
+    /// # Errors
+    ///
+    /// Names a rate that is invalid under these rules.
+    pub(crate) fn plans_from(&self, last: &Self) -> Result<PreparedPlans, String> {
+        let planned = last.planned.load();
+        let table = |source: &PlanSource| {
+            // Inline plans belong to the configuration, and change with it.
+            if let Some(inline) = source.inline() {
+                return Some(Arc::clone(inline));
+            }
+            let same = |it: &PlanSource| it.name == source.name;
+            let number = last.plans.iter().position(same)?;
+            planned.tables().get(number)?.clone()
+        };
+        let tables = self.plans.iter().map(table).collect();
+        PreparedPlans::build(&self.policies, tables)
     }
 
     /// Prepares for `store`. If the store may need several steps for a request, charges to buckets in
@@ -304,7 +381,7 @@ impl Rules {
 
     /// Returns true if anything can be allowed without the store: false if every limit then refuses or is an
     /// error.
-    pub(crate) fn goes_on_without_store(&self) -> bool {
+    pub(crate) fn can_pass_without_store(&self) -> bool {
         let limits = self.policies.iter().flat_map(|policy| &policy.limits);
         let mut enforced = limits
             .filter(|limit| limit.enabled && limit.mode == LimitMode::Enforce)
@@ -335,6 +412,7 @@ fn keep_credits(limit: Option<&mut Limit>) {
     }
 }
 
+#[cfg(feature = "config")]
 impl From<Config> for Rules {
     fn from(config: Config) -> Self {
         let mut rules = Self {

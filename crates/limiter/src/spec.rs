@@ -5,11 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, LimitMode, OnChange};
 use tidegate_policy::respond::RefusalStyle;
-use tidegate_policy::{Band, ChargeTime, Condition, KeyPart, Limit, Missing, OnFailure, WaitRules};
+use tidegate_policy::{
+    Band, Condition, KeyPart, Limit, MissingIdentity, OnFailure, Unit, WaitRules,
+};
 
 /// A limit written in code, with the terms of the configuration language.
 ///
-/// Mistakes are reported when the limiter is built.
+/// A limit has a name, conditions that a request must match, a key that selects the bucket, and one or more
+/// bands that the bucket counts by:
+///
+/// | part | methods | default |
+/// |---|---|---|
+/// | conditions | [`path`](Self::path), [`method`](Self::method), [`host`](Self::host), [`header`](Self::header) | every request |
+/// | key | [`key`](Self::key), [`missing`](Self::missing) | one bucket for all requests |
+/// | bands | [`band`](Self::band), [`unit`](Self::unit), [`algorithm`](Self::algorithm) | none: a limit needs at least one |
+/// | on refusal | [`wait`](Self::wait), [`block`](Self::block), [`shadow`](Self::shadow), [`refusal`](Self::refusal) | refuses with status 429 |
+/// | store | [`on_failure`](Self::on_failure), [`on_change`](Self::on_change), [`refundable`](Self::refundable) | those of the limiter |
+///
+/// No method fails. Mistakes are reported when the limiter is built, as [`BuildError::Limit`] with the name
+/// of the limit and the way to fix it.
 ///
 /// ```
 /// use tidegate::{Algorithm, KeyPart, LimitSpec, Limiter};
@@ -30,8 +44,9 @@ pub struct LimitSpec {
     hosts: Vec<String>,
     headers: Vec<(String, String)>,
     key: Vec<KeyPart>,
-    missing: Missing,
+    missing: MissingIdentity,
     bands: Vec<String>,
+    unit: Option<String>,
     algorithm: Algorithm,
     mode: LimitMode,
     waiting: Option<Duration>,
@@ -46,6 +61,9 @@ pub struct LimitSpec {
 impl LimitSpec {
     /// Creates a limit of this name, for every request, with one bucket for all. It still needs a
     /// [`band`](Self::band).
+    ///
+    /// The name appears in decisions, responses and metrics, and is part of the names of the buckets. A limit
+    /// that keeps its name across a [reload](crate::Limiter::reload) keeps its buckets.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -54,8 +72,9 @@ impl LimitSpec {
             hosts: Vec::new(),
             headers: Vec::new(),
             key: Vec::new(),
-            missing: Missing::default(),
+            missing: MissingIdentity::default(),
             bands: Vec::new(),
+            unit: None,
             algorithm: Algorithm::default(),
             mode: LimitMode::default(),
             waiting: None,
@@ -68,14 +87,29 @@ impl LimitSpec {
         }
     }
 
-    /// Applies to paths that match `pattern`, such as `/api/*/items` or `/login$`. Several calls: any of them
-    /// may match.
+    /// Applies to paths that match `pattern`. Several calls: any of them may match.
+    ///
+    /// A pattern matches whole segments from the start of the path. `*` stands for one segment, and a final
+    /// `$` ends the path.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("items").path("/api/*/items").band("1/h"))
+    ///     .build()?;
+    /// let is_limited = |path| limiter.check_now(&Request::new().path(path)).map(|it| !it.is_unlimited());
+    /// assert!(is_limited("/api/v1/items")?);
+    /// assert!(is_limited("/api/v2/items/7")?);
+    /// assert!(!is_limited("/api/items")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn path(mut self, pattern: impl Into<String>) -> Self {
         self.paths.push(pattern.into());
         self
     }
 
-    /// Applies to this method. Several calls: any of them may match.
+    /// Applies to this HTTP method, such as `POST`. Several calls: any of them may match.
     ///
     /// Of paths, methods, hosts and headers, all kinds that are set must match.
     pub fn method(mut self, method: impl Into<String>) -> Self {
@@ -85,6 +119,18 @@ impl LimitSpec {
 
     /// Applies to hosts that match `pattern`, such as `api.example.com` or `*.example.com`. Several calls:
     /// any of them may match.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("tenants").host("*.example.com").band("1/h"))
+    ///     .build()?;
+    /// let is_limited = |host| limiter.check_now(&Request::new().host(host)).map(|it| !it.is_unlimited());
+    /// assert!(is_limited("shop.example.com")?);
+    /// assert!(!is_limited("example.org")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn host(mut self, pattern: impl Into<String>) -> Self {
         self.hosts.push(pattern.into());
         self
@@ -92,36 +138,128 @@ impl LimitSpec {
 
     /// Applies if the header `name` has this value. Several calls: all of them must match. Names and values
     /// ignore case.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("beta").header("x-channel", "beta").band("1/h"))
+    ///     .build()?;
+    /// let beta = [("X-Channel", "Beta")];
+    /// assert!(limiter.check_now(&Request::new())?.is_unlimited());
+    /// assert!(!limiter.check_now(&Request::new().headers(&beta))?.is_unlimited());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Uses a separate bucket for each value of `part`. Several calls combine the parts.
+    /// Uses a separate bucket for each value of `part`. Several calls combine the parts: the limit below
+    /// counts every user on every path separately. Without a key, all requests share one bucket.
+    ///
+    /// Keys with secrets, such as API keys, are hashed before they reach a store or a response.
+    ///
+    /// ```
+    /// use tidegate::{KeyPart, LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("each").key(KeyPart::User).key(KeyPart::Path).band("1/h"))
+    ///     .build()?;
+    /// let decision = limiter.check_now(&Request::new().user("ann").path("/a"))?;
+    /// assert_eq!(decision.binding().map(|band| band.key()), Some("user:ann,path:%2Fa"));
+    /// assert!(limiter.check_now(&Request::new().user("ann").path("/b"))?.is_allowed());
+    /// assert!(!limiter.check_now(&Request::new().user("ann").path("/a"))?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn key(mut self, part: KeyPart) -> Self {
         self.key.push(part);
         self
     }
 
-    /// Sets the behavior if the identity is absent.
-    pub fn missing(mut self, missing: Missing) -> Self {
+    /// Sets the behavior for requests that lack the identity of the [`key`](Self::key), such as anonymous
+    /// requests at a limit by user. Default: [`MissingIdentity::default`].
+    ///
+    /// ```
+    /// use tidegate::{KeyPart, LimitSpec, Limiter, MissingIdentity, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("users").key(KeyPart::User).missing(MissingIdentity::Refuse).band("10/s"))
+    ///     .build()?;
+    /// assert!(limiter.check_now(&Request::new().user("ann"))?.is_allowed());
+    /// assert!(!limiter.check_now(&Request::new())?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn missing(mut self, missing: MissingIdentity) -> Self {
         self.missing = missing;
         self
     }
 
-    /// Adds a band, such as `100/min` or `10/s burst 50`.
+    /// Adds a band: an amount per period, and the number of units that may be used at once. It is a
+    /// [`Rate`](crate::Rate), or its text, with the periods `s`, `min`, `h`, `d`, or a multiple such as `10s`.
+    /// Several calls: the request must fit all bands, and their periods must differ.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Rate, Request};
+    ///
+    /// // Ten per second on average, fifty at once; and never more than a thousand in an hour.
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("api").band("10/s burst 50").band(Rate::per_hour(1_000)))
+    ///     .build()?;
+    /// assert!(limiter.check_now(&Request::new().cost(50))?.is_allowed());
+    /// assert!(!limiter.check_now(&Request::new())?.is_allowed());
+    ///
+    /// let error = Limiter::builder().limit(LimitSpec::new("api").band("fast")).build().unwrap_err();
+    /// assert!(error.to_string().starts_with("limit `api`:"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn band(mut self, band: impl Into<String>) -> Self {
         self.bands.push(band.into());
         self
     }
 
-    /// Counts by `algorithm`.
+    /// Counts all bands of this limit by `algorithm`. Default: [`Algorithm::TokenBucket`].
+    ///
+    /// | algorithm | of 10 per minute, at most |
+    /// |---|---|
+    /// | [`Algorithm::TokenBucket`] | `burst` at once, then one every six seconds |
+    /// | [`Algorithm::FixedWindow`] | 10 per window; up to 20 around its edge |
+    /// | [`Algorithm::SlidingWindow`] | about 10 in any minute, estimated from two windows |
+    /// | [`Algorithm::SlidingLog`] | exactly 10 in any minute, at the cost of a log per bucket |
+    /// | [`Algorithm::BucketedWindow`] | 10 in any minute, counted in parts of it |
+    ///
+    /// ```
+    /// use tidegate::{Algorithm, Align, LimitSpec, Limiter, Request};
+    ///
+    /// let window = Algorithm::FixedWindow(Align::FirstRequest);
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("all").band("10/min").algorithm(window))
+    ///     .build()?;
+    /// let decision = limiter.check_now(&Request::new().cost(10))?;
+    /// let band = decision.binding().expect("a limit applied");
+    /// // Nothing is refilled before the window ends.
+    /// assert_eq!((band.remaining(), band.reset_after().as_secs()), (0, 60));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = algorithm;
         self
     }
 
-    /// Puts the limit in shadow mode: it is decided and counted, but does not refuse.
+    /// Puts the limit in shadow mode: it is decided and counted, but does not refuse. Use it to watch a new
+    /// limit before it takes effect. See [`Decision::shadow_refusals`](crate::Decision::shadow_refusals) for
+    /// the requests that it would have refused.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder().limit(LimitSpec::new("new").band("1/h").shadow()).build()?;
+    /// limiter.check_now(&Request::new())?;
+    /// let decision = limiter.check_now(&Request::new())?;
+    /// assert!(decision.is_allowed());
+    /// assert_eq!(decision.shadow_refusals().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shadow(mut self) -> Self {
         self.mode = LimitMode::Shadow;
         self
@@ -149,7 +287,25 @@ impl LimitSpec {
         self
     }
 
-    /// Sets the number of requests that may [wait](Self::wait) at once, from 1 to 1,000,000. Default: 1,000.
+    /// Sets the number of requests that may [wait](Self::wait) at once, from 1 to 1,000,000. Further requests
+    /// are refused at once. Default: 1,000.
+    ///
+    /// # Errors
+    ///
+    /// The limiter cannot be built if the limit does not let requests wait.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{BuildError, LimitSpec, Limiter};
+    ///
+    /// let jobs = LimitSpec::new("jobs").band("1/s").max_waiting(20);
+    /// let error = Limiter::builder().limit(jobs.clone()).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::Limit { .. }), "no request may wait");
+    /// let limiter = Limiter::builder().limit(jobs.wait(Duration::from_secs(5))).build()?;
+    /// # Ok::<(), BuildError>(())
+    /// ```
     pub fn max_waiting(mut self, max_waiting: u32) -> Self {
         self.max_waiting = Some(max_waiting);
         self
@@ -158,18 +314,45 @@ impl LimitSpec {
     /// Blocks a client for `length` after a refusal: the limit refuses it until then, regardless of the
     /// bucket, and further requests do not prolong the block. From a millisecond to 365 days; zero means no
     /// block. See [`Decision::blocked_for`](crate::Decision::blocked_for).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("login").band("1/s").block(Duration::from_secs(600)))
+    ///     .build()?;
+    /// assert!(limiter.check_now(&Request::new())?.is_allowed());
+    /// let refused = limiter.check_now(&Request::new())?;
+    /// assert!(refused.blocked_for().is_some_and(|left| left.as_secs() >= 599));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn block(mut self, length: Duration) -> Self {
         self.block = length;
         self
     }
 
-    /// Makes charges [refundable](crate::Limiter::give_back).
+    /// Makes charges [refundable](crate::Limiter::refund_decision). A store keeps a little more state for such a
+    /// bucket.
     pub fn refundable(mut self) -> Self {
         self.refundable = true;
         self
     }
 
     /// Sets the behavior of this limit if the store does not answer. Default: that of the limiter.
+    ///
+    /// A login limit may refuse while Redis is down, and the limits next to it continue with local buckets:
+    ///
+    /// ```
+    /// use tidegate::{KeyPart, LimitSpec, Limiter, OnFailure};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("login").path("/login").key(KeyPart::Ip).band("5/min").on_failure(OnFailure::Deny))
+    ///     .limit(LimitSpec::new("api").key(KeyPart::Ip).band("100/s"))
+    ///     .on_failure(OnFailure::Local)
+    ///     .build()?;
+    /// # Ok::<(), tidegate::BuildError>(())
+    /// ```
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.on_failure = Some(on_failure);
         self
@@ -181,7 +364,7 @@ impl LimitSpec {
     /// ```
     /// use tidegate::{LimitSpec, Limiter, OnChange};
     ///
-    /// // Whoever had used half of an earlier amount has half of this one left.
+    /// // A client that had used half of the earlier amount has half of this one left.
     /// let limit = LimitSpec::new("everyone").band("200/h").on_change(OnChange::Scale);
     /// let limiter = Limiter::builder().limit(limit).build()?;
     /// # Ok::<(), tidegate::BuildError>(())
@@ -194,9 +377,9 @@ impl LimitSpec {
     /// Sets the style of refusals by this limit. Default: that of [`LimiterBuilder::respond`].
     ///
     /// ```
-    /// use tidegate::{LimitSpec, Limiter, Request, Respond};
+    /// use tidegate::{LimitSpec, Limiter, Request};
     ///
-    /// let paid = Respond::from_yaml("{ status: 402 }")?;
+    /// let paid = tidegate::respond_from_yaml("{ status: 402 }")?;
     /// let limiter = Limiter::builder()
     ///     .limit(LimitSpec::new("trial").band("1/d").refusal(paid.refusal))
     ///     .build()?;
@@ -207,6 +390,13 @@ impl LimitSpec {
     /// [`LimiterBuilder::respond`]: crate::LimiterBuilder::respond
     pub fn refusal(mut self, refusal: impl Into<Arc<RefusalStyle>>) -> Self {
         self.refusal = Some(refusal.into());
+        self
+    }
+
+    /// Sets the unit that the limit counts, such as `tokens`: it is charged that amount of a request's
+    /// [cost](tidegate_policy::Request::cost). Default: `requests`.
+    pub fn unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
         self
     }
 
@@ -242,22 +432,24 @@ impl LimitSpec {
         let Some(max_wait) = self.waiting else {
             return match self.max_waiting {
                 None => Ok(None),
-                Some(_) => {
-                    Err("nobody waits; add `.wait(..)`, or remove `.max_waiting(..)`".into())
-                }
+                Some(_) => Err(
+                    "`.max_waiting(..)` has no effect without `.wait(..)`; remove it, or add \
+                        `.wait(..)`"
+                        .into(),
+                ),
             };
         };
         let max_waiting = self.max_waiting.unwrap_or(WaitRules::MAX_WAITING);
         if !(WaitRules::SHORTEST..=WaitRules::LONGEST).contains(&max_wait) {
-            return Err(format!("{max_wait:?} to wait is not from 1ms to 1h"));
+            return Err(format!("a wait of {max_wait:?} is not from 1ms to 1h"));
         }
         if !(1..=WaitRules::MAX_WAITING_MAX).contains(&max_waiting) {
-            return Err(format!("{max_waiting} who wait is not from 1 to 1000000"));
+            return Err(format!(
+                "{max_waiting} queued requests is not from 1 to 1000000"
+            ));
         }
         if self.mode == LimitMode::Shadow {
-            return Err(
-                "it only watches, so nobody can wait; remove `.wait(..)` or `.shadow()`".into(),
-            );
+            return Err("`.wait(..)` conflicts with `.shadow()`; remove one of them".into());
         }
         Ok(Some(WaitRules {
             max_wait,
@@ -271,9 +463,7 @@ impl LimitSpec {
             return Ok(None);
         }
         if self.waiting.is_some() {
-            return Err(
-                "a request that waits cannot be blocked; remove `.wait(..)` or `.block(..)`".into(),
-            );
+            return Err("`.wait(..)` conflicts with `.block(..)`; remove one of them".into());
         }
         Band::blocking(self.block).map(Some)
     }
@@ -291,11 +481,19 @@ impl LimitSpec {
         let conditions = self.conditions().map_err(refuse)?;
         let waiting = self.waiting().map_err(refuse)?;
         let block = self.blocking().map_err(refuse)?;
+        let unit = self
+            .unit
+            .as_deref()
+            .map_or(Ok(Unit::default()), Unit::parse);
+        let unit = unit.map_err(|fault| refuse(fault.into_sentence()))?;
         let mut bands: Vec<Band> = Vec::new();
         for text in &self.bands {
             let max_wait = waiting.map(|it| it.max_wait);
             let band = Band::parse_changing(text, self.algorithm, max_wait, self.on_change);
             let mut band = band.map_err(refuse)?;
+            if waiting.is_some() && band.quota.needs_starts() {
+                return Err(refuse("requests cannot wait for a calendar window".into()));
+            }
             if self.refundable {
                 band.quota = band.quota.with_refundable(true);
             }
@@ -308,8 +506,6 @@ impl LimitSpec {
             bands.push(band);
         }
         Ok(Limit {
-            name: self.name,
-            enabled: true,
             conditions,
             key: if self.key.is_empty() {
                 vec![KeyPart::Global]
@@ -318,20 +514,15 @@ impl LimitSpec {
             },
             missing: self.missing,
             bands,
+            unit,
             algorithm: self.algorithm,
             mode: self.mode,
-            shadowed: false,
-            quota_mode: false,
-            replaces: Vec::new(),
-            charge: ChargeTime::IfFits,
             waiting,
             block,
             refundable: self.refundable,
             on_failure: self.on_failure,
             refusal: self.refusal,
-            template: None,
-            plan: None,
-            warn: None,
+            ..Limit::new(self.name)
         })
     }
 }

@@ -1,28 +1,46 @@
-//! Real time: the one place of the libraries that reads it.
+//! Real time: the only place in the libraries that reads it.
+//!
+//! Decisions use [`SystemClock::now`](Clock::now), which never runs backwards.
+//! [`SystemClock::wall`] is for instants that people or other programs read.
 
 use tidegate_core::{Clock, Timestamp};
 
-/// The machine's time: the wall clock when it was made, plus what has passed since on a clock that
-/// never runs backwards.
+/// The machine's time: the wall clock at creation, plus the time passed since on a clock that never
+/// runs backwards.
 ///
-/// A step of the wall clock, forwards or back, therefore changes nothing for a running process.
-/// What has passed is read from the processor's counter where that is reliable (three times
-/// cheaper than the operating system's clock, and it does not hold up neighbouring loads).
+/// A step of the wall clock, forwards or back, therefore changes nothing for a running process. The
+/// time passed is read from the processor's counter if that is reliable. That is three times
+/// cheaper than the operating system's clock, and does not delay neighbouring loads.
+///
+/// # Example
+///
+/// ```
+/// use tidegate_core::Clock;
+/// use tidegate_memory::SystemClock;
+///
+/// let clock = SystemClock::default();
+/// let first = clock.now();
+/// assert!(clock.now() >= first);
+/// ```
 #[derive(Clone, Debug)]
 pub struct SystemClock {
+    /// Counter of the processor, or the operating system's clock if that is not reliable.
     counter: quanta::Clock,
+    /// Reading of the counter at creation.
     start_raw: u64,
+    /// Wall time at creation, in microseconds since the epoch.
     start_us: u64,
-    /// Microseconds in one step of the counter, times 2^64: a single multiplication tells the time.
+    /// Microseconds in one step of the counter, times 2^64: reading the time is a single
+    /// multiplication.
     us_per_step: u64,
 }
 
-/// Over this many steps of the counter the factor is worked out: long enough to be precise to a
-/// part in a hundred thousand million.
+/// Steps of the counter over which the factor is computed: long enough to be precise to a part in a
+/// hundred thousand million.
 const STEPS: u64 = 1 << 40;
 
 impl SystemClock {
-    /// A clock that starts at the present wall time.
+    /// Creates a clock that starts at the present wall time.
     pub fn new() -> Self {
         let counter = quanta::Clock::new();
         let nanos = u128::from(counter.delta_as_nanos(0, STEPS));
@@ -35,8 +53,15 @@ impl SystemClock {
         }
     }
 
-    /// Reads the wall clock, which may have been set since a clock started. For instants that people or
-    /// other programs read; never for decisions.
+    /// Reads the wall clock, which may have been set since a clock started. For instants that
+    /// people or other programs read; never for decisions.
+    ///
+    /// ```
+    /// use tidegate_memory::SystemClock;
+    ///
+    /// let now = SystemClock::wall();
+    /// assert!(now.as_micros() > 1_700_000_000_000_000);
+    /// ```
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads the machine's clock"
@@ -90,7 +115,7 @@ mod tests {
         clippy::disallowed_methods,
         reason = "compared with the machine's clock"
     )]
-    fn time_passes_as_fast_as_the_machine_says() {
+    fn time_passes_at_the_rate_of_the_system_clock() {
         let (clock, start) = (SystemClock::new(), std::time::Instant::now());
         let begun = clock.now();
         while start.elapsed().as_millis() < 50 {
@@ -98,7 +123,8 @@ mod tests {
         }
         let (ours, theirs) = (clock.now().since(begun), start.elapsed().as_micros());
         let apart = u128::from(ours).abs_diff(theirs);
-        // Both are read at slightly different moments, and this thread may be put to sleep between.
+        // Both clocks are read at slightly different moments, and this thread may be suspended in
+        // between.
         assert!(apart * 10 < theirs, "{ours} µs against {theirs} µs");
     }
 }

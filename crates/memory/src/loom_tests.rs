@@ -4,7 +4,7 @@
 //! RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p tidegate-memory --release --lib loom
 //! ```
 //!
-//! Each test says how the code was broken to see it fail.
+//! Each test describes the change to the code that makes it fail.
 
 use crate::MemoryStore;
 use crate::sync::SEED;
@@ -17,7 +17,7 @@ use tidegate_core::{Ask, Clock, Op, Quota, Timestamp};
 
 const START: u64 = 1_700_000_000_000_000;
 
-/// A clock that loom knows of, so that it tries every instant at which a thread may read it.
+/// A clock that loom controls, so that it tries every instant at which a thread may read it.
 #[derive(Clone, Debug)]
 struct Ticks(Arc<AtomicU64>);
 
@@ -35,8 +35,8 @@ impl Clock for Ticks {
 
 type Store = MemoryStore<Ticks>;
 
-/// Every interleaving in which no thread is put aside more than three times in the middle of
-/// something, for several seeds: which of two keys has which slot matters.
+/// Runs every interleaving with at most three preemptions, for several seeds: the slots of the keys
+/// matter.
 fn model(test: fn()) {
     for seed in 0..8 {
         SEED.set(seed);
@@ -50,7 +50,7 @@ fn store() -> (Arc<Store>, Ticks) {
     store_of(1)
 }
 
-/// A store whose table has so many sets of two slots, one or two.
+/// Returns a store whose table has one or two sets of two slots.
 fn store_of(sets: usize) -> (Arc<Store>, Ticks) {
     let clock = Ticks(Arc::new(AtomicU64::new(START)));
     let store = MemoryStore::builder()
@@ -60,9 +60,11 @@ fn store_of(sets: usize) -> (Arc<Store>, Ticks) {
     (Arc::new(store), clock)
 }
 
-/// So many a second.
+/// Returns a quota of this many units per second.
 fn quota(amount: u64) -> Quota {
-    Quota::new(amount, 1_000_000).build().expect("it fits")
+    Quota::new(amount, 1_000_000)
+        .build()
+        .expect("a valid quota")
 }
 
 fn take(store: &Store, bucket: &[u8], quota: &Quota) -> u64 {
@@ -127,10 +129,10 @@ fn loom_two_new_keys_get_a_slot_each() {
     });
 }
 
-/// Two slots hold keys that are as good as new; one of them comes back while two others take the
-/// slots over. Whoever wins, nobody is charged for another and nobody passes twice. Fails if
-/// `WordTable::load` does not read the fingerprint again after the word, and if `WordTable::claim` does not
-/// lock the word before it writes the fingerprint.
+/// Two slots hold keys that are full again; one of them is used again while two other keys take the
+/// slots over. In every order, no key is charged for another and none passes twice. Fails if
+/// `WordTable::load` does not read the fingerprint again after the word, and if `WordTable::claim`
+/// does not lock the word before it writes the fingerprint.
 #[test]
 fn loom_a_slot_is_taken_over_from_a_late_owner() {
     model(|| {
@@ -142,7 +144,7 @@ fn loom_a_slot_is_taken_over_from_a_late_owner() {
         let thread = thread::spawn(move || take(&other, b"a", &quota));
         let mine = take(&store, b"c", &quota) + take(&store, b"d", &quota);
         let theirs = thread.join().expect("no panic");
-        // Three keys and two slots: the third shares the overflow bucket, which is as good as new.
+        // Three keys and two slots: the third shares the overflow bucket, which is full.
         assert_eq!((mine, theirs), (2, 1));
         for bucket in [b"a", b"c", b"d"] {
             assert_eq!(take(&store, bucket, &quota), 0, "{bucket:?}");
@@ -150,14 +152,14 @@ fn loom_a_slot_is_taken_over_from_a_late_owner() {
     });
 }
 
-/// The same where the late owner's slot has a word that was claimed and never charged: a takeover
-/// must not leave the same word again. Fails if slots are claimed with a word of 0.
+/// The same if the late owner's slot has a word that was claimed and never charged: a takeover must
+/// not leave the same word again. Fails if slots are claimed with a word of 0.
 #[test]
 fn loom_a_slot_that_was_never_charged_is_taken_over_from_a_late_owner() {
     model(|| {
         let (store, clock) = store();
         let quota = quota(1);
-        // Passes as a draft and claims two slots, one of them only to look at.
+        // Passes as a draft and claims two slots, one of them only to read it.
         let asks = [Ask::take(b"b", &quota, 1), Ask::look(b"a", &quota)];
         assert!(store.decide_now(&asks).passed);
         clock.advance_micros(1_000_001);
@@ -227,7 +229,7 @@ fn loom_requests_over_new_keys_are_all_or_nothing() {
 fn loom_a_new_key_gets_one_slot_in_two_sets() {
     model(|| {
         let (store, clock) = store_of(2);
-        let (slow, fast) = (quota(1), Quota::new(1, 10).build().expect("it fits"));
+        let (slow, fast) = (quota(1), Quota::new(1, 10).build().expect("a valid quota"));
         take(&store, b"a", &fast);
         take(&store, b"b", &fast);
         take(&store, b"c", &slow);
@@ -246,7 +248,7 @@ fn loom_a_new_key_gets_one_slot_in_two_sets() {
 /// bucket is charged, if the filter does not remember the key, and if a new slot of a key that it
 /// remembers does not begin with a copy of that bucket.
 #[test]
-fn loom_a_key_that_was_turned_away_passes_once() {
+fn loom_a_key_without_a_slot_passes_once() {
     model(turned_away::<1, false>);
     model(turned_away::<1, true>);
     model(turned_away::<2, false>);
@@ -255,7 +257,7 @@ fn loom_a_key_that_was_turned_away_passes_once() {
 
 fn turned_away<const SETS: usize, const SEVERAL: bool>() {
     let (store, clock) = store_of(SETS);
-    let (slow, fast) = (quota(1), Quota::new(1, 10).build().expect("it fits"));
+    let (slow, fast) = (quota(1), Quota::new(1, 10).build().expect("a valid quota"));
     let slow_ones: &[&[u8]] = if SETS == 1 {
         &[b"a"]
     } else {
@@ -278,14 +280,14 @@ fn turned_away<const SETS: usize, const SEVERAL: bool>() {
     assert_eq!(ask(&store), 0);
 }
 
-/// A key comes and goes and its slot is another's, while a thread that wants it too has read the
-/// clock and sleeps. It may pass, as of now, and then it is charged as of now. Fails if
-/// `decide_new_word` does not ask the stripe whether its instant is over.
+/// A key expires and its slot is taken over, while a thread that needs it has read the clock and is
+/// suspended. It may pass, as of now, and then it is charged as of now. Fails if `decide_new_word`
+/// does not ask the stripe whether its instant is over.
 #[test]
-fn loom_a_late_thread_is_not_let_through_for_nothing() {
+fn loom_a_late_thread_does_not_pass_uncharged() {
     model(|| {
         let (store, clock) = store();
-        let quota = Quota::new(1, 10).build().expect("it fits");
+        let quota = Quota::new(1, 10).build().expect("a valid quota");
         let other = Arc::clone(&store);
         let thread = thread::spawn(move || take(&other, b"a", &quota));
         let mine = take(&store, b"a", &quota);
@@ -298,15 +300,15 @@ fn loom_a_late_thread_is_not_let_through_for_nothing() {
     });
 }
 
-/// A narrow and a wide bucket in one request, and single asks of each beside it. Fails if the record
-/// is decided before its shard is locked.
+/// A narrow and a wide bucket in one request, with concurrent single asks of each. Fails if the
+/// record is decided before its shard is locked.
 #[test]
 fn loom_narrow_and_wide_together_are_all_or_nothing() {
     model(|| {
         let (store, _clock) = store();
         let narrow = quota(1);
         let spec = Quota::new(1, 1_000_000).refundable(true).label("wide");
-        let wide = spec.build().expect("it fits");
+        let wide = spec.build().expect("a valid quota");
         let other = Arc::clone(&store);
         let thread = thread::spawn(move || take(&other, b"a", &wide));
         let asks = [Ask::take(b"a", &narrow, 1), Ask::take(b"a", &wide, 1)];
@@ -317,10 +319,10 @@ fn loom_narrow_and_wide_together_are_all_or_nothing() {
     });
 }
 
-/// The table alone: what a reader is told of its key's word was its key's. A slot goes from key 1 to
-/// key 2, whose words are even and odd. Fails if the fingerprint is written with the word unlocked.
+/// The table alone: a reader never gets the word of another key. A slot goes from key 1 to key 2,
+/// whose words are even and odd. Fails if the fingerprint is written with the word unlocked.
 #[test]
-fn loom_a_reader_never_takes_anothers_word_for_its_own() {
+fn loom_a_reader_never_gets_the_word_of_another_key() {
     model(|| {
         let table = Arc::new(WordTable::new(1).expect("it is small"));
         let old = word::pack(2, 0);
@@ -340,14 +342,14 @@ fn loom_a_reader_never_takes_anothers_word_for_its_own() {
             // Too late: the slot may be another's by now, and then this does nothing.
             let swapped = table.swap(place, seen, word::pack(4, 0));
             let taken_over = thread.join().expect("no panic");
-            assert_ne!(swapped, taken_over, "one of the two has it");
+            assert_ne!(swapped, taken_over, "one of the two has the key");
         } else {
             assert!(thread.join().expect("no panic"));
         }
     });
 }
 
-/// Seen to fail where a record is made after the stripe was let go.
+/// Fails if a record is made after the stripe was released.
 #[test]
 fn loom_two_versions_of_a_quota_share_one_bucket() {
     model(|| {
@@ -355,26 +357,26 @@ fn loom_two_versions_of_a_quota_share_one_bucket() {
         let spec = Quota::new(1, 1_000_000).label("band");
         let other = Arc::clone(&store);
         let thread = thread::spawn(move || {
-            let wide = spec.refundable(true).build().expect("it fits");
+            let wide = spec.refundable(true).build().expect("a valid quota");
             take(&other, b"a", &wide)
         });
-        let narrow = spec.build().expect("it fits");
+        let narrow = spec.build().expect("a valid quota");
         let passed = take(&store, b"a", &narrow);
         assert_eq!(passed + thread.join().unwrap(), 1);
     });
 }
 
-/// Seen to fail where a vacated slot keeps its fingerprint.
+/// Fails if a vacated slot keeps its fingerprint.
 #[test]
 fn loom_a_bucket_that_moves_is_charged_once() {
     model(|| {
         let (store, _clock) = store();
         let spec = Quota::new(2, 1_000_000).label("band");
-        let narrow = spec.build().expect("it fits");
+        let narrow = spec.build().expect("a valid quota");
         take(&store, b"a", &narrow);
         let other = Arc::clone(&store);
         let thread = thread::spawn(move || {
-            let wide = spec.refundable(true).build().expect("it fits");
+            let wide = spec.refundable(true).build().expect("a valid quota");
             take(&other, b"a", &wide)
         });
         let passed = take(&store, b"a", &narrow);

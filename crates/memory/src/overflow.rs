@@ -1,87 +1,99 @@
-//! Overflow buckets: what keys share for which no place is left, and which keys those were.
+//! Overflow buckets, shared by keys for which no slot is left, and the keys that they charged.
 //!
-//! Each quota of a limit has 64 of them, one for each group of keys. Keys whose quotas differ, in a band
-//! of which a plan sets the numbers, share none. A bucket is always let in; it is dropped, together with
-//! the names of the keys that it charged, once it is as good as new. With its two filters it takes less
-//! than 1 KiB, 64 KiB for each quota that overflows. The runs of a log come on top of that, until they are
-//! coarsened.
+//! Each quota of a limit has 64 of them, one for each group of keys. Keys with different quotas, in
+//! a band whose numbers a plan sets, share none. An overflow bucket is always admitted. It is
+//! dropped, together with the names of the keys that it charged, once it is full again. With its
+//! two filters it takes less than 1 KiB, 64 KiB for each quota that overflows. The runs of a log
+//! come on top of that, until they are coarsened.
 
 use crate::filter::ChargedKeys;
-use crate::records::{Entrance, RecordUsage, Shard};
+#[cfg(not(loom))]
+use crate::shard::KeptRecord;
+use crate::shard::{NewKeyAdmission, RecordUsage, Shard};
 use hashbrown::HashTable;
 use tidegate_core::{Bucket, BucketState, Outcome, Quota, Timestamp};
 
-/// Groups of the keys of a band, by their networks. Keys without a place share only within one.
+/// Number of groups of the keys of a band, by their networks. Keys without a slot share a bucket
+/// only within a group.
 pub(crate) const GROUPS: u64 = 64;
 
-/// How long to wait before noting a limit again: the text is allocated.
+/// Pause before a limit is noted again: the text is allocated.
 const NOTE_PAUSE_US: u64 = 1_000_000;
 
-/// Names of limits are shorter, but for stores that are used without a configuration.
+/// Maximum length of a noted name. Names of limits are shorter, except in stores that are used
+/// without a configuration.
 const NOTED_BYTES_MAX: usize = 256;
 
-/// Decisions of overflow buckets since the store began.
+/// Counts of decisions by overflow buckets since the store began.
+///
+/// A number that grows means that [`max_keys`](crate::MemoryStoreBuilder::max_keys) is too small
+/// for the traffic, or that a flood of new keys is in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shared {
+pub struct OverflowCounts {
     /// Asks that an overflow bucket allowed.
     pub allowed: u64,
     /// Asks that an overflow bucket refused.
     pub refused: u64,
-    /// The store's instant of the last one.
+    /// The store's instant of the last decision.
     pub last: Option<Timestamp>,
 }
 
-/// A limit that has overflowed, for people to read: no key is in it.
+/// A limit that has overflowed, for people to read: it contains no key.
+///
+/// [`MemoryStore::overflowed`](crate::MemoryStore::overflowed) returns one for logs and alerts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overflowed {
-    /// The name of the limit, as bucket names begin.
+pub struct OverflowedLimit {
+    /// Name of the limit, the common prefix of its bucket names.
     pub limit: String,
-    /// The beginning of the client's address, if the keys of the limit have one: `192.0` or `2001:db8`.
+    /// Beginning of the client's address, if the keys of the limit have one: `192.0` or `2001:db8`.
     pub network: Option<String>,
 }
 
-/// The overflow buckets.
+/// The overflow buckets of a store, behind one mutex.
 #[derive(Debug)]
 pub(crate) struct Overflow {
+    /// The buckets, by their names.
     buckets: Shard,
-    /// By the names of the buckets.
+    /// Keys charged by each bucket, by the names of the buckets.
     charged: HashTable<(u64, Box<ChargedKeys>)>,
-    /// The latest instant of a change.
+    /// Latest instant of a change.
     changed_at: Timestamp,
-    shared: Shared,
-    /// A limit that has overflowed of late, and when it was noted.
-    noted: (Timestamp, Overflowed),
+    /// Counts of decisions.
+    shared: OverflowCounts,
+    /// A limit that has overflowed of late, with the instant at which it was noted.
+    noted: (Timestamp, OverflowedLimit),
 }
 
-impl Shared {
-    /// Asks that an overflow bucket decided.
+impl OverflowCounts {
+    /// Returns the number of asks that an overflow bucket decided.
     pub fn total(&self) -> u64 {
         self.allowed.saturating_add(self.refused)
     }
 }
 
 impl Overflow {
+    /// Creates an empty set of overflow buckets. Beyond `bytes_max` bytes, logs are coarsened.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             buckets: Shard::new(bytes_max),
             charged: HashTable::new(),
             changed_at: Timestamp::from_micros(0),
-            shared: Shared::default(),
-            noted: (Timestamp::from_micros(0), Overflowed::default()),
+            shared: OverflowCounts::default(),
+            noted: (Timestamp::from_micros(0), OverflowedLimit::default()),
         }
     }
 
-    /// Whether something was changed after `now`, which is then not now any more: a bucket or a key may
-    /// be forgotten that still mattered at `now`.
+    /// Returns true if something was changed after `now`, so that `now` is outdated: a bucket or a
+    /// key that still mattered at `now` may be forgotten.
     pub(crate) fn is_late(&self, now: Timestamp) -> bool {
         now < self.changed_at
     }
 
-    /// Takes the overflow bucket `name` out, to be [put back](Self::put) under the same lock: a new one
-    /// where there is none.
+    /// Takes the overflow bucket `name` out, for the caller to [store](Self::put) again under the
+    /// same lock. Creates one if there is none.
     pub(crate) fn take(&mut self, name: u64, quota: &Quota, now: Timestamp) -> Bucket {
         self.changed_at = self.changed_at.max(now);
-        self.buckets.has_room(name, Entrance::Always, now);
+        self.buckets.has_room(name, NewKeyAdmission::Always, now);
         // Not in `put`: a request notes its charges in all its buckets before it puts the first one back.
         if self.charged.len() > self.buckets.len() {
             self.charged
@@ -94,7 +106,7 @@ impl Overflow {
         bucket
     }
 
-    /// Puts an overflow bucket back, or drops it if it is as good as new.
+    /// Stores an overflow bucket, or drops it if it is full again.
     pub(crate) fn put(&mut self, name: u64, bucket: Bucket, quota: &Quota, now: Timestamp) {
         // Later than in `take` if the clock was read once more in between.
         self.changed_at = self.changed_at.max(now);
@@ -120,7 +132,7 @@ impl Overflow {
                 let bytes = bytes.get(..NOTED_BYTES_MAX).unwrap_or(bytes);
                 String::from_utf8_lossy(bytes).into_owned()
             };
-            let overflowed = Overflowed {
+            let overflowed = OverflowedLimit {
                 limit: text(limit),
                 network: network.map(text),
             };
@@ -128,16 +140,18 @@ impl Overflow {
         }
     }
 
-    pub(crate) fn shared(&self) -> Shared {
+    /// Returns the counts of decisions.
+    pub(crate) fn shared(&self) -> OverflowCounts {
         self.shared
     }
 
-    /// The instant of the last decision, and a limit that overflowed then or up to a second before.
-    pub(crate) fn overflowed(&self) -> Option<(Timestamp, &Overflowed)> {
+    /// Returns the instant of the last decision, and a limit that overflowed then or up to a second
+    /// before.
+    pub(crate) fn overflowed(&self) -> Option<(Timestamp, &OverflowedLimit)> {
         self.shared.last.map(|last| (last, &self.noted.1))
     }
 
-    /// Remembers that `key` was charged in the bucket that is about to be put back.
+    /// Remembers that `key` was charged in the bucket, which the caller stores next.
     pub(crate) fn note_charge(
         &mut self,
         (name, key): (u64, u64),
@@ -156,8 +170,8 @@ impl Overflow {
         }
     }
 
-    /// A copy of the overflow bucket, for a key to begin with that was charged in it; `None` where it
-    /// was not, or nothing of it matters.
+    /// Returns a copy of the overflow bucket, as the first state of a key that was charged in it.
+    /// `None` if the key was not, or if nothing of the bucket matters.
     pub(crate) fn copy(
         &self,
         (name, key): (u64, u64),
@@ -171,9 +185,46 @@ impl Overflow {
         self.buckets.copy(name, quota, now)
     }
 
+    /// Returns the names of all overflow buckets.
+    #[cfg(not(loom))]
+    pub(crate) fn names(&self) -> Vec<u64> {
+        self.buckets.fingerprints()
+    }
+
+    /// Returns an overflow bucket and the keys that it charged, for a snapshot, if it still matters.
+    #[cfg(not(loom))]
+    pub(crate) fn to_keep(
+        &self,
+        name: u64,
+        now: Timestamp,
+    ) -> Option<(KeptRecord, Option<ChargedKeys>)> {
+        let kept = self.buckets.to_keep(name, now)?;
+        let charged = self.charged.find(name, |(other, _)| *other == name);
+        Some((kept, charged.map(|(_, keys)| keys.as_ref().clone())))
+    }
+
+    /// Stores an overflow bucket of a snapshot. Returns false if it is invalid.
+    #[cfg(not(loom))]
+    pub(crate) fn restore(
+        &mut self,
+        kept: KeptRecord,
+        charged: Option<ChargedKeys>,
+        now: Timestamp,
+    ) -> bool {
+        let name = kept.fingerprint;
+        let is_restored = self.buckets.restore(kept, NewKeyAdmission::Always, now);
+        if let Some(charged) = charged.filter(|_| is_restored) {
+            self.forget_charged(name);
+            let entry = (name, Box::new(charged));
+            self.charged.insert_unique(name, entry, |(name, _)| *name);
+        }
+        is_restored
+    }
+
+    /// Returns the usage at `now`, with the filters.
     pub(crate) fn usage(&self, now: Timestamp) -> RecordUsage {
         let usage = self.buckets.usage(now);
-        // A hash table takes up to twice what is in it.
+        // A hash table takes up to twice the size of its entries.
         let filter = size_of::<ChargedKeys>() + 2 * size_of::<(u64, Box<ChargedKeys>)>();
         let filters = self.charged.len().saturating_mul(filter);
         RecordUsage {
@@ -182,6 +233,7 @@ impl Overflow {
         }
     }
 
+    /// Forgets the keys that the bucket `name` has charged.
     fn forget_charged(&mut self, name: u64) {
         if let Ok(entry) = self.charged.find_entry(name, |(other, _)| *other == name) {
             entry.remove();
@@ -194,9 +246,10 @@ mod tests {
     use super::Overflow;
     use tidegate_core::{Quota, Timestamp};
 
-    /// A bucket is put back at a later instant than it was taken at, if the clock had to be read again.
+    /// A bucket is written at a later instant than it was read at, if the clock had to be read
+    /// again.
     #[test]
-    fn a_change_is_late_by_the_instant_at_which_it_was_made() {
+    fn lateness_is_judged_by_the_instant_of_the_change() {
         let quota = Quota::new(10, 1_000).build().unwrap();
         let at = Timestamp::from_micros;
         let mut overflow = Overflow::new(1 << 20);

@@ -1,5 +1,7 @@
-//! What limiters of one process share in addition to buckets: sets and counts, as core names them.
+//! State that limiters of one process share in addition to buckets: sets and counts, as core names
+//! them.
 //!
+//! A snapshot of the store carries both: bans and counts of addresses survive a restart like buckets.
 //! No other instance shares them, so there is no roll of instances, and no secret to agree on.
 
 use crate::clock::SystemClock;
@@ -15,63 +17,78 @@ use tidegate_core::shared_state::{
 };
 use tidegate_core::{Clock, SharedState, StoreError, Timestamp};
 
-/// The most sets, and the most maps of counts.
+/// Maximum number of sets, and of maps of counts.
 const NAMES_MAX: usize = 1_000;
 
-/// The most members of a set.
+/// Maximum number of members of a set.
 const MEMBERS_MAX: usize = 1_000_000;
 
-/// The name under which those are counted for whom a map has no room.
+/// Name under which counts are kept that a map has no room for.
 const OTHER: &[u8] = b"other";
 
+/// A hash map with a random seed, because names come from clients.
 type ByName<K, V> = HashMap<K, V, RandomState>;
 
-/// Members of a set, and until when each stays; `None` is permanently.
+/// Members of a set, with the instant at which each expires; `None` is permanently.
 type ProcessSet = ByName<Vec<u8>, Option<Timestamp>>;
 
 /// Sets and counts of this process. Clones share them.
+///
+/// All calls return ready futures. An error means that a bound was exceeded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessState(Arc<ProcessStateInner>);
 
+/// The shared part of [`ProcessState`].
 #[derive(Debug, Default)]
 struct ProcessStateInner {
+    /// Time for expiry. Sets and counts use real time, even in a store with another clock.
     clock: SystemClock,
+    /// Sets by name.
     sets: Mutex<ByName<String, ProcessSet>>,
+    /// Maps of counts by name.
     maps: Mutex<ByName<String, ProcessMap>>,
 }
 
-/// A map of counts.
+/// A map of counts, which may start from zero at the end of a period.
 #[derive(Debug, Default)]
 struct ProcessMap {
+    /// Counts of the present period.
     counts: ByName<Vec<u8>, u64>,
-    /// When it starts from zero.
+    /// Instant at which it starts from zero.
     lasts_until: Option<Timestamp>,
+    /// End of the present period, if there is one.
     period_end: Option<Timestamp>,
-    /// The counts of the last period, while it is being closed.
+    /// Counts of the last period, while it is being closed.
     closing: ByName<Vec<u8>, u64>,
 }
 
 /// One limiter's part in a map of counts.
 #[derive(Debug)]
 struct ProcessCounts {
+    /// The state that has the map.
     state: ProcessState,
+    /// Name and settings of the map.
     map: CountMap,
 }
 
+/// Returns a future that is ready with `result`.
 fn at_once<'a, T: Send + 'a>(result: Result<T, StoreError>) -> StateFuture<'a, T> {
     Box::pin(ready(result))
 }
 
+/// Returns the instant `time` after `now`.
 fn after(now: Timestamp, time: Duration) -> Timestamp {
     let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     Timestamp::from_micros(now.as_micros().saturating_add(micros))
 }
 
+/// Returns the time from `now` to `then`; 0 if that is past.
 fn until(now: Timestamp, then: Timestamp) -> Duration {
     Duration::from_micros(then.as_micros().saturating_sub(now.as_micros()))
 }
 
-/// Returns the state of `name`. If it is new and there are too many, those leave first that are over.
+/// Returns the state of `name`. If it is new and there are too many, expired ones are dropped
+/// first.
 fn entry<'a, V: Default>(
     all: &'a mut ByName<String, V>,
     name: &str,
@@ -80,19 +97,116 @@ fn entry<'a, V: Default>(
     if all.len() >= NAMES_MAX && !all.contains_key(name) {
         all.retain(|_, kept| !is_over(kept));
         if all.len() >= NAMES_MAX {
-            let why = format!("no room for {name}: {NAMES_MAX} others are kept in this process");
+            let why = format!("no room for {name}: {NAMES_MAX} others are in memory");
             return Err(StoreError::permanent(why));
         }
     }
     Ok(all.entry_ref(name).or_default())
 }
 
+/// Returns the members.
+///
+/// # Errors
+///
+/// A permanent error if there are more than `max`: a part of a set would be a wrong answer.
 fn at_most<T>(set: &str, max: usize, members: Vec<T>) -> Result<Vec<T>, StoreError> {
     if members.len() > max {
         let why = format!("the set {set} has more than {max} members");
         return Err(StoreError::permanent(why));
     }
     Ok(members)
+}
+
+/// A member of a set, or a counted name, with its end or its count.
+pub(crate) type KeptMember = (Vec<u8>, u64);
+
+/// A map of counts as a snapshot carries it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeptCounts {
+    /// Instant at which it starts from zero.
+    pub(crate) lasts_until: Option<Timestamp>,
+    /// End of the present period.
+    pub(crate) period_end: Option<Timestamp>,
+    /// Counts of the present period.
+    pub(crate) counts: Vec<KeptMember>,
+    /// Counts of the period that is being closed.
+    pub(crate) closing: Vec<KeptMember>,
+}
+
+/// An end that never comes, as a number.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+impl ProcessState {
+    /// Returns the time that ends are compared with.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// Returns the names of all sets.
+    pub(crate) fn set_names(&self) -> Vec<String> {
+        self.0.sets.lock().keys().cloned().collect()
+    }
+
+    /// Returns the members of a set that have not ended, each with its end or [`NEVER`].
+    pub(crate) fn set_to_keep(&self, name: &str, now: Timestamp) -> Vec<KeptMember> {
+        let sets = self.0.sets.lock();
+        let members = sets.get(name).into_iter().flatten();
+        let members = members.filter(|(_, end)| end.is_none_or(|end| end > now));
+        let kept =
+            members.map(|(member, end)| (member.clone(), end.map_or(NEVER, Timestamp::as_micros)));
+        kept.collect()
+    }
+
+    /// Adds members of a snapshot to a set. Returns false if there is no room for all of them.
+    pub(crate) fn restore_set(&self, name: &str, members: Vec<KeptMember>) -> bool {
+        let mut sets = self.0.sets.lock();
+        if sets.len() >= NAMES_MAX && !sets.contains_key(name) {
+            return false;
+        }
+        let kept = sets.entry_ref(name).or_default();
+        let room = MEMBERS_MAX.saturating_sub(kept.len());
+        let has_room = members.len() <= room;
+        for (member, end) in members.into_iter().take(room) {
+            let end = Some(end).filter(|end| *end != NEVER);
+            kept.insert(member, end.map(Timestamp::from_micros));
+        }
+        has_room
+    }
+
+    /// Returns the names of all maps of counts.
+    pub(crate) fn map_names(&self) -> Vec<String> {
+        self.0.maps.lock().keys().cloned().collect()
+    }
+
+    /// Returns a map of counts, unless it is over.
+    pub(crate) fn map_to_keep(&self, name: &str, now: Timestamp) -> Option<KeptCounts> {
+        let list = |counts: &ByName<Vec<u8>, u64>| {
+            let counts = counts.iter().map(|(name, count)| (name.clone(), *count));
+            counts.collect()
+        };
+        let maps = self.0.maps.lock();
+        let map = maps.get(name).filter(|map| !map.is_over(now))?;
+        Some(KeptCounts {
+            lasts_until: map.lasts_until,
+            period_end: map.period_end,
+            counts: list(&map.counts),
+            closing: list(&map.closing),
+        })
+    }
+
+    /// Adds counts of a snapshot to a map. Returns false if there is no room for it.
+    pub(crate) fn restore_map(&self, name: &str, kept: KeptCounts) -> bool {
+        let mut maps = self.0.maps.lock();
+        if maps.len() >= NAMES_MAX && !maps.contains_key(name) {
+            return false;
+        }
+        let map = maps.entry_ref(name).or_default();
+        map.lasts_until = kept.lasts_until;
+        map.period_end = kept.period_end;
+        map.counts.extend(kept.counts);
+        map.closing.extend(kept.closing);
+        true
+    }
 }
 
 impl SharedState for ProcessState {
@@ -177,13 +291,14 @@ impl ProcessMap {
         self.lasts_until.is_some_and(|end| end <= now)
     }
 
+    /// Returns true if the map can be dropped: it has no counts, or they have expired.
     fn is_over(&self, now: Timestamp) -> bool {
         self.closing.is_empty() && (self.counts.is_empty() || self.has_lapsed(now))
     }
 }
 
 impl ProcessCounts {
-    /// Calls `act` with the map and the present instant.
+    /// Calls `act` with the map and the present instant, under the mutex.
     fn with<'a, T: Send + 'a>(
         &self,
         act: impl FnOnce(&mut ProcessMap, Timestamp) -> T,
@@ -262,9 +377,9 @@ mod tests {
         }
     }
 
-    /// Any number was kept: each reload that renamed its lists took memory for good.
+    /// Regression: any number was kept, so each reload that renamed its lists leaked memory.
     #[test]
-    fn sets_and_maps_are_bounded_and_leave_once_they_are_over() {
+    fn sets_and_maps_are_bounded_and_dropped_after_expiry() {
         let state = ProcessState::default();
         let ban = |set: usize, length| {
             let set = format!("bans-{set}");
@@ -285,10 +400,10 @@ mod tests {
                 add(nth, None).unwrap();
             }
             add(0, Some(Duration::ZERO)).unwrap();
-            add(NAMES_MAX, None).expect("in place of the one that is over");
+            add(NAMES_MAX, None).expect("it replaces the expired one");
             let full = add(NAMES_MAX + 1, None).expect_err("no other is over");
             assert!(full.to_string().contains("no room for"), "{full}");
-            add(NAMES_MAX, None).expect("it is there already");
+            add(NAMES_MAX, None).expect("it already exists");
         }
     }
 }

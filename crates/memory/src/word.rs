@@ -7,19 +7,33 @@
 //! └──────────────────────────────────────────────────┴──────────────┴───┘
 //! ```
 //!
-//! The instant is, to the microsecond, when the bucket is as good as new, so that whoever looks for
-//! room can tell without knowing the quota. The small number is the fraction of a token bucket's
-//! last tick, or a fixed window's count. A word of all zeros is a bucket as good as new.
+//! The instant is, to the microsecond, the time at which the bucket is full again. So a search for
+//! a free slot needs no quota. The small number is the fraction of a token bucket's last tick, or a
+//! window's count. A word of all zeros is a full bucket.
+//!
+//! # Example
+//!
+//! ```
+//! use tidegate_memory::word;
+//!
+//! let word = word::pack(1_000, 7);
+//! assert!(!word::is_fresh(word, 999));
+//! assert!(word::is_fresh(word::fresh(500), 501));
+//! ```
 
-use tidegate_core::algorithm::{FixedWindow, TokenBucket};
+use tidegate_core::algorithm::{CalendarWindow, FixedWindow, TokenBucket};
 use tidegate_core::{Bucket, BucketState, Outcome, Quota, Timestamp};
 
-/// Evaluates `$call` with `$State` as the state that a word of `$quota` holds.
+/// Evaluates `$call` with `$State` as the type of state in a word of `$quota`.
 macro_rules! with_state {
     ($quota:expr, $State:ident => $call:expr) => {
         match $quota.algorithm() {
             tidegate_core::Algorithm::FixedWindow(_) => {
                 type $State = tidegate_core::algorithm::FixedWindow;
+                $call
+            }
+            tidegate_core::Algorithm::CalendarWindow => {
+                type $State = tidegate_core::algorithm::CalendarWindow;
                 $call
             }
             // The last three are never words.
@@ -35,23 +49,34 @@ macro_rules! with_state {
 }
 pub(crate) use with_state;
 
-/// Set while a thread changes several words at once.
+/// Bit that is set while a thread changes several words at once.
 pub const LOCKED: u64 = 1;
 
+/// Bits of the small number.
 const SMALL_BITS: u32 = 12;
+/// Bits below the instant: the small number and the lock.
 const INSTANT_SHIFT: u32 = SMALL_BITS + 1;
 
-/// Small numbers in a word are below this.
+/// End of the range of small numbers.
 pub const SMALL_END: u64 = 1 << SMALL_BITS;
 
-// What core calls narrow fits.
+// A narrow state, as defined by core, fits.
 const _: () = assert!(SMALL_END >= tidegate_core::quota::NARROW_END);
 
-/// Instants in a word are below this: 71 years after the store began.
+/// End of the range of instants: 71 years after the store began.
 pub const INSTANT_END: u64 = 1 << (64 - INSTANT_SHIFT);
 
-/// Puts an instant and a small number into an unlocked word. What is too large becomes the largest
-/// that fits; [`Place`](crate::store) sends such states to the records instead.
+/// Packs an instant and a small number into an unlocked word. Larger values are cut to the largest
+/// that fits; the [store](crate::store) keeps such states in the records instead.
+///
+/// ```
+/// use tidegate_memory::word;
+///
+/// let word = word::pack(1_000, 7);
+/// assert_eq!((word::instant(word), word::small(word)), (1_000, 7));
+/// assert_eq!(word & word::LOCKED, 0);
+/// assert_eq!(word::small(word::pack(0, u64::MAX)), word::SMALL_END - 1);
+/// ```
 #[inline]
 pub fn pack(instant: u64, small: u64) -> u64 {
     let instant = instant.min(INSTANT_END - 1);
@@ -59,46 +84,72 @@ pub fn pack(instant: u64, small: u64) -> u64 {
     instant << INSTANT_SHIFT | small << 1
 }
 
-/// The instant of a word.
+/// Returns the instant of a word, in microseconds since the store began.
 #[inline]
 pub fn instant(word: u64) -> u64 {
     word >> INSTANT_SHIFT
 }
 
-/// The small number of a word.
+/// Returns the small number of a word.
 #[inline]
 pub fn small(word: u64) -> u64 {
     word >> 1 & (SMALL_END - 1)
 }
 
-/// The word of a bucket that is as good as new from `now` on. It is like no word before it.
+/// Returns the word of a bucket that is full from `now` on. It differs from every word before it.
+///
+/// ```
+/// use tidegate_memory::word;
+///
+/// let word = word::fresh(1_000);
+/// assert_eq!((word::instant(word), word::small(word)), (1_000, 0));
+/// assert!(word::is_fresh(word, 1_001));
+/// ```
 #[inline]
 pub fn fresh(now: u64) -> u64 {
     pack(now, 0)
 }
 
-/// Whether the bucket is as good as new at `now`, and not in anybody's hands.
+/// Returns true if the bucket was full before `now`, and its word is not locked.
+///
+/// ```
+/// use tidegate_memory::word;
+///
+/// let word = word::pack(1_000, 0);
+/// assert!(!word::is_fresh(word, 1_000));
+/// assert!(word::is_fresh(word, 1_001));
+/// assert!(!word::is_fresh(word | word::LOCKED, 1_001));
+/// ```
 #[inline]
 pub fn is_fresh(word: u64, now: u64) -> bool {
     // A token bucket with a fraction is paid off within the microsecond after its instant.
     word & LOCKED == 0 && instant(word) < now
 }
 
-/// A state that is an instant and a small number.
-pub trait Narrow: BucketState + Copy {
-    /// The bucket of such a state.
+/// A state that is an instant and a small number, so that it fits a word.
+///
+/// A token bucket's word has the instant at which its debt is paid off, and the fraction of the
+/// last tick. A fixed window's word has the end of the window, and its count. A calendar window ends
+/// with a whole second, so that the instant also has the time of the last charge, to the minute.
+/// [`Quota::is_narrow`] decides which quotas have such states.
+pub trait NarrowState: BucketState + Copy {
+    /// Constructor of the [`Bucket`] of such a state.
     const BUCKET: fn(Self) -> Bucket;
 
-    /// The state in `word` of a store that began at `epoch`.
+    /// Reads the state in `word`, for a store that began at `epoch`.
+    ///
+    /// A word that the caller has just [packed](Self::pack) reads as the same state, except that the last charge of a
+    /// calendar window may be up to a minute later, in the same window.
     fn unpack(word: u64, epoch: u64, quota: &Quota) -> Self;
-    /// Takes `cost` units, at least one, if they fit: the state afterwards and the answer, or `None`
-    /// where something is out of the ordinary.
+    /// Takes `cost` units, at least one, if they fit. Returns the next state and the outcome;
+    /// `None` for cases that [`BucketState::take`] has to handle.
     fn take_usual(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<(Self, Outcome)>;
-    /// The unlocked word for this state.
+    /// Returns the unlocked word for this state. Its instant is that at which the bucket is full, or up to a second
+    /// later.
     fn pack(&self, epoch: u64, quota: &Quota) -> u64;
 }
 
-impl Narrow for TokenBucket {
+impl NarrowState for TokenBucket {
     const BUCKET: fn(Self) -> Bucket = Bucket::Tokens;
 
     #[inline]
@@ -121,7 +172,7 @@ impl Narrow for TokenBucket {
     }
 }
 
-impl Narrow for FixedWindow {
+impl NarrowState for FixedWindow {
     const BUCKET: fn(Self) -> Bucket = Bucket::Fixed;
 
     #[inline]
@@ -155,12 +206,64 @@ impl Narrow for FixedWindow {
     }
 }
 
+/// A second, with which calendar windows end, in microseconds.
+const SECOND_US: u64 = 1_000_000;
+
+/// A minute: the unit of a calendar window's last charge.
+const MINUTE_US: u64 = 60 * SECOND_US;
+
+/// The instant is the end of the window, and as many microseconds later as whole minutes lay between the last
+/// charge and the end: 694 days at most. Read back, the charge is up to a minute late, in the same window.
+/// That matters only if the starts change, and then in favour of the limit.
+///
+/// A state without a count has an instant that lies in the past, as every full bucket has.
+impl NarrowState for CalendarWindow {
+    const BUCKET: fn(Self) -> Bucket = Bucket::Calendar;
+
+    #[inline]
+    fn unpack(word: u64, epoch: u64, _quota: &Quota) -> Self {
+        let instant = epoch.saturating_add(instant(word));
+        match small(word) {
+            0 => Self {
+                end: 0,
+                used: 0,
+                at: instant,
+            },
+            used => {
+                let minutes = instant % SECOND_US;
+                let end = instant.saturating_sub(minutes);
+                let before = minutes.saturating_mul(MINUTE_US).max(1);
+                let at = end.saturating_sub(before);
+                Self { end, used, at }
+            }
+        }
+    }
+
+    #[inline]
+    fn take_usual(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<(Self, Outcome)> {
+        CalendarWindow::take_usual(self, quota, cost, now)
+    }
+
+    #[inline]
+    fn pack(&self, epoch: u64, _quota: &Quota) -> u64 {
+        let instant = match self.used {
+            // No window, since it was to begin.
+            0 => self.at,
+            _ => {
+                let minutes = self.end.saturating_sub(self.at) / MINUTE_US;
+                self.end.saturating_add(minutes.min(SECOND_US - 1))
+            }
+        };
+        pack(instant.saturating_sub(epoch), self.used)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_word_keeps_what_is_put_into_it() {
+    fn a_word_round_trips_its_state() {
         for at in [0, 1, 999_999, INSTANT_END - 1] {
             for n in [0, 1, 6, SMALL_END - 1] {
                 let word = pack(at, n);

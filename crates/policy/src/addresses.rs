@@ -40,7 +40,7 @@ impl AddressLimits {
     /// The default number of addresses that are counted separately.
     pub const MAX_ADDRESSES: u64 = 1_000_000;
     /// The default name of the counts of the current period.
-    pub const PERIOD_MAP: &str = "CurrentPeriodMap";
+    pub const PERIOD_MAP: &str = "tidegate:addresses:period";
     /// The default name of the counts of all periods.
-    pub const TOTAL_MAP: &str = "AllIPsMap";
+    pub const TOTAL_MAP: &str = "tidegate:addresses:total";
 }

@@ -1,28 +1,26 @@
 //! A compiled limit: the meaning of the configuration, with all references resolved.
 
-use crate::guard::AddressMember;
-use crate::matching::{DescriptorPattern, HostPattern, PathPattern, is_secret_name};
-use crate::plan::PlannedRate;
-pub use crate::policy::{Evaluate, Policy, ReserveRules};
+pub use crate::address_rules::AddressRules;
+pub use crate::band::Band;
+pub use crate::key_part::KeyPart;
+use crate::patterns::{DescriptorPattern, HostPattern, PathPattern};
+use crate::plan::{LABEL, PlanRate, PlannedRate};
 use crate::respond::RefusalStyle;
+pub use crate::store::OnFailure;
 use crate::template::Template;
+use crate::text::{ConfigFault, scalar};
+use crate::unit::Unit;
+use crate::warn_shares::WarnShares;
 use ipnet::IpNet;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, LimitMode, OnChange, Quota};
-
-/// The shortest block, because clients get no time below a millisecond.
-const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
-
-/// The longest block. Longer exclusions need other means, such as a guard.
-const LONGEST_BLOCK: Duration = Duration::from_hours(365 * 24);
 
 /// A limit: the requests it applies to, the key of its bucket, and its amounts.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is set by a field of its own, whatever the others are"
+    reason = "each flag is set by a separate field, independent of the others"
 )]
 pub struct Limit {
     /// The name, unique in the policy.
@@ -34,20 +32,23 @@ pub struct Limit {
     /// The parts that make up the bucket's key.
     pub key: Vec<KeyPart>,
     /// The action where a part of the key is absent.
-    pub missing: Missing,
+    pub missing: MissingIdentity,
     /// The amounts: one band or several, which share the algorithm. No band means no limit (`rate:
     /// unlimited`): it matches like any other, and the store is not called.
     pub bands: Vec<Band>,
+    /// The unit that the bands count.
+    pub unit: Unit,
     /// The algorithm of the bands.
     pub algorithm: Algorithm,
     /// Enforce or shadow.
     pub mode: LimitMode,
     /// True if the limit is in shadow mode only because the whole configuration is.
     pub shadowed: bool,
-    /// True for `mode: quota`: of all such limits that match a request, it is enough that one allows. Only
-    /// valid with [`Evaluate::Each`], which decides limits separately.
+    /// True for `combine: any`: of all such limits that match a request, it is enough that one allows. Only
+    /// valid with [`Evaluate::Each`](crate::Evaluate::Each), which decides limits separately.
     pub quota_mode: bool,
-    /// The limits, by their index in [`Policy::limits`], that do not apply where this limit applies.
+    /// The limits, by their index in [`Policy::limits`](crate::Policy::limits), that do not apply where this
+    /// limit applies.
     pub replaces: Vec<usize>,
     /// The time at which a cost that does not fit is charged.
     pub charge: ChargeTime,
@@ -68,11 +69,39 @@ pub struct Limit {
     /// The plan that supplies the rate, if the rate is not in the configuration. [`bands`](Self::bands) then
     /// has at most the band for subjects that the plan does not know.
     pub plan: Option<PlannedRate>,
-    /// The percentage of a band at which an alert is sent.
-    pub warn: Option<u8>,
+    /// The used shares of a band at which an alert is sent.
+    pub warn: WarnShares,
 }
 
 impl Limit {
+    /// Creates an enabled limit with defaults: for every request, in one bucket. It is unlimited until it has
+    /// a band or a plan.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            enabled: true,
+            conditions: Vec::new(),
+            key: vec![KeyPart::Global],
+            missing: MissingIdentity::default(),
+            bands: Vec::new(),
+            unit: Unit::default(),
+            algorithm: Algorithm::default(),
+            mode: LimitMode::default(),
+            shadowed: false,
+            quota_mode: false,
+            replaces: Vec::new(),
+            charge: ChargeTime::default(),
+            waiting: None,
+            block: None,
+            refundable: false,
+            on_failure: None,
+            refusal: None,
+            template: None,
+            plan: None,
+            warn: WarnShares::default(),
+        }
+    }
+
     /// Returns true if it never refuses any amount (`rate: unlimited`).
     pub fn is_unlimited(&self) -> bool {
         self.bands.is_empty() && self.plan.is_none()
@@ -83,11 +112,11 @@ impl Limit {
         self.shadowed |= self.mode == LimitMode::Enforce;
         self.mode = LimitMode::Shadow;
         self.waiting = None;
-        self.keep_block_apart();
+        self.separate_shadow_block();
     }
 
     /// Gives a limit in shadow mode a block that is counted separately from the enforced one.
-    pub(crate) fn keep_block_apart(&mut self) {
+    pub(crate) fn separate_shadow_block(&mut self) {
         self.block = self.block.take().map(|block| self.in_its_mode(block));
     }
 
@@ -100,8 +129,8 @@ impl Limit {
         }
     }
 
-    /// Returns true if a policy with [`Evaluate::First`] applies no later limit where this one applies: it is
-    /// enforced, or would be if the configuration were not in shadow mode.
+    /// Returns true if a policy with [`Evaluate::First`](crate::Evaluate::First) applies no later limit where
+    /// this one applies: it is enforced, or would be if the configuration were not in shadow mode.
     pub(crate) fn ends_search(&self) -> bool {
         self.mode == LimitMode::Enforce || self.shadowed
     }
@@ -140,7 +169,7 @@ impl Limit {
 
     /// Returns true if single descriptors match it by their entries. One request may then match it several
     /// times.
-    pub fn is_met_by_each(&self) -> bool {
+    pub fn matches_each_descriptor(&self) -> bool {
         let is_exact = |it: &Condition| {
             let pattern = it.descriptor.as_ref();
             pattern.is_some_and(DescriptorPattern::is_exact)
@@ -149,15 +178,45 @@ impl Limit {
     }
 
     /// Returns true if its key or its plan's subject reads a descriptor.
-    pub(crate) fn counts_by_descriptor(&self) -> bool {
+    pub fn counts_by_descriptor(&self) -> bool {
         self.identities().any(KeyPart::is_of_descriptor)
     }
-}
 
-impl KeyPart {
-    /// Returns true if its value is read from a descriptor.
-    pub(crate) fn is_of_descriptor(&self) -> bool {
-        matches!(self, Self::Descriptor | Self::DescriptorEntry { .. })
+    /// Returns the band for a rate of its plan. The error is the reason why there is no such band.
+    pub fn planned_band(&self, rate: PlanRate) -> Result<Band, String> {
+        let Some(plan) = &self.plan else {
+            return Err("the limit has no plan".to_owned());
+        };
+        let mut band = rate.band(LABEL, plan.counting)?;
+        band.quota = band
+            .quota
+            .with_refundable(plan.counting.refundable || band.quota.is_refundable());
+        if plan.lends {
+            band.quota = band.quota.with_lending(true);
+        }
+        Ok(band)
+    }
+
+    /// Returns the block for subjects with `rate`, if refusals block them. A plan can change the length only
+    /// if the limit has a block. The error is the reason why the length is invalid.
+    pub fn planned_block(&self, rate: PlanRate) -> Result<Option<Band>, String> {
+        match (&self.block, rate.block_us) {
+            (None, _) | (_, Some(0)) => Ok(None),
+            (Some(own), None) => Ok(Some(own.clone())),
+            (Some(_), Some(length_us)) => {
+                let block = Band::blocking(Duration::from_micros(length_us));
+                block.map(|block| Some(self.in_its_mode(block)))
+            }
+        }
+    }
+
+    /// Returns its bands. If all its rates come from a plan, returns a sample of such a band, which shows the
+    /// form of its buckets.
+    pub fn shapes(&self) -> &[Band] {
+        match (self.bands.as_slice(), &self.plan) {
+            ([], Some(plan)) => plan.sample.as_deref().map_or(&[], std::slice::from_ref),
+            (bands, _) => bands,
+        }
     }
 }
 
@@ -191,10 +250,19 @@ impl WaitRules {
     /// The shortest `max_wait`: the resolution of timers.
     pub const SHORTEST: Duration = Duration::from_millis(1);
     /// The longest `max_wait`.
-    pub const LONGEST: Duration = Duration::from_hours(1);
+    pub const LONGEST: Duration = Duration::from_secs(3_600);
 }
 
 /// One alternative of a limit's `match`: all of its fields must hold.
+///
+/// ```
+/// use tidegate_policy::Condition;
+///
+/// let login = Condition::default().with_path("/login$")?.with_method("post")?;
+/// assert_eq!(login.methods, ["POST"]);
+/// assert!(Condition::default().with_path("login").is_err(), "a path begins with `/`");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// The path.
@@ -213,58 +281,45 @@ pub struct Condition {
     pub descriptor: Option<DescriptorPattern>,
 }
 
-/// A part of a bucket's key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum KeyPart {
-    /// The client's address; IPv6 by prefix.
-    Ip,
-    /// The user.
-    User,
-    /// The API key: a secret, kept as a hash unless `store.key_names` is `literal`.
-    ApiKey,
-    /// A header's value, by lower-case name.
-    Header(String),
-    /// An attribute's value.
-    Attr(String),
-    /// The route that a gateway chose.
-    Route,
-    /// The host.
-    Host,
-    /// The method.
-    Method,
-    /// The normalised path.
-    Path,
-    /// All entries of the descriptor that matches the limit.
-    Descriptor,
-    /// The value of one entry of that descriptor.
-    DescriptorEntry {
-        /// The key of the entry, case-sensitive.
-        name: String,
-        /// The position among entries with this key, counted from 1. Where absent, the key must be unique.
-        nth: Option<u8>,
-    },
-    /// The group that the subject of the limit's plan belongs to.
-    Group,
-    /// Nothing: one bucket for all.
-    Global,
-}
+/// Conditions built in code, in the syntax of the configuration. Errors include the correct form.
+impl Condition {
+    /// Restricts the condition to paths that match `pattern`.
+    pub fn with_path(mut self, pattern: &str) -> Result<Self, String> {
+        self.path = Some(PathPattern::parse(pattern)?);
+        Ok(self)
+    }
 
-impl KeyPart {
-    /// Returns true if its value is a secret, such as an API key.
-    pub fn is_secret(&self) -> bool {
-        match self {
-            Self::ApiKey => true,
-            Self::Header(name) | Self::Attr(name) | Self::DescriptorEntry { name, .. } => {
-                is_secret_name(name)
-            }
-            _ => false,
+    /// Adds a method. The condition holds for any of the methods added.
+    pub fn with_method(mut self, method: &str) -> Result<Self, String> {
+        let method = scalar::method(method).map_err(ConfigFault::into_sentence)?;
+        self.methods.push(method);
+        Ok(self)
+    }
+
+    /// Adds a host pattern. The condition holds for hosts that match any of the patterns added.
+    pub fn with_host(mut self, pattern: &str) -> Result<Self, String> {
+        self.hosts.push(HostPattern::parse(pattern)?);
+        Ok(self)
+    }
+
+    /// Adds a header. All headers added must match.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name is not a header name or was added before.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, String> {
+        let name = scalar::header_name(name).map_err(ConfigFault::into_sentence)?;
+        if self.headers.iter().any(|(other, _)| *other == name) {
+            return Err(format!("duplicate header `{name}`"));
         }
+        self.headers.push((name, value.to_owned()));
+        Ok(self)
     }
 }
 
 /// The action where an identity that a key needs is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingIdentity {
     /// Count by address, separately from clients that have the identity.
     #[default]
     Address,
@@ -274,144 +329,23 @@ pub enum Missing {
     Refuse,
 }
 
-/// An amount per period.
-#[derive(Clone, Debug)]
-pub struct Band {
-    /// The text of the configuration, such as `10/s burst 50`.
-    pub text: String,
-    /// Its label, if it has one.
-    pub label: Option<String>,
-    /// The quota that computes decisions.
-    pub quota: Quota,
-}
+#[cfg(test)]
+mod tests {
+    use super::Condition;
 
-impl Band {
-    /// Returns the band of a [block](Limit::block) of this length. `text` is the length as written. Fails for
-    /// lengths outside 1 ms to 365 days.
-    pub(crate) fn block(text: &str, length_us: u64) -> Result<Self, String> {
-        let length = Duration::from_micros(length_us);
-        let quota = Quota::block(length_us).ok();
-        let quota = quota.filter(|_| (SHORTEST_BLOCK..=LONGEST_BLOCK).contains(&length));
-        Ok(Self {
-            text: text.to_owned(),
-            label: Some("block".to_owned()),
-            quota: quota.ok_or_else(|| format!("`{text}` is not from 1ms to 365d"))?,
-        })
-    }
+    #[test]
+    fn conditions_in_code_are_normalized_as_in_a_config() {
+        let condition = Condition::default()
+            .with_method("post")
+            .and_then(|it| it.with_host("API.example.com"))
+            .and_then(|it| it.with_header("X-Tier", "Gold"))
+            .unwrap();
+        assert_eq!(condition.methods, ["POST"]);
+        assert_eq!(condition.headers[0].0, "x-tier");
 
-    /// Returns the band of a block of this length. Fails like `Band::block`.
-    pub fn blocking(length: Duration) -> Result<Self, String> {
-        let length_us = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-        Self::block(&format!("{length:?}"), length_us)
-    }
-
-    /// Parses a band from text such as `10/s burst 50`, without a label. The error describes the mistake and
-    /// its fix.
-    pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, String> {
-        crate::config::parse_band(text, algorithm, None)
-    }
-
-    /// Like [`parse`](Self::parse), for a limit whose requests wait up to `max_wait`: a token bucket then has
-    /// room for as many places as become free in that time.
-    pub fn parse_waiting(
-        text: &str,
-        algorithm: Algorithm,
-        max_wait: Duration,
-    ) -> Result<Self, String> {
-        crate::config::parse_band(text, algorithm, Some(max_wait))
-    }
-
-    /// Like [`parse`](Self::parse), for a limit with its own `on_change`. Requests wait up to `max_wait` if
-    /// there is one.
-    pub fn parse_changing(
-        text: &str,
-        algorithm: Algorithm,
-        max_wait: Option<Duration>,
-        on_change: OnChange,
-    ) -> Result<Self, String> {
-        crate::config::parse_band_changing(text, algorithm, max_wait, on_change)
-    }
-}
-
-/// The action when the store does not respond in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// Decide in memory, with a share of the policy's amounts.
-    #[default]
-    Local,
-    /// Allow the request.
-    Allow,
-    /// Refuse the request.
-    Deny,
-    /// Fail with an error.
-    Error,
-}
-
-/// The rules that map addresses to keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressRules {
-    /// The number of leading bits by which IPv6 addresses are counted.
-    pub ipv6_prefix: u8,
-}
-
-impl Default for AddressRules {
-    fn default() -> Self {
-        Self { ipv6_prefix: 64 }
-    }
-}
-
-impl AddressRules {
-    /// Returns the address that `address` counts as: an IPv4-mapped address is IPv4, and IPv6 is cut to its
-    /// prefix.
-    #[must_use]
-    pub fn subject(self, address: IpAddr) -> IpAddr {
-        match address.to_canonical() {
-            IpAddr::V4(v4) => IpAddr::V4(v4),
-            IpAddr::V6(v6) => {
-                let bits = u32::from(self.ipv6_prefix.min(128));
-                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-                IpAddr::V6((u128::from(v6) & mask).into())
-            }
-        }
-    }
-
-    /// Returns the name of `address` in lists and maps: IPv6 has its prefix length.
-    ///
-    /// ```
-    /// use tidegate_policy::limit::AddressRules;
-    ///
-    /// let rules = AddressRules { ipv6_prefix: 64 };
-    /// assert_eq!(rules.member("::ffff:192.0.2.1".parse()?), "192.0.2.1");
-    /// assert_eq!(rules.member("2001:db8::17".parse()?), "2001:db8::/64");
-    /// # Ok::<(), std::net::AddrParseError>(())
-    /// ```
-    pub fn member(self, address: IpAddr) -> String {
-        match self.subject(address) {
-            IpAddr::V6(v6) if self.ipv6_prefix < 128 => format!("{v6}/{}", self.ipv6_prefix),
-            subject => subject.to_string(),
-        }
-    }
-
-    /// Like [`member`](Self::member), for text that operators write, which may also be a network. Returns
-    /// `None` for text that is neither. Texts with the same meaning in a list have the same name.
-    ///
-    /// ```
-    /// use tidegate_policy::limit::AddressRules;
-    ///
-    /// let rules = AddressRules { ipv6_prefix: 64 };
-    /// let member = |text| rules.member_of(text);
-    /// assert_eq!(member("::FFFF:192.0.2.1"), member("192.0.2.1/32"));
-    /// assert_eq!(member("2001:DB8::17"), Some("2001:db8::/64".to_owned()));
-    /// assert_eq!(member("2001:db8::17/128"), Some("2001:db8::17/128".to_owned()));
-    /// assert_eq!(member("localhost"), None);
-    /// ```
-    pub fn member_of(self, text: &str) -> Option<String> {
-        let network = AddressMember::parse(text.trim(), self)?.network();
-        let is_one = network.prefix_len() == network.max_prefix_len();
-        let is_v4 = network.addr().is_ipv4();
-        if is_one && (is_v4 || self.ipv6_prefix >= 128) {
-            return Some(network.addr().to_string());
-        }
-        Some(network.to_string())
+        assert!(Condition::default().with_method("*").is_err());
+        assert!(Condition::default().with_host("a b").is_err());
+        assert!(Condition::default().with_header("x y", "").is_err());
+        assert!(condition.with_header("x-tier", "silver").is_err());
     }
 }

@@ -1,9 +1,9 @@
-//! Characters that may appear unescaped in the keys of a template (`store.key_names: literal`) without making
+//! Characters that may appear unescaped in the keys of a template (`store.redis.key_names: literal`) without making
 //! the keys of two buckets equal.
 
-use crate::group::subject_of;
 use crate::limit::Limit;
 use crate::matching::bucket_scope;
+use crate::slot_group::subject_of;
 use crate::template::{KeyOf, TemplatePiece, band_name};
 use crate::{KeyPart, Policy};
 use std::collections::BTreeMap;
@@ -94,63 +94,4 @@ fn characters_of(limit: &Limit) -> String {
     ('!'..='~')
         .filter(|c| !matches!(c, '%' | '{' | '}') && (is_one || !separates(*c)))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::literal_characters;
-    use crate::Config;
-    use crate::config::NoEnvironment;
-
-    /// Returns the characters of each of these limits, in the order of their names.
-    fn of(limits: &str) -> Vec<String> {
-        let text = format!(
-            "
-store: {{ url: 'redis://127.0.0.1', layout: open, key_names: literal }}
-policies: [{{ name: api, limits: [{limits}] }}]"
-        );
-        let config = Config::parse(&text, "x", &NoEnvironment);
-        let config = config.unwrap_or_else(|errors| panic!("{errors}"));
-        literal_characters(&config.policies).into_values().collect()
-    }
-
-    #[test]
-    fn one_value_has_all_that_cannot_steer_a_slot_or_begin_an_escape() {
-        let template = "template: 'fluxgate:{policy}:{limit}:{key}:{band}'";
-        let found = of(&format!(
-            "{{ name: a, key: api-key, rate: 1/s, {template} }}, {{ name: b, key: api-key, {template},
-             bands: [{{ rate: 1/s, label: s }}, {{ rate: 9/h, label: h }}] }}"
-        ));
-        for characters in found {
-            assert_eq!(characters.len(), 94 - 3);
-            assert!(!characters.contains(['%', '{', '}']));
-        }
-    }
-
-    #[test]
-    fn several_values_lack_what_separates_them() {
-        let [characters] =
-            &of("{ name: a, key: [api-key, user], rate: 1/s, template: 'x:{api-key}/{user}' }")[..]
-        else {
-            panic!("one limit");
-        };
-        assert!(!characters.contains([':', ',', '/', '%', '{', '}']));
-        assert!(characters.contains('=') && characters.contains('+'));
-    }
-
-    #[test]
-    fn limits_whose_keys_could_look_the_same_have_none() {
-        for limits in [
-            // Key `b:c` of the first limit, and key `c` of the second.
-            "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}' },
-             { name: b, key: ip, rate: 1/s, template: 'x:b:{key}' }",
-            "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}' },
-             { name: b, key: user, rate: 1/s, template: 'x:{key}:b' }",
-        ] {
-            assert_eq!(of(limits), ["", ""], "{limits}");
-        }
-        let apart = "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}:a' },
-             { name: b, key: api-key, rate: 1/s, template: 'x:{key}:b' }";
-        assert!(of(apart).iter().all(|characters| characters.contains(':')));
-    }
 }

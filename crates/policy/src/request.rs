@@ -1,6 +1,7 @@
 //! The facts about a request that policies read.
 
-use crate::matching::is_secret_name;
+use crate::patterns::is_secret_name;
+use crate::unit::Cost;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -10,11 +11,11 @@ use std::net::IpAddr;
 /// frontend only has to fill in this type.
 ///
 /// ```
-/// use tidegate_policy::Request;
+/// use tidegate_policy::{Cost, Request};
 ///
 /// let request = Request::new().user("ann").path("/api/v2").cost(2);
 /// assert_eq!(request.cost, 2);
-/// assert_eq!(Request::new().cost, 1);
+/// assert_eq!(Request::new().cost, Cost::ONE_REQUEST);
 /// ```
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -41,8 +42,8 @@ pub struct Request<'a> {
     pub headers: &'a [(&'a str, &'a str)],
     /// Values that the frontend is configured to read: from a cookie, a query, a claim, a path segment.
     pub attributes: &'a [(&'a str, &'a str)],
-    /// The number of units it consumes; 0 only reads.
-    pub cost: u64,
+    /// The units it consumes; 0 only reads.
+    pub cost: Cost<'a>,
     /// A proxy's descriptions of the request in the format of Envoy's rate limit service. Each has its own
     /// limits; all are decided atomically. See [`Descriptor`].
     pub descriptors: &'a [Descriptor<'a>],
@@ -54,26 +55,29 @@ pub struct Descriptor<'a> {
     /// Pairs of key and value, in the order sent; a key may repeat. Case-sensitive.
     pub entries: &'a [(&'a str, &'a str)],
     /// The number of units it consumes.
-    pub hits: DescriptorHits,
+    pub hits: DescriptorHits<'a>,
     /// The limit that the request carries for it, which replaces all configured limits.
-    pub limit: Option<ToldLimit>,
+    pub limit: Option<LimitOverride>,
 }
 
 /// The number of units that a [`Descriptor`] consumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DescriptorHits {
+pub enum DescriptorHits<'a> {
     /// The cost of the request.
     #[default]
     AsRequest,
-    /// This many units. 0 consumes nothing, but is refused if nothing is left.
+    /// This many units, as a number in [`Request::cost`]. 0 consumes nothing, but is refused if nothing is
+    /// left.
     Take(u64),
+    /// These amounts by unit.
+    Units(Cost<'a>),
     /// Refunds this many units without a receipt, at most as many as the bucket has in use.
     GiveBack(u64),
 }
 
 /// A limit that a request carries: a fixed window, aligned to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToldLimit {
+pub struct LimitOverride {
     /// The number of units per period.
     pub amount: u64,
     /// The period, in microseconds.
@@ -99,7 +103,7 @@ impl Default for Request<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// Creates a request without any facts, at a cost of 1.
+    /// Creates a request without any facts, at a cost of one request.
     pub const fn new() -> Self {
         Self {
             policy: None,
@@ -112,7 +116,7 @@ impl<'a> Request<'a> {
             route: None,
             headers: &[],
             attributes: &[],
-            cost: 1,
+            cost: Cost::ONE_REQUEST,
             descriptors: &[],
         }
     }
@@ -194,10 +198,10 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the cost.
+    /// Sets the cost: a number, or amounts by unit such as `&[("tokens", 800)]`.
     #[must_use]
-    pub const fn cost(mut self, cost: u64) -> Self {
-        self.cost = cost;
+    pub fn cost(mut self, cost: impl Into<Cost<'a>>) -> Self {
+        self.cost = cost.into();
         self
     }
 }

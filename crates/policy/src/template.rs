@@ -10,25 +10,14 @@
 //!
 //! `{{` and `}}` stand for braces, which make a hash tag in a Cluster.
 
-use crate::limit::{Band, KeyPart};
-use crate::matching::part_label;
+use crate::band::Band;
+use crate::key_part::{KeyPart, part_label};
 use std::fmt;
 
 /// The value of `{band}` where a limit has one band without a label.
 const ONLY_BAND: &str = "default";
 
 /// A validated name pattern for the keys of a limit: text with placeholders.
-///
-/// ```
-/// use tidegate_policy::template::{KeyOf, Template};
-///
-/// let template = Template::parse("ratelimit:{limit}:{key}").unwrap();
-/// let of = KeyOf { policy: "api", limit: "reads", subject: "ip:192.0.2.1", band: "default" };
-/// assert_eq!(template.render(&of), "ratelimit:reads:192.0.2.1");
-///
-/// let error = Template::parse("ratelimit:{client}").unwrap_err();
-/// assert!(error.contains("`{client}` is not a placeholder"));
-/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -76,7 +65,7 @@ pub struct KeyOf<'a> {
 
 impl TemplatePiece {
     /// Returns the piece for one part of the subject.
-    pub(crate) fn part(of: KeyPart) -> Self {
+    pub fn part(of: KeyPart) -> Self {
         let label = part_label(&of);
         Self::Part { of, label }
     }
@@ -85,12 +74,8 @@ impl TemplatePiece {
 // === impl Template ===
 
 impl Template {
-    /// Parses a template outside any configuration. The error describes the mistake and its fix.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        crate::config::parse_template(text)
-    }
-
-    pub(crate) fn new(text: String, pieces: Vec<TemplatePiece>) -> Self {
+    /// Creates a template. `text` is the template as written, and `pieces` are what it means.
+    pub fn new(text: String, pieces: Vec<TemplatePiece>) -> Self {
         Self { text, pieces }
     }
 
@@ -203,58 +188,5 @@ fn push_value(text: &mut String, value: ValueOf<'_>) {
             }
             None => text.push_str(value),
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{KeyOf, Template};
-
-    fn render(template: &str, subject: &str) -> String {
-        let of = KeyOf {
-            policy: "api-limits",
-            limit: "per-ip-rule",
-            subject,
-            band: "100-per-minute",
-        };
-        Template::parse(template).unwrap().render(&of)
-    }
-
-    #[test]
-    fn keys_are_as_documented_elsewhere() {
-        for (template, subject, key) in [
-            (
-                "fluxgate:{policy}:{limit}:{key}:{band}",
-                "ip:192.168.1.100",
-                "fluxgate:api-limits:per-ip-rule:192.168.1.100:100-per-minute",
-            ),
-            (
-                "fluxgate:{policy}:{limit}:{key}:{band}",
-                "global",
-                "fluxgate:api-limits:per-ip-rule:global:100-per-minute",
-            ),
-            (
-                "ratelimit:{route}:{ip}",
-                "ip:192.168.1.100,route:550e8400-e29b-41d4-a716-446655440000",
-                "ratelimit:550e8400-e29b-41d4-a716-446655440000:192.168.1.100",
-            ),
-            ("{subject}", "ip:192.168.1.1", "ip:192.168.1.1"),
-            ("token:{user}", "user:abc123", "token:abc123"),
-            ("rl:{{{key}}}:{limit}", "user:a", "rl:{a}:per-ip-rule"),
-            ("x:{header:X-Tenant}", "header.x-tenant:acme", "x:acme"),
-            ("x:{attr:project}", "attr.project:a1", "x:a1"),
-        ] {
-            assert_eq!(render(template, subject), key, "{template}");
-        }
-    }
-
-    #[test]
-    fn nobody_can_pose_as_another() {
-        assert_eq!(render("x:{key}", "user~ip:192.0.2.1"), "x:~ip:192.0.2.1");
-        assert_eq!(render("x:{key}", "user~unknown"), "x:~unknown");
-        assert_eq!(render("x:{key}", "user:~unknown"), "x:%7Eunknown");
-        assert_eq!(render("x:{user}", "user:~unknown"), "x:%7Eunknown");
-        assert_eq!(render("x:{user}", "user~unknown"), "x:~unknown");
-        assert_eq!(render("x:{ip}", "ip:2001:db8::/64"), "x:2001:db8::/64");
     }
 }

@@ -1,20 +1,20 @@
-//! Whose clock decides: the server's, but for tests.
+//! The clock that decides: the server's, except in tests.
 
 use crate::script::ScriptClock;
 use tidegate_core::Timestamp;
 
-/// Where scripts take the time from.
+/// The source of time of the scripts.
 #[derive(Clone)]
 pub(crate) enum StoreClock {
     /// They read the server's clock.
     Server,
-    /// They are told.
+    /// They get the time as an argument.
     #[cfg(any(test, feature = "test-clock"))]
     Argument(std::sync::Arc<dyn tidegate_core::Clock>),
 }
 
 impl StoreClock {
-    /// What a script has to be told, if anything.
+    /// Returns the time argument of a script, if it takes one.
     pub(crate) fn argument(&self) -> Option<Timestamp> {
         match self {
             Self::Server => None,
@@ -23,7 +23,7 @@ impl StoreClock {
         }
     }
 
-    /// Which variant of a script goes with it.
+    /// Returns the variant of the script for this clock.
     pub(crate) fn variant(&self) -> ScriptClock {
         match self {
             Self::Server => ScriptClock::Server,

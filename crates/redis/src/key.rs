@@ -9,33 +9,31 @@ use crate::request::RedisKey;
 use arc_swap::ArcSwapOption;
 use tidegate_core::Quota;
 
-/// How many slots a Cluster has.
-pub(crate) const SLOTS: u16 = 16_384;
-
-/// Parts of a name longer than this stand as a hash, so that nobody can fill the store with names.
+/// The longest part of a name. Longer ones are hashed, so that no client can fill the store with names.
 const PART_BYTES_MAX: usize = 512;
 
-/// What holds keys of a Cluster together.
+/// The hash tag that keeps keys of a Cluster together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HashTag {
-    /// Whose bucket it is: keys spread over all nodes, and a request that meets limits of several
-    /// subjects is decided by reserve and refund.
+    /// The subject: keys spread over all nodes, and a request with limits of several subjects is decided
+    /// by reserve and refund.
     #[default]
     Subject,
     /// The policy: every request is one step, and the policy lives on one node.
     Policy,
 }
 
-/// How keys are named.
+/// The naming of keys.
 #[derive(Debug)]
 pub(crate) struct KeyNaming {
     prefix: Box<[u8]>,
     tag: HashTag,
-    /// How keys of the open layout are named, if that is the layout.
+    /// The naming of keys in the open layout, if that is the layout.
     open: ArcSwapOption<OpenLayout>,
 }
 
 impl KeyNaming {
+    /// Returns the naming of the packed layout. [`set_layout`](Self::set_layout) changes it.
     pub(crate) fn new(prefix: &str, tag: HashTag) -> Self {
         Self {
             prefix: prefix.as_bytes().into(),
@@ -44,11 +42,12 @@ impl KeyNaming {
         }
     }
 
+    /// Returns the hash tag.
     pub(crate) fn tag(&self) -> HashTag {
         self.tag
     }
 
-    /// What every key begins with.
+    /// Returns the beginning of all keys.
     pub(crate) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
@@ -70,7 +69,7 @@ impl KeyNaming {
         }
     }
 
-    /// Whether all bands of a bucket share its key.
+    /// Returns true if all bands of a bucket share its key.
     pub(crate) fn is_packed(&self) -> bool {
         self.open.load().is_none()
     }
@@ -92,6 +91,7 @@ impl KeyNaming {
         }
     }
 
+    /// Returns the key of a bucket in the packed layout, with its hash tag in front.
     fn tagged(&self, bucket: &[u8]) -> RedisKey {
         let mut key = RedisKey::new();
         key.extend_from_slice(&self.prefix);
@@ -127,7 +127,7 @@ fn split(bucket: &[u8]) -> (&[u8], &[u8]) {
         .unwrap_or((&[], bucket))
 }
 
-/// What is before the first slash, and what is behind it.
+/// Splits at the first slash.
 fn cut(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|byte| *byte == b'/')?;
     Some((text.get(..at)?, text.get(at.checked_add(1)?..)?))
@@ -149,72 +149,14 @@ fn push_part(key: &mut RedisKey, part: &[u8]) {
     key.extend_from_slice(hash.to_hex().as_bytes().get(..32).unwrap_or_default());
 }
 
-/// The slot of a key: of its hash tag, if it has one.
-pub fn slot(key: &[u8]) -> u16 {
-    crc16(hash_tag(key)) % SLOTS
-}
-
-/// What is between the first `{` and the next `}`, if that is anything; else the whole key.
-fn hash_tag(key: &[u8]) -> &[u8] {
-    let inside = || {
-        let open = key.iter().position(|byte| *byte == b'{')?;
-        let rest = key.get(open.checked_add(1)?..)?;
-        let close = rest.iter().position(|byte| *byte == b'}')?;
-        rest.get(..close).filter(|tag| !tag.is_empty())
-    };
-    inside().unwrap_or(key)
-}
-
-/// CRC-16/XMODEM, as the Cluster specification has it.
-fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc: u16, byte| {
-        let at = usize::from((crc >> 8) as u8 ^ byte);
-        (crc << 8) ^ CRC_TABLE.get(at).copied().unwrap_or_default()
-    })
-}
-
-static CRC_TABLE: [u16; 256] = crc_table();
-
-const fn crc_table() -> [u16; 256] {
-    let mut table = [0_u16; 256];
-    let mut byte = 0_u16;
-    while byte < 256 {
-        let mut crc = byte << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 0x8000 == 0 {
-                crc << 1
-            } else {
-                (crc << 1) ^ 0x1021
-            };
-            bit += 1;
-        }
-        #[expect(clippy::indexing_slicing, reason = "a constant; it would not compile")]
-        {
-            table[byte as usize] = crc;
-        }
-        byte += 1;
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{HashTag, KeyNaming, crc16, slot};
+    use super::{HashTag, KeyNaming};
+    use tidegate_redis_client::slot;
 
     fn name(tag: HashTag, bucket: &str) -> String {
         let key = KeyNaming::new("tg:", tag).packed(bucket.as_bytes());
         String::from_utf8(key.to_vec()).unwrap()
-    }
-
-    #[test]
-    fn the_slot_is_that_of_the_specification() {
-        assert_eq!(crc16(b"123456789"), 0x31C3);
-        assert_eq!(slot(b"foo"), 12_182);
-        assert_eq!(slot(b"{user1000}.following"), slot(b"user1000"));
-        assert_eq!(slot(b"foo{bar}{zap}"), slot(b"bar"));
-        assert_ne!(slot(b"foo{}{bar}"), slot(b"bar"), "an empty tag is no tag");
-        assert_eq!(slot(b"foo{{bar}}zap"), slot(b"{bar"));
     }
 
     #[test]
@@ -235,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_steers_its_slot_or_fills_the_store() {
+    fn no_client_name_chooses_its_slot_or_grows_without_bound() {
         for tag in [HashTag::Subject, HashTag::Policy] {
             for bucket in ["a{b}c", "}{", &"x".repeat(10_000)] {
                 let key = name(tag, bucket);
@@ -247,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_stays_with_those_it_belongs_to() {
+    fn a_shortened_long_name_keeps_its_slot() {
         let long = "user:".to_owned() + &"x".repeat(1_000);
         let key = |tag, limit: &str, subject: &str| {
             let bucket = format!("api/{limit}/{subject}");

@@ -6,36 +6,39 @@
 //! fresh (7 bytes)  id (6)  length (3)  payload (length)
 //! ```
 //!
-//! `fresh` is the instant in microseconds from which on the state is as good as new; a record counts
-//! as absent from then on. `id` is the low 48 bits of the band's id. The payload is what
-//! [`Bucket::encode`] writes, in numbers of seven bytes.
+//! `fresh` is the instant in microseconds from which on the bucket is full; a record counts as absent
+//! from then on. `id` is the low 48 bits of the band's id. The payload is the output of
+//! [`Bucket::encode`], in numbers of seven bytes.
 
 use crate::script::record_id;
-use redis::Value;
 use tidegate_core::{Bucket, Quota, Timestamp};
+use tidegate_redis_client::protocol::Value;
 
+/// The version of the format: the first byte of a value.
 const VERSION: u8 = 1;
+/// The bytes of a record before its payload.
 const HEAD: usize = 16;
+/// The bytes of a number in the payload.
 const NUMBER: usize = 7;
 
 /// A value that is not of our form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Corrupt;
+pub(crate) struct CorruptRecord;
 
 /// One band's state as it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
-    /// From when on it is as good as new.
+    /// The instant from which on the bucket is full.
     pub(crate) fresh_us: u64,
     pub(crate) id: u64,
     payload: &'a [u8],
 }
 
 /// The records of a value, in order; the last may be the news that the value is corrupt.
-pub(crate) fn records(value: &[u8]) -> impl Iterator<Item = Result<Record<'_>, Corrupt>> {
+pub(crate) fn records(value: &[u8]) -> impl Iterator<Item = Result<Record<'_>, CorruptRecord>> {
     let mut rest = match value.split_first() {
         Some((&VERSION, rest)) => Ok(rest),
-        _ => Err(Corrupt),
+        _ => Err(CorruptRecord),
     };
     std::iter::from_fn(move || match rest {
         Ok([]) => None,
@@ -46,7 +49,7 @@ pub(crate) fn records(value: &[u8]) -> impl Iterator<Item = Result<Record<'_>, C
             }
             None => {
                 rest = Ok(&[]);
-                Some(Err(Corrupt))
+                Some(Err(CorruptRecord))
             }
         },
         Err(corrupt) => {
@@ -56,6 +59,7 @@ pub(crate) fn records(value: &[u8]) -> impl Iterator<Item = Result<Record<'_>, C
     })
 }
 
+/// Splits the first record off a value.
 fn split(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
     let length = usize::try_from(number(head.get(13..16)?)).ok()?;
@@ -70,7 +74,11 @@ fn split(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
 
 /// The state of `quota` in `value` if it still matters at `now`. The whole value has to be of our
 /// form.
-pub(crate) fn find(value: &[u8], quota: &Quota, now: Timestamp) -> Result<Option<Bucket>, Corrupt> {
+pub(crate) fn find(
+    value: &[u8],
+    quota: &Quota,
+    now: Timestamp,
+) -> Result<Option<Bucket>, CorruptRecord> {
     let id = record_id(quota);
     let mut found = None;
     for record in records(value) {
@@ -82,7 +90,7 @@ pub(crate) fn find(value: &[u8], quota: &Quota, now: Timestamp) -> Result<Option
     let Some(record) = found else {
         return Ok(None);
     };
-    let bucket = record.bucket(quota, now).ok_or(Corrupt)?;
+    let bucket = record.bucket(quota, now).ok_or(CorruptRecord)?;
     Ok((record.fresh_us > now.as_micros()).then_some(bucket))
 }
 
@@ -92,16 +100,16 @@ pub(crate) fn find_in(
     value: &Value,
     quota: &Quota,
     now: Timestamp,
-) -> Result<Option<Bucket>, Corrupt> {
+) -> Result<Option<Bucket>, CorruptRecord> {
     match value {
         Value::Nil => Ok(None),
         Value::BulkString(bytes) => find(bytes, quota, now),
-        _ => Err(Corrupt),
+        _ => Err(CorruptRecord),
     }
 }
 
 impl Record<'_> {
-    /// How many bytes it takes in the value.
+    /// Returns its length in the value, in bytes.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         HEAD + self.payload.len()
@@ -132,10 +140,12 @@ pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
     value.extend_from_slice(&payload);
 }
 
+/// Appends a number to a value.
 fn put(value: &mut Vec<u8>, number: u64) {
     value.extend_from_slice(bytes(number).get(..NUMBER).unwrap_or_default());
 }
 
+/// Returns the bytes of a number, of which the payload has the first seven.
 fn bytes(number: u64) -> [u8; 8] {
     number.to_le_bytes()
 }
@@ -152,12 +162,12 @@ fn number(bytes: &[u8]) -> u64 {
 mod tests {
     use super::{Record, begin, find, find_in, push, records};
     use proptest::prelude::*;
-    use redis::Value;
     use tidegate_core::algorithm::lent::{Low, Lows};
     use tidegate_core::algorithm::log::LogRun;
     use tidegate_core::algorithm::token_bucket::CreditCount;
     use tidegate_core::algorithm::{FixedWindow, LendingBucket, Log, SlidingWindow, TokenBucket};
     use tidegate_core::{Algorithm, Align, Bucket, Quota, Timestamp};
+    use tidegate_redis_client::protocol::Value;
 
     fn quota(algorithm: Algorithm, label: &str) -> Quota {
         let spec = Quota::new(1_000, 1_000_003).algorithm(algorithm);
@@ -245,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn a_record_round_trips(
             (quota, bucket) in prop_oneof![tokens(), lent(), windows()],
             (other, beside) in windows(),
         ) {
@@ -253,21 +263,22 @@ mod tests {
             let mut value = begin();
             push(&mut value, &beside, &other);
             push(&mut value, &bucket, &quota);
-            let read: Vec<Record<'_>> = records(&value).map(|it| it.expect("is ours")).collect();
+            let read: Vec<Record<'_>> = records(&value).map(|it| it.expect("a valid record")).collect();
             prop_assert_eq!(read.len(), 2);
             let record = read[1];
             prop_assert_eq!(record.fresh_us, bucket.expires_us(&quota));
             prop_assert_eq!(record.bucket(&quota, Timestamp::default()), Some(bucket.clone()));
-            // It counts until it is fresh, and not after.
+            // The record counts until `fresh_us`, and not after.
             for (now, counts) in [(record.fresh_us.wrapping_sub(1), true), (record.fresh_us, false)] {
-                let found = find(&value, &quota, Timestamp::from_micros(now)).expect("is ours");
+                let found = find(&value, &quota, Timestamp::from_micros(now)).expect("a valid record");
                 prop_assert_eq!(found, Some(bucket.clone()).filter(|_| counts && record.fresh_us > 0));
             }
         }
 
-        /// A policy that no longer lends finds the state, and one that begins to knows no lows.
+        /// A quota that no longer lends reads the state of a lending one. A quota that starts to
+        /// lend reads no lows.
         #[test]
-        fn a_quota_that_lends_and_one_that_does_not_read_each_others_records(
+        fn lending_and_other_quotas_read_each_others_records(
             (lends, bucket) in lent(),
         ) {
             let Bucket::Lent(state) = &bucket else {
@@ -277,8 +288,8 @@ mod tests {
             let mut value = begin();
             push(&mut value, &bucket, &lends);
             let read = |value: &[u8], quota: &Quota| {
-                let record = records(value).next().expect("one").expect("is ours");
-                record.bucket(quota, now).expect("is ours")
+                let record = records(value).next().expect("one").expect("a valid record");
+                record.bucket(quota, now).expect("a valid record")
             };
             prop_assert_eq!(read(&value, &refundable), Bucket::Tokens(state.tokens));
             let mut value = begin();
@@ -288,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_decoded_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut ours = bytes.clone();
             if let Some(version) = ours.first_mut() {
                 *version = 1;

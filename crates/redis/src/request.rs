@@ -6,7 +6,7 @@ use tidegate_core::{LimitMode, Op, Quota};
 /// The name of a key in Redis. The usual one lives in place.
 pub(crate) type RedisKey = SmallVec<[u8; 64]>;
 
-/// What one caller asks in one step. All its keys lie in one slot.
+/// The asks of one caller in one call. All keys are in one slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotAsks {
     /// Distinct.
@@ -17,7 +17,7 @@ pub(crate) struct SlotAsks {
 /// [`tidegate_core::Ask`], owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnedAsk {
-    /// Which of the request's keys.
+    /// The index of its key in the request.
     pub(crate) key: u8,
     pub(crate) quota: Quota,
     pub(crate) op: RequestOp,
@@ -25,12 +25,12 @@ pub(crate) struct OwnedAsk {
     pub(crate) mode: LimitMode,
 }
 
-/// What to do with a bucket.
+/// An operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestOp {
     /// An operation of the engine.
     Engine(Op),
-    /// Forgets the bucket, whatever is in it. Never in one request with anything else.
+    /// Deletes the bucket, regardless of its content. Never in one request with anything else.
     Drop,
     /// Reads the bucket and writes nothing, not even a state that is too far ahead for the quota. Never
     /// in one call with anything else.
@@ -44,5 +44,10 @@ impl RequestOp {
             Self::Engine(op) => op.cost(),
             Self::Drop | Self::Inspect => 0,
         }
+    }
+
+    /// Returns true if it is charged even where it refuses itself.
+    pub(crate) fn is_forced(self) -> bool {
+        matches!(self, Self::Engine(op) if op.is_forced())
     }
 }

@@ -1,4 +1,4 @@
-//! What a store has done so far.
+//! Counters of a store.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,11 +11,11 @@ pub struct RedisStats {
     pub calls: Counter,
     /// Requests refused without asking Redis, because it would have refused.
     pub refused_here: Counter,
-    /// Charges that are to be given back: of requests on several slots of a Cluster that one refused.
+    /// Charges to be refunded: of requests over several slots of a Cluster that one slot refused.
     pub refunds_due: Counter,
-    /// Charges that were given back.
+    /// Charges that were refunded.
     pub refunds: Counter,
-    /// Charges that may not have been given back, because Redis did not answer.
+    /// Charges that may not have been refunded, because Redis did not respond.
     pub refunds_lost: Counter,
     /// Requests that got no answer.
     pub failures: Counter,
@@ -26,6 +26,7 @@ pub struct RedisStats {
 pub struct Counter(AtomicU64);
 
 impl Counter {
+    /// Adds to the counter.
     pub(crate) fn add(&self, n: u64) {
         self.0.fetch_add(n, Relaxed);
     }

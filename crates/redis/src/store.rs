@@ -1,44 +1,41 @@
 //! The store: buckets in Redis, shared by any number of instances.
 
+use crate::across_slots::{self, SlotRefund, reserve};
 use crate::clock::StoreClock;
-use crate::connection::Connection;
 use crate::deny::DenyCache;
-use crate::error::ConnectError;
-use crate::heartbeat::Heartbeat;
+use crate::deny::refuse::{Knowledge, invalidate, refuse};
+use crate::dispatch::{AskOptions, RedisInner, Scripts, SharedOptions};
+use crate::failure::store_error;
 use crate::key::{HashTag, KeyNaming};
 use crate::layout::{Form, Layout, OpenLayout};
-use crate::plan::{self, Groups, SlotRequest};
-use crate::refuse::{Knowledge, disturb, refuse};
 use crate::request::{OwnedAsk, RequestOp, SlotAsks};
-use crate::reserve::{self, SlotRefund, reserve};
-use crate::scripts::Scripts;
-use crate::settings::{self, ConnectionSettings};
-use crate::shared::{AskOptions, RedisInner, SharedOptions};
+use crate::slots::{self, Groups, SlotRequest};
 use crate::stats::RedisStats;
-use crate::tasks;
 use smallvec::SmallVec;
-use std::sync::{Arc, OnceLock};
+use std::borrow::Cow;
+use std::sync::Arc;
 use tidegate_core::{
-    Ask, Atomicity, Inspection, LimitMode, Outcome, Quota, Reply, SharedState, Store, StoreError,
-    Timestamp,
+    Ask, Atomicity, Inspection, LimitMode, Outcome, Quota, Reply, Store, StoreError, Timestamp,
+};
+use tidegate_redis_client::{
+    ConnectError, Connection, ConnectionSettings, RedisTopology, spawn_short,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How many refused buckets are remembered unless told.
+/// The default size of the deny cache.
 const DENY_CACHE: usize = 100_000;
 
 /// Buckets in Redis or Valkey. Clones are cheap and share everything.
 ///
-/// Instances that are told the same [`RedisOptions`] share buckets. Every decision is one call of a
-/// script, which reads the server's clock; concurrent decisions travel together.
+/// Instances with the same [`RedisOptions`] share buckets. Every decision is one call of a script, which
+/// reads the server's clock; concurrent decisions travel together.
 #[derive(Clone, Debug)]
-pub struct RedisStore {
+pub struct RedisBuckets {
     shared: Arc<RedisInner>,
-    heartbeat: Arc<OnceLock<Heartbeat>>,
 }
 
-/// How buckets are kept: the same on every instance that shares them.
+/// Options of the buckets: the same on every instance that shares them.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RedisOptions {
@@ -68,7 +65,7 @@ impl Default for RedisOptions {
 // === impl Options ===
 
 impl RedisOptions {
-    /// Begins every key with `prefix`; `tg:` unless told.
+    /// Begins every key with `prefix`. Default: `tg:`.
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Self {
             prefix: prefix.into(),
@@ -104,7 +101,7 @@ impl RedisOptions {
         }
     }
 
-    /// Calls this script in place of its own: for tests with another version of this crate on the same
+    /// Calls this script instead of its own: for tests with another version of this crate on the same
     /// Redis.
     #[cfg(feature = "test-clock")]
     pub fn script(self, script: &'static str) -> Self {
@@ -114,12 +111,13 @@ impl RedisOptions {
         }
     }
 
+    /// Returns the scripts for the layout and the clock.
     fn to_scripts(&self) -> Scripts {
         let own = Scripts::new(self.clock.variant(), &self.layout);
         #[cfg(feature = "test-clock")]
         if let Some(script) = self.script {
             return Scripts {
-                general: crate::script::Script::new("general", script.to_owned()),
+                general: tidegate_redis_client::Script::new("general", script.to_owned()),
                 ..own
             };
         }
@@ -127,10 +125,14 @@ impl RedisOptions {
     }
 }
 
-// === impl RedisStore ===
+// === impl RedisBuckets ===
 
-impl RedisStore {
-    /// Connects, and fails where Redis cannot be reached or will not do.
+impl RedisBuckets {
+    /// Connects to Redis.
+    ///
+    /// # Errors
+    ///
+    /// Redis is unreachable, rejects the credentials, or is too old.
     pub async fn connect(
         settings: ConnectionSettings,
         options: RedisOptions,
@@ -141,8 +143,11 @@ impl RedisStore {
         Ok(Self::new(connection, scripts, options, timeout))
     }
 
-    /// Connects in the background; until then, every question is answered by an error. Fails only
-    /// on settings that can never work.
+    /// Connects in the background. Until then, every decision is an error.
+    ///
+    /// # Errors
+    ///
+    /// The settings can never work: there is no address, or a certificate cannot be read.
     pub fn start(
         settings: ConnectionSettings,
         options: RedisOptions,
@@ -153,6 +158,7 @@ impl RedisStore {
         Ok(Self::new(connection, scripts, options, timeout))
     }
 
+    /// Assembles the store, and clears the deny cache whenever the connection changes.
     fn new(
         connection: Connection,
         scripts: Scripts,
@@ -172,39 +178,28 @@ impl RedisStore {
         };
         let shared = Arc::new(RedisInner::new(connection, scripts, options));
         let changes = shared.connection.changes();
-        tasks::spawn_short(forget_on_change(Arc::downgrade(&shared), changes));
-        Self {
-            shared,
-            heartbeat: Arc::default(),
-        }
+        spawn_short(forget_on_change(Arc::downgrade(&shared), changes));
+        Self { shared }
     }
 
-    /// Enters this instance into the list of those that share the store, so that they hear of each
-    /// other.
-    pub fn list_instance(&self) {
-        self.heartbeat.get_or_init(|| {
-            let prefix = String::from_utf8_lossy(self.shared.naming.prefix());
-            Heartbeat::start(self.connection(), &prefix)
-        });
+    /// Waits until the first attempt to connect has ended, and returns its result.
+    pub async fn settled(&self) -> Result<(), StoreError> {
+        self.connection().settled().await.map_err(store_error)
     }
 
-    /// The heartbeat of this instance, if it is [listed](Self::list_instance).
-    pub fn heartbeat(&self) -> Option<&Heartbeat> {
-        self.heartbeat.get()
-    }
-
-    pub(crate) fn shared(&self) -> &RedisInner {
-        &self.shared
-    }
-
-    /// The connection, for what is not a decision.
+    /// Returns the connection, for other commands.
     pub fn connection(&self) -> &Connection {
         &self.shared.connection
     }
 
-    /// What this store has done so far.
+    /// Returns the counters of this store.
     pub fn stats(&self) -> &RedisStats {
         &self.shared.stats
+    }
+
+    /// The beginning of all keys.
+    pub fn prefix(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.shared.naming.prefix())
     }
 
     /// The name of a bucket's key in the packed layout.
@@ -257,13 +252,13 @@ impl RedisStore {
     }
 }
 
-impl Store for RedisStore {
+impl Store for RedisBuckets {
     fn timeout(&self) -> Option<std::time::Duration> {
         Some(self.shared.timeout)
     }
 
     fn atomicity(&self) -> Atomicity {
-        if *self.shared.connection.mode() != settings::RedisTopology::Cluster {
+        if *self.shared.connection.mode() != RedisTopology::Cluster {
             return Atomicity::WholeRequest;
         }
         if self.shared.scripts.is_open || self.shared.naming.tag() == HashTag::Subject {
@@ -272,36 +267,40 @@ impl Store for RedisStore {
         Atomicity::PerPolicy
     }
 
+    fn present(&self) -> Option<Timestamp> {
+        self.shared.clock.argument()
+    }
+
     fn refund(&self, asks: &[Ask<'_>]) {
-        let Ok(groups) = plan::groups(&self.shared, asks) else {
+        let Ok(groups) = slots::groups(&self.shared, asks) else {
             return;
         };
         let refunds = groups
             .into_iter()
             .map(|SlotRequest { slot, request, .. }| SlotRefund { slot, request });
-        reserve::start(refunds, &self.shared);
+        across_slots::start(refunds, &self.shared);
     }
 
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         let now = Instant::now();
-        let mut groups = plan::groups(&self.shared, asks)?;
+        let mut groups = slots::groups(&self.shared, asks)?;
         if let Some(reply) = self.refuse_here(&groups, now) {
             return Ok(reply);
         }
         for group in &groups {
-            disturb(&self.shared.deny, &group.request, now);
+            invalidate(&self.shared.deny, &group.request, now);
         }
-        if groups.len() > 1 {
-            return reserve(&self.shared, groups).await;
-        }
-        let Some(group) = groups.pop() else {
-            // Nothing was asked.
-            return Ok(Reply::new(Timestamp::default(), true));
-        };
         let options = AskOptions {
             now,
             deadline: now + self.shared.timeout,
-            wants_before: false,
+            wants_before: groups.len() > 1,
+        };
+        if groups.len() > 1 {
+            return reserve(&self.shared, groups, options).await;
+        }
+        let Some(group) = groups.pop() else {
+            // The request has no asks.
+            return Ok(Reply::new(Timestamp::default(), true));
         };
         let pending = self.shared.send(group.slot, group.request, options)?;
         Ok(pending.answer().await?.reply)
@@ -324,14 +323,10 @@ impl Store for RedisStore {
         }
         Ok(was_there)
     }
-
-    fn shared_state(&self) -> Option<&dyn SharedState> {
-        Some(self)
-    }
 }
 
-/// Forgets what was refused whenever the connection is another, for the state may be too: after a
-/// failover, a restart, a changed topology.
+/// Clears the deny cache whenever the connection changes, because the state may differ: after a failover,
+/// a restart, a changed topology.
 async fn forget_on_change(shared: std::sync::Weak<RedisInner>, mut changes: watch::Receiver<u64>) {
     while changes.changed().await.is_ok() {
         match shared.upgrade() {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_to_be_raised() {
+    fn the_file_limit_is_raised_to_its_maximum() {
         let limit = raise();
         let now = getrlimit(Resource::Nofile);
         assert_eq!(now.current, limit);

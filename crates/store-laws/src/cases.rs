@@ -1,4 +1,4 @@
-//! How many generated cases a property test runs.
+//! Numbers of generated cases of property tests.
 
 /// Returns `full`, or the number in `TIDEGATE_TEST_CASES` if that is smaller: `scripts/test --quick`
 /// sets it, a full run does not.
@@ -10,16 +10,24 @@
 /// ```
 /// assert!(tidegate_store_laws::cases(3_000) <= 3_000);
 /// ```
+pub fn cases(full: u32) -> u32 {
+    variable("TIDEGATE_TEST_CASES").map_or(full, |most| full.min(most))
+}
+
+/// Like [`cases`], but the number in `TIDEGATE_SOAK_CASES` replaces `full`: `scripts/soak` sets it.
+///
+/// # Panics
+///
+/// If a variable holds anything but a number.
+pub fn soak_cases(full: u32) -> u32 {
+    cases(variable("TIDEGATE_SOAK_CASES").unwrap_or(full))
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a setting of test runs, which no program reads"
 )]
-pub fn cases(full: u32) -> u32 {
-    match std::env::var("TIDEGATE_TEST_CASES") {
-        Ok(most) => {
-            let most: u32 = most.parse().expect("TIDEGATE_TEST_CASES is a number");
-            full.min(most)
-        }
-        Err(_) => full,
-    }
+fn variable(name: &str) -> Option<u32> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("the variable holds a number of cases"))
 }

@@ -7,9 +7,9 @@
 //! | [`history`] | recorded admissions, and by how much they exceed a quota |
 //! | [`shared_state`] | a check of the sets and counts that instances share |
 //!
-//! Implement [`Subject`](laws::StoreUnderTest) for your store, or use [`Manual`](laws::Manual) if the store
+//! Implement [`StoreUnderTest`](laws::StoreUnderTest) for your store, or use [`Manual`](laws::Manual) if the store
 //! takes its time from a [`ManualClock`](tidegate_core::ManualClock). Then call [`store_laws!`]. The page
-//! [Write your own store](https://github.com/tidegate/tidegate/blob/main/docs/your-own-store.md) has
+//! [Write your own store](https://github.com/tidegate/tidegate/blob/main/docs/how-to/your-own-store.md) has
 //! a whole example.
 //!
 //! The model uses no other crate of Tidegate, so that a bug there cannot hide itself here. The laws and
@@ -29,15 +29,18 @@
 //! assert_eq!(bucket.take(1, 1).wait_us, Some(99_999));
 //! ```
 
+// A new algorithm or operation is an error wherever it matters, and nowhere a guess.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod cases;
 pub mod history;
 pub mod laws;
 pub mod model;
 pub mod shared_state;
 
-pub use cases::cases;
+pub use cases::{cases, soak_cases};
 
 /// The page about writing a store: its example must compile and keep the laws.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/your-own-store.md")]
+#[doc = include_str!("../../../docs/how-to/your-own-store.md")]
 struct Page;

@@ -1,17 +1,17 @@
-//! What every [`SharedState`] does that has sets and counts, in this process or in Redis.
+//! Checks of every [`SharedState`] that has sets and counts, in memory or in Redis.
 
 use std::time::Duration;
 use tidegate_core::SharedState;
 use tidegate_core::shared_state::{CountMap, PeriodState, PeriodTerms, SharedCounts, SharedSets};
 
 const MOMENT: Duration = Duration::from_millis(1);
-const HOUR: Duration = Duration::from_hours(1);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Checks the sets and counts of `state`, under names that begin with `name`.
 ///
 /// # Panics
 ///
-/// If the state has none, or they do otherwise than their documentation says.
+/// If the state has none, or they differ from their documentation.
 pub async fn check(state: &dyn SharedState, name: &str) {
     let sets = state.sets().expect("it has sets");
     check_set(sets, &format!("{name}-set")).await;

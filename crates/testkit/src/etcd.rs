@@ -5,7 +5,8 @@
 )]
 
 use crate::redis::flavour::{in_ci, in_path};
-use crate::redis::undertaker::{UNDERTAKER, remove};
+use crate::redis::reaper::{UNDERTAKER, remove};
+use crate::redis::wait::PATIENCE;
 use crate::redis::{Port, Process, until};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -26,7 +27,8 @@ pub struct EtcdServer {
 }
 
 impl EtcdServer {
-    /// Starts one. Returns `None`, and says so, if etcd is not installed; with `CI` set, panics instead.
+    /// Starts one. Returns `None`, and reports it, if etcd is not installed; with `CI` set, panics
+    /// instead.
     pub fn start() -> Option<Self> {
         Self::start_with(&[], &[])
     }
@@ -54,7 +56,7 @@ impl EtcdServer {
         Some(etcd)
     }
 
-    /// Where clients reach it, without TLS.
+    /// Returns the address for clients, without TLS.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.client.number()))
     }
@@ -103,6 +105,8 @@ impl EtcdServer {
     pub fn call(&self, method: &str, body: &str) -> Option<String> {
         let length = body.len();
         let mut stream = TcpStream::connect(self.address()).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_write_timeout(Some(PATIENCE)).ok()?;
         write!(
             stream,
             "POST /v3/{method} HTTP/1.0\r\ncontent-length: {length}\r\n\r\n{body}"

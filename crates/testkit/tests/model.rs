@@ -1,4 +1,4 @@
-//! The model must reproduce the vectors, to the letter.
+//! The model must reproduce the vectors exactly.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -33,7 +33,7 @@ fn replay(name: &str, bands: &[(&str, ModelQuota)]) {
     for (line, (request, expected)) in vector.trace.iter().zip(&vector.expected).enumerate() {
         let request: Value = serde_json::from_str(request).unwrap();
         let mut expected: Value = serde_json::from_str(expected).unwrap();
-        // A store has one clock: what another client has seen is not undone for this one.
+        // A store has one clock: an instant seen by another client is not undone for this one.
         now_us = now_us.max(request["at_ms"].as_u64().unwrap() * 1_000);
         let buckets = clients
             .entry(request["ip"].as_str().unwrap().to_owned())
@@ -56,7 +56,7 @@ fn replay(name: &str, bands: &[(&str, ModelQuota)]) {
             "reset_ms": answers[binding].reset_us.div_ceil(1_000),
         });
 
-        // Which limit a band belongs to is the policy's affair.
+        // The limit of a band is known to the policy only.
         expected.as_object_mut().unwrap().remove("limit");
         assert_eq!(decision, expected, "{name}, line {}: {request}", line + 1);
     }

@@ -1,7 +1,7 @@
-//! Limits before an axum application: three requests at once for each client, then one a minute.
+//! Limits in front of an axum application: three requests at once for each client, then one per minute.
 //!
-//! Run it with `cargo run -p tidegate-tower --example axum`. It starts a server on a free port, asks
-//! it five times, and ends.
+//! Run it with `cargo run -p tidegate-tower --example axum`. It starts a server on a free port, sends
+//! five requests, and ends.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use axum::Router;
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new()
         .route("/", get(|| async { "hello" }))
         .layer(limits)
-        // Without it nobody knows who asks: all would share one bucket.
+        // Without it the client address is unknown: all clients would share one bucket.
         .into_make_service_with_connect_info::<SocketAddr>();
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks five times over one connection.
+/// Sends five requests over one connection.
 async fn ask(address: SocketAddr) -> Result<Vec<u16>, Box<dyn Error>> {
     let stream = TokioIo::new(TcpStream::connect(address).await?);
     let (mut sender, connection) = http1::handshake(stream).await?;
@@ -67,7 +67,7 @@ async fn ask(address: SocketAddr) -> Result<Vec<u16>, Box<dyn Error>> {
         }
         Ok(statuses)
     };
-    // The connection ends with its sender, when the exchange is over.
+    // The connection ends when its sender is dropped.
     let (statuses, _) = tokio::join!(exchange, connection);
     statuses
 }

@@ -1,8 +1,8 @@
-//! Limits before a plain hyper service, written in code: by user where there is one, and for those
-//! who do not say who they are, less.
+//! Limits in code, in front of a plain hyper service: by user, with a smaller limit for anonymous
+//! requests.
 //!
-//! Run it with `cargo run -p tidegate-tower --example hyper`. It starts a server on a free port, asks
-//! it, and ends.
+//! Run it with `cargo run -p tidegate-tower --example hyper`. It starts a server on a free port, sends
+//! requests, and ends.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use std::convert::Infallible;
 use std::error::Error;
 use std::net::SocketAddr;
-use tidegate::{KeyPart, LimitSpec, Limiter, Missing};
+use tidegate::{KeyPart, LimitSpec, Limiter, MissingIdentity};
 use tidegate_tower::RateLimitLayer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -32,11 +32,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .band("1/min burst 3");
     let strangers = LimitSpec::new("strangers").key(KeyPart::Ip).band("1/min");
     let limiter = Limiter::builder()
-        .limit(per_user.missing(Missing::Skip))
+        .limit(per_user.missing(MissingIdentity::Skip))
         .limit(strangers)
         .first_decides()
         .build()?;
-    // A real service believes a header only if whoever sends it has proved to be that user.
+    // A real service trusts a header only after it has authenticated the user.
     let limits = RateLimitLayer::new(limiter).user(|head| head.header("x-user").map(Into::into));
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -53,7 +53,7 @@ async fn serve(listener: TcpListener, limits: RateLimitLayer) -> Result<(), Box<
     let mut connections = JoinSet::new();
     loop {
         let (stream, peer) = listener.accept().await?;
-        // A service for each connection, which so knows who is at the other end.
+        // One service per connection, because it stores the peer address.
         let service = limits.layer(service_fn(hello)).peer(peer);
         let serving = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
@@ -61,7 +61,7 @@ async fn serve(listener: TcpListener, limits: RateLimitLayer) -> Result<(), Box<
     }
 }
 
-/// Asks four times as ann, and twice as nobody.
+/// Sends four requests as ann, and two anonymous ones.
 async fn ask(address: SocketAddr) -> Result<Vec<u16>, Box<dyn Error>> {
     let stream = TokioIo::new(TcpStream::connect(address).await?);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
@@ -82,7 +82,7 @@ async fn ask(address: SocketAddr) -> Result<Vec<u16>, Box<dyn Error>> {
         }
         Ok(statuses)
     };
-    // The connection ends with its sender, when the exchange is over.
+    // The connection ends when its sender is dropped.
     let (statuses, _) = tokio::join!(exchange, connection);
     statuses
 }

@@ -1,5 +1,4 @@
-//! Limits before a gRPC server: a call that is refused is told `RESOURCE_EXHAUSTED`, and when to come
-//! back.
+//! Limits in front of a gRPC server: a refused call gets `RESOURCE_EXHAUSTED`, and the time to wait.
 //!
 //! Run it with `cargo run -p tidegate-tower --example tonic`. It starts a server on a free port, calls
 //! it five times, and ends.
@@ -29,7 +28,7 @@ policies:
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Any service will do; this one comes with tonic.
+    // Any service works; this one is part of tonic.
     let (_reporter, health) = health_reporter();
     let incoming = TcpIncoming::bind("127.0.0.1:0".parse()?)?;
     let address = incoming.local_addr()?;
@@ -46,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Calls five times.
+/// Makes five calls.
 async fn ask(address: String) -> Result<Vec<Code>, Box<dyn Error>> {
     let channel = Endpoint::from_shared(address)?.connect().await?;
     let mut client = HealthClient::new(channel);

@@ -1,4 +1,4 @@
-//! The body of an answer: the application's, or ours.
+//! The body of a response: the application's, or that of a refusal.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project! {
-    /// The body of an answer: the application's as it is, or that of a refusal.
+    /// The body of a response: the application's, unchanged, or that of a refusal.
     ///
-    /// Its frames are those of the application's body, so that whoever takes that one takes this one
-    /// as well, if a frame can be made of [`Bytes`]; axum's and tonic's are made of nothing else.
+    /// Its frames have the type of the application's body, which must be convertible from [`Bytes`]; those of
+    /// axum and tonic are.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -31,15 +31,15 @@ pin_project! {
 // === impl ResponseBody ===
 
 impl<B> ResponseBody<B> {
-    /// The application's.
-    pub(crate) fn theirs(body: B) -> Self {
+    /// Returns the application's body.
+    pub(crate) fn application(body: B) -> Self {
         Self {
             kind: Kind::Theirs { body },
         }
     }
 
-    /// Ours.
-    pub(crate) fn ours(bytes: Bytes) -> Self {
+    /// Returns the body of a refusal.
+    pub(crate) fn refusal(bytes: Bytes) -> Self {
         let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
         Self {
             kind: Kind::Ours { bytes },
@@ -47,10 +47,10 @@ impl<B> ResponseBody<B> {
     }
 }
 
-/// Nothing: a body of ours that is empty.
+/// An empty body.
 impl<B> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self::ours(Bytes::new())
+        Self::refusal(Bytes::new())
     }
 }
 
@@ -105,11 +105,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn both_kinds_are_read_to_their_end_and_say_how_long_they_are() {
+    async fn both_kinds_of_body_are_read_completely_and_report_their_length() {
         let text = Bytes::from_static(b"tide");
         for body in [
-            Either::ours(text.clone()),
-            Either::theirs(Full::new(text.clone())),
+            Either::refusal(text.clone()),
+            Either::application(Full::new(text.clone())),
         ] {
             assert_eq!(body.size_hint().exact(), Some(4));
             assert!(!body.is_end_stream());
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_over_before_it_is_read() {
+    async fn an_unread_body_has_not_ended() {
         let empty = Either::default();
         assert!(empty.is_end_stream());
         assert_eq!(empty.size_hint().exact(), Some(0));

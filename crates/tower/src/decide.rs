@@ -1,6 +1,7 @@
-//! From the head of a request to what becomes of it.
+//! Decides a request by its head.
 
 use crate::answer::{self, LayerResponse};
+use crate::custom::ResponseHandlers;
 use crate::extract::Extractors;
 use crate::future::DecidedRequest;
 use crate::peer;
@@ -8,36 +9,39 @@ use crate::{Observation, RequestHead};
 use http::request::Parts;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tidegate::{AskPurpose, Attempt, CheckError, Decision, Limiter, PendingDecision, Rules, Store};
 use tidegate_http::question::{HttpQuestion, RequestHeadRef};
 
-/// What all services of a layer share. Nothing that decides changes once the layer is in use.
+/// The state that all services of a layer share. Immutable once the layer is in use.
 pub(crate) struct LayerInner<S> {
     pub(crate) limiter: Limiter<S>,
-    /// The policy that is asked; the first one where absent.
+    /// The name of the policy; `None` means the first.
     pub(crate) policy: Option<String>,
     pub(crate) extractors: Extractors,
     pub(crate) observer: Option<Arc<DecisionObserver>>,
-    /// Whether it was said that a peer is not known.
-    is_warned: AtomicBool,
+    pub(crate) handlers: ResponseHandlers,
 }
 
 type DecisionObserver = dyn Fn(Observation<'_>) + Send + Sync;
 
-/// What becomes of a request.
+/// The verdict on a request.
 pub(crate) enum LayerVerdict {
-    /// The application gets it.
+    /// The application gets the request.
     Pass(Decision),
-    /// We answer ourselves.
+    /// The layer responds itself.
     Answer(LayerResponse),
 }
 
-/// The result of asking.
+/// The result of an attempt to decide.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, and most often the large one"
+)]
 pub(crate) enum LayerAttempt<S> {
     /// Decided.
     Done(LayerVerdict),
-    /// The store, or a limit, makes it wait; the token of the request was rejected for this reason, if one was.
+    /// The store, or a limit, makes the request wait. The text is the reason why its token was rejected, if
+    /// it was.
     Pending(PendingDecision<S>, Option<&'static str>),
 }
 
@@ -49,7 +53,7 @@ impl<S> Clone for LayerInner<S> {
             policy: self.policy.clone(),
             extractors: self.extractors.clone(),
             observer: self.observer.clone(),
-            is_warned: AtomicBool::new(false),
+            handlers: self.handlers.clone(),
         }
     }
 }
@@ -61,7 +65,7 @@ impl<S: Store> LayerInner<S> {
             policy: None,
             extractors: Extractors::default(),
             observer: None,
-            is_warned: AtomicBool::new(false),
+            handlers: ResponseHandlers::default(),
         }
     }
 
@@ -84,8 +88,8 @@ impl<S: Store> LayerInner<S> {
         LayerAttempt::Done(self.verdict(head, decided, Some(&rules), token_refused))
     }
 
-    /// Waits for a decision. Owns the head meanwhile, and gives it back if the request passes; a body
-    /// need not be one that can be shared, so it has to stay behind.
+    /// Waits for a decision. Owns the head meanwhile, and returns it if the request passes. The body stays
+    /// outside: it need not be `Sync`.
     pub(crate) async fn wait(
         self: Arc<Self>,
         parts: Parts,
@@ -100,7 +104,8 @@ impl<S: Store> LayerInner<S> {
         }
     }
 
-    /// What limits see of the request: what `client` finds, and over it what the application tells.
+    /// Returns the request as limits see it: the values found by `client`, overridden by those of the
+    /// application.
     #[inline]
     fn question<'a>(
         &'a self,
@@ -108,45 +113,24 @@ impl<S: Store> LayerInner<S> {
         head: RequestHead<'a>,
         peer: Option<IpAddr>,
     ) -> HttpQuestion<'a> {
-        let told = &self.extractors;
-        let peer = match &told.peer {
+        let extractors = &self.extractors;
+        let peer = match &extractors.peer {
             Some(peer) => peer(head),
             None => peer.or_else(|| peer::noted(head)),
         };
-        if peer.is_none() {
-            self.miss_peer(rules);
-        }
         let seen = RequestHeadRef {
             method: head.method(),
-            uri: told.target(head),
+            uri: extractors.target(head),
             headers: head.headers(),
             peer,
         };
         let mut question = HttpQuestion::direct(rules, self.policy.as_deref(), seen);
-        told.tell(head, &mut question);
+        extractors.tell(head, &mut question);
         question
     }
 
-    /// Says once that a peer is not known, if limits look at addresses: it is easily forgotten to
-    /// tell, and nothing else would show it.
-    #[cold]
-    fn miss_peer(&self, rules: &Rules) {
-        let policy = rules.policy(self.policy.as_deref());
-        let Some(policy) = policy.filter(|policy| policy.reads_address()) else {
-            return;
-        };
-        if !self.is_warned.swap(true, Relaxed) {
-            tracing::warn!(
-                policy = policy.name,
-                "nobody tells who is at the other end of a connection, so limits by address take \
-                 all such clients for one; with axum, serve with \
-                 into_make_service_with_connect_info::<SocketAddr>(), elsewhere see `Who asks` in \
-                 the documentation of tidegate-tower"
-            );
-        }
-    }
-
-    /// What becomes of the request of `head`. `rules` are those by which it was decided.
+    /// Returns the verdict on the request of `head`, and calls the observer. `rules` are those by which it
+    /// was decided.
     #[inline]
     fn verdict(
         &self,
@@ -164,10 +148,10 @@ impl<S: Store> LayerInner<S> {
         }
         match decided {
             Ok(decision) if decision.is_allowed() => LayerVerdict::Pass(decision),
-            Ok(decision) => LayerVerdict::Answer(answer::refused(&decision, head)),
-            Err(_) => {
+            Ok(decision) => LayerVerdict::Answer(answer::refused(&decision, head, &self.handlers)),
+            Err(error) => {
                 let policy = rules.and_then(|rules| rules.policy(self.policy.as_deref()));
-                LayerVerdict::Answer(answer::undecided(policy, head))
+                LayerVerdict::Answer(answer::undecided(policy, &error, head, &self.handlers))
             }
         }
     }

@@ -1,41 +1,42 @@
-//! What the application knows of a request better than its head tells.
+//! Functions of the application that read requests.
 
 use crate::RequestHead;
 use http::Uri;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tidegate::CostMap;
 use tidegate_http::question::HttpQuestion;
 
 type Text = dyn for<'r> Fn(RequestHead<'r>) -> Option<Cow<'r, str>> + Send + Sync;
-type Number = dyn Fn(RequestHead<'_>) -> u64 + Send + Sync;
+type CostFn = dyn Fn(RequestHead<'_>) -> CostMap<'static> + Send + Sync;
 type UriExtractor = dyn for<'r> Fn(RequestHead<'r>) -> Option<&'r Uri> + Send + Sync;
 type AddressFn = dyn Fn(RequestHead<'_>) -> Option<IpAddr> + Send + Sync;
 
-/// What the application tells of a request, each part by a function of its own.
+/// The functions of the application, one per part of a request.
 ///
-/// Functions and not type parameters: the call through a pointer is nothing beside a decision, and
-/// the layer's type stays one that people can write down.
+/// Function pointers and not type parameters: the call is negligible next to a decision, and the type of the
+/// layer stays short.
 #[derive(Clone, Default)]
 pub(crate) struct Extractors {
     pub(crate) user: Option<Arc<Text>>,
     pub(crate) api_key: Option<Arc<Text>>,
     pub(crate) route: Option<Arc<Text>>,
     pub(crate) attributes: Vec<(Arc<str>, Arc<Text>)>,
-    pub(crate) cost: Option<Arc<Number>>,
+    pub(crate) cost: Option<Arc<CostFn>>,
     pub(crate) target: Option<Arc<UriExtractor>>,
-    /// Alone tells the peer, if it is there.
+    /// Replaces all other sources of the peer address.
     pub(crate) peer: Option<Arc<AddressFn>>,
 }
 
 impl Extractors {
-    /// What the client asked for.
+    /// Returns the target that the client sent.
     pub(crate) fn target<'r>(&self, head: RequestHead<'r>) -> &'r Uri {
-        let told = self.target.as_ref().and_then(|target| target(head));
-        told.unwrap_or_else(|| head.target())
+        let extracted = self.target.as_ref().and_then(|target| target(head));
+        extracted.unwrap_or_else(|| head.target())
     }
 
-    /// Puts what the application tells of the request of `head` over what was found in it.
+    /// Overrides the values found in the request of `head` with those of the application.
     pub(crate) fn tell<'a>(&'a self, head: RequestHead<'a>, question: &mut HttpQuestion<'a>) {
         if let Some(user) = self.user.as_ref().and_then(|user| user(head)) {
             question.user(user);
@@ -61,7 +62,7 @@ impl Extractors {
     }
 }
 
-/// The route, as far as somebody noted it on the request.
+/// Returns the route that axum has noted on the request.
 #[cfg(feature = "axum")]
 fn noted_route(head: RequestHead<'_>) -> Option<&str> {
     let path = head.extension::<axum::extract::MatchedPath>()?;

@@ -1,4 +1,4 @@
-//! The answer on its way.
+//! The future of a response.
 
 use crate::answer::LayerResponse;
 use crate::body::ResponseBody;
@@ -12,8 +12,8 @@ use tidegate::Decision;
 use tidegate_http::answer;
 use tower_service::Service;
 
-/// What becomes of a request once the store has answered.
-pub(crate) type Deciding = Pin<Box<dyn Future<Output = DecidedRequest> + Send>>;
+/// The future of a decided request.
+pub(crate) type DecisionFuture = Pin<Box<dyn Future<Output = DecidedRequest> + Send>>;
 
 /// A request that a store has decided.
 #[expect(
@@ -21,16 +21,17 @@ pub(crate) type Deciding = Pin<Box<dyn Future<Output = DecidedRequest> + Send>>;
     reason = "moved once, out of the future that made it"
 )]
 pub(crate) enum DecidedRequest {
-    /// Allowed; its head is given back.
+    /// Allowed, with the head of the request.
     Pass(Parts, Decision),
     /// Refused, or nothing could be decided.
     Answer(LayerResponse),
 }
 
 pin_project! {
-    /// The answer on its way: of the application, or a refusal.
+    /// The future of a response: the application's, or a refusal.
     ///
-    /// Never an error of our own. Dropping it drops the request, wherever it is.
+    /// It fails only if the application does. Dropping it drops the request: one that is queued for a limit
+    /// releases its place, and its charges are refunded.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<Svc, B>
     where
@@ -44,19 +45,19 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<Svc, B, F> {
-        /// The store is asked, across a network, or a limit lets the request wait; service and body
-        /// wait for what comes of it. Dropped meanwhile, the request gives its place back.
+        /// The store decides across a network, or a limit lets the request wait. Service and body wait for the
+        /// decision. Dropped meanwhile, the request releases its place.
         Deciding {
-            deciding: Deciding,
+            deciding: DecisionFuture,
             waiting: Option<(Svc, B)>,
         },
-        /// The application is at work.
+        /// The application handles the request.
         Calling {
             #[pin]
             future: F,
             decision: Decision,
         },
-        /// There is an answer without it.
+        /// The response is known.
         Answered { answer: Option<LayerResponse> },
     }
 }
@@ -67,7 +68,7 @@ impl<Svc, B> ResponseFuture<Svc, B>
 where
     Svc: Service<Request<B>>,
 {
-    pub(crate) fn deciding(deciding: Deciding, ready: Svc, body: B) -> Self {
+    pub(crate) fn deciding(deciding: DecisionFuture, ready: Svc, body: B) -> Self {
         Self {
             state: State::Deciding {
                 deciding,
@@ -120,11 +121,11 @@ where
                 StateProj::Calling { future, decision } => {
                     let mut response = ready!(future.poll(cx))?;
                     answer::inform(decision, response.headers_mut());
-                    return Poll::Ready(Ok(response.map(ResponseBody::theirs)));
+                    return Poll::Ready(Ok(response.map(ResponseBody::application)));
                 }
                 StateProj::Answered { answer } => {
                     let answer = answer.take().expect("polled after it was ready");
-                    return Poll::Ready(Ok(answer.map(ResponseBody::ours)));
+                    return Poll::Ready(Ok(answer.map(ResponseBody::refusal)));
                 }
             };
             state.set(next);

@@ -1,4 +1,4 @@
-//! The head of a request, as extractors see it.
+//! The head of a request, for the functions of the application.
 
 use http::{Extensions, HeaderMap, Method, Request, Uri, request::Parts};
 use std::any::Any;
@@ -24,7 +24,7 @@ pub struct RequestHead<'r> {
 }
 
 impl<'r> RequestHead<'r> {
-    /// The head of `request`.
+    /// Returns the head of `request`.
     pub fn of<B>(request: &'r Request<B>) -> Self {
         Self {
             method: request.method(),
@@ -43,20 +43,20 @@ impl<'r> RequestHead<'r> {
         }
     }
 
-    /// The method.
+    /// Returns the method.
     pub fn method(self) -> &'r Method {
         self.method
     }
 
-    /// The target as the service behind the layer sees it. Inside a router of axum's that is
-    /// [nested](https://docs.rs/axum/0.8/axum/struct.Router.html#method.nest) that is without what
-    /// the router is nested at; [`target`](Self::target) is the whole of it.
+    /// Returns the target as the service behind the layer sees it. Inside a
+    /// [nested](https://docs.rs/axum/0.8/axum/struct.Router.html#method.nest) axum router it lacks the prefix
+    /// of the router; [`target`](Self::target) is complete.
     pub fn uri(self) -> &'r Uri {
         self.uri
     }
 
-    /// The target as the client sent it, which is the one that limits see. With the feature `axum`,
-    /// it is axum's `OriginalUri` where there is one; else it is the same as [`uri`](Self::uri).
+    /// Returns the target as the client sent it, which limits use. With the feature `axum`, this is axum's
+    /// `OriginalUri` if there is one; otherwise the same as [`uri`](Self::uri).
     pub fn target(self) -> &'r Uri {
         #[cfg(feature = "axum")]
         if let Some(original) = self.extension::<axum::extract::OriginalUri>() {
@@ -65,20 +65,20 @@ impl<'r> RequestHead<'r> {
         self.uri
     }
 
-    /// All headers. Whoever wants to know who asks is better served by [`header`](Self::header).
+    /// Returns all headers. To identify a client, use [`header`](Self::header), which rejects duplicates.
     pub fn headers(self) -> &'r HeaderMap {
         self.headers
     }
 
-    /// The value of a header that was sent once, is not empty and is text; whoever sends it twice
-    /// has not said who they are.
+    /// Returns the value of a header that was sent once, is not empty and is UTF-8. Returns `None` for a
+    /// duplicated header: a proxy and the application might each read another one of the values.
     pub fn header(self, name: &str) -> Option<&'r str> {
         let mut values = self.headers.get_all(name).into_iter();
         let value = std::str::from_utf8(values.next()?.as_bytes()).ok()?;
         (!value.is_empty() && values.next().is_none()).then_some(value)
     }
 
-    /// What an earlier layer has noted on the request, such as who was authenticated.
+    /// Returns a value that an earlier layer has noted on the request, such as the authenticated user.
     pub fn extension<T: Any + Send + Sync>(self) -> Option<&'r T> {
         self.extensions.get()
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_of_it_holds_no_secret() {
+    fn debug_output_contains_no_secret() {
         let request = Request::get("/a?token=s3cret").header("authorization", "s3cret");
         let request = request.body(()).unwrap();
         let printed = format!("{:?}", RequestHead::of(&request));

@@ -1,9 +1,9 @@
-//! Rate limits as a tower layer: for axum, hyper and tonic, and whatever else is a
-//! [`Service`](tower_service::Service) of HTTP requests.
+//! Rate limits as a tower layer: for axum, hyper, tonic, and any other [`Service`](tower_service::Service) of
+//! HTTP requests.
 //!
-//! A [`RateLimitLayer`] is a [`Limiter`](tidegate::Limiter) and a way to understand requests. What a
-//! limit allows reaches the application, once; what it refuses is answered here, and never is an
-//! error of the service. The decision and the answer are those of every other door of Tidegate.
+//! A [`RateLimitLayer`] combines a [`Limiter`](tidegate::Limiter) with functions that read requests. An
+//! allowed request reaches the application once. A refused request gets its response here, and is never an
+//! error of the service. Decisions and responses are the same as those of the program `tidegate`.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -26,7 +26,7 @@
 //!         Ok::<_, Infallible>(Response::new(String::from("hello")))
 //!     }));
 //!
-//! // Servers note who is at the other end of the connection; see below.
+//! // The server notes the peer address on each request; see below.
 //! let peer = PeerAddr("192.0.2.1:4711".parse()?);
 //! let request = || Request::get("/").extension(peer).body(());
 //!
@@ -42,58 +42,69 @@
 //! # }
 //! ```
 //!
-//! # Who asks
+//! # Client identity
 //!
-//! Limits by address need the peer: who is at the other end of the connection. It is the first of
-//! these that is there:
+//! Limits by address need the peer: the address at the other end of the connection. The first of these
+//! sources that has one applies:
 //!
-//! | told by | for |
+//! | source | for |
 //! |---|---|
-//! | a function given to [`RateLimitLayer::peer`], which then tells alone | servers with ways of their own |
+//! | a function passed to [`RateLimitLayer::peer`], which replaces all others | servers that note it in another way |
 //! | [`RateLimit::peer`] | services made for one connection, as with hyper |
-//! | the request extension [`PeerAddr`] | whoever accepts connections |
+//! | the request extension [`PeerAddr`] | servers that accept connections themselves |
 //! | axum's `ConnectInfo<SocketAddr>`, with the feature `axum` | `into_make_service_with_connect_info` |
 //! | tonic's `TcpConnectInfo`, with the feature `tonic` | tonic's server, without TLS |
 //!
-//! **Without any of them, the peer is not known.** Then no proxy is believed, requests have no
-//! address, and a limit by address does what it says of those who lack one (`missing`): unless told,
-//! they all share one bucket. The first such request is warned of with `tracing`, if limits look at
-//! addresses. No header ever takes the place of the peer.
+//! **Without any of them, requests have no peer address.** Then no proxy is trusted, requests have no client
+//! address, and the `missing` setting of a limit by address applies. By default, all such requests share one
+//! bucket. The limiter [counts](tidegate::Limiter::unknown_clients) these requests, and logs the first of them
+//! with `tracing`, as the event `client_address_missing`. No header replaces the peer.
 //!
-//! If the peer is a trusted proxy, the client is who the proxy says it is. That, users, API keys and
-//! attributes are found out as the section `client` of the configuration says, or
-//! [`LimiterBuilder::client`](tidegate::LimiterBuilder::client) in code. What the application knows better, it
-//! tells by functions: [`RateLimitLayer`] has an example.
+//! If the peer is a trusted proxy, its headers name the client. The section `client` of the configuration, or
+//! [`LimiterBuilder::client`](tidegate::LimiterBuilder::client) in code, defines how the client address,
+//! users, API keys and attributes are read. Functions of the application override them: see
+//! [`RateLimitLayer`].
 //!
-//! Paths are those that clients ask for, also inside a nested router of axum's (with the feature
-//! `axum`): see [`RequestHead::target`] and [`RateLimitLayer::target`].
+//! Paths are those that the client sent, also inside a nested axum router (with the feature `axum`): see
+//! [`RequestHead::target`] and [`RateLimitLayer::target`].
 //!
-//! # Where to put it
+//! # Order of layers
 //!
-//! Limits by address outside of authentication; limits by what authentication notes inside of it;
-//! both outside of whatever makes requests wait. The layer is ready when the service inside of it is:
-//! under a full `ConcurrencyLimit`, a request that would be refused waits for room as well, unless a
-//! `LoadShed` or a `Buffer` stands between them.
+//! Put limits by address outside of authentication, and limits by user inside of it. Put both outside of
+//! layers that queue requests. The layer is ready when the inner service is: under a full `ConcurrencyLimit`,
+//! a request that would be refused waits as well, unless a `LoadShed` or a `Buffer` is between them. With
+//! nested rate limit layers, the headers of the outermost one reach the client.
 //!
-//! # What callers are told
+//! # Responses
 //!
 //! | | over HTTP | over gRPC |
 //! |---|---|---|
-//! | allowed | the application's answer, with headers that tell of the limits | the same |
-//! | refused | 429, or as `respond` in the configuration says | `RESOURCE_EXHAUSTED`, with `google.rpc.RetryInfo` |
-//! | the store is away, and `on_failure` says `deny` or `error` | 503 | `UNAVAILABLE`, with `google.rpc.RetryInfo` |
+//! | allowed | the application's response, with rate limit headers | the same |
+//! | refused | 429, or as `respond` in the configuration specifies | `RESOURCE_EXHAUSTED`, with `google.rpc.RetryInfo` |
+//! | the store is unreachable, and `on_failure` is `deny` or `error` | 503 | `UNAVAILABLE`, with `google.rpc.RetryInfo` |
 //!
-//! A caller speaks gRPC if the content type says so. What the application answers, or fails with, is
-//! passed on as it is. An application that refuses by itself is not touched either.
+//! The content type of the request selects gRPC. Responses and errors of the application are passed on
+//! unchanged, apart from the rate limit headers.
 //!
-//! # What it costs
+//! # Features
 //!
-//! With the buckets in this process a request is decided within `call`: nothing is boxed, and nothing
-//! is allocated but for the headers that are added to the answer. With the buckets across a network
-//! the futures that wait are allocated.
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `config` | yes | configurations in YAML or JSON |
+//! | `redis` | yes | buckets in Redis or Valkey |
+//! | `axum` | no | the peer, the route and the full target from axum's extensions |
+//! | `tonic` | no | the peer from the extensions of tonic's server |
+//!
+//! `config` and `redis` are those of `tidegate`: turn its default features off as well.
+//!
+//! # Cost
+//!
+//! With buckets in memory, a request is decided within `call`: nothing is boxed, and only the headers added
+//! to the response are allocated. With buckets across a network, the pending futures are allocated.
 
 mod answer;
 mod body;
+mod custom;
 mod decide;
 mod extract;
 mod future;
@@ -113,5 +124,5 @@ pub use service::RateLimit;
 
 /// The page about the library: what it shows must compile.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
+#[doc = include_str!("../../../docs/how-to/rust.md")]
 struct LibraryPage;

@@ -1,10 +1,10 @@
-//! What observers are shown.
+//! The argument of observers.
 
 use crate::RequestHead;
 use std::fmt;
 use tidegate::{CheckError, Decision};
 
-/// What was decided of a request, for [`RateLimitLayer::observe`](crate::RateLimitLayer::observe).
+/// A request and its decision, for [`RateLimitLayer::observe`](crate::RateLimitLayer::observe).
 #[derive(Clone, Copy)]
 pub struct Observation<'o> {
     pub(crate) head: RequestHead<'o>,
@@ -13,18 +13,18 @@ pub struct Observation<'o> {
 }
 
 impl<'o> Observation<'o> {
-    /// The head of the request.
+    /// Returns the head of the request.
     pub fn head(self) -> RequestHead<'o> {
         self.head
     }
 
-    /// The decision, or why there is none.
+    /// Returns the decision, or the reason why there is none.
     pub fn decided(self) -> Result<&'o Decision, &'o CheckError> {
         self.decided
     }
 
-    /// Why a token (JWT) that the request carries was not believed: one of a few phrases, for a
-    /// metric. Such a request is decided all the same, as one that has no token.
+    /// Returns the reason why the token (JWT) of the request was rejected: one of a few phrases, for a
+    /// metric. The request is decided all the same, as one without a token.
     pub fn token_refused(self) -> Option<&'static str> {
         self.token_refused
     }

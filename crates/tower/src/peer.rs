@@ -1,12 +1,12 @@
-//! Who is at the other end of the connection.
+//! The address at the other end of the connection.
 
 use crate::RequestHead;
 use std::net::{IpAddr, SocketAddr};
 
-/// Who is at the other end of the connection, as a request extension.
+/// The address at the other end of the connection, as a request extension.
 ///
-/// Whoever accepts connections notes it on each request, or tells the service itself once for each
-/// connection: [`RateLimit::peer`](crate::RateLimit::peer).
+/// A server that accepts connections inserts it into each request, or sets it once per connection with
+/// [`RateLimit::peer`](crate::RateLimit::peer).
 ///
 /// ```
 /// use tidegate_tower::PeerAddr;
@@ -24,7 +24,7 @@ impl From<SocketAddr> for PeerAddr {
     }
 }
 
-/// The peer, as far as somebody noted it on the request.
+/// Returns the peer address that the server has noted on the request.
 pub(crate) fn noted(head: RequestHead<'_>) -> Option<IpAddr> {
     let noted = head.extension::<PeerAddr>().map(|peer| peer.0);
     #[cfg(feature = "axum")]
@@ -42,8 +42,8 @@ fn by_axum(head: RequestHead<'_>) -> Option<SocketAddr> {
     Some(info.0)
 }
 
-// Over TLS, tonic notes it in a type that is there only with one of tonic's cryptographic libraries.
-// Which one is for the application to choose, so there it tells by a function of its own.
+// Over TLS, tonic notes it in a type that exists only with one of its cryptographic libraries. The application
+// chooses that library, so it has to set a function for the peer.
 #[cfg(feature = "tonic")]
 fn by_tonic(head: RequestHead<'_>) -> Option<SocketAddr> {
     use tonic::transport::server::TcpConnectInfo;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_those_who_note_a_peer_is_understood() {
+    fn peer_extensions_of_every_server_are_recognized() {
         let address: SocketAddr = "192.0.2.1:4711".parse().unwrap();
         assert_eq!(noted_on(PeerAddr(address)).as_deref(), Some("192.0.2.1"));
         #[cfg(feature = "axum")]
@@ -80,7 +80,7 @@ mod tests {
             };
             assert_eq!(noted_on(info).as_deref(), Some("192.0.2.1"));
         }
-        // A bare address is somebody else's note about something else.
+        // A bare address in the extensions has another meaning.
         assert_eq!(noted_on(address), None);
     }
 }

@@ -15,14 +15,13 @@ use tower_service::Service;
 
 /// A service behind limits; see [`RateLimitLayer`](crate::RateLimitLayer).
 ///
-/// A request that is allowed reaches the inner service, once; one that is refused never does. What
-/// the inner service answers, or fails with, is passed on as it is, but for the headers that tell
-/// the client of its limits: these are put onto every answer to an allowed request, errors of the
-/// application among them, and replace headers of the same names, for whoever stands further out
-/// knows more.
+/// An allowed request reaches the inner service once; a refused one never does. Responses and errors of the
+/// inner service are passed on unchanged, apart from the rate limit headers. These are added to every
+/// response to an allowed request, error responses included. They replace headers of the same names, so that
+/// with nested layers the outermost wins.
 ///
-/// It is ready when the inner service is, for an allowed request is handed on at once: so where the
-/// inner service is busy, a request that would be refused waits as well.
+/// The service is ready when the inner service is, because an allowed request is passed on at once. So while
+/// the inner service is busy, a request that would be refused waits as well.
 pub struct RateLimit<Svc, S = MemoryStore> {
     inner: Svc,
     shared: Arc<LayerInner<S>>,
@@ -38,8 +37,8 @@ impl<Svc, S> RateLimit<Svc, S> {
         }
     }
 
-    /// Says who is at the other end of the connection, for a service that serves one alone: then
-    /// nobody needs to note it on each request.
+    /// Sets the address at the other end of the connection, for a service that serves one connection. No
+    /// request then needs a [`PeerAddr`](crate::PeerAddr).
     #[must_use]
     pub fn peer(self, address: SocketAddr) -> Self {
         Self {
@@ -48,17 +47,17 @@ impl<Svc, S> RateLimit<Svc, S> {
         }
     }
 
-    /// The inner service.
+    /// Returns the inner service.
     pub fn get_ref(&self) -> &Svc {
         &self.inner
     }
 
-    /// The inner service, to be changed.
+    /// Returns the inner service, mutably. Requests that it gets directly bypass the limits.
     pub fn get_mut(&mut self) -> &mut Svc {
         &mut self.inner
     }
 
-    /// The inner service, without limits.
+    /// Returns the inner service, without limits.
     pub fn into_inner(self) -> Svc {
         self.inner
     }

@@ -1,6 +1,6 @@
-//! What the layer allocates on the way of a request that passes: nothing but the headers.
+//! Allocations of the layer for an allowed request: the headers only.
 //!
-//! A test program of its own, for counting needs an allocator of its own.
+//! A separate test binary, because counting needs a special allocator.
 
 use allocation_counter::measure;
 use http::{Request, Response};
@@ -15,11 +15,11 @@ use tidegate_tower::{PeerAddr, RateLimitLayer};
 use tower_layer::Layer as _;
 use tower_service::Service;
 
-/// Answers at once, with nothing.
+/// A service with an immediate empty response.
 #[derive(Clone)]
-struct Nothing;
+struct EmptyService;
 
-impl Service<Request<()>> for Nothing {
+impl Service<Request<()>> for EmptyService {
     type Response = Response<()>;
     type Error = Infallible;
     type Future = Ready<Result<Response<()>, Infallible>>;
@@ -52,7 +52,7 @@ fn request() -> Request<()> {
         .expect("a request")
 }
 
-/// How often one more request allocates; requests are made beforehand, and answers dropped
+/// Returns the allocations of one more request. Requests are made beforehand, and responses dropped
 /// afterwards.
 fn allocations<Svc, B>(service: &mut Svc) -> (u64, Response<B>)
 where
@@ -67,7 +67,7 @@ where
         };
         answer
     };
-    // Buffers that stay become warm.
+    // Warms up reusable buffers.
     for _ in 0..3 {
         drop(black_box(once(request())));
     }
@@ -77,8 +77,8 @@ where
     (counted.count_total, answer.expect("an answer"))
 }
 
-/// How often an application allocates that adds the headers of `like` itself, the values of which
-/// it has already.
+/// Returns the allocations of an application that adds the headers of `like` itself, with existing
+/// values.
 fn floor<B>(like: &Response<B>) -> u64 {
     let headers: Vec<_> = like
         .headers()
@@ -95,7 +95,7 @@ fn floor<B>(like: &Response<B>) -> u64 {
 }
 
 fn layer(text: &str) -> RateLimitLayer {
-    RateLimitLayer::new(Limiter::from_yaml(text).expect("it is right"))
+    RateLimitLayer::new(Limiter::from_yaml(text).expect("a valid config"))
 }
 
 const LIMITS: &str = "
@@ -108,7 +108,7 @@ policies:
 
 #[test]
 fn without_headers_nothing_is_allocated() {
-    let mut service = layer(&format!("respond: {{ headers: [] }}{LIMITS}")).layer(Nothing);
+    let mut service = layer(&format!("respond: {{ headers: [] }}{LIMITS}")).layer(EmptyService);
     let (count, answer) = allocations(&mut service);
     assert!(answer.headers().is_empty());
     assert_eq!(count, 0);
@@ -124,7 +124,7 @@ fn limits_in_code_and_functions_allocate_nothing_either() {
         .user(|head| head.header("x-user").map(Into::into))
         .attribute("path", |head| Some(head.uri().path().into()))
         .cost(|_| 2)
-        .layer(Nothing);
+        .layer(EmptyService);
     let (count, answer) = allocations(&mut service);
     assert_eq!(answer.headers()["x-ratelimit-limit"], "1000000");
     let values = answer.headers().len() as u64;
@@ -140,7 +140,7 @@ fn headers_cost_their_values_and_the_room_for_them() {
         "[x-ratelimit, draft-11]",
     ] {
         let mut service =
-            layer(&format!("respond: {{ headers: {dialects} }}{LIMITS}")).layer(Nothing);
+            layer(&format!("respond: {{ headers: {dialects} }}{LIMITS}")).layer(EmptyService);
         let (count, answer) = allocations(&mut service);
         let (values, floor) = (answer.headers().len() as u64, floor(&answer));
         assert!(values > 0);
@@ -154,6 +154,6 @@ fn headers_cost_their_values_and_the_room_for_them() {
 
 #[test]
 fn the_bare_application_allocates_nothing() {
-    // Else there would be nothing to compare with.
-    assert_eq!(allocations(&mut Nothing).0, 0);
+    // Otherwise the comparison would be meaningless.
+    assert_eq!(allocations(&mut EmptyService).0, 0);
 }

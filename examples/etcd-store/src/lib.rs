@@ -37,7 +37,8 @@ pub struct Etcd<C> {
 }
 
 impl<C: Clock> Etcd<C> {
-    /// The keys below `prefix` in the etcd at `address`, which is `HOST:PORT`. Connects when it is used.
+    /// Creates a store for the keys below `prefix` in the etcd at `address`, which is `HOST:PORT`.
+    /// Connects on the first use.
     pub fn new(address: &str, prefix: &str, clock: C) -> Self {
         Self {
             client: Client::new(address),

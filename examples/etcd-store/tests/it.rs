@@ -1,4 +1,4 @@
-//! The store against a real etcd: all laws, expiry, and an etcd that goes away.
+//! The store with a real etcd: all laws, expiry, and an outage.
 
 use etcd_store::Etcd;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a ru
 /// Far longer than a call takes: other tests share the machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A store below a prefix of its own.
+/// A store with a separate prefix.
 struct World {
     store: CasStore<Etcd<ManualClock>>,
     clock: ManualClock,
@@ -31,7 +31,7 @@ impl World {
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
         let etcd = Etcd::new(&server.address().to_string(), &prefix, clock.clone());
         let etcd = etcd.timeout(PATIENCE);
-        // Leases end by etcd's own clock, which goes on while the clock of a test stands still.
+        // Leases end by etcd's own clock, which continues while a test's clock is stopped.
         let store = CasStore::new(etcd).clock_skew_max(Duration::from_hours(1));
         Self { store, clock }
     }

@@ -1,9 +1,9 @@
-//! The floor of the gateway benchmark: a reverse proxy to one upstream that does nothing else.
+//! The floor of the gateway benchmark: a minimal reverse proxy to one upstream.
 //!
-//! hyper's server in front, hyper-util's pooled client behind, Tidegate's allocator. It leaves every
-//! header as it is (hop-by-hop ones too), writes no trace of itself, believes whatever framing hyper
-//! believes, and bounds neither time nor size: it is no proxy that one should run. What Tidegate's
-//! gateway costs beyond it is what a gateway is for.
+//! hyper's server in front, hyper-util's pooled client behind, Tidegate's allocator. It forwards
+//! every header (hop-by-hop ones too), adds none, accepts any framing that hyper accepts, and
+//! bounds neither time nor size: do not use it as a proxy. The extra cost of Tidegate's gateway is
+//! the cost of its features.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
@@ -25,10 +25,10 @@ use tokio::runtime;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// As many as may wait to be accepted; the kernel has its own bound below it.
+/// The maximum number of connections to be accepted; the kernel has a lower bound.
 const BACKLOG: u32 = 4096;
 
-/// Passes requests on to one upstream.
+/// Forwards requests to one upstream.
 #[derive(Parser)]
 struct Options {
     /// Where to listen for HTTP/1.1
@@ -51,7 +51,7 @@ enum Protocol {
     Http2,
 }
 
-/// What a request is passed on with. Every runtime has a pool of its own.
+/// The client for forwarding. Every runtime has a separate pool.
 #[derive(Clone)]
 struct Proxy {
     client: Client<HttpConnector, Incoming>,
@@ -66,7 +66,7 @@ fn main() -> anyhow::Result<()> {
             .context("starting the runtime")?
             .block_on(serve(&options));
     }
-    // As many as the process may use, not as the machine has.
+    // The cores of this process, not those of the machine.
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
@@ -80,7 +80,7 @@ fn main() -> anyhow::Result<()> {
     })
 }
 
-/// One thread with a runtime, listeners and a pool of its own.
+/// Runs a thread with a separate runtime, listeners and a pool.
 fn alone(options: &Options) -> anyhow::Result<()> {
     runtime::Builder::new_current_thread()
         .enable_io()
@@ -98,7 +98,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     accept(listen(options.listen)?, proxy, Protocol::Http1).await
 }
 
-/// Every thread listens on the same port, and the kernel shares connections out.
+/// Listens on the same port in every thread; the kernel distributes connections.
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let opened = || {
         let socket = TcpSocket::new_v4()?;
@@ -118,7 +118,7 @@ async fn accept(listener: TcpListener, proxy: Proxy, protocol: Protocol) -> anyh
     }
 }
 
-/// A connection that breaks concerns nobody here: the load generator counts its own errors.
+/// Ignores broken connections: the load generator counts its own errors.
 async fn connection(stream: TcpStream, proxy: Proxy, protocol: Protocol) {
     let io = TokioIo::new(stream);
     let service = service_fn(move |request| proxy.pass_on(request));

@@ -1,8 +1,8 @@
-//! The floor of the HTTP benchmark: reads the body of every request, answers the same JSON; to `GET`,
-//! which is what forward-auth gets, an empty 200, at `/told` with header fields.
+//! The floor of the HTTP benchmark: reads the body of every request, and sends the same JSON. For
+//! `GET`, as in forward-auth, it sends an empty 200, at `/told` with rate limit headers.
 //!
-//! Same library and settings as Tidegate's HTTP door (hyper 1, HTTP/1.1, flat writes,
-//! `TCP_NODELAY`, a multi-thread runtime), and nothing of a limiter. What Tidegate costs beyond it is
+//! Same library and settings as Tidegate's HTTP listener (hyper 1, HTTP/1.1, flat writes,
+//! `TCP_NODELAY`, a multi-thread runtime), without a limiter. The extra cost of Tidegate is
 //! parsing, deciding, and its bounds on time and size.
 
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ use tokio::runtime;
 /// As long as a real decision.
 const ANSWER: &[u8] = br#"{"allowed":true,"limit":"per-user","band":"7/s burst 4000000000","remaining":3999999999,"retry_after_ms":0,"reset_ms":143}"#;
 
-/// Where `GET` is answered with as many header fields as forward-auth tells of a limit.
+/// The path at which `GET` gets as many headers as forward-auth sends for a limit.
 const TOLD_PATH: &str = "/told";
 
 const TOLD: [(&str, &str); 5] = [
@@ -68,7 +68,7 @@ async fn serve(address: SocketAddr) -> anyhow::Result<()> {
     }
 }
 
-/// A connection that breaks concerns nobody here: the load generator counts its own errors.
+/// Ignores broken connections: the load generator counts its own errors.
 async fn connection(stream: TcpStream) {
     http1::Builder::new()
         .writev(false)

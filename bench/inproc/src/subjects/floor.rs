@@ -1,7 +1,7 @@
-//! The floor: the least that a keyed decision can cost on this machine.
+//! The floor: the minimal cost of a keyed decision on this machine.
 //!
 //! A TSC clock, foldhash, a flat table of fingerprint and state, and one compare-and-swap. It is no
-//! limiter: it neither grows nor evicts, trusts a 64-bit hash, and answers with a single bit.
+//! limiter: it neither grows nor evicts, trusts a 64-bit hash, and returns a single bit.
 
 use std::hash::BuildHasher as _;
 use std::hint::black_box;
@@ -18,9 +18,9 @@ struct Floor {
     started: u64,
     hasher: FixedState,
     slots: Box<[Slot]>,
-    /// Nanoseconds in which one unit comes back.
+    /// Nanoseconds in which one unit refills.
     interval_ns: u64,
-    /// How far ahead of now a bucket may be paid off.
+    /// The maximum distance of `paid_off` ahead of now.
     burst_ns: u64,
 }
 
@@ -30,7 +30,7 @@ struct Floor {
 struct Slot {
     /// The key's hash, never 0 once taken.
     fingerprint: AtomicU64,
-    /// When the bucket is paid off, in nanoseconds of the floor's clock.
+    /// The instant at which the bucket is full, in nanoseconds of the floor's clock.
     paid_off: AtomicU64,
 }
 

@@ -18,7 +18,7 @@ struct Limitador {
 impl Subject for Limitador {
     #[inline]
     fn decide(&self, keys: &Keys, at: usize) -> bool {
-        // Part of the price: every caller must build this map for each request.
+        // Part of the cost: every caller must build this map for each request.
         let values = HashMap::from([("user".to_owned(), keys.names[at].clone())]);
         let context = Context::from(values);
         let answer = self
@@ -29,7 +29,7 @@ impl Subject for Limitador {
 }
 
 pub(crate) fn build(keys: usize, quota: Quota) -> anyhow::Result<Box<dyn Subject>> {
-    // Twice the keys, or its cache begins to drop counters before it is full.
+    // Twice the keys; otherwise its cache begins to drop counters before it is full.
     let limiter = RateLimiter::new((keys as u64 * 2).max(1_000));
     let user = "user"
         .try_into()

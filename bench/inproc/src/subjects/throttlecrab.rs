@@ -1,4 +1,4 @@
-//! throttlecrab with its adaptive store. It decides through `&mut`, so a mutex is around it.
+//! throttlecrab with its adaptive store. It decides through `&mut`, so it needs a mutex.
 
 use std::hint::black_box;
 use std::time::SystemTime;

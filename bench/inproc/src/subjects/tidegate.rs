@@ -1,7 +1,7 @@
-//! Tidegate's memory store at its synchronous entry: the only file here that needs its API.
+//! Tidegate's memory store through its synchronous API: the only file here that uses it.
 //!
-//! Keys and quotas are prepared, as a caller's are; hashing the key is part of the call, and so is
-//! the whole answer: remaining, wait and reset.
+//! Keys and quotas are prepared, as in an application. Hashing the key is part of the call, and so
+//! is the complete result: remaining, wait and reset.
 
 use std::hint::black_box;
 
@@ -35,13 +35,13 @@ impl Subject for One {
     }
 }
 
-/// Takes one unit, and tells whether it was the first: if not, the key shares its bucket.
+/// Takes one unit; returns true if it was the first: otherwise the key shares its bucket.
 fn is_alone(store: &MemoryStore, ask: &Ask<'_>) -> bool {
     let outcome = store.decide_one(ask);
     outcome.is_allowed() && outcome.remaining + 1 == ask.quota.capacity()
 }
 
-/// One step over three names, as when one request meets three limits with different keys.
+/// One decision over three names, as when one request matches three limits with different keys.
 struct ThreeNames {
     store: MemoryStore,
     quotas: [Quota; 3],
@@ -72,7 +72,7 @@ impl Subject for ThreeNames {
     }
 }
 
-/// One step over three bands under one name, as in `bands: [10/s, 40/10s, 90/min]`.
+/// One decision over three bands under one name, as in `bands: [10/s, 40/10s, 90/min]`.
 struct ThreeBands {
     store: MemoryStore,
     quotas: [Quota; 3],
@@ -139,7 +139,7 @@ fn bands(quota: workload::Quota) -> anyhow::Result<[Quota; 3]> {
     ])
 }
 
-/// The label tells bands under one name apart.
+/// Returns a band; the label distinguishes bands under one name.
 fn band(quota: workload::Quota, label: &str) -> anyhow::Result<Quota> {
     let period_us = u64::from(quota.period_s) * 1_000_000;
     Ok(Quota::new(quota.amount.into(), period_us)

@@ -1,4 +1,4 @@
-//! The least that a program can do: one `EVALSHA` of the plain script by the client library alone.
+//! The minimum of a client: one `EVALSHA` of the plain script with the client library only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::drive::{Asker, Verdict, below, drive};
 use crate::sample::{Meter, Sample};
 
 /// The plain script through `redis::aio::MultiplexedConnection`.
-pub(crate) struct Bare {
+pub(crate) struct BareClient {
     tasks: usize,
 }
 
-impl Bare {
+impl BareClient {
     pub(crate) fn new(tasks: usize) -> Self {
         Self { tasks }
     }
@@ -51,7 +51,7 @@ impl Asker for Caller {
     }
 }
 
-impl Candidate for Bare {
+impl Candidate for BareClient {
     fn name(&self) -> &'static str {
         "bare EVALSHA"
     }

@@ -17,10 +17,10 @@ use crate::compare::{Bench, Candidate};
 use crate::drive::{Asker, Tally, Verdict, below, drive};
 use crate::sample::{Meter, Sample};
 
-/// The database of its keys, so that others' do not lie among them.
+/// The database of its keys, separate from the others.
 const DATABASE: u32 = 2;
 
-/// So much that everything passes.
+/// So large that everything passes.
 const AMPLE: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) enum Storage {
 pub(crate) struct Limitador {
     name: String,
     storage: Storage,
-    /// How many limits a request meets.
+    /// The number of limits per request.
     limits: u64,
     keys: usize,
     amount: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Limitador {
 }
 
 impl Limitador {
-    /// Requests that meet `limits` limits and pass; on `keys` keys.
+    /// Creates requests that match `limits` limits and pass; on `keys` keys.
     pub(crate) fn new(storage: Storage, limits: u64, keys: usize, tasks: usize) -> Self {
         let name = match storage {
             Storage::Redis => "limitador redis",
@@ -57,7 +57,7 @@ impl Limitador {
         }
     }
 
-    /// One key that has nothing left.
+    /// Creates requests for one key with nothing left.
     pub(crate) fn refused(storage: Storage, tasks: usize) -> Self {
         Self {
             amount: 1,
@@ -71,7 +71,7 @@ impl Limitador {
             Storage::Redis => Box::new(AsyncRedisStorage::new(&url).await?),
             Storage::Cached => {
                 let builder = CachedRedisStorageBuilder::new(&url)
-                    // Or most keys would not be in its cache, which is not the point of it.
+                    // Otherwise most keys would not be in its cache, which is its purpose.
                     .max_cached_counters(bench.keys * 4);
                 Box::new(builder.build().await?)
             }
@@ -83,7 +83,7 @@ impl Limitador {
                 .try_into()
                 .ok()
                 .context("limitador knows no variable `user`")?;
-            // Limits are told apart by their windows.
+            // Limits are distinguished by their windows.
             let seconds = 3_600 + limit;
             let no_conditions = Vec::<Predicate>::new();
             let limit = Limit::new("api", self.amount, seconds, no_conditions, vec![user]);
@@ -148,8 +148,8 @@ impl Candidate for Limitador {
     }
 }
 
-/// A runtime of its own, which ends with the repetition: `redis_cached` goes on telling Redis what
-/// it counted for as long as its runtime is there, at the cost of whoever is measured next.
+/// Returns a separate runtime, which ends with the repetition: `redis_cached` keeps sending its
+/// counts while its runtime exists, at the cost of the next candidate.
 fn runtime() -> anyhow::Result<Runtime> {
     Ok(runtime::Builder::new_current_thread()
         .enable_all()
@@ -164,7 +164,7 @@ struct Caller {
 
 impl Caller {
     async fn take(&self, key: usize) -> anyhow::Result<Verdict> {
-        // Part of the price: every caller must build this map for each request.
+        // Part of the cost: every caller must build this map for each request.
         let user = self.keys.get(key).cloned().unwrap_or_default();
         let context = Context::from(HashMap::from([("user".to_owned(), user)]));
         let answer = self

@@ -1,4 +1,4 @@
-//! Who decides: Tidegate's store, plain scripts under `redis-benchmark`, and the peers.
+//! Candidates: Tidegate's store, plain scripts under `redis-benchmark`, and the peers.
 
 pub(crate) mod bare;
 #[cfg(feature = "limitador")]
@@ -6,7 +6,7 @@ pub(crate) mod limitador;
 pub(crate) mod plain;
 pub(crate) mod tidegate;
 
-pub(crate) use bare::Bare;
+pub(crate) use bare::BareClient;
 #[cfg(feature = "limitador")]
 pub(crate) use limitador::Limitador;
 pub(crate) use plain::Plain;

@@ -1,4 +1,4 @@
-//! What `redis-benchmark` reaches: a plain token-bucket script, a module's command, `PING`.
+//! Candidates under `redis-benchmark`: a plain token bucket script, a module's command, `PING`.
 
 use std::process::Command;
 use std::rc::Rc;
@@ -8,19 +8,19 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::compare::{Bench, Candidate};
 use crate::sample::{Meter, Sample, Work};
-use crate::server::Measured;
+use crate::server::MeasuredServer;
 
-/// A token bucket in the shape that the documents have it in.
+/// A token bucket in the form of the documents.
 pub(crate) const SCRIPT: &str = include_str!("../plain.lua");
 const FILL: &str = include_str!("../fill.lua");
 
-/// What keys begin with; twelve digits follow.
+/// The prefix of keys; twelve digits follow.
 pub(crate) const PREFIX: &str = "ratelimit:api:";
 
-/// The key of everybody.
+/// The hot key.
 const HOT: &str = "ratelimit:api:everybody";
 
-/// The plain script's quota: so large that all pass, and the clock stands still, so that numbers
+/// The plain script's quota: so large that all pass, and the clock is constant, so that numbers
 /// stay whole and short. Both are in its favour.
 pub(crate) const RATE: u64 = 100;
 pub(crate) const BURST: u64 = 1_000_000_000;
@@ -29,7 +29,7 @@ const LIFE_S: u64 = 600;
 /// Keys that one call of the filling script makes.
 const FILL_CHUNK: usize = 10_000;
 
-/// Connections, and how many calls each has under way.
+/// Connections, and the calls in flight on each.
 const CONNECTIONS: usize = 50;
 const PIPELINE: usize = 64;
 
@@ -37,8 +37,8 @@ const PIPELINE: usize = 64;
 pub(crate) struct Plain {
     name: String,
     command: Vec<String>,
-    /// Where it runs, if that is not the server of the other candidates.
-    server: Option<Rc<Measured>>,
+    /// Its server, if that is not the server of the other candidates.
+    server: Option<Rc<MeasuredServer>>,
     /// The range of random keys.
     keys: usize,
     calls_per_decision: f64,
@@ -49,13 +49,13 @@ pub(crate) struct Plain {
     calls_per_s: f64,
 }
 
-/// What must be so afterwards.
+/// The check afterwards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
     NoErrors,
-    /// The one key has lost as many tokens as there were calls.
+    /// The hot key has lost one token per call.
     Taken,
-    /// The one key has been empty for long.
+    /// The hot key has been empty for long.
     Empty,
 }
 
@@ -74,7 +74,7 @@ impl Plain {
         }
     }
 
-    /// The floor: what a call costs that does nothing.
+    /// Returns the floor: a call that does nothing.
     pub(crate) fn ping() -> Self {
         Self::new("PING", vec!["PING".to_owned()], 1)
     }
@@ -106,7 +106,7 @@ impl Plain {
         })
     }
 
-    /// The plain script on one key that has nothing left.
+    /// Returns the plain script on one key with nothing left.
     pub(crate) fn refused(bench: &Bench) -> anyhow::Result<Self> {
         Ok(Self {
             check: Check::Empty,
@@ -114,8 +114,8 @@ impl Plain {
         })
     }
 
-    /// redis-cell, on a server that has it.
-    pub(crate) fn cell(server: &Rc<Measured>, key: &str, quota: [&str; 3], keys: usize) -> Self {
+    /// Returns redis-cell, on a server with the module.
+    pub(crate) fn cell(server: &Rc<MeasuredServer>, key: &str, quota: [&str; 3], keys: usize) -> Self {
         let words = ["CL.THROTTLE", key].into_iter().chain(quota).chain(["1"]);
         Self {
             server: Some(Rc::clone(server)),
@@ -123,11 +123,11 @@ impl Plain {
         }
     }
 
-    fn server<'a>(&'a self, bench: &'a Bench) -> &'a Measured {
+    fn server<'a>(&'a self, bench: &'a Bench) -> &'a MeasuredServer {
         self.server.as_deref().unwrap_or(&bench.server)
     }
 
-    /// Makes `calls` calls; how many a second, and their latencies in µs.
+    /// Makes `calls` calls; returns calls per second, and latencies in µs.
     fn run(&mut self, bench: &Bench, calls: u64) -> anyhow::Result<[f64; 3]> {
         let output = Command::new(&bench.redis_benchmark)
             .args(["-p", &self.server(bench).port().to_string()])
@@ -178,7 +178,7 @@ impl Candidate for Plain {
     fn fill(&mut self, bench: &Bench) -> anyhow::Result<()> {
         if let Some(server) = &self.server {
             server.command(&["FLUSHALL"])?;
-            // Most keys; this one cannot be told to make all.
+            // Most keys; redis-benchmark has no way to make all.
             self.run(bench, multiple(self.keys as f64 * 3.0))?;
             return Ok(());
         }
@@ -212,8 +212,8 @@ impl Candidate for Plain {
     }
 }
 
-/// Calls that fill whole pipelines on every connection: others would be made all the same, but not
-/// counted.
+/// Returns a number of calls that fills whole pipelines on every connection: the rest would be
+/// made, but not counted.
 fn multiple(calls: f64) -> u64 {
     let whole = (CONNECTIONS * PIPELINE) as f64;
     #[expect(
@@ -247,7 +247,7 @@ pub(crate) fn now_ms() -> anyhow::Result<u64> {
     Ok(u64::try_from(now.as_millis())?)
 }
 
-/// Calls a second, median and 99th percentile in µs, from what `--csv` prints.
+/// Returns calls per second, median and 99th percentile in µs, from the output of `--csv`.
 fn parse(text: &str) -> anyhow::Result<[f64; 3]> {
     let row = |line: &str| -> Vec<String> {
         let cells = line.trim().trim_matches('"').split("\",\"");
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_redis_benchmark_prints_is_understood() {
+    fn redis_benchmark_output_is_parsed() {
         let text = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\
                     \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n\
                     \"EVALSHA \"\"a\"\",b\",\"1000.50\",\"1.0\",\"0.5\",\"0.750\",\"2.0\",\"3.0\",\"4.0\"\n";

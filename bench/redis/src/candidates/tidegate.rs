@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::{Address, ConnectionSettings, RedisTopology};
 use tokio::task::JoinSet;
 
 use crate::compare::{Bench, Candidate};
@@ -14,7 +15,7 @@ use crate::drive::{Asker, Tally, Verdict, drive};
 use crate::load::{Expect, Load};
 use crate::sample::{Meter, Sample};
 
-/// The database of the store's keys, so that others' do not lie among them.
+/// The database of the store's keys, separate from the others.
 const DATABASE: u32 = 1;
 
 /// Tasks that fill the key space.
@@ -45,7 +46,7 @@ impl Tidegate {
         }
     }
 
-    async fn connect(&self, bench: &Bench) -> anyhow::Result<RedisStore> {
+    async fn connect(&self, bench: &Bench) -> anyhow::Result<RedisBuckets> {
         let options = if self.deny_cache {
             RedisOptions::default()
         } else {
@@ -54,9 +55,9 @@ impl Tidegate {
         let settings = settings(bench.server.port())
             .database(DATABASE)
             .connections(bench.connections)
-            // A thousand tasks wait for their turn; this is not about deadlines.
+            // A thousand tasks wait for their turn; deadlines are not measured here.
             .timeout(Duration::from_secs(2));
-        Ok(RedisStore::connect(settings, options).await?)
+        Ok(RedisBuckets::connect(settings, options).await?)
     }
 
     async fn measure(&self, bench: &Bench, span: Duration) -> anyhow::Result<Sample> {
@@ -64,7 +65,7 @@ impl Tidegate {
         let caller = Caller::new(&store, &self.load);
         let mut all = Tally::default();
         if self.load.expect == Expect::None {
-            // The one that there is.
+            // The only unit.
             ensure!(caller.ask(0).await?.passed, "{}: no first", self.name);
         }
         all.add(drive(&caller, self.tasks, span / 5).await?);
@@ -77,7 +78,7 @@ impl Tidegate {
         Ok(sample)
     }
 
-    /// Fails if what was admitted is not what had to be.
+    /// Fails if the admitted units are not as expected.
     async fn check(&self, caller: &Caller, all: &Tally) -> anyhow::Result<()> {
         let (name, passed, asked) = (&self.name, all.passed, all.decisions);
         match self.load.expect {
@@ -94,8 +95,8 @@ impl Tidegate {
         Ok(())
     }
 
-    /// Fails unless as much is left of the hot key as the quota gave less what was admitted. It was
-    /// full at first, and never after that.
+    /// Fails unless the hot key has the quota's units less the admitted ones. It was full at first,
+    /// and never after that.
     async fn check_rest(&self, caller: &Caller, all: &Tally) -> anyhow::Result<()> {
         let quota = self.load.quota();
         let reply = caller
@@ -158,7 +159,7 @@ async fn fill(caller: Arc<Caller>, next: Arc<AtomicUsize>) -> anyhow::Result<()>
     }
 }
 
-/// How to reach the server at `port`.
+/// Returns the settings for the server at `port`.
 pub(crate) fn settings(port: u16) -> ConnectionSettings {
     ConnectionSettings::new(
         RedisTopology::Standalone,
@@ -167,14 +168,14 @@ pub(crate) fn settings(port: u16) -> ConnectionSettings {
 }
 
 struct Caller {
-    store: RedisStore,
+    store: RedisBuckets,
     load: Arc<Load>,
     hot: Vec<u8>,
 }
 
 impl Caller {
-    /// Whose hot key is a new one, so that every repetition begins with a bucket that is full.
-    fn new(store: &RedisStore, load: &Arc<Load>) -> Arc<Self> {
+    /// Creates a caller with a new hot key, so that every repetition begins with a full bucket.
+    fn new(store: &RedisBuckets, load: &Arc<Load>) -> Arc<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Relaxed);
         Arc::new(Self {
@@ -205,8 +206,8 @@ impl Asker for Caller {
     }
 }
 
-/// A quota under which keys stay in use from one visit to the next and everything passes: 7 in ten
-/// minutes, with a burst that nobody uses up.
+/// Returns a quota with which keys stay in use between calls and everything passes: 7 per ten
+/// minutes, with a burst that is never used up.
 pub(crate) fn ample() -> anyhow::Result<Quota> {
     Ok(Quota::new(7, 600_000_000).burst(7_000_000).build()?)
 }

@@ -1,8 +1,8 @@
-//! Latency through faults: what a decision takes while the store is stopped, killed, slow or deaf,
-//! beside a bare timer task on the same thread, which shows the machine's own noise.
+//! Latency during faults: the duration of decisions while the store is stopped, killed, slow or
+//! silent, compared with a bare timer on the same thread, which shows the machine's own noise.
 //!
-//! An error of the store counts as an answer: `on_failure` turns it into a decision at once. The
-//! deadline is the default of 20 ms.
+//! An error of the store counts as a result, because `on_failure` decides immediately. The deadline
+//! is the default of 20 ms.
 
 mod observe;
 
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidegate_redis::{Address, ConnectionSettings, RedisTopology};
+use tidegate_redis_client::{Address, ConnectionSettings, RedisTopology};
 use tidegate_testkit::redis::{Cluster, FaultProxy, ProxyFaults, SentinelGroup, Server};
 
 use crate::candidates::tidegate::settings;
@@ -18,28 +18,28 @@ use crate::compare::Bench;
 use crate::report::Report;
 use crate::server::{CLIENT_CORE, SERVER_CORE};
 use crate::usage;
-use observe::{Observed, Phase, observe};
+use observe::{Observations, Phase, observe};
 
-/// Slots that wander from node to node.
+/// The number of slots moved between nodes.
 const SLOTS_MOVED: u16 = 400;
 
-/// ProxyFaults for which servers have to be started.
+/// Faults that need other servers.
 const SENTINELS: &str = "master killed, sentinels make another";
 const RESHARD: &str = "cluster: slots move from node to node";
 const TAKEOVER: &str = "cluster: one of three masters killed, its replica takes over";
 
-/// Something that goes wrong and is mended.
+/// A fault and its repair.
 struct Fault<'a> {
     name: &'static str,
     settings: ConnectionSettings,
     strike: Box<dyn FnOnce() + Send + 'a>,
 }
 
-/// Strikes with every fault in turn, or with those whose name contains one of `only`.
+/// Runs every fault in turn, or those whose name contains one of `only`.
 pub(crate) fn run(bench: &Bench, report: &mut Report, only: &[String]) -> anyhow::Result<()> {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|text| name.contains(text));
     let server = &bench.server.server;
-    // Short runs show that it works.
+    // Short runs only show that it works.
     let long = if bench.span < Duration::from_secs(1) {
         Duration::from_millis(700)
     } else {
@@ -47,7 +47,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report, only: &[String]) -> anyhow
     };
     println!("\n16 tasks, each asks again 2 ms after its answer; deadline 20 ms; latencies in ms.");
     println!("The timer sleeps 1 ms again and again: how much too late it wakes, in ms.");
-    // All that is not the client, off its core.
+    // Everything except the client leaves its core.
     usage::pin(SERVER_CORE);
     let proxy = FaultProxy::start(server.port());
     usage::pin(CLIENT_CORE);
@@ -190,7 +190,7 @@ fn takeover(cluster: &Cluster) -> Fault<'_> {
     }
 }
 
-/// Watches before, during and after a fault.
+/// Measures before, during and after a fault.
 fn measure(
     bench: &Bench,
     report: &mut Report,
@@ -229,7 +229,7 @@ fn measure(
     }))
 }
 
-fn phases(observed: &Observed, [from, to]: [Instant; 2]) -> [(&'static str, Phase); 3] {
+fn phases(observed: &Observations, [from, to]: [Instant; 2]) -> [(&'static str, Phase); 3] {
     [
         ("before", observed.phase(None, Some(from))),
         ("during", observed.phase(Some(from), Some(to))),
@@ -237,7 +237,7 @@ fn phases(observed: &Observed, [from, to]: [Instant; 2]) -> [(&'static str, Phas
     ]
 }
 
-fn show(name: &str, observed: &Observed, [from, to]: [Instant; 2]) {
+fn show(name: &str, observed: &Observations, [from, to]: [Instant; 2]) {
     let lasted = to.duration_since(from).as_secs_f64();
     println!("\n{name} ({lasted:.1} s)");
     println!(

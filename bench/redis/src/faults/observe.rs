@@ -1,4 +1,4 @@
-//! Asks steadily, and writes down when, how long it took, and who answered.
+//! Decides steadily, and records the time, the duration and the result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::ConnectionSettings;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -18,22 +19,22 @@ const PAUSE: Duration = Duration::from_millis(2);
 const TIMER: Duration = Duration::from_millis(1);
 const KEYS: usize = 10_000;
 
-/// One decision, or one turn of the timer.
+/// One decision, or one tick of the timer.
 #[derive(Clone, Copy)]
 struct Event {
     asked: Instant,
     ms: f64,
-    /// What kind of error, if it was one.
+    /// The kind of error, if it was one.
     error: Option<&'static str>,
 }
 
-/// All that was seen.
-pub(super) struct Observed {
+/// All events.
+pub(super) struct Observations {
     decisions: Vec<Event>,
     timer: Vec<Event>,
 }
 
-/// What was seen in a stretch of time.
+/// The events of a period.
 #[derive(serde::Serialize)]
 pub(super) struct Phase {
     decisions: usize,
@@ -43,12 +44,12 @@ pub(super) struct Phase {
     errors: BTreeMap<&'static str, usize>,
 }
 
-/// Asks until told that it is over.
+/// Decides until the phase ends.
 pub(super) async fn observe(
     settings: ConnectionSettings,
     over: oneshot::Receiver<()>,
-) -> anyhow::Result<Observed> {
-    let store = RedisStore::connect(settings, RedisOptions::default()).await?;
+) -> anyhow::Result<Observations> {
+    let store = RedisBuckets::connect(settings, RedisOptions::default()).await?;
     let stop = Arc::new(AtomicBool::new(false));
     let quota = ample()?;
     let mut askers = JoinSet::new();
@@ -64,13 +65,13 @@ pub(super) async fn observe(
     }
     store.connection().close().await;
     decisions.sort_by_key(|event| event.asked);
-    Ok(Observed {
+    Ok(Observations {
         decisions,
         timer: timer.await?,
     })
 }
 
-async fn ask(store: RedisStore, quota: Quota, task: usize, stop: Arc<AtomicBool>) -> Vec<Event> {
+async fn ask(store: RedisBuckets, quota: Quota, task: usize, stop: Arc<AtomicBool>) -> Vec<Event> {
     let mut events = Vec::new();
     for nth in (task..).step_by(TASKS) {
         if stop.load(Relaxed) {
@@ -106,8 +107,8 @@ async fn turn(stop: Arc<AtomicBool>) -> Vec<Event> {
     events
 }
 
-impl Observed {
-    /// What began in a stretch of time.
+impl Observations {
+    /// Returns the events that began in a period.
     pub(super) fn phase(&self, from: Option<Instant>, to: Option<Instant>) -> Phase {
         let within = |event: &&Event| {
             from.is_none_or(|from| event.asked >= from) && to.is_none_or(|to| event.asked < to)
@@ -126,14 +127,14 @@ impl Observed {
         }
     }
 
-    /// How many ms after `end` somebody last met an error.
+    /// Returns the milliseconds from `end` to the last error.
     pub(super) fn last_error_after(&self, end: Instant) -> Option<f64> {
         let failed = |event: &&Event| event.asked >= end && event.error.is_some();
         let last = self.decisions.iter().rfind(failed)?;
         Some(last.asked.duration_since(end).as_secs_f64() * 1e3)
     }
 
-    /// How many ms after `end` the store first answered again.
+    /// Returns the milliseconds from `end` to the store's first reply.
     pub(super) fn first_answer_after(&self, end: Instant) -> Option<f64> {
         let answered = |event: &&Event| event.asked >= end && event.error.is_none();
         let first = self.decisions.iter().find(answered)?;
@@ -141,7 +142,7 @@ impl Observed {
     }
 }
 
-/// Median, 99th percentile, maximum.
+/// Returns median, 99th percentile and maximum.
 fn figures(values: impl Iterator<Item = f64>) -> [f64; 3] {
     let mut values: Vec<f64> = values.collect();
     [0.5, 0.99, 1.0].map(|share| percentile(&mut values, share))

@@ -1,5 +1,5 @@
-//! What a call of Envoy's rate limit service costs in tonic: the message decoded into its structs, a
-//! constant answer of the size that Tidegate gives, encoded again.
+//! The cost of a call of Envoy's rate limit service in tonic: the message is decoded into structs,
+//! and a constant response of the size of Tidegate's is encoded.
 
 use anyhow::Result;
 use clap::Parser;

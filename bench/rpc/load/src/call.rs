@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 pub(crate) const RLS: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/// What the number of a key is written over.
+/// The placeholder for the number of a key.
 const PLACE: &[u8] = b"UUUUUUUU";
 
-/// What is sent, with another key each time.
+/// The message, with another key each time.
 #[derive(Clone)]
 pub(crate) struct Message {
     bytes: Bytes,
@@ -49,7 +49,7 @@ impl Caller {
     pub(crate) async fn connect(port: u16, path: &str, message: &[u8]) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
-        // With a small window h2 takes many small answers at once for an attack.
+        // With a small window, h2 takes many small responses at once for an attack.
         let mut http = h2::client::Builder::new();
         http.initial_connection_window_size(64 << 20);
         let (sender, connection) = http.handshake(stream).await?;
@@ -61,7 +61,7 @@ impl Caller {
         framed.extend_from_slice(message);
         Ok(Self {
             sender,
-            // What Envoy sends, as far as it differs from call to call or not.
+            // The headers of Envoy's calls, constant or not.
             request: Request::post(format!("http://127.0.0.1:{port}{path}"))
                 .header("te", "trailers")
                 .header("content-type", "application/grpc")
@@ -73,7 +73,7 @@ impl Caller {
         })
     }
 
-    /// The answer, without what stands before it.
+    /// Returns the response without its gRPC prefix.
     pub(crate) async fn call(&self, key: u64) -> Result<Bytes> {
         let mut sender = self.sender.clone().ready().await?;
         let (answer, mut body) = sender.send_request(self.request.clone(), false)?;

@@ -1,9 +1,9 @@
-//! Calls Envoy's rate limit service on the bare `h2` crate, or a server that speaks the Redis protocol,
-//! from one thread: as fast as it answers (so many calls at a time on each connection), or at a fixed
-//! rate, whatever it answers.
+//! Calls Envoy's rate limit service on the bare `h2` crate, or a server that speaks the Redis
+//! protocol, from one thread: as fast as it replies (with this many concurrent calls on each
+//! connection), or at a fixed rate, regardless of replies.
 //!
-//! At a fixed rate a call's time begins when it was due, so that a server that stalls is not spared
-//! the calls that it held up.
+//! At a fixed rate a call's time starts when it was due, so that the calls delayed by a stalled
+//! server count.
 
 mod call;
 mod resp;
@@ -49,15 +49,15 @@ struct Args {
     keys: u64,
 }
 
-/// What was found.
+/// The results.
 #[derive(Default)]
-struct Found {
+struct LoadOutcome {
     begun: u64,
     failed: u64,
     micros: Vec<u32>,
     first: Option<Bytes>,
     last: Option<Bytes>,
-    /// What the first that failed said.
+    /// The message of the first failure.
     why: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl Caller {
     }
 }
 
-type Shared = Rc<RefCell<Found>>;
+type SharedResult = Rc<RefCell<LoadOutcome>>;
 
 fn main() -> Result<()> {
     let args = Args::parse();
@@ -102,7 +102,7 @@ async fn run(args: Args) -> Result<()> {
     for _ in 0..args.connections {
         callers.push(Caller::connect(&args, &message).await?);
     }
-    let found = Shared::default();
+    let found = SharedResult::default();
     let begin = Instant::now();
     match args.rate {
         Some(rate) => at_a_rate(&args, &callers, rate, &found).await,
@@ -140,8 +140,8 @@ async fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Each stream of each connection calls again as soon as it is answered.
-async fn as_it_answers(args: &Args, callers: &[Caller], found: &Shared) {
+/// Sends the next call of each stream as soon as the last has its response.
+async fn as_it_answers(args: &Args, callers: &[Caller], found: &SharedResult) {
     let until = Instant::now() + Duration::from_secs_f64(args.seconds);
     let mut tasks = Vec::new();
     for (number, caller) in callers.iter().enumerate() {
@@ -169,8 +169,8 @@ async fn as_it_answers(args: &Args, callers: &[Caller], found: &Shared) {
     }
 }
 
-/// Calls when they are due, on one connection after the other.
-async fn at_a_rate(args: &Args, callers: &[Caller], rate: f64, found: &Shared) {
+/// Sends calls when they are due, on one connection after the other.
+async fn at_a_rate(args: &Args, callers: &[Caller], rate: f64, found: &SharedResult) {
     let begin = Instant::now();
     let end = begin + Duration::from_secs_f64(args.seconds);
     let mut draw = Draw::new(1);
@@ -198,7 +198,7 @@ async fn at_a_rate(args: &Args, callers: &[Caller], rate: f64, found: &Shared) {
     }
 }
 
-async fn one(caller: &Caller, key: u64, due: Instant, found: &Shared) {
+async fn one(caller: &Caller, key: u64, due: Instant, found: &SharedResult) {
     let answer = caller.call(key).await;
     let micros = u32::try_from(due.elapsed().as_micros()).unwrap_or(u32::MAX);
     let mut found = found.borrow_mut();
@@ -215,7 +215,7 @@ async fn one(caller: &Caller, key: u64, due: Instant, found: &Shared) {
     }
 }
 
-/// Keys, each as often as any other.
+/// Keys, all with the same frequency.
 struct Draw(u64);
 
 impl Draw {

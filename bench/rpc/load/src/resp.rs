@@ -11,14 +11,14 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, oneshot};
 
-/// Those who wait for an answer, in the order in which they asked.
-type Waiting = Rc<RefCell<VecDeque<oneshot::Sender<Bytes>>>>;
+/// Callers waiting for a reply, in the order of their commands.
+type WaitingReplies = Rc<RefCell<VecDeque<oneshot::Sender<Bytes>>>>;
 
 /// Calls on one connection.
 pub(crate) struct Caller {
-    /// Held while a call is written, so that no two are mixed up and answers find who asked.
+    /// Held while a command is written, so that no two are mixed and replies find their callers.
     writer: Mutex<OwnedWriteHalf>,
-    waiting: Waiting,
+    waiting: WaitingReplies,
     message: Message,
 }
 
@@ -27,11 +27,11 @@ impl Caller {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
         let (reader, writer) = stream.into_split();
-        let waiting = Waiting::default();
+        let waiting = WaitingReplies::default();
         let answered = Rc::clone(&waiting);
         tokio::task::spawn_local(async move {
             read(reader, &answered).await.ok();
-            // Whoever waits still, or asks later, is told by the end of its channel.
+            // Callers that still wait, or come later, see their channel closed.
             answered.borrow_mut().clear();
         });
         Ok(Self {
@@ -41,7 +41,7 @@ impl Caller {
         })
     }
 
-    /// The answer as it came; an error of the server's is one here.
+    /// Returns the reply unchanged; a server's error is an error.
     pub(crate) async fn call(&self, key: u64) -> Result<Bytes> {
         let (sender, answer) = oneshot::channel();
         {
@@ -59,7 +59,7 @@ impl Caller {
     }
 }
 
-async fn read(mut reader: OwnedReadHalf, waiting: &Waiting) -> Result<()> {
+async fn read(mut reader: OwnedReadHalf, waiting: &WaitingReplies) -> Result<()> {
     let mut came = BytesMut::with_capacity(16 << 10);
     while reader.read_buf(&mut came).await? > 0 {
         while let Some(length) = whole(&came)? {
@@ -71,7 +71,7 @@ async fn read(mut reader: OwnedReadHalf, waiting: &Waiting) -> Result<()> {
     Ok(())
 }
 
-/// How long the first answer is, if all of it came: one line, or an array of such.
+/// Returns the length of the first reply, if it is complete: one line, or an array of lines.
 fn whole(came: &[u8]) -> Result<Option<usize>> {
     let mut ends = came.windows(2).enumerate().filter(|(_, it)| it == b"\r\n");
     let Some((first, _)) = ends.next() else {

@@ -1,10 +1,10 @@
-//! Counts what each subject allocates for one request, and prints it as JSON. A program of its own, for
-//! counting takes an allocator that nothing should be timed with.
+//! Counts the allocations of each subject for one request, and prints them as JSON. A separate
+//! program, because its counting allocator would distort the times.
 
 fn main() -> anyhow::Result<()> {
     let mut counts = Vec::new();
     for mut subject in tidegate_bench_tower::all()? {
-        // Buffers that stay become warm.
+        // Warms up reusable buffers.
         for _ in 0..3 {
             subject.ask(tidegate_bench_tower::request());
         }

@@ -1,8 +1,8 @@
 //! Fixed window: a counter that starts again each period.
 
-use super::{Bucket, BucketReading, BucketState};
+use super::{Bucket, BucketState};
 use crate::quota::{Basis, same_share};
-use crate::{Algorithm, Align, Outcome, Quota, Receipt, Timestamp, Wait};
+use crate::{Algorithm, Align, BucketReading, Outcome, Quota, Receipt, Timestamp, Wait};
 
 /// The state of a fixed window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// The window that `now` falls into; a new, empty one if the stored one is over.
+    /// Returns the window that `now` falls into; a new, empty one if the stored one is over.
     #[inline]
     fn at(self, quota: &Quota, now: Timestamp) -> Self {
         let now = now.as_micros();
@@ -29,6 +29,7 @@ impl FixedWindow {
         }
     }
 
+    /// Returns the microseconds until the window ends; 0 if it has ended.
     #[inline]
     fn left(self, quota: &Quota, now: Timestamp) -> u64 {
         self.start
@@ -46,7 +47,7 @@ impl FixedWindow {
     )]
     #[inline(always)]
     pub fn take_usual(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<(Self, Outcome)> {
-        if cost > quota.amount || self.is_ahead(quota, now) {
+        if cost > quota.amount || self.is_beyond_reach(quota, now) {
             return None;
         }
         let window = self.at(quota, now);
@@ -57,6 +58,7 @@ impl FixedWindow {
         let outcome = Outcome {
             remaining: quota.amount.saturating_sub(counted),
             wait: Wait::from_micros(if fits { 0 } else { left }),
+            overdrawn: counted.saturating_sub(quota.amount),
             reset_us: left,
             mark: 0,
         };
@@ -66,7 +68,7 @@ impl FixedWindow {
 }
 
 impl FixedWindow {
-    /// The state under `quota`.
+    /// Returns the state under `quota`.
     pub(super) fn adapted(self, from: Basis, quota: &Quota) -> Self {
         if !from.is_scaled_to(quota.basis()) {
             return self;
@@ -97,6 +99,7 @@ impl FixedWindow {
     }
 }
 
+/// Returns the start of a window that is opened at `now`.
 #[inline]
 fn opening(quota: &Quota, now: u64) -> u64 {
     if quota.algorithm == Algorithm::FixedWindow(Align::Clock) {
@@ -145,13 +148,13 @@ impl BucketState for FixedWindow {
     }
 
     #[inline]
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
         self.used > 0 && self.start > now.as_micros().saturating_add(quota.period.get())
     }
 
     /// Leaves a full window.
-    fn settle(&mut self, quota: &Quota, now: Timestamp) {
-        if self.is_ahead(quota, now) {
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_beyond_reach(quota, now) {
             self.start = opening(quota, now.as_micros());
             self.used = self.used.max(quota.amount);
         }
@@ -162,6 +165,7 @@ impl BucketState for FixedWindow {
         let window = self.at(quota, now);
         BucketReading {
             remaining: quota.amount.saturating_sub(window.used),
+            overdrawn: window.used.saturating_sub(quota.amount),
             reset_us: if window.used == 0 {
                 0
             } else {

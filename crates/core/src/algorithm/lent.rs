@@ -13,11 +13,11 @@
 //! that can only make a low seem lower than it was.
 
 use super::token_bucket::{CreditCount, TokenBucket, divide_up, tick_after};
-use super::{Bucket, BucketReading, BucketState};
+use super::{Bucket, BucketState};
 use crate::quota::Basis;
-use crate::{Quota, Receipt, Timestamp, Wait};
+use crate::{BucketReading, Quota, Receipt, Timestamp, Wait};
 
-/// How many lows are kept. With so many, next to nothing is lost even where sixty charges overlap.
+/// Number of lows that a bucket keeps. Eight lose next to nothing even if sixty charges overlap.
 pub const LOWS_MAX: usize = 8;
 
 /// The most numbers that a token bucket is written as: two, its credits, its lows and a basis.
@@ -28,7 +28,7 @@ const NUMBERS_MAX: usize = 4 + 2 * LOWS_MAX + 1;
 pub struct LendingBucket {
     /// The bucket.
     pub tokens: TokenBucket,
-    /// How low its debt has been.
+    /// Lowest debts since earlier charges, as far as they are kept.
     pub lows: Lows,
 }
 
@@ -47,11 +47,13 @@ pub struct Low {
 pub struct Lows {
     /// Those beyond `len` are blank.
     list: [Low; LOWS_MAX],
+    /// Number of valid entries in `list`.
     len: usize,
 }
 
 impl Lows {
-    /// The lows of a bucket of which nothing is known from before `now`: it may have had no debt.
+    /// Returns the lows of a bucket of which nothing is known from before `now`: it may have had no
+    /// debt.
     pub fn unknown(now: Timestamp) -> Self {
         let mut lows = Self::default();
         lows.put(Low {
@@ -70,28 +72,29 @@ impl Lows {
         lows
     }
 
-    /// The lows, earliest first.
+    /// Returns the lows, earliest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Low> + '_ {
         self.list.iter().take(self.len).copied()
     }
 
+    /// Returns the latest low.
     fn last(&self) -> Option<Low> {
         self.iter().next_back()
     }
 
-    /// The lowest debt after `at`, in ticks, as far as it was followed by a charge.
+    /// Returns the lowest debt after `at`, in ticks, as far as it was followed by a charge.
     fn after(&self, at: Timestamp) -> Option<u64> {
         let low = self.iter().find(|low| low.at > at.as_micros())?;
         Some(low.ticks)
     }
 
-    /// Writes down the debt just before a charge.
+    /// Records the debt just before a charge.
     fn note(&mut self, low: Low) {
         while self.last().is_some_and(|last| last.ticks >= low.ticks) {
             self.pop();
         }
-        // At one instant the first is the lowest. Where the clock has gone back, the low counts as
-        // one of the latest instant, so that nobody since then overlooks it.
+        // At one instant the first low is the lowest. If the clock has gone back, the low counts as
+        // one of the latest instant, so that no later refund overlooks it.
         if self.last().is_some_and(|last| last.at >= low.at) {
             return;
         }
@@ -102,7 +105,7 @@ impl Lows {
         }
     }
 
-    /// A credit of so many ticks, for a charge that was made at `at`: without that charge, all debts
+    /// Applies a credit of this many ticks, for a charge that was made at `at`: without that charge, all debts
     /// since then would have been lower by as much, and those before as they were.
     fn lower(&mut self, at: Timestamp, ticks: u64) {
         let before = *self;
@@ -138,6 +141,7 @@ impl Lows {
         *self = lows;
     }
 
+    /// Appends a low, if there is room.
     fn put(&mut self, low: Low) {
         if let Some(place) = self.list.get_mut(self.len) {
             *place = low;
@@ -145,6 +149,7 @@ impl Lows {
         }
     }
 
+    /// Removes the latest low.
     fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);
         if let Some(place) = self.list.get_mut(self.len) {
@@ -154,7 +159,7 @@ impl Lows {
 }
 
 impl LendingBucket {
-    /// A bucket of which only the state of a plain one is known.
+    /// Returns a bucket of which only the state of a plain one is known.
     pub fn unknown(tokens: TokenBucket, now: Timestamp) -> Self {
         Self {
             tokens,
@@ -162,7 +167,7 @@ impl LendingBucket {
         }
     }
 
-    /// The low that a charge at `now` leaves.
+    /// Returns the low that a charge at `now` leaves.
     fn low(&self, quota: &Quota, now: Timestamp) -> Low {
         let debt = self.tokens.debt_at(quota, tick_after(quota, now));
         Low {
@@ -172,9 +177,9 @@ impl LendingBucket {
     }
 }
 
-/// A token bucket as it is written: `at`, `fraction`; if it is refundable, its credits `since`, `ticks`;
-/// if it lends, its lows of `at`, `ticks`. Where a basis follows, a refundable one has a low of 0 and 0 if
-/// it has no other, so that records can be told apart by their length.
+/// Numeric form of a token bucket: `at`, `fraction`; if it is refundable, its credits `since`,
+/// `ticks`; if it lends, its lows of `at`, `ticks`. If a basis follows, a refundable bucket without
+/// lows writes one low of 0 and 0, so that the length distinguishes the records.
 impl LendingBucket {
     /// Writes the state as numbers.
     pub(super) fn encode(&self, quota: &Quota, put: &mut impl FnMut(u64)) {
@@ -214,7 +219,7 @@ impl LendingBucket {
         if count > NUMBERS_MAX {
             return None;
         }
-        // Of five, which earlier versions wrote, the last three say nothing of this.
+        // Earlier versions wrote five numbers, the last three of which are not needed.
         let (is_coded, pairs) = match count {
             5 => (false, 1),
             count => (count % 2 == 1, count / 2),
@@ -283,21 +288,21 @@ impl BucketState for LendingBucket {
         units
     }
 
-    /// Credits what a token bucket would, or more where the lows know better.
+    /// Credits the same as a token bucket, or more if the recorded lows prove that more is safe.
     ///
-    /// That several charges are given back, in any order, is safe. Compare with the world in which
-    /// what was given back so far had never been charged. There each debt after such a charge was
-    /// lower by what it came to at that time, which is at least what was credited in the end; so a low
-    /// may seem higher here by as much as too little was credited, and no more comes back of this
-    /// charge than that. Where the debt in that world reached zero, what was credited is all that it
-    /// came to from then on, and the low is right. Debts of before the charge are the same in both.
+    /// Refunding several charges, in any order, is safe. Compare with the world in which the
+    /// charges refunded so far had never been made. There each debt after such a charge was lower
+    /// by the gap at that time, which is at least the amount credited in the end. So a low may seem
+    /// higher here by the amount that was credited too little, and this charge gets no more than
+    /// that. If the debt in that world reached zero, the credit equals the gap from then on, and
+    /// the low is right. Debts from before the charge are the same in both worlds.
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
         let low = match self.lows.after(receipt.at) {
             Some(ticks) => ticks.saturating_mul(quota.drain.get()),
-            // Nobody has charged since: the lowest is the debt of now.
+            // No charge since: the lowest debt is the present one.
             None => u64::MAX,
         };
-        let (credit, counted) = self.tokens.give_back_above(quota, receipt, low, now);
+        let (credit, counted) = self.tokens.refund_above(quota, receipt, low, now);
         if credit > 0 {
             self.lows.lower(receipt.at, divide_up(credit, quota.drain));
         }
@@ -305,14 +310,14 @@ impl BucketState for LendingBucket {
     }
 
     #[inline]
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
-        self.tokens.is_ahead(quota, now)
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
+        self.tokens.is_beyond_reach(quota, now)
     }
 
     /// Leaves the bucket empty, and nothing known of the time before.
-    fn settle(&mut self, quota: &Quota, now: Timestamp) {
-        if self.is_ahead(quota, now) {
-            self.tokens.settle(quota, now);
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_beyond_reach(quota, now) {
+            self.tokens.clamp_to_now(quota, now);
             self.lows = Lows::unknown(now);
         }
     }

@@ -1,20 +1,20 @@
-//! Sliding log and bucketed window: what was taken, and when it stops counting.
+//! Sliding log and bucketed window: the units taken, and when they stop counting.
 //!
 //! A unit taken at `t` counts for one period after its *stamp*. A sliding log stamps a unit with
-//! the very instant, so that it is exact; a bucketed window stamps it with the end of the part of
-//! the period that it falls into, so that it is never over, at most one part late, and holds a
-//! bounded number of entries however large the amount.
+//! the very instant, so it is exact. A bucketed window stamps it with the end of the part of the
+//! period that it falls into. So it is never over, at most one part late, and holds a bounded
+//! number of entries for any amount.
 
-use super::{Bucket, BucketReading, BucketState};
+use super::{Bucket, BucketState};
 use crate::quota::{Basis, WINDOW_PARTS};
-use crate::{Algorithm, Quota, Receipt, Timestamp, Wait};
+use crate::{Algorithm, BucketReading, Quota, Receipt, Timestamp, Wait};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
 /// The state of a sliding log or a bucketed window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// What was taken, oldest first, stamps strictly rising.
+    /// Units taken, oldest first, with strictly rising stamps.
     runs: VecDeque<LogRun>,
 }
 
@@ -23,13 +23,13 @@ pub struct Log {
 pub struct LogRun {
     /// The stamp, in microseconds: the units count until one period after it.
     pub stamp: u64,
-    /// How many.
+    /// Number of units.
     pub units: u64,
 }
 
 impl Log {
-    /// A log with these runs, oldest first; one that is out of order counts as long as the one
-    /// before it.
+    /// Returns a log with these runs, oldest first; one that is out of order counts as long as the
+    /// one before it.
     pub fn from_runs(runs: impl IntoIterator<Item = LogRun>) -> Self {
         let mut log = Self::default();
         for run in runs.into_iter().filter(|run| run.units > 0) {
@@ -42,7 +42,7 @@ impl Log {
         log
     }
 
-    /// What was taken, oldest first.
+    /// Iterates over the units taken, oldest first.
     pub fn runs(&self) -> impl DoubleEndedIterator<Item = LogRun> + '_ {
         self.runs.iter().copied()
     }
@@ -91,21 +91,23 @@ impl Log {
         Some((Bucket::Log(Self::from_runs(runs)), Basis::PLAIN))
     }
 
+    /// Returns the bytes of the runs on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.runs.capacity().saturating_mul(size_of::<LogRun>())
     }
 
-    /// The stamp of a unit taken at `now`. Stamps never fall, even if the clock does.
+    /// Returns the stamp of a unit taken at `now`. Stamps never fall, even if the clock does.
     fn stamp(&self, quota: &Quota, now: Timestamp) -> u64 {
         let last = self.runs.back().map_or(0, |run| run.stamp);
         stamp_of(quota, now).max(last)
     }
 
-    /// Whether `run` still counts at `now`.
+    /// Returns true if `run` still counts at `now`.
     fn counts(quota: &Quota, run: LogRun, now: Timestamp) -> bool {
         run.stamp.saturating_add(quota.period.get()) > now.as_micros()
     }
 
+    /// Iterates over the runs that still count at `now`, oldest first.
     fn live<'a>(
         &'a self,
         quota: &'a Quota,
@@ -115,11 +117,13 @@ impl Log {
             .filter(move |run| Self::counts(quota, *run, now))
     }
 
+    /// Returns the units that count at `now`.
     fn used(&self, quota: &Quota, now: Timestamp) -> u64 {
         self.live(quota, now)
             .fold(0, |sum, run| sum.saturating_add(run.units))
     }
 
+    /// Adds units at `now`, and drops runs that count no more.
     fn add(&mut self, quota: &Quota, units: u64, now: Timestamp) {
         let stamp = self.stamp(quota, now);
         while let Some(run) = self.runs.front()
@@ -133,8 +137,11 @@ impl Log {
     /// Makes stamps later than `ceiling` that one.
     fn clip(&mut self, ceiling: u64) {
         let mut later = 0_u64;
-        while let Some(run) = self.runs.pop_back_if(|run| run.stamp > ceiling) {
+        while let Some(run) = self.runs.back()
+            && run.stamp > ceiling
+        {
             later = later.saturating_add(run.units);
+            self.runs.pop_back();
         }
         if later > 0 {
             self.push(LogRun {
@@ -170,7 +177,7 @@ impl Log {
     }
 }
 
-/// The stamp that a unit taken at `now` gets.
+/// Returns the stamp that a unit taken at `now` gets.
 fn stamp_of(quota: &Quota, now: Timestamp) -> u64 {
     match quota.algorithm {
         Algorithm::BucketedWindow => {
@@ -182,11 +189,12 @@ fn stamp_of(quota: &Quota, now: Timestamp) -> u64 {
         Algorithm::SlidingLog
         | Algorithm::TokenBucket
         | Algorithm::FixedWindow(_)
-        | Algorithm::SlidingWindow => now.as_micros(),
+        | Algorithm::SlidingWindow
+        | Algorithm::CalendarWindow => now.as_micros(),
     }
 }
 
-/// The length of a part of the period.
+/// Returns the length of a part of the period.
 fn part_us(quota: &Quota) -> NonZeroU64 {
     NonZeroU64::new(quota.period.get().div_ceil(WINDOW_PARTS)).unwrap_or(NonZeroU64::MIN)
 }
@@ -245,22 +253,24 @@ impl BucketState for Log {
         0
     }
 
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
         let last = self.runs.back().map_or(0, |run| run.stamp);
         last > stamp_of(quota, now).saturating_add(quota.period.get())
     }
 
-    /// Leaves what is ahead as if it had been taken now.
-    fn settle(&mut self, quota: &Quota, now: Timestamp) {
-        if self.is_ahead(quota, now) {
+    /// Moves stamps that are ahead of the clock to `now`.
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_beyond_reach(quota, now) {
             self.clip(stamp_of(quota, now));
         }
     }
 
     fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         let newest = self.live(quota, now).next_back();
+        let used = self.used(quota, now);
         BucketReading {
-            remaining: quota.amount.saturating_sub(self.used(quota, now)),
+            remaining: quota.amount.saturating_sub(used),
+            overdrawn: used.saturating_sub(quota.amount),
             reset_us: newest.map_or(0, |run| {
                 run.stamp
                     .saturating_add(quota.period.get())

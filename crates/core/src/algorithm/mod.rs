@@ -1,24 +1,39 @@
 //! The algorithms: pure functions over exact integers.
 //!
-//! Each state answers the same questions ([`BucketState`]): how long must this cost wait, charge it, give
-//! it back, and what does the bucket read. Deciding over several buckets is one piece of code
-//! for all of them, [`step`].
+//! Each state implements the same operations ([`BucketState`]): the wait for a cost, charge, refund
+//! and reading. Deciding over several buckets is one piece of code for all of them,
+//! [`step`](crate::step).
 //!
-//! A file of an algorithm has all that is known of it: its state, the arithmetic, from when on a state
-//! is as good as new, a state under another quota of its band, and the state as numbers ([`Bucket::encode`]).
-//! A state outlives the numbers of its quota. Nothing needs to be done where only the rate or the amount
-//! changed: a token bucket is a moment, and a window a count. What is done is for quotas that
-//! [scale](Quota::scales), for a tick or a length of windows that is another, and for a token bucket that
-//! begins or ends to lend. Where something has to be rounded, it is in favour of the limit.
+//! | algorithm | state | file |
+//! |---|---|---|
+//! | token bucket, leaky bucket, GCRA | the instant at which the debt is paid off | [`token_bucket`] |
+//! | token bucket that lends | the same, and the lowest debts of late | [`lent`] |
+//! | fixed window | start and count | [`fixed_window`] |
+//! | calendar window | end, count and last charge | [`calendar_window`] |
+//! | sliding window | two counters | [`sliding_window`] |
+//! | sliding log, bucketed window | runs of units with their stamps | [`log`] |
+//!
+//! The file of an algorithm has everything about it: its state, the arithmetic, the instant from
+//! which a state is full again, a state under another quota of its band, and the state as numbers
+//! ([`Bucket::encode`]). The state as numbers for a store that knows no quota is in `numbers`.
+//!
+//! A state outlives the numbers of its quota. A new rate or amount needs no conversion: a token
+//! bucket is an instant, and a window a count. Conversion is needed for quotas that
+//! [scale](Quota::scales), for another tick or window length, and for a token bucket that begins or
+//! stops lending. Rounding favours the limit.
 
+pub mod calendar_window;
 pub mod fixed_window;
 pub mod lent;
 pub mod log;
+mod numbers;
+pub(crate) mod questions;
 pub mod sliding_window;
 #[cfg(test)]
 mod tests;
 pub mod token_bucket;
 
+pub use calendar_window::CalendarWindow;
 pub use fixed_window::FixedWindow;
 pub use lent::LendingBucket;
 pub use log::Log;
@@ -26,7 +41,7 @@ pub use sliding_window::SlidingWindow;
 pub use token_bucket::TokenBucket;
 
 use crate::quota::{Basis, EXACT_MAX};
-use crate::{Algorithm, Op, Outcome, Quota, Receipt, Timestamp, Wait, step};
+use crate::{Algorithm, BucketReading, Op, Outcome, Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
 
 /// The state of one bucket under one quota.
@@ -34,61 +49,51 @@ use std::num::NonZeroU64;
 /// `quota` must be the one that the state was made for, or one of the same algorithm; `now` must
 /// not run backwards, and if it does the state stays where it was: it refuses for longer.
 pub trait BucketState {
-    /// How long `cost` units must wait; none if they fit now. (A sliding log is never asked for more
-    /// than [`Quota::cost_max`] at once; that is seen to by [`step`].)
+    /// Returns the wait until `cost` units fit; [`Wait::NONE`] if they fit now.
+    ///
+    /// [`step`](crate::step) never passes a sliding log more than [`Quota::cost_max`] at once.
     fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait;
 
-    /// Takes `cost` units, which [`wait`](BucketState::wait) said fit.
+    /// Charges `cost` units, which must fit according to [`wait`](BucketState::wait).
     fn charge(&mut self, quota: &Quota, cost: u64, now: Timestamp);
 
     /// Takes `cost` units whether they fit or not, down to the quota's overdraft. A state deeper
     /// than that already stays as it is. Returns the whole units that were taken.
     fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64;
 
-    /// Gives back what `receipt` says was taken, so far as that is safe. Tells what that adds to the
-    /// count of credits, where there is one; see [`Outcome::mark`].
+    /// Refunds the charge of `receipt`, as far as that is safe. Returns the increase of the credit
+    /// count, if the state has one; see [`Outcome::mark`].
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64;
 
-    /// Whether the state is further ahead of `now` than this quota can have brought it: the clock
-    /// has gone far back, or the quota was cut, or `now` is not now any more.
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool;
+    /// Returns true if the state is further ahead of `now` than this quota can have brought it.
+    /// Reasons: the clock has gone far back, the quota was cut, or `now` is outdated.
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool;
 
-    /// Makes a state that [is ahead](BucketState::is_ahead) one that is used up as of `now`, so that what
+    /// Makes a state that [is beyond reach](BucketState::is_beyond_reach) one that is used up as of `now`, so that what
     /// it owes to another clock or quota refuses no longer than what this one can owe. Does nothing
     /// to any other state.
     ///
     /// `now` must have been read after the state: as of an earlier instant, a state that others have
     /// charged since would be put back, and what they took given out again.
-    fn settle(&mut self, quota: &Quota, now: Timestamp);
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp);
 
-    /// Takes `cost` units, at least one, if they fit, and answers for it.
+    /// Charges `cost` units, at least one, if they fit, and returns the outcome.
     ///
-    /// This is what nearly every request does, so a state may do in one go what the default does by
-    /// asking each of the questions above in turn. The answer is the same.
+    /// Nearly every request does this. So a state may compute it directly instead of through the
+    /// methods above, as the default does. The result must be the same.
     #[inline]
     fn take(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> Outcome
     where
         Self: Sized,
     {
-        step::decide_plainly(quota, self, Op::Take(cost), now).outcome
+        questions::decide_by_questions(quota, self, Op::Take(cost), now).outcome
     }
 
-    /// What remains, and when the bucket is as good as new.
+    /// Returns the remaining units and the time until the bucket is full again.
     fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading;
 
-    /// The instant from which on this state is as good as new.
+    /// Returns the instant from which this state equals a new one. A store may forget it then.
     fn fresh_at(&self, quota: &Quota) -> Timestamp;
-}
-
-/// What a bucket reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BucketReading {
-    /// Whole units left.
-    pub remaining: u64,
-    /// Microseconds until the bucket is as good as new.
-    pub reset_us: u64,
-    /// What has been credited, where that is counted and there is a debt; see [`Outcome::mark`].
-    pub mark: u64,
 }
 
 /// The state of one bucket, whichever its algorithm.
@@ -98,6 +103,8 @@ pub enum Bucket {
     Tokens(TokenBucket),
     /// Of a fixed window.
     Fixed(FixedWindow),
+    /// Of a calendar window.
+    Calendar(CalendarWindow),
     /// Of a sliding window.
     Sliding(SlidingWindow),
     /// Of a sliding log or a bucketed window.
@@ -107,28 +114,29 @@ pub enum Bucket {
 }
 
 impl Bucket {
-    /// A bucket that is as good as new.
+    /// Creates a full bucket, with the state that the quota's algorithm needs.
     pub fn new(quota: &Quota) -> Self {
         match quota.algorithm() {
             Algorithm::TokenBucket if quota.lends() => Self::Lent(Box::default()),
             Algorithm::TokenBucket => Self::Tokens(TokenBucket::default()),
             Algorithm::FixedWindow(_) => Self::Fixed(FixedWindow::default()),
+            Algorithm::CalendarWindow => Self::Calendar(CalendarWindow::default()),
             Algorithm::SlidingWindow => Self::Sliding(SlidingWindow::default()),
             Algorithm::SlidingLog | Algorithm::BucketedWindow => Self::Log(Log::default()),
         }
     }
 
-    /// Memory that it holds beyond its own size, in bytes.
+    /// Returns the memory that it holds beyond its own size, in bytes.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Log(log) => log.heap_bytes(),
             Self::Lent(lent) => size_of_val::<LendingBucket>(lent),
-            Self::Tokens(_) | Self::Fixed(_) | Self::Sliding(_) => 0,
+            Self::Tokens(_) | Self::Fixed(_) | Self::Calendar(_) | Self::Sliding(_) => 0,
         }
     }
 
-    /// The same state under `quota`, where it was written under one of the same band with this basis.
-    /// `None` if it is of another algorithm: then two hashes have collided.
+    /// Returns the same state under `quota`, where it was written under one of the same band with
+    /// this basis. `None` if it is of another algorithm: then two hashes have collided.
     ///
     /// ```
     /// use tidegate_core::{Bucket, OnChange, Op, Quota, Timestamp, step};
@@ -155,16 +163,18 @@ impl Bucket {
                 }
             }
             (Self::Lent(mut lent), Algorithm::TokenBucket) => {
-                let before = std::mem::take(&mut lent.tokens);
-                lent.tokens = before.adapted(from, quota, now);
+                lent.tokens = lent.tokens.adapted(from, quota, now);
                 match quota.lends() {
                     false => Self::Tokens(lent.tokens),
-                    true if lent.tokens.credits == before.credits => Self::Lent(lent),
+                    true if from.keeps_ticks(quota.basis()) => Self::Lent(lent),
                     true => Self::Lent(Box::new(LendingBucket::unknown(lent.tokens, now))),
                 }
             }
             (Self::Fixed(window), Algorithm::FixedWindow(_)) => {
                 Self::Fixed(window.adapted(from, quota))
+            }
+            (Self::Calendar(window), Algorithm::CalendarWindow) => {
+                Self::Calendar(window.adapted(from, quota))
             }
             (Self::Sliding(window), Algorithm::SlidingWindow) => {
                 Self::Sliding(window.adapted(from, quota, now))
@@ -176,18 +186,20 @@ impl Bucket {
                 | Algorithm::FixedWindow(_)
                 | Algorithm::SlidingWindow
                 | Algorithm::SlidingLog
-                | Algorithm::BucketedWindow,
+                | Algorithm::BucketedWindow
+                | Algorithm::CalendarWindow,
             ) => return None,
         })
     }
 
-    /// Writes the state as numbers, one `put` for each, as stores elsewhere keep it. The form never
-    /// changes; what is added to it is told apart by the count of numbers.
+    /// Writes the state as numbers, one `put` for each, for stores outside this process. The form
+    /// never changes; additions are recognized by the count of numbers.
     ///
     /// | state | numbers |
     /// |---|---|
-    /// | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks`; if it lends, then up to eight lows of `at`, `ticks`, earliest first |
+    /// | token bucket | `at`, `fraction`; if refundable, also the credits: `since`, `ticks`; if it lends, then up to eight lows of `at`, `ticks`, earliest first |
     /// | fixed window | `start`, `used` |
+    /// | calendar window | `end`, `used`, and when it was last charged |
     /// | sliding window | `index`, `current`, `previous`, and the length of a window in microseconds |
     /// | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
     ///
@@ -210,6 +222,7 @@ impl Bucket {
             Self::Tokens(tokens) => LendingBucket::encode_tokens(*tokens, quota, put),
             Self::Lent(lent) => lent.encode(quota, put),
             Self::Fixed(window) => window.encode(put),
+            Self::Calendar(window) => window.encode(put),
             Self::Sliding(window) => window.encode(quota, put),
             Self::Log(log) => log.encode(put),
         }
@@ -226,26 +239,31 @@ impl Bucket {
         let (bucket, basis) = match quota.algorithm() {
             Algorithm::TokenBucket => LendingBucket::decode(numbers, quota, now)?,
             Algorithm::FixedWindow(_) => FixedWindow::decode(numbers)?,
+            Algorithm::CalendarWindow => CalendarWindow::decode(numbers)?,
             Algorithm::SlidingWindow => SlidingWindow::decode(numbers, quota)?,
             Algorithm::SlidingLog | Algorithm::BucketedWindow => Log::decode(numbers)?,
         };
         bucket.adapted(basis, quota, now)
     }
 
-    /// The instant in microseconds from which on what [`encode`](Self::encode) wrote counts as absent;
-    /// 2^53 stands for any that is later.
+    /// Returns the instant in microseconds from which on what [`encode`](Self::encode) wrote counts
+    /// as absent; 2^53 stands for any that is later.
     pub fn expires_us(&self, quota: &Quota) -> u64 {
         match self {
             // Without a count there is no window, wherever the clock has been.
             Self::Fixed(FixedWindow { used: 0, .. })
+            | Self::Calendar(CalendarWindow { used: 0, .. })
             | Self::Sliding(SlidingWindow {
                 current: 0,
                 previous: 0,
                 ..
             }) => 0,
-            Self::Tokens(_) | Self::Lent(_) | Self::Fixed(_) | Self::Sliding(_) | Self::Log(_) => {
-                self.fresh_at(quota).as_micros().min(EXACT_MAX)
-            }
+            Self::Tokens(_)
+            | Self::Lent(_)
+            | Self::Fixed(_)
+            | Self::Calendar(_)
+            | Self::Sliding(_)
+            | Self::Log(_) => self.fresh_at(quota).as_micros().min(EXACT_MAX),
         }
     }
 }
@@ -256,6 +274,7 @@ macro_rules! each {
         match $bucket {
             Bucket::Tokens($state) => $call,
             Bucket::Fixed($state) => $call,
+            Bucket::Calendar($state) => $call,
             Bucket::Sliding($state) => $call,
             Bucket::Log($state) => $call,
             Bucket::Lent($state) => $call,
@@ -283,12 +302,12 @@ impl BucketState for Bucket {
     }
 
     #[inline]
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
-        each!(self, state => state.is_ahead(quota, now))
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
+        each!(self, state => state.is_beyond_reach(quota, now))
     }
 
-    fn settle(&mut self, quota: &Quota, now: Timestamp) {
-        each!(self, state => state.settle(quota, now));
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
+        each!(self, state => state.clamp_to_now(quota, now));
     }
 
     #[inline]
@@ -307,6 +326,7 @@ impl BucketState for Bucket {
     }
 }
 
+/// Returns the number, or 1 for 0, as a divisor.
 fn whole(number: u64) -> NonZeroU64 {
     NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN)
 }

@@ -2,15 +2,15 @@
 //! overlaps the period. An estimate, in exact arithmetic: it takes the last window's units as
 //! evenly spread.
 
-use super::{Bucket, BucketReading, BucketState, whole};
+use super::{Bucket, BucketState, whole};
 use crate::quota::{Basis, EXACT_MAX, same_share};
-use crate::{Quota, Receipt, Timestamp, Wait};
+use crate::{BucketReading, Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
 
 /// The state of a sliding window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindow {
-    /// Which window, counted from the epoch.
+    /// Number of the window, counted from the epoch.
     pub index: u64,
     /// Units counted in it.
     pub current: u64,
@@ -20,11 +20,14 @@ pub struct SlidingWindow {
 
 /// The windows as `now` sees them, and how many ticks of the present one are over.
 struct WindowView {
+    /// The windows, with the present one as `current`.
     window: SlidingWindow,
+    /// Ticks of the present window that are over.
     elapsed: u64,
 }
 
 impl SlidingWindow {
+    /// Returns the windows at `now`: counts of older windows are dropped.
     #[inline]
     fn at(self, quota: &Quota, now: Timestamp) -> WindowView {
         let tick = now.as_micros() / quota.tick_us;
@@ -54,7 +57,7 @@ impl SlidingWindow {
 }
 
 impl SlidingWindow {
-    /// The state under `quota`.
+    /// Returns the state under `quota`.
     pub(super) fn adapted(self, from: Basis, quota: &Quota, now: Timestamp) -> Self {
         let own = quota.basis();
         let scaled = |used| {
@@ -83,8 +86,8 @@ impl SlidingWindow {
         }
     }
 
-    /// The counts in windows of another length. What was counted in a window counts as if it had been
-    /// at its end, or now if that has not come.
+    /// Converts the counts to windows of another length. Units of a window count as if taken at its
+    /// end, or now if its end is still to come.
     fn of_length(self, from_us: u64, to_us: u64, now: Timestamp) -> Self {
         let start = self.index.saturating_mul(from_us).min(EXACT_MAX);
         let end = start.saturating_add(from_us.saturating_sub(1));
@@ -133,7 +136,7 @@ impl SlidingWindow {
 }
 
 impl WindowView {
-    /// The estimate times the period, in units × ticks.
+    /// Returns the estimate times the period, in units × ticks.
     #[inline]
     fn weight(&self, quota: &Quota) -> u64 {
         let left = quota.period.get().saturating_sub(self.elapsed);
@@ -141,7 +144,7 @@ impl WindowView {
         before.saturating_add(self.window.current.saturating_mul(quota.period.get()))
     }
 
-    /// The beginning of the present window, in ticks.
+    /// Returns the beginning of the present window, in ticks.
     #[inline]
     fn start(&self, quota: &Quota) -> u64 {
         self.window.index.saturating_mul(quota.period.get())
@@ -151,7 +154,7 @@ impl WindowView {
     fn fits_after(&self, quota: &Quota, cost: u64) -> u64 {
         let period = quota.period.get();
         let room = quota.amount.saturating_sub(cost);
-        // How far into a window the one before it, with `counted` units, leaves `room`.
+        // Offset into a window at which the previous one, with `counted` units, leaves `room`.
         let into = |room: u64, counted: u64| match NonZeroU64::new(counted) {
             Some(counted) => period.saturating_sub(room.saturating_mul(period) / counted),
             None => 0,
@@ -203,7 +206,7 @@ impl BucketState for SlidingWindow {
         self.current.saturating_sub(before)
     }
 
-    /// From whichever of the two windows was charged; what was taken last was taken from this one.
+    /// Refunds to the window that was charged; [`Receipt::latest`] refunds to the present one.
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
         *self = self.at(quota, now).window;
         let charged = receipt.at.as_micros() / quota.tick_us / quota.period;
@@ -216,15 +219,15 @@ impl BucketState for SlidingWindow {
     }
 
     #[inline]
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
         let index = now.as_micros() / quota.tick_us / quota.period;
         let counts = self.current > 0 || self.previous > 0;
         counts && self.index > index.saturating_add(1)
     }
 
     /// Leaves both windows full.
-    fn settle(&mut self, quota: &Quota, now: Timestamp) {
-        if self.is_ahead(quota, now) {
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_beyond_reach(quota, now) {
             *self = Self {
                 index: now.as_micros() / quota.tick_us / quota.period,
                 current: quota.amount,
@@ -236,10 +239,15 @@ impl BucketState for SlidingWindow {
     #[inline]
     fn reading(&self, quota: &Quota, now: Timestamp) -> BucketReading {
         let view = self.at(quota, now);
+        let weight = view.weight(quota);
         let full = quota.amount.saturating_mul(quota.period.get());
         let fresh = view.window.fresh_at(quota);
         BucketReading {
-            remaining: full.saturating_sub(view.weight(quota)) / quota.period,
+            remaining: full.saturating_sub(weight) / quota.period,
+            overdrawn: match weight.checked_sub(full) {
+                None | Some(0) => 0,
+                Some(excess) => excess.div_ceil(quota.period.get()),
+            },
             reset_us: fresh.since(now),
             mark: 0,
         }

@@ -9,7 +9,7 @@ use crate::{Algorithm, Align, OnChange, Op, Outcome, Quota, QuotaSpec, Timestamp
 const FIXED: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
 const CLOCK: Algorithm = Algorithm::FixedWindow(Align::Clock);
 
-/// Asks for one unit at each instant.
+/// Takes one unit at each instant.
 #[track_caller]
 fn run(spec: QuotaSpec<'_>, instants_us: &[u64]) -> String {
     let costs = instants_us.iter().map(|at| (*at, 1));
@@ -62,12 +62,12 @@ fn a_token_returns_each_interval() {
 }
 
 #[test]
-fn a_burst_of_one_paces() {
+fn a_burst_of_one_spaces_requests_evenly() {
     let spec = Quota::new(1, 10).burst(1);
     assert_eq!(run(spec, &[0, 0, 9, 10, 19, 20, 40, 40]), "+--+-++-");
 }
 
-/// 3 tokens in 10 microseconds: one each 3⅓, and no third is ever lost.
+/// 3 tokens in 10 microseconds: one every 3⅓, and no third is lost.
 #[test]
 fn a_fraction_of_a_token_is_kept() {
     let spec = Quota::new(3, 10).burst(2);
@@ -85,9 +85,9 @@ fn a_fraction_of_a_token_is_kept() {
     );
 }
 
-/// More than one token a microsecond.
+/// More than one token per microsecond.
 #[test]
-fn a_rate_above_one_a_tick_is_counted_as_well() {
+fn rates_above_one_per_tick_are_counted() {
     check(
         Quota::new(7, 2).burst(5),
         &[
@@ -103,7 +103,7 @@ fn a_rate_above_one_a_tick_is_counted_as_well() {
 }
 
 #[test]
-fn a_token_bucket_tells_what_is_left_and_how_long() {
+fn a_token_bucket_reports_the_remaining_units_and_the_wait() {
     check(
         Quota::new(1, 10).burst(5),
         &[
@@ -143,7 +143,7 @@ fn a_fixed_window_opens_with_its_first_request() {
 }
 
 #[test]
-fn a_clock_window_opens_on_the_stroke() {
+fn a_clock_window_starts_at_the_full_period() {
     assert_eq!(
         run(
             Quota::new(2, 10).algorithm(CLOCK),
@@ -158,17 +158,17 @@ fn a_clock_window_opens_on_the_stroke() {
 }
 
 #[test]
-fn a_sliding_window_lets_the_last_one_fade() {
+fn a_sliding_window_weights_the_previous_window() {
     check(
         Quota::new(4, 100).algorithm(Algorithm::SlidingWindow),
         &[
             (50, 4, "+0 150"),
-            (50, 1, "-0 150 75"), // in the next window, once a quarter of the four has gone
+            (50, 1, "-0 150 75"), // in the next window, after a quarter of the four has faded
             (100, 1, "-0 100 25"),
             (124, 1, "-0 76 1"),
             (125, 1, "+0 175"),
             (150, 1, "+0 150"),
-            (150, 3, "-0 150 100"), // 2 + 4 × ⅓ … one must go from the next window on
+            (150, 3, "-0 150 100"), // 2 + 4 × ⅓ … one must fade from the next window on
             (250, 5, "-3 50 never"),
             (299, 3, "+0 101"),
             (300, 0, "+1 100"),
@@ -177,10 +177,10 @@ fn a_sliding_window_lets_the_last_one_fade() {
     );
 }
 
-/// The clock goes back into the window before: the present one has then just begun, and nothing of
-/// the last one has faded.
+/// The clock goes back into the previous window: the current one then counts as just begun, and
+/// nothing of the previous one has faded.
 #[test]
-fn a_sliding_window_does_not_fade_backwards() {
+fn a_sliding_window_does_not_gain_weight_over_time() {
     check(
         Quota::new(10, 100).algorithm(Algorithm::SlidingWindow),
         &[
@@ -193,7 +193,7 @@ fn a_sliding_window_does_not_fade_backwards() {
 }
 
 #[test]
-fn a_sliding_log_forgets_each_unit_a_period_after_it_came() {
+fn a_sliding_log_drops_each_unit_after_one_period() {
     check(
         Quota::new(3, 100).algorithm(Algorithm::SlidingLog),
         &[
@@ -210,7 +210,7 @@ fn a_sliding_log_forgets_each_unit_a_period_after_it_came() {
     );
 }
 
-/// 320 microseconds in 32 parts of 10: what came in a part counts until a period after its end.
+/// 320 microseconds in 32 parts of 10: a unit counts until one period after its part ends.
 #[test]
 fn a_bucketed_window_counts_by_parts() {
     check(
@@ -227,9 +227,9 @@ fn a_bucketed_window_counts_by_parts() {
     );
 }
 
-/// A period shorter than the parts it is to have.
+/// A period shorter than its number of parts.
 #[test]
-fn a_bucketed_window_of_a_few_microseconds_has_parts_of_one() {
+fn a_tiny_bucketed_window_has_parts_of_one_microsecond() {
     check(
         Quota::new(2, 5).algorithm(Algorithm::BucketedWindow),
         &[(0, 2, "+0 6"), (5, 1, "-0 1 1"), (6, 2, "+0 6")],
@@ -260,7 +260,7 @@ fn a_coarser_log_counts_longer_and_never_shorter() {
     }
 }
 
-/// What a store wrote may have been damaged; whatever it is, no unit is lost.
+/// A stored log may be damaged; decoding it loses no unit.
 #[test]
 fn a_log_of_runs_out_of_order_loses_no_unit() {
     let runs = [(5, 1), (5, 2), (3, 4), (9, 0), (7, 1)];
@@ -270,7 +270,7 @@ fn a_log_of_runs_out_of_order_loses_no_unit() {
 }
 
 #[test]
-fn a_bucket_is_of_its_quotas_algorithm_and_holds_memory_only_as_a_log() {
+fn a_bucket_has_its_quotas_algorithm_and_only_logs_allocate() {
     for (algorithm, name) in [
         (Algorithm::TokenBucket, "Tokens"),
         (FIXED, "Fixed"),
@@ -286,11 +286,11 @@ fn a_bucket_is_of_its_quotas_algorithm_and_holds_memory_only_as_a_log() {
         let now = Timestamp::from_micros(7);
         step::decide_one(&quota, &mut bucket, Op::Take(2), now);
         assert_eq!(bucket.heap_bytes() > 0, name == "Log");
-        assert!(!bucket.is_ahead(&quota, now));
+        assert!(!bucket.is_beyond_reach(&quota, now));
     }
 }
 
-/// The numbers of a state, which are read as the same state.
+/// Returns the numbers of a state, after checking that they decode to the same state.
 #[track_caller]
 fn written(quota: Quota, bucket: &Bucket) -> Vec<u64> {
     let mut numbers = Vec::new();
@@ -300,9 +300,9 @@ fn written(quota: Quota, bucket: &Bucket) -> Vec<u64> {
     numbers
 }
 
-/// As every version has written them: stores elsewhere keep such numbers across versions.
+/// The stored form of all versions: stores keep such numbers across versions.
 #[test]
-fn states_are_written_in_a_form_that_never_changes() {
+fn the_encoding_of_states_is_stable() {
     let low = |(at, ticks)| Low { at, ticks };
     let mut tokens = TokenBucket {
         at: 1,
@@ -347,9 +347,9 @@ fn states_are_written_in_a_form_that_never_changes() {
     }
 }
 
-/// Band ids and reservation ids that others hold are made of them.
+/// Stored band ids and reservation ids contain these codes.
 #[test]
-fn the_codes_of_algorithms_never_change() {
+fn algorithm_codes_are_stable() {
     for (code, algorithm) in [
         (0, Algorithm::TokenBucket),
         (1, FIXED),
@@ -362,4 +362,48 @@ fn the_codes_of_algorithms_never_change() {
         assert_eq!(Algorithm::from_code(code), Some(algorithm));
     }
     assert_eq!(Algorithm::from_code(u8::MAX), None);
+}
+
+/// A forced charge owes what it took below empty, in every algorithm, and the clock pays it off.
+#[test]
+fn an_overdrawn_bucket_says_what_it_owes() {
+    for algorithm in [
+        Algorithm::TokenBucket,
+        Algorithm::FixedWindow(Align::FirstRequest),
+        Algorithm::SlidingWindow,
+        Algorithm::SlidingLog,
+        Algorithm::BucketedWindow,
+        Algorithm::CalendarWindow,
+    ] {
+        let spec = Quota::new(10, 10_000_000).algorithm(algorithm).overdraft(5);
+        let quota = spec.build().unwrap();
+        let mut bucket = Bucket::new(&quota);
+        // The beginning of a window by the clock.
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let owes = [8, 5, 7].map(|cost| {
+            let outcome = step::decide_one(&quota, &mut bucket, Op::Force(cost), now);
+            assert_eq!(outcome.overdrawn, bucket.reading(&quota, now).overdrawn);
+            (outcome.remaining, outcome.overdrawn)
+        });
+        assert_eq!(owes, [(2, 0), (0, 3), (0, 5)], "{algorithm:?}");
+        let later = now.plus(30_000_000);
+        assert_eq!(bucket.reading(&quota, later).overdrawn, 0, "{algorithm:?}");
+    }
+}
+
+/// A refusal reports the debt too: in ticks that a unit does not fill, rounded up.
+#[test]
+fn a_debt_is_rounded_up_to_whole_units() {
+    let quota = Quota::new(10, 10_000_000).overdraft(5).build().unwrap();
+    let mut bucket = Bucket::new(&quota);
+    let now = Timestamp::from_millis(1_700_000_000_000);
+    step::decide_one(&quota, &mut bucket, Op::Force(13), now);
+    for (after_us, owed) in [(0, 3), (1, 3), (999_999, 3), (1_000_000, 2), (3_000_000, 0)] {
+        let refused = bucket.take(&quota, 1, now.plus(after_us));
+        assert_eq!(
+            (refused.overdrawn, refused.remaining),
+            (owed, 0),
+            "{after_us}"
+        );
+    }
 }

@@ -2,15 +2,17 @@
 //!
 //! A unit of cost incurs a debt of `price`; each tick pays off `drain`. With `L` units per `P`
 //! ticks these are `P / gcd` and `L / gcd`, so that both are whole and nothing is ever rounded. The
-//! debt is stored as the moment when it will be paid off, `at + fraction / drain` ticks: that
-//! moment stands still while nobody asks, so an idle bucket needs no writing, and a refusal none.
+//! debt is stored as the moment when it will be paid off, `at + fraction / drain` ticks. That
+//! moment does not move without a charge, so neither an idle bucket nor a refusal needs a write.
 //!
-//! Where a tick is longer than a microsecond, an instant lies between two ticks. A debt is then read
-//! at the tick before it and begun at the tick after it, so that it never seems smaller than it is.
+//! If a tick is longer than a microsecond, an instant may fall between two ticks. A debt is then
+//! read at the tick before it and begun at the tick after it, so that it never seems smaller than
+//! it is.
 
-use super::{BucketReading, BucketState, whole};
+use super::questions::decide_by_questions;
+use super::{BucketState, whole};
 use crate::quota::{Basis, EXACT_MAX, same_share};
-use crate::{Op, Outcome, Quota, Receipt, Timestamp, Wait, step};
+use crate::{BucketReading, Op, Outcome, Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
 
 /// A count of credits begins again beyond this, long before it could leave exact arithmetic.
@@ -21,17 +23,17 @@ const CREDITS_MAX: u64 = EXACT_MAX >> 1;
 pub struct TokenBucket {
     /// The whole tick before the debt is paid off.
     pub at: u64,
-    /// What is left to pay off after that tick; less than the drain of the quota that left it.
+    /// Debt left to pay off after that tick; less than the drain of the quota that left it.
     pub fraction: u64,
-    /// What has been credited. Kept only for refundable quotas.
+    /// Credits so far. Kept only for refundable quotas.
     pub credits: CreditCount,
 }
 
-/// How much of the debt went otherwise than by the clock.
+/// Part of the debt that was paid off by credits and not by the clock.
 ///
-/// A charge leaves a debt of which it is known when the clock will have paid it off. With this
-/// count, whoever holds a receipt knows how low the debt can have been since at most (see
-/// [`TokenBucket::give_back`]), however long ago that is and whatever happened in between.
+/// A charge leaves a debt, and it is known when the clock will have paid that off. With this count,
+/// the holder of a receipt knows a lower bound of the debt since then (see
+/// [`TokenBucket::give_back`]). The bound holds after any time and any other charges and credits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreditCount {
     /// Since when it counts, in microseconds: since the last charge that found no debt, for a
@@ -46,12 +48,14 @@ pub struct CreditCount {
 /// A debt at a tick: what [`TokenBucket`] means once the time is known.
 #[derive(Clone, Copy)]
 struct Debt {
+    /// The tick.
     now: u64,
+    /// The debt at that tick, in units of debt.
     units: u64,
 }
 
 impl TokenBucket {
-    /// The debt at the tick `now`.
+    /// Returns the debt at the tick `now`.
     #[inline]
     fn debt(&self, quota: &Quota, now: u64) -> Debt {
         let units = match self.at.checked_sub(now) {
@@ -64,6 +68,7 @@ impl TokenBucket {
         Debt { now, units }
     }
 
+    /// Stores a debt as the moment when it will be paid off.
     #[inline]
     fn set(&mut self, quota: &Quota, debt: Debt) {
         let ticks = divide(debt.units, quota.drain);
@@ -107,6 +112,7 @@ impl TokenBucket {
                     divide(room, quota.price)
                 },
                 wait: Wait::from_micros(divide_up(after.wrapping_sub(quota.brim), quota.drain)),
+                overdrawn: overdrawn(quota, owed),
                 reset_us: ahead.wrapping_add(u64::from(fraction > 0)),
                 mark: 0,
             };
@@ -121,6 +127,7 @@ impl TokenBucket {
         let outcome = Outcome {
             remaining: divide(quota.brim.wrapping_sub(after), quota.price),
             wait: Wait::NONE,
+            overdrawn: 0,
             reset_us: ticks.wrapping_add(u64::from(next.fraction > 0)),
             mark: 0,
         };
@@ -146,8 +153,8 @@ impl TokenBucket {
         );
     }
 
-    /// The state under `quota`. Where ticks or debts come to mean something else, nothing is known of
-    /// what was credited before.
+    /// Converts the state to `quota`. If the meaning of ticks or debts changes, earlier credits
+    /// become unknown.
     pub(super) fn adapted(self, from: Basis, quota: &Quota, now: Timestamp) -> Self {
         let own = quota.basis();
         let last = self.at.saturating_add(u64::from(self.fraction > 0));
@@ -179,14 +186,15 @@ impl TokenBucket {
         }
     }
 
-    /// The debt at the tick `now`, in units of debt.
+    /// Returns the debt at the tick `now`, in units of debt.
     pub(super) fn debt_at(&self, quota: &Quota, now: u64) -> u64 {
         self.debt(quota, now).units
     }
 
-    /// [`give_back`](Meter::give_back) by somebody who knows that the debt has not been below `low`
-    /// since the charge: what it credits, and what that adds to the count.
-    pub(super) fn give_back_above(
+    /// Carries out [`give_back`](BucketState::give_back) for a caller that knows that the debt has
+    /// not been below `low` since the charge. Returns the credit, and the increase of the credit
+    /// count.
+    pub(super) fn refund_above(
         &mut self,
         quota: &Quota,
         receipt: Receipt,
@@ -212,8 +220,8 @@ impl TokenBucket {
         (credit, self.count(quota, divide_up(credit, quota.drain)))
     }
 
-    /// The lowest that the debt can have been between the charge and the tick `now`; 0 where nothing
-    /// is known.
+    /// Returns the lowest that the debt can have been between the charge and the tick `now`; 0
+    /// where nothing is known.
     fn lowest(&self, quota: &Quota, receipt: Receipt, now: u64) -> u64 {
         let ticks = self.credits.ticks;
         if !quota.refundable || receipt.mark > ticks {
@@ -232,7 +240,7 @@ impl TokenBucket {
         }
     }
 
-    /// Counts a credit, and tells by how much the count rose.
+    /// Counts a credit, and returns the increase of the count.
     fn count(&mut self, quota: &Quota, ticks: u64) -> u64 {
         if !quota.refundable {
             return 0;
@@ -244,7 +252,8 @@ impl TokenBucket {
 }
 
 impl CreditCount {
-    /// What was credited to a state that did not count it: nothing is known of the time before.
+    /// Creates the count of a state that did not count credits: nothing is known of the time before
+    /// `now`.
     pub fn unknown(now: Timestamp) -> Self {
         Self {
             since: now.as_micros(),
@@ -296,41 +305,41 @@ impl BucketState for TokenBucket {
 
     /// Credits at most the debt that is there only because of the charge.
     ///
-    /// Call *gap* what the debt would be lower by, had the charge never been made. It begins as the
-    /// charge and shrinks only while the debt without the charge is zero, by what the clock pays
-    /// off. So it is at least
+    /// The *gap* is the difference between the debt and the debt had the charge never been made. It
+    /// begins as the charge and shrinks only while the debt without the charge is zero, by the
+    /// amount that the clock pays off. So it is at least
     ///
-    /// - the charge less all that the clock has paid off since, and
+    /// - the charge less everything that the clock has paid off since, and
     /// - the charge or the lowest debt since, whichever is less: while the other debt is zero, the
     ///   gap is this debt itself.
     ///
     /// The debt falls by the clock and by credits and never otherwise. The charge left a debt that
-    /// the clock would have paid off at [`Receipt::until`]; so it has never since been lower than
-    /// what is due from now until then, less all that has been credited since.
+    /// the clock would have paid off at [`Receipt::until`]. So it has never since been lower than
+    /// the debt due from now until then, less all credits since.
     ///
-    /// This holds for several charges that are given back, in any order. Let the debt be no lower
-    /// than it would be without those given back so far. A credit of one that was made before this
-    /// charge lowered what lies under it, in both worlds, and is in the count. A credit of one made
-    /// after it was no more than that charge, which is on top of the low and not in it; so it may be
-    /// left out of the count by whoever knows of it ([`Receipt::behind`]), and counting it is safe.
-    /// Either way what is left of the debt covers all that was charged since and not given back,
+    /// This holds for several charges that are refunded, in any order. Let the debt be no lower
+    /// than it would be without those refunded so far. A credit of a charge made before this one
+    /// lowered the debt under it, in both worlds, and is in the count. A credit of a charge made
+    /// after it was no more than that charge, which is on top of the low and not in it. So a holder
+    /// that knows of it may leave it out of the count ([`Receipt::behind`]), and counting it is
+    /// safe. Either way the rest of the debt covers all that was charged since and not refunded,
     /// and no debt without this charge is more than that once the clock has paid off the rest.
     ///
-    /// What was charged before the count began has been paid off: whoever began it found no debt. So
-    /// it has no gap, whatever others owe by now; and where the state was lost in between, nobody can
-    /// tell.
+    /// Charges from before the count began have been paid off: the count began at a charge that
+    /// found no debt. So they have no gap, regardless of the present debt of others. If the state
+    /// was lost in between, the result is unknown.
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
-        self.give_back_above(quota, receipt, 0, now).1
+        self.refund_above(quota, receipt, 0, now).1
     }
 
     #[inline]
-    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
+    fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
         self.at.saturating_sub(tick_of(quota, now)) > quota.ahead_max
     }
 
     /// Leaves the bucket empty.
-    fn settle(&mut self, quota: &Quota, now: Timestamp) {
-        if self.is_ahead(quota, now) {
+    fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_beyond_reach(quota, now) {
             let now = tick_of(quota, now);
             let units = quota.brim;
             let before = self.at;
@@ -346,7 +355,7 @@ impl BucketState for TokenBucket {
                 *self = next;
                 outcome
             }
-            None => step::decide_plainly(quota, self, Op::Take(cost), now).outcome,
+            None => decide_by_questions(quota, self, Op::Take(cost), now).outcome,
         }
     }
 
@@ -356,6 +365,7 @@ impl BucketState for TokenBucket {
         let paid_off = debt.now.saturating_add(divide_up(debt.units, quota.drain));
         BucketReading {
             remaining: divide(quota.brim.saturating_sub(debt.units), quota.price),
+            overdrawn: overdrawn(quota, debt.units),
             reset_us: if debt.units == 0 {
                 0
             } else {
@@ -376,6 +386,15 @@ impl BucketState for TokenBucket {
     }
 }
 
+/// Returns the whole units of a debt beyond that of an empty bucket, rounded up.
+#[inline]
+fn overdrawn(quota: &Quota, debt: u64) -> u64 {
+    match debt.checked_sub(quota.brim) {
+        None | Some(0) => 0,
+        Some(excess) => divide_up(excess, quota.price),
+    }
+}
+
 /// `n / d`. Most quotas have a drain and a tick of 1, and a division is the dearest instruction of a
 /// decision, so it is worth a branch.
 #[inline]
@@ -383,24 +402,25 @@ fn divide(n: u64, d: NonZeroU64) -> u64 {
     if d.get() == 1 { n } else { n / d }
 }
 
+/// Divides and rounds up.
 #[inline]
 pub(super) fn divide_up(n: u64, d: NonZeroU64) -> u64 {
     divide(n.saturating_add(d.get().saturating_sub(1)), d)
 }
 
-/// The tick that `now` falls into.
+/// Returns the tick that `now` falls into.
 #[inline]
 fn tick_of(quota: &Quota, now: Timestamp) -> u64 {
     divide(now.as_micros(), quota.tick_us)
 }
 
-/// The first tick that does not begin before `now`.
+/// Returns the first tick that does not begin before `now`.
 #[inline]
 pub(super) fn tick_after(quota: &Quota, now: Timestamp) -> u64 {
     divide_up(now.as_micros(), quota.tick_us)
 }
 
-/// Microseconds from `now` to the beginning of `tick`.
+/// Returns the microseconds from `now` to the beginning of `tick`.
 #[inline]
 fn micros_until(quota: &Quota, tick: u64, now: Timestamp) -> u64 {
     tick.saturating_mul(quota.tick_us.get())

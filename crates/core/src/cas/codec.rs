@@ -3,6 +3,7 @@
 
 use crate::{Bucket, Quota, Timestamp};
 
+/// First byte of every value: the version of the format.
 const VERSION: u8 = 1;
 
 /// A state as it was read.

@@ -13,6 +13,7 @@ const ATTEMPTS_MAX: u32 = 16;
 
 /// The pause before the second attempt. It doubles before each further one, up to 32 ms.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
+/// Number of times that the pause doubles.
 const DOUBLINGS_MAX: u32 = 5;
 
 /// The default of [`CasStore::clock_skew_max`].
@@ -22,7 +23,7 @@ const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 const SECRET: &[u8] = b"secret";
 
 /// Time that a secret is kept after it was read: a day, and a margin.
-const SECRET_KEPT: Duration = Duration::from_hours(25);
+const SECRET_KEPT: Duration = Duration::from_secs(90_000);
 
 /// A [`Store`] over [`CompareAndSwap`].
 ///
@@ -39,7 +40,9 @@ const SECRET_KEPT: Duration = Duration::from_hours(25);
 /// bucket is decided at the time that was read, and counts as used up at that time.
 #[derive(Clone, Debug)]
 pub struct CasStore<T> {
+    /// The backend.
     backend: T,
+    /// Clock skew that is accepted, in microseconds.
     clock_skew_max_us: u64,
 }
 
@@ -90,7 +93,7 @@ impl<T: CompareAndSwap> CasStore<T> {
                 .states
                 .iter()
                 .zip(quotas)
-                .map(settled(read.now))
+                .map(clamped(read.now))
                 .collect();
             let result = decide(&mut buckets, read.now);
             let changes = read.states.iter().zip(&buckets).zip(quotas);
@@ -136,6 +139,11 @@ impl<T: CompareAndSwap> CasStore<T> {
         Err(StoreError::transient(why).with_kind(StoreErrorKind::Overloaded))
     }
 
+    /// Reads the values of the keys.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] from the backend, or if it returns another number of values.
     async fn read(&self, keys: &[Vec<u8>]) -> Result<Snapshot<T::Version>, StoreError> {
         let snapshot = self.backend.read(keys).await?;
         let (values, keys) = (snapshot.values.len(), keys.len());
@@ -174,6 +182,7 @@ impl<T: CompareAndSwap> CasStore<T> {
         })
     }
 
+    /// Returns the change of a key: none if the state is the same, or absent and full.
     fn change(
         &self,
         read: &ReadBuckets,
@@ -186,9 +195,10 @@ impl<T: CompareAndSwap> CasStore<T> {
         if before == Some(after) || (before.is_none() && is_fresh) {
             return KeyChange::Keep;
         }
-        // From the instance's own time on, which is the one that the store's timer keeps pace with. A bucket
-        // that was given back until it is full keeps its instant: an instance whose clock is behind would
-        // decide it earlier than that, and what refilled in between would be given out twice.
+        // Count from the instance's own time, because the store's timer keeps pace with that. A
+        // bucket that was refunded until it is full keeps its instant: an instance whose clock is
+        // behind would decide it earlier, and units that refilled in between would be granted
+        // twice.
         let keep_for = fresh_at
             .max(read.now)
             .since(read.at)
@@ -277,24 +287,27 @@ impl<T: CompareAndSwap> SharedState for CasStore<T> {
 }
 
 /// Makes the bucket to decide on of the state that was read.
-fn settled(now: Timestamp) -> impl Fn((&Option<Bucket>, &&Quota)) -> Bucket {
+fn clamped(now: Timestamp) -> impl Fn((&Option<Bucket>, &&Quota)) -> Bucket {
     move |(state, quota)| {
         let mut bucket = state.clone().unwrap_or_else(|| Bucket::new(quota));
-        bucket.settle(quota, now);
+        bucket.clamp_to_now(quota, now);
         bucket
     }
 }
 
+/// Returns the key of a bucket under a quota.
 fn key(bucket: &[u8], quota: &Quota) -> Vec<u8> {
     let band = format!("/{:016x}", quota.id().as_u64());
     [bucket, band.as_bytes()].concat()
 }
 
+/// Returns the error for a value that cannot be decoded.
 fn corrupt() -> StoreError {
-    StoreError::permanent("the value of a bucket is not Tidegate's, or damaged")
+    StoreError::permanent("a bucket holds a value that Tidegate did not write")
         .with_kind(StoreErrorKind::Corrupt)
 }
 
+/// Returns the time in whole microseconds, at most the largest number.
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,19 +1,26 @@
-//! For how long a refusal closes a limit to whoever was refused.
+//! Blocks: closing a limit to a subject for a fixed time after a refusal.
 
 use super::{Algorithm, Align, Quota, QuotaError};
 
-/// No band that anybody names is called so: names have no `#`.
+/// Label of the block's band. No configured band can have it: their names contain no `#`.
 const LABEL: &str = "#block";
 
-/// Nor this one. It is another band, so that enforcing a limit starts with nobody blocked.
+/// Label of the block's band in shadow mode. A separate band, so that enforcing a limit starts
+/// without blocked subjects.
 const SHADOW_LABEL: &str = "#shadow-block";
 
+/// Algorithm of blocks: a window of one unit that opens with the first refusal.
 const OPENED_BY_A_REFUSAL: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
 
 impl Quota {
-    /// What an [`Op::Block`](crate::Op::Block) is asked by, under the name of its limit's bucket: one
-    /// refusal, and the limit is closed for `length_us` microseconds. Whatever the length, it is the
-    /// same band.
+    /// Returns the quota of an [`Op::Block`](crate::Op::Block), under the name of its limit's
+    /// bucket: after one refusal the limit is closed for `length_us` microseconds. All lengths are
+    /// the same band.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError::NoPeriod`] if the length is 0, [`QuotaError::PeriodTooLong`] if it is 2^53 or
+    /// more.
     ///
     /// ```
     /// use tidegate_core::{Ask, Bucket, Op, Quota, Timestamp, step};
@@ -38,11 +45,17 @@ impl Quota {
         Self::block_named(LABEL, length_us)
     }
 
-    /// The same for a limit in shadow mode: what would have been a block. No enforced limit reads it.
+    /// Returns the same for a limit in shadow mode: what would have been a block. No enforced limit
+    /// reads it.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`block`](Self::block).
     pub fn shadow_block(length_us: u64) -> Result<Self, QuotaError> {
         Self::block_named(SHADOW_LABEL, length_us)
     }
 
+    /// Returns the quota of a block under this label.
     fn block_named(label: &str, length_us: u64) -> Result<Self, QuotaError> {
         Self::new(1, length_us)
             .algorithm(OPENED_BY_A_REFUSAL)
@@ -50,7 +63,8 @@ impl Quota {
             .build()
     }
 
-    /// Whether it is a [block](Self::block) of either mode, and not one of a limit's own bands.
+    /// Returns true if it is a [block](Self::block) of either mode, and not one of a limit's own
+    /// bands.
     pub fn is_block(&self) -> bool {
         let is_named = |label| {
             let block = Self::block_named(label, self.period_us());

@@ -1,8 +1,8 @@
-//! What becomes of a bucket when the numbers of its quota change.
+//! Buckets whose quota gets other numbers.
 //!
-//! A state is kept under the name of its band, not under its numbers, and so it outlives them. How it
-//! is then read is for the quota to say ([`OnChange`]); what it has to know for that of the quota that
-//! left the state is its [`Basis`].
+//! A state is kept under the name of its band, not under its numbers, and so it outlives them. The
+//! new quota defines how to read it ([`OnChange`]). The [`Basis`] has the facts about the old quota
+//! that reading needs.
 
 use super::{Algorithm, BandId, EXACT_MAX, Quota, TICKS_US};
 use std::num::NonZeroU64;
@@ -10,72 +10,74 @@ use std::num::NonZeroU64;
 /// Of a [whole](Basis::whole) so many leading bits count, so that the product of two is exact.
 const BITS: u32 = 26;
 
-/// What follows the leading bits.
+/// End of the range of leading bits.
 const LEADING_END: u64 = 1 << BITS;
 
-/// How many bits of a [code](Basis::code) a tick's number takes, and its parts, and the count of bits
-/// that follow the leading ones.
+/// Bits of a [code](Basis::code) for the number of the tick, its parts, and the count of bits that
+/// follow the leading ones.
 const TICK_BITS: u32 = 2;
+/// Bits of a [code](Basis::code) for the parts of a tick.
 const PARTS_BITS: u32 = 19;
+/// Bits of a [code](Basis::code) for the count of bits that follow the leading ones.
 const SHIFT_BITS: u32 = 5;
 
 /// The largest prime number below 2^19.
 const PARTS_END: NonZeroU64 = NonZeroU64::new(524_287).unwrap();
 
-/// What becomes of a bucket when the amount, the period, the burst or the overdraft of its limit
+/// Treatment of a bucket when the amount, the period, the burst or the overdraft of its limit
 /// change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnChange {
-    /// What was used stays used: a token bucket keeps its debt in time, a window its count. Nobody
-    /// gets a fresh burst from a larger quota, and from a smaller one nobody waits for longer than an
-    /// empty bucket takes to fill.
+    /// Used units stay used: a token bucket keeps its debt in time, a window its count. A larger
+    /// quota grants no fresh burst. Under a smaller one no client waits longer than an empty bucket
+    /// takes to fill.
     #[default]
     Keep,
-    /// What was used stays the same share of the whole: who had used half of a hundred has used half
-    /// of two hundred. Rounded up, in favour of the limit.
+    /// Used units stay the same share of the whole: half of a hundred becomes half of two hundred.
+    /// Rounded up, in favour of the limit.
     Scale,
-    /// Other numbers begin with new buckets; the same numbers as before go on with the old ones, as
-    /// long as those still matter.
+    /// Other numbers start with new buckets. The same numbers as before continue with the old ones,
+    /// as long as those still matter.
     Reset,
 }
 
-/// What has to be known of the quota under which a state was written, to read it under another of the
+/// Facts about the quota under which a state was written, for reading it under another quota of the
 /// same band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Basis {
     /// Microseconds per tick, which a token bucket counts in; 1 for windows.
     pub tick_us: u64,
-    /// What a part of a tick is counted in, where a tick is longer than a microsecond: a number below
-    /// 2^19 that is hardly ever the same for two drains. 0 for others.
+    /// Code of the fraction of a tick, if a tick is longer than a microsecond: a number below 2^19
+    /// that is hardly ever the same for two drains. 0 otherwise.
     pub parts: u64,
     /// The length of a sliding window, by which it is numbered, in microseconds; 0 for others.
     pub period_us: u64,
-    /// Where what was used is to stay a share: of what. The ticks in which an empty token bucket
-    /// fills, the amount of a window; rounded down to 26 leading bits. 0 where nothing is to be known.
+    /// The whole of which used units are a share, if the quota scales: the ticks in which an empty
+    /// token bucket fills, or the amount of a window. Rounded down to 26 leading bits. 0 otherwise.
     pub whole: u64,
 }
 
 impl Quota {
-    /// What becomes of its buckets when its numbers change.
+    /// Returns the treatment of its buckets when its numbers change.
     pub fn on_change(&self) -> OnChange {
         self.on_change
     }
 
-    /// Whether what was used is to stay the same share of the whole, so that a state must remember
-    /// what that was.
+    /// Returns true if used units stay the same share of the whole, so that a state must remember
+    /// the whole.
     #[inline]
     pub fn scales(&self) -> bool {
         self.on_change == OnChange::Scale
     }
 
-    /// The band whatever its numbers: [`id`](Quota::id), but for a quota that begins with new buckets
-    /// when they change.
+    /// Returns the band regardless of its numbers. It differs from [`id`](Quota::id) only for a
+    /// quota with [`OnChange::Reset`].
     pub fn family(&self) -> BandId {
         self.family
     }
 
-    /// What stands for its numbers in names that people read, where other numbers begin with new
-    /// buckets; `None` for others.
+    /// Returns the number that represents the quota's numbers in names that people read, for
+    /// [`OnChange::Reset`]; `None` otherwise.
     pub fn reset_number(&self) -> Option<u32> {
         let low = self.id.as_u64() & u64::from(u32::MAX);
         u32::try_from(low)
@@ -83,7 +85,7 @@ impl Quota {
             .filter(|_| self.on_change == OnChange::Reset)
     }
 
-    /// What has to be known of this quota to read its states under another.
+    /// Returns the facts about this quota that reading its states under another one needs.
     ///
     /// ```
     /// use tidegate_core::{OnChange, Quota};
@@ -109,7 +111,8 @@ impl Quota {
             Algorithm::TokenBucket
             | Algorithm::FixedWindow(_)
             | Algorithm::SlidingLog
-            | Algorithm::BucketedWindow => Basis::PLAIN,
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow => Basis::PLAIN,
         };
         let whole = self.scales().then(|| rounded_down(self.whole_parts().0));
         Basis {
@@ -134,13 +137,13 @@ impl Quota {
         }
     }
 
-    /// The whole that shares are of, rounded up to as many leading bits as count.
+    /// Returns the whole that shares are of, rounded up to as many leading bits as count.
     pub fn whole_up(&self) -> u64 {
         let (leading, shift) = shrunk_up(self.whole_parts().1);
         leading.saturating_mul(power(shift).get())
     }
 
-    /// What a share is of, as a quotient rounded down and up; at least 1.
+    /// Returns the whole of a share as a quotient rounded down and up; at least 1.
     fn whole_parts(&self) -> (u64, u64) {
         let (down, up) = match self.algorithm {
             Algorithm::TokenBucket => {
@@ -150,7 +153,8 @@ impl Quota {
             Algorithm::FixedWindow(_)
             | Algorithm::SlidingWindow
             | Algorithm::SlidingLog
-            | Algorithm::BucketedWindow => (self.amount, self.amount),
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow => (self.amount, self.amount),
         };
         (down.max(1), up.max(1))
     }
@@ -190,14 +194,20 @@ impl Basis {
         })
     }
 
-    /// Whether what was used under it has to be scaled to be read under `own`.
+    /// Returns true if a tick of debt means the same under it and under `own`, so that counts of
+    /// ticks can be carried over.
+    pub(crate) fn keeps_ticks(self, own: Self) -> bool {
+        self.tick_us == own.tick_us && !self.is_scaled_to(own)
+    }
+
+    /// Returns true if units used under it have to be scaled to be read under `own`.
     pub(crate) fn is_scaled_to(self, own: Self) -> bool {
         let differ = (self.whole, self.tick_us) != (own.whole, own.tick_us);
         self.whole > 0 && own.whole > 0 && differ
     }
 }
 
-/// The leading bits of a number that has no others, and how many follow.
+/// Returns the leading bits of a number that has no others, and how many follow.
 fn whole_code(whole: u64) -> u64 {
     let (leading, shift) = shrunk_down(whole);
     leading << SHIFT_BITS | u64::from(shift)
@@ -206,7 +216,7 @@ fn whole_code(whole: u64) -> u64 {
 /// `used` of `whole` as the same share of `new_whole`, rounded up; at most 2^53.
 ///
 /// `whole` and `new_whole` have 26 leading bits at most. So everything that is multiplied is below 2^53,
-/// and a script that has only doubles comes to the same.
+/// and a script with doubles only gets the same result.
 ///
 /// ```
 /// use tidegate_core::quota::same_share;
@@ -228,18 +238,19 @@ pub fn same_share(used: u64, whole: u64, new_whole: u64) -> u64 {
     scaled.saturating_mul(power(new_shift).get()).min(EXACT_MAX)
 }
 
-/// The leading bits, and how many follow: `n` is at least the one shifted by the other.
+/// Returns the leading bits, and how many follow: `n` is at least the one shifted by the other.
 fn shrunk_down(n: u64) -> (u64, u32) {
     let shift = following(n);
     (n / power(shift), shift)
 }
 
-/// The same where `n` is at most that.
+/// Returns the same, rounded up: `n` is at most that.
 fn shrunk_up(n: u64) -> (u64, u32) {
     let shift = following(n);
     (halved_up(n, shift), shift)
 }
 
+/// Rounds down to 26 leading bits.
 fn rounded_down(n: u64) -> u64 {
     let (leading, shift) = shrunk_down(n);
     leading.saturating_mul(power(shift).get())
@@ -250,12 +261,13 @@ fn halved_up(n: u64, times: u32) -> u64 {
     n.div_ceil(power(times).get())
 }
 
-/// How many bits follow the leading ones.
+/// Returns the number of bits that follow the leading ones.
 fn following(n: u64) -> u32 {
     let bits = u64::BITS.saturating_sub(n.leading_zeros());
     bits.saturating_sub(BITS)
 }
 
+/// Returns two to this power.
 fn power(of_two: u32) -> NonZeroU64 {
     let power = 1_u64.checked_shl(of_two).and_then(NonZeroU64::new);
     power.unwrap_or(NonZeroU64::MIN)
@@ -281,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_are_never_scaled_below_their_share_and_hardly_above() {
+    fn large_numbers_are_scaled_up_with_a_tiny_error() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut roll = |bits: u32| {
             seed ^= seed << 13;
@@ -303,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_says_all_that_has_to_be_known_of_a_quota() {
+    fn a_quota_code_round_trips_the_quota() {
         for amount in [1, 2, 3, 100, 999_999, 1_000_003, 1_000_000_007, 1 << 40] {
             for on_change in [OnChange::Keep, OnChange::Scale] {
                 for algorithm in Algorithm::ALL {
@@ -327,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_all_measure_is_as_much_as_there_can_be() {
+    fn values_beyond_the_range_saturate() {
         assert_eq!(same_share(EXACT_MAX, 1, 1 << 40), EXACT_MAX);
         assert_eq!(same_share(u64::MAX, 1 << 50, 1), 8);
     }

@@ -42,11 +42,13 @@ impl fmt::Display for QuotaError {
         match self {
             Self::NoPeriod => f.write_str("the period is zero"),
             Self::PeriodTooLong => f.write_str("the period is longer than 285 years"),
-            Self::NoBurst => f.write_str("a burst of 0 lets nothing through; leave the burst out, or use a rate of 0 to refuse everything"),
+            Self::NoBurst => f.write_str("a burst of 0 refuses everything; remove the burst, or \
+                use a rate of 0"),
             Self::BurstWithoutRate => f.write_str("a rate of 0 never refills, so a burst makes no sense"),
             Self::BurstOnWindow => f.write_str("a window has no burst; only token-bucket has"),
             Self::TooLarge { nearest } => write!(f, "too large for exact arithmetic; the largest that fits is {nearest}"),
-            Self::LogTooLong { nearest } => write!(f, "a sliding log remembers every unit and holds at most {nearest}; bucketed-window is exact for larger amounts"),
+            Self::LogTooLong { nearest } => write!(f, "a sliding log records every unit and \
+                holds at most {nearest}; use bucketed-window for larger amounts"),
             Self::OverdraftTooLarge { nearest } => write!(f, "the overdraft is too large; the largest that fits is {nearest}"),
             Self::TooFine => f.write_str("the rate cannot be represented exactly in microseconds, milliseconds or seconds; use a rounder amount or period"),
             Self::ScaledLog => f.write_str("a log of single units cannot be scaled; only token-bucket, fixed-window and sliding-window can"),

@@ -1,15 +1,16 @@
-//! How much, per how long, by which algorithm.
+//! Quotas: amount, period and algorithm.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | this one | a quota that is known to be representable |
-//! | [`spec`] | a quota as written, and finding out whether it can be |
-//! | [`queue`] | taking a place in the debt of a token bucket, and when its turn comes |
-//! | `numbers` | a quota as numbers, to be carried elsewhere |
+//! | [`spec`] | a quota as written, and its validation |
+//! | [`queue`] | places in the debt of a token bucket, and their turns |
+//! | `numbers` | a quota as numbers, for other processes |
 //! | `share` | a part of a quota, for one instance of several |
-//! | `block` | for how long a refusal closes a limit |
-//! | `change` | what becomes of a bucket when the numbers change |
-//! | `error` | why it cannot |
+//! | `windows` | the windows of a quota that counts by the calendar |
+//! | `block` | blocking a subject after a refusal |
+//! | `change` | buckets whose quota gets other numbers |
+//! | `error` | the reasons for an invalid quota |
 
 mod block;
 mod change;
@@ -18,26 +19,22 @@ mod numbers;
 pub mod queue;
 mod share;
 pub mod spec;
+mod windows;
 
+pub use crate::exact::EXACT_MAX;
 pub use change::{Basis, OnChange, same_share};
 pub use error::QuotaError;
 pub use numbers::QuotaNumbers;
 pub use queue::QueueTurn;
 pub use spec::QuotaSpec;
+pub use windows::{CalendarCode, WindowSpan, WindowStarts};
 
 use std::num::NonZeroU64;
-
-/// Integers below this are exact in a double, which is all that a Redis script has. Every product
-/// that an algorithm forms stays below it, in every store, so that all stores decide alike.
-pub const EXACT_MAX: u64 = 1 << 53;
 
 /// The most units that a sliding log may hold: it remembers each one.
 pub const LOG_UNITS_MAX: u64 = 10_000;
 
-/// The largest cost that a sliding log takes at once.
-pub const LOG_COST_MAX: u64 = 64;
-
-/// How many parts a bucketed window has. A unit returns at most one part late.
+/// Number of parts of a bucketed window. A unit returns at most one part late.
 pub const WINDOW_PARTS: u64 = 32;
 
 /// The small number of a [narrow](Quota::is_narrow) state is below this.
@@ -46,7 +43,24 @@ pub const NARROW_END: u64 = 1 << 12;
 /// The ticks that a quota may count in, finest first: microseconds, milliseconds, seconds.
 pub const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 
-/// How a band counts.
+/// The way in which a band counts.
+///
+/// | algorithm | exact | state | use |
+/// |---|---|---|---|
+/// | token bucket | yes | one instant | default; smooth rate with a burst |
+/// | fixed window | per window | one counter | budgets |
+/// | calendar window | per window | one counter | budgets per month or local day, billing |
+/// | sliding window | no | two counters | large amounts, approximate |
+/// | sliding log | yes | one entry per unit | small amounts, exact in any period |
+/// | bucketed window | never over | a counter per part | large amounts, never over |
+///
+/// ```
+/// use tidegate_core::{Algorithm, Align};
+///
+/// let daily = Algorithm::FixedWindow(Align::Clock);
+/// assert_eq!(Algorithm::from_code(daily.code()), Some(daily));
+/// assert_eq!(Algorithm::default(), Algorithm::TokenBucket);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// A bucket of tokens that refills evenly (the same as a leaky bucket, and as GCRA). Exact.
@@ -63,9 +77,12 @@ pub enum Algorithm {
     /// Counters for parts of the period, the oldest counted whole. Never over in any period, for
     /// any amount; a unit returns at most a part of the period late.
     BucketedWindow,
+    /// A counter that starts again when a window of the calendar begins, such as a month in a time zone.
+    /// The quota [brings the starts](Quota::with_starts).
+    CalendarWindow,
 }
 
-/// Where a fixed window starts.
+/// Start of a fixed window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Align {
     /// With the first request after the last window ended.
@@ -82,7 +99,8 @@ macro_rules! codes {
             /// All of them, in the order of their codes.
             pub const ALL: [Self; [$($code),*].len()] = [$(Self::$algorithm $((Align::$align))?),*];
 
-            /// The number that stands for it in records and ids: the same in every process and version.
+            /// Returns its number in records and ids: the same in every process
+            /// and version.
             pub const fn code(self) -> u8 {
                 match self {
                     $(Self::$algorithm $((Align::$align))? => $code,)*
@@ -100,6 +118,35 @@ macro_rules! codes {
     };
 }
 
+impl Algorithm {
+    /// Returns true if a charge takes a place in the bucket's debt, in which requests can wait for their
+    /// turn. Of the others, a request can only wait until there is room.
+    #[inline]
+    pub const fn has_places(self) -> bool {
+        match self {
+            Self::TokenBucket => true,
+            Self::FixedWindow(_)
+            | Self::SlidingWindow
+            | Self::SlidingLog
+            | Self::BucketedWindow
+            | Self::CalendarWindow => false,
+        }
+    }
+
+    /// Returns true if the state remembers units, or parts, one by one. Such a state cannot be
+    /// [scaled](OnChange::Scale).
+    #[inline]
+    pub const fn is_log(self) -> bool {
+        match self {
+            Self::SlidingLog | Self::BucketedWindow => true,
+            Self::TokenBucket
+            | Self::FixedWindow(_)
+            | Self::SlidingWindow
+            | Self::CalendarWindow => false,
+        }
+    }
+}
+
 codes! {
     TokenBucket = 0,
     FixedWindow(FirstRequest) = 1,
@@ -107,16 +154,17 @@ codes! {
     SlidingWindow = 3,
     SlidingLog = 4,
     BucketedWindow = 5,
+    CalendarWindow = 6,
 }
 
-/// Tells the quotas under one bucket name apart: the algorithm and the band's label, or its period
-/// where it has none; and its numbers, where other numbers are to begin with new buckets
-/// ([`OnChange::Reset`]). The same in every process and every version.
+/// Identity of a quota under one bucket name: the algorithm and the band's label, or its period if
+/// it has none. With [`OnChange::Reset`] its numbers are part of it. The same in every process and
+/// every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BandId(u64);
 
 impl BandId {
-    /// The number that stands for it in keys and records.
+    /// Returns its number in keys and records.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
@@ -136,14 +184,19 @@ impl BandId {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
+    /// Algorithm.
     pub(crate) algorithm: Algorithm,
+    /// True if charges may be refunded.
     pub(crate) refundable: bool,
     /// Token bucket: whether it remembers how low its debt has been. Only if it is refundable.
     pub(crate) lends: bool,
+    /// Identity under a bucket name.
     pub(crate) id: BandId,
     /// The same without the numbers.
     pub(crate) family: BandId,
+    /// Treatment of buckets when the numbers change.
     pub(crate) on_change: OnChange,
+    /// Units per period.
     pub(crate) amount: u64,
     /// Burst for a token bucket, amount for windows.
     pub(crate) capacity: u64,
@@ -151,6 +204,7 @@ pub struct Quota {
     pub(crate) overdraft: u64,
     /// Microseconds per tick: the unit of every other time in here.
     pub(crate) tick_us: NonZeroU64,
+    /// Period in ticks.
     pub(crate) period: NonZeroU64,
     /// Token bucket: how much debt one tick pays off.
     pub(crate) drain: NonZeroU64,
@@ -163,73 +217,73 @@ pub struct Quota {
     pub(crate) floor: u64,
     /// Token bucket: no debt takes more ticks than this to pay off.
     pub(crate) ahead_max: u64,
+    /// True if the state fits a word; see [`Quota::is_narrow`].
     pub(crate) narrow: bool,
+    /// Longest time that a bucket can matter, in microseconds.
     pub(crate) lifetime_us_max: u64,
+    /// Calendar window: what its starts are computed by.
+    pub(crate) calendar: Option<CalendarCode>,
+    /// Calendar window: consecutive starts around the caller's clock, in microseconds.
+    pub(crate) starts: [u64; 4],
 }
 
 impl Quota {
-    /// Begins a quota of `amount` units per `period_us` microseconds: a token bucket whose burst is
-    /// the amount, unless told otherwise.
+    /// Starts a quota of `amount` units per `period_us` microseconds. Default: a token bucket whose
+    /// burst is the amount.
     #[expect(clippy::new_ret_no_self, reason = "reads as `Quota::new(..).build()`")]
     pub fn new(amount: u64, period_us: u64) -> QuotaSpec<'static> {
         QuotaSpec::new(amount, period_us)
     }
 
-    /// How it counts.
+    /// Returns the algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Tells this quota apart from others under the same bucket name.
+    /// Returns the identity of this quota under a bucket name.
     pub fn id(&self) -> BandId {
         self.id
     }
 
-    /// Units per period.
+    /// Returns the units per period.
     pub fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// The period in microseconds.
+    /// Returns the period in microseconds.
     pub fn period_us(&self) -> u64 {
         self.period.get().saturating_mul(self.tick_us.get())
     }
 
-    /// The most units that can be there at once: the burst of a token bucket, the amount of a
-    /// window.
+    /// Returns the most units that can be there at once: the burst of a token bucket, the amount of
+    /// a window.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The largest cost that can ever pass.
+    /// Returns the largest cost that can ever pass.
     pub fn cost_max(&self) -> u64 {
-        match self.algorithm {
-            Algorithm::SlidingLog => self.capacity.min(LOG_COST_MAX),
-            Algorithm::TokenBucket
-            | Algorithm::FixedWindow(_)
-            | Algorithm::SlidingWindow
-            | Algorithm::BucketedWindow => self.capacity,
-        }
+        self.capacity
     }
 
-    /// Units below empty that a forced charge may go.
+    /// Returns the units below empty that a forced charge may go.
     pub fn overdraft(&self) -> u64 {
         self.overdraft
     }
 
-    /// Whether charges may be given back, so that the state must remember what that needs.
+    /// Returns true if charges may be refunded, so that the state remembers the credits.
     pub fn is_refundable(&self) -> bool {
         self.refundable
     }
 
-    /// Whether the state remembers what giving back needs after seconds as well: how low the debt of
-    /// the token bucket has been. A window, whose charges can be told apart, needs nothing for that.
+    /// Returns true if the state also remembers the lowest debts of the token bucket, for refunds
+    /// after seconds. A window needs nothing for that, because its charges carry their time.
     pub fn lends(&self) -> bool {
         self.lends
     }
 
-    /// The tick that instants and waits of this quota are multiples of, in microseconds: 1 unless
-    /// the quota is too large for that.
+    /// Returns the tick that instants and waits of this quota are multiples of, in microseconds: 1
+    /// unless the quota is too large for that.
     pub fn tick_us(&self) -> u64 {
         self.tick_us.get()
     }
@@ -239,38 +293,40 @@ impl Quota {
         (self.drain.get(), self.price.get())
     }
 
-    /// What charges that fit can take of a new bucket. Of a token bucket that is the debt of an empty
-    /// one, or of a full queue where it is [queueing](Quota::queueing); of a window, units.
+    /// Returns the most that charges that fit can take from a new bucket. For a token bucket it is
+    /// the debt of an empty one, or of a full queue if it is [queueing](Quota::queueing); for a
+    /// window, units.
     pub fn brim(&self) -> u64 {
         match self.algorithm {
             Algorithm::TokenBucket => self.brim,
             Algorithm::FixedWindow(_)
             | Algorithm::SlidingWindow
             | Algorithm::SlidingLog
-            | Algorithm::BucketedWindow => self.capacity,
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow => self.capacity,
         }
     }
 
-    /// Whether a bucket's whole state is an instant in microseconds and a number below
-    /// [`NARROW_END`], with nothing to remember for giving back or scaling, so that a store may keep it
-    /// in one word.
+    /// Returns true if a bucket's whole state is an instant in microseconds and a number below
+    /// [`NARROW_END`], without data for refunds or scaling. Of a calendar window it is the end, a whole
+    /// second, and the minutes between it and the last charge. A store may keep it in one word.
     #[inline]
     pub fn is_narrow(&self) -> bool {
         self.narrow
     }
 
-    /// How long a bucket can matter after its last change, in microseconds.
+    /// Returns the longest time that a bucket can matter after its last change, in microseconds.
     #[inline]
     pub fn lifetime_us_max(&self) -> u64 {
         self.lifetime_us_max
     }
 
-    /// The same quota, whose state does or does not remember what giving back needs. It stays the
-    /// same band.
+    /// Returns the same quota with or without the state that refunds need. It stays the same band.
     #[must_use]
     pub fn with_refundable(self, refundable: bool) -> Self {
         let brim = if self.algorithm == Algorithm::TokenBucket && !refundable {
-            // Nobody queues who could not give the place back.
+            // A place in the queue that cannot be released would be lost, so no queue without
+            // refunds.
             self.capacity.saturating_mul(self.price.get())
         } else {
             self.brim
@@ -284,9 +340,9 @@ impl Quota {
         .derive()
     }
 
-    /// The same quota, from which units are or are not lent: taken as an estimate, of which the part
-    /// that was not needed comes back later. Whoever lends gives back, so that it is
-    /// [refundable](Quota::with_refundable) if it lends. It stays the same band.
+    /// Returns the same quota with or without lending: units taken as an estimate, of which the
+    /// unused part is refunded later. A quota that lends is [refundable](Quota::with_refundable).
+    /// It stays the same band.
     ///
     /// ```
     /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
@@ -324,9 +380,15 @@ impl Quota {
                 self.ahead_max.saturating_add(1),
             ),
             Algorithm::FixedWindow(_) => (self.amount.saturating_add(self.overdraft), windows),
-            Algorithm::SlidingWindow | Algorithm::SlidingLog | Algorithm::BucketedWindow => {
-                (u64::MAX, windows)
-            }
+            // A change of the clock's offset may make a window longer than its period.
+            Algorithm::CalendarWindow if self.period.get().is_multiple_of(windows::SECOND_US) => (
+                self.amount.saturating_add(self.overdraft),
+                windows.saturating_mul(2),
+            ),
+            Algorithm::SlidingWindow
+            | Algorithm::SlidingLog
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow => (u64::MAX, windows.saturating_mul(2)),
         };
         Self {
             narrow: small_max < NARROW_END

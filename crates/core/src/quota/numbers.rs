@@ -1,12 +1,14 @@
 //! A quota as numbers, to be carried elsewhere and to be the same there.
 
-use super::spec::{LIFETIME_US_END, Most};
-use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError, TICKS_US};
+use super::spec::{LIFETIME_US_END, SizeBounds};
+use super::{
+    Algorithm, BandId, CalendarCode, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError,
+    TICKS_US,
+};
 use std::num::NonZeroU64;
 
-/// All that a [`Quota`] is, in numbers: for whoever writes one down, and reads it again when the policy
-/// that it came from may be another. What is read is as representable as what was built, or it is an
-/// error.
+/// A [`Quota`] in numbers, for storing it and reading it again when the policy may have changed.
+/// Reading checks the same bounds as building.
 ///
 /// ```
 /// use tidegate_core::{Quota, quota::QuotaNumbers};
@@ -18,13 +20,13 @@ use std::num::NonZeroU64;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaNumbers {
-    /// How it counts.
+    /// Algorithm.
     pub algorithm: Algorithm,
     /// [`BandId::as_u64`]: the label or period, and the algorithm.
     pub id: u64,
-    /// The same whatever the numbers; see [`Quota::family`](super::Quota::family).
+    /// Identity regardless of the numbers; see [`Quota::family`](super::Quota::family).
     pub family: u64,
-    /// What becomes of its buckets when its numbers change.
+    /// Treatment of its buckets when its numbers change.
     pub on_change: OnChange,
     /// Units per period.
     pub amount: u64,
@@ -45,10 +47,14 @@ pub struct QuotaNumbers {
     pub price: u64,
     /// Token bucket: no debt takes more ticks than this to pay off.
     pub ahead_max: u64,
-    /// Whether charges may be given back.
+    /// True if charges may be refunded.
     pub refundable: bool,
-    /// Whether it [lends](super::Quota::lends).
+    /// True if it [lends](super::Quota::lends).
     pub lends: bool,
+    /// The calendar of its windows, if they follow one.
+    pub calendar: Option<CalendarCode>,
+    /// The [starts](super::Quota::with_starts) of its windows; zeros where it has none.
+    pub starts: [u64; 4],
 }
 
 impl From<Quota> for QuotaNumbers {
@@ -71,6 +77,8 @@ impl From<Quota> for QuotaNumbers {
             ahead_max: quota.ahead_max,
             refundable: quota.refundable,
             lends: quota.lends,
+            calendar: quota.calendar,
+            starts: quota.starts,
         }
     }
 }
@@ -106,6 +114,8 @@ impl TryFrom<QuotaNumbers> for Quota {
             ahead_max: 1,
             narrow: false,
             lifetime_us_max: 0,
+            calendar: numbers.calendar,
+            starts: numbers.starts,
         };
         let most = EXACT_MAX.saturating_sub(1);
         let quota = match numbers.algorithm {
@@ -116,7 +126,9 @@ impl TryFrom<QuotaNumbers> for Quota {
             Algorithm::TokenBucket => quota.with_numbers(&numbers)?,
             Algorithm::SlidingLog => quota.as_window(LOG_UNITS_MAX)?,
             Algorithm::SlidingWindow => quota.as_window(most / 2 / quota.period)?,
-            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow => quota.as_window(most)?,
+            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow | Algorithm::CalendarWindow => {
+                quota.as_window(most)?
+            }
         };
         let quota = quota.derive();
         Ok(match (numbers.lends, numbers.queue) {
@@ -136,7 +148,7 @@ impl Quota {
         }
     }
 
-    /// A window of at most `most` units.
+    /// Returns a window of at most `most` units.
     fn as_window(self, most: u64) -> Result<Self, QuotaError> {
         if self.amount.saturating_add(self.overdraft) > most {
             let nearest = most.saturating_sub(self.overdraft);
@@ -148,13 +160,18 @@ impl Quota {
         Ok(self)
     }
 
+    /// Sets drain and price of a token bucket, and checks that all products stay exact.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] if the numbers are zero or too large.
     fn with_numbers(self, numbers: &QuotaNumbers) -> Result<Self, QuotaError> {
         let drain = NonZeroU64::new(numbers.drain).ok_or(QuotaError::BurstWithoutRate)?;
         let price = NonZeroU64::new(numbers.price).ok_or(QuotaError::TooFine)?;
         if self.capacity == 0 {
             return Err(QuotaError::NoBurst);
         }
-        let nearest = Most::of(self.tick_us, drain, price).overdraft(self.capacity);
+        let nearest = SizeBounds::of(self.tick_us, drain, price).overdraft(self.capacity);
         match nearest {
             Some(nearest) if self.overdraft > nearest => {
                 return Err(QuotaError::OverdraftTooLarge { nearest });

@@ -1,8 +1,9 @@
 //! Places in a queue: debt that is taken on now for a turn that comes later.
 //!
-//! A token bucket needs no list of those who wait. Its debt is the queue: whoever charges it beyond
-//! the brim has its turn when the clock has paid the debt down to the brim again, and whoever comes
-//! next adds to that debt and so comes after. Nobody asks twice, and no later request can overtake.
+//! A token bucket needs no list of waiting requests. Its debt is the queue. A request that charges
+//! it beyond the brim has its turn when the clock has paid the debt down to the brim again. The
+//! next request adds to that debt and so comes after. No request has to retry, and no later request
+//! can overtake.
 
 use super::{Algorithm, Quota};
 use crate::Outcome;
@@ -12,17 +13,19 @@ use crate::Outcome;
 pub struct QueueTurn {
     /// Microseconds until its turn; 0 if the units were there at once.
     pub wait_us: u64,
-    /// Whole units left to those who would not wait.
+    /// Whole units left for requests that do not wait.
     pub remaining: u64,
+    /// Whole units that requests in the queue have taken below empty.
+    pub overdrawn: u64,
 }
 
 impl Quota {
-    /// The same quota as whoever may wait asks by: a take fits if its turn comes before the overdraft
-    /// is used up. It is the same band, with the same state; [`place`](Self::place) tells when the
-    /// turn comes.
+    /// Returns the same quota for requests that may wait: a take fits if its turn comes before the
+    /// overdraft is used up. It is the same band, with the same state; [`place`](Self::place)
+    /// returns the time of the turn.
     ///
     /// A cost above the capacity still never passes. A quota that was built without a
-    /// [queue](super::QuotaSpec::queue), or that is no token bucket, is the same as before.
+    /// [queue](super::QuotaSpec::queue), or that is no token bucket, is returned unchanged.
     ///
     /// ```
     /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
@@ -52,12 +55,12 @@ impl Quota {
         }
     }
 
-    /// By how many microseconds the turns of all places behind one come sooner that was given back,
-    /// if `mark` is what [that was answered](Outcome::mark) with.
+    /// Returns the microseconds by which the turns of all places behind a released one come sooner.
+    /// `mark` is the [mark](Outcome::mark) of the outcome of the refund.
     ///
-    /// Who waits behind it has to move up by this much. The place is free for somebody new at the
-    /// end of the queue; if those in between stayed where they are, as many would pass at the end as
-    /// were to pass before, and more at a time than the quota allows.
+    /// Requests that wait behind it have to move up by this much. The place is free for a new
+    /// request at the end of the queue. If those in between did not move, as many would pass at the
+    /// end as were to pass before, and more at a time than the quota allows.
     ///
     /// ```
     /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
@@ -81,8 +84,8 @@ impl Quota {
             .saturating_mul(self.tick_us.get())
     }
 
-    /// What `outcome`, of this quota as [queueing](Self::queueing), means: when the turn of a charge
-    /// comes that was just made, and what those get who would not wait.
+    /// Returns the place of a charge that was just made by the [queueing](Self::queueing) quota
+    /// with this `outcome`: the time of its turn, and the units left for requests that do not wait.
     ///
     /// The turn is never early and at most one tick late.
     pub fn place(&self, outcome: &Outcome) -> QueueTurn {
@@ -90,12 +93,14 @@ impl Quota {
             return QueueTurn {
                 wait_us: 0,
                 remaining: outcome.remaining.saturating_sub(self.overdraft),
+                overdrawn: outcome.overdrawn,
             };
         }
         let brim_us = (self.brim / self.drain).saturating_mul(self.tick_us.get());
         QueueTurn {
             wait_us: outcome.reset_us.saturating_sub(brim_us),
             remaining: 0,
+            overdrawn: self.overdraft.saturating_sub(outcome.remaining),
         }
     }
 }

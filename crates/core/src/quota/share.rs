@@ -1,27 +1,29 @@
-//! A part of a quota: what one instance may grant by itself while it cannot ask the others.
+//! A part of a quota: the share that one instance may grant while it cannot reach the others.
 
-use super::spec::{LIFETIME_US_END, Most};
+use super::spec::{LIFETIME_US_END, SizeBounds};
 use super::{Algorithm, EXACT_MAX, NARROW_END, Quota};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroU128};
 
-/// How large the drain of a bucket may become whose rate has to be rounded: a quarter of what there
-/// is, so that most is left for the price.
+/// Largest drain of a bucket whose rate has to be rounded: a quarter of the range, so that most is
+/// left for the price.
 const DRAIN_MAX: u64 = EXACT_MAX >> 2;
 
 /// Units per tick.
 #[derive(Clone, Copy)]
 struct TickRate {
+    /// Debt that a tick pays off.
     drain: u128,
+    /// Debt that a unit of cost incurs.
     price: u128,
 }
 
 impl Quota {
-    /// `numerator / denominator` of this quota, at most the whole; the same band, so that a state
-    /// outlives a change of the share.
+    /// Returns `numerator / denominator` of this quota, at most the whole. It is the same band, so
+    /// that a state outlives a change of the share.
     ///
-    /// The rate of a token bucket is exact; where exact arithmetic has no room for that, it is the
-    /// nearest below that fits. Its burst, and the amount of a window, are rounded down, but at
-    /// least 1. A quota of amount 0 stays what it is. Charges cannot be given back.
+    /// The rate of a token bucket is exact; if exact arithmetic has no room for that, it is the
+    /// nearest rate below that fits. Its burst, and the amount of a window, are rounded down, but
+    /// at least 1. A quota of amount 0 does not change. Charges are not refundable.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -72,8 +74,8 @@ impl Quota {
             };
             one.filled(NonZeroU64::MIN, rate.slowest(self.tick_us))
         });
-        // What was owed under a larger share may take a little longer to pay off than this burst,
-        // which was rounded down, could owe. It is owed all the same.
+        // A debt from a larger share may take a little longer to pay off than this burst, which was
+        // rounded down, could owe. It is owed nevertheless.
         Self {
             ahead_max: part.ahead_max.max(self.ahead_max),
             ..part
@@ -81,11 +83,11 @@ impl Quota {
         .derive()
     }
 
-    /// The same at another rate, if every product stays exact.
+    /// Returns the same at another rate, if every product stays exact.
     fn at_rate(self, rate: TickRate) -> Option<Self> {
         let drain = NonZeroU64::new(u64::try_from(rate.drain).ok()?)?;
         let price = NonZeroU64::new(u64::try_from(rate.price).ok()?)?;
-        let most = Most::of(self.tick_us, drain, price).overdraft(self.capacity)?;
+        let most = SizeBounds::of(self.tick_us, drain, price).overdraft(self.capacity)?;
         let fits = drain.get() < EXACT_MAX && self.overdraft <= most;
         fits.then(|| self.filled(drain, price))
     }
@@ -107,6 +109,7 @@ impl Quota {
 }
 
 impl TickRate {
+    /// Divides both by their greatest common divisor.
     fn reduced(self) -> Self {
         let (mut a, mut b) = (self.drain, self.price);
         while let Some(rest) = a.checked_rem(b) {
@@ -119,7 +122,7 @@ impl TickRate {
         }
     }
 
-    /// The ticks that one unit takes, or as many as fit if that is not enough.
+    /// Returns the ticks that one unit takes, or as many as fit if that is not enough.
     fn slowest(self, tick_us: NonZeroU64) -> NonZeroU64 {
         let most = (EXACT_MAX >> 2).min((LIFETIME_US_END / tick_us).saturating_sub(2));
         let ticks = self.price.div_ceil(self.drain.max(1)).min(most.into());
@@ -127,8 +130,8 @@ impl TickRate {
         ticks.unwrap_or(NonZeroU64::MIN)
     }
 
-    /// The nearest rate below for which `quota` has room. A narrow state stays narrow, for it would
-    /// be lost otherwise.
+    /// Returns the nearest rate below for which `quota` has room. A narrow state stays narrow,
+    /// because it would be lost otherwise.
     fn below(self, quota: &Quota, narrow: bool) -> Self {
         let drain_max = u128::from(if narrow {
             NARROW_END.saturating_sub(1)

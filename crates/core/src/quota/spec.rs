@@ -4,9 +4,13 @@
 //! in microseconds counts in milliseconds, then in seconds; what still does not fit is refused, with
 //! the nearest that does.
 
-use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError, TICKS_US};
+use super::{
+    Algorithm, BandId, CalendarCode, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError,
+    TICKS_US,
+};
 use std::num::NonZeroU64;
 
+/// The tick of most quotas: one microsecond.
 const MICRO: NonZeroU64 = NonZeroU64::MIN;
 
 /// No bucket takes as long as this to refill, so that a wait, in microseconds, is always a number:
@@ -16,19 +20,30 @@ pub(super) const LIFETIME_US_END: u64 = 1 << 62;
 /// A quota as written; [`build`](QuotaSpec::build) finds out whether it can be represented.
 #[derive(Clone, Copy, Debug)]
 pub struct QuotaSpec<'a> {
+    /// Algorithm. Default: token bucket.
     algorithm: Algorithm,
+    /// Units per period.
     amount: u64,
+    /// Period in microseconds.
     period_us: u64,
+    /// Burst of a token bucket. Default: the amount.
     burst: Option<u64>,
+    /// Units below empty that a forced charge may go. Default: 0.
     overdraft: u64,
+    /// True if charges may be refunded.
     refundable: bool,
+    /// Treatment of buckets when the numbers change.
     on_change: OnChange,
-    /// Whether the overdraft is a queue.
+    /// True if the overdraft is a queue.
     queues: bool,
+    /// Label of the band, if it has one.
     label: Option<&'a str>,
+    /// Calendar of the windows, if they follow one.
+    calendar: Option<CalendarCode>,
 }
 
 impl QuotaSpec<'_> {
+    /// Starts a token bucket with the defaults.
     pub(super) fn new(amount: u64, period_us: u64) -> Self {
         Self {
             algorithm: Algorithm::TokenBucket,
@@ -40,6 +55,7 @@ impl QuotaSpec<'_> {
             on_change: OnChange::Keep,
             queues: false,
             label: None,
+            calendar: None,
         }
     }
 }
@@ -66,12 +82,12 @@ impl<'a> QuotaSpec<'a> {
         Self { overdraft, ..self }
     }
 
-    /// Lets `units` that do not fit any more wait for their turn, up to the time in which so many
-    /// come back. [`Quota::queueing`] is the quota by which they take their places; what is not
-    /// used after all can be given back.
+    /// Allows `units` that do not fit any more to wait for their turn, up to the time in which that
+    /// many refill. [`Quota::queueing`] is the quota by which they take their places; unused places
+    /// can be released.
     ///
-    /// It says all of [`overdraft`](Self::overdraft) and [`refundable`](Self::refundable). Only a
-    /// token bucket has places.
+    /// It sets [`overdraft`](Self::overdraft) and [`refundable`](Self::refundable). Only a token
+    /// bucket has places.
     #[must_use]
     pub fn queue(self, units: u64) -> Self {
         Self {
@@ -80,8 +96,8 @@ impl<'a> QuotaSpec<'a> {
         }
     }
 
-    /// What becomes of its buckets when the numbers change: they are kept unless told. A sliding log
-    /// and a bucketed window cannot be scaled.
+    /// Sets the treatment of its buckets when the numbers change. A sliding log and a bucketed
+    /// window cannot be scaled. Default: [`OnChange::Keep`].
     ///
     /// ```
     /// use tidegate_core::{OnChange, Quota};
@@ -97,7 +113,7 @@ impl<'a> QuotaSpec<'a> {
         Self { on_change, ..self }
     }
 
-    /// Remembers what giving charges back needs.
+    /// Keeps the state that refunds of charges need. Default: false.
     #[must_use]
     pub fn refundable(self, refundable: bool) -> Self {
         Self { refundable, ..self }
@@ -115,11 +131,34 @@ impl<'a> QuotaSpec<'a> {
         }
     }
 
-    /// The quota, or why it cannot be.
+    /// Counts in the windows of a calendar. The quota then knows no window until it
+    /// [has starts](Quota::with_starts). No effect on algorithms but [`Algorithm::CalendarWindow`].
+    #[must_use]
+    pub fn calendar(self, calendar: CalendarCode) -> Self {
+        Self {
+            calendar: Some(calendar),
+            ..self
+        }
+    }
+
+    /// Builds the quota.
     ///
     /// A token bucket or sliding window too large for microseconds counts in milliseconds, then in
     /// seconds, if its period is a whole number of them; an amount of 0 refuses everything, and
     /// nothing is ever charged to it.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] if the period is 0 or too long, if a window has a burst, if a log or bucketed
+    /// window is to be scaled, or if the numbers are too large for exact arithmetic. The error then
+    /// has the nearest number that fits.
+    ///
+    /// ```
+    /// use tidegate_core::{Quota, QuotaError};
+    ///
+    /// assert_eq!(Quota::new(10, 0).build(), Err(QuotaError::NoPeriod));
+    /// assert_eq!(Quota::new(10, 1_000_000).burst(0).build(), Err(QuotaError::NoBurst));
+    /// ```
     pub fn build(self) -> Result<Quota, QuotaError> {
         let period_us = NonZeroU64::new(self.period_us).ok_or(QuotaError::NoPeriod)?;
         if self.period_us >= EXACT_MAX {
@@ -139,7 +178,7 @@ impl<'a> QuotaSpec<'a> {
                 self.fits_window(LOG_UNITS_MAX, |nearest| QuotaError::LogTooLong { nearest })?;
                 Ok(self.window(MICRO, period_us))
             }
-            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow => {
+            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow | Algorithm::CalendarWindow => {
                 let most = EXACT_MAX.saturating_sub(1);
                 self.fits_window(most, |nearest| QuotaError::TooLarge { nearest })?;
                 Ok(self.window(MICRO, period_us))
@@ -148,6 +187,12 @@ impl<'a> QuotaSpec<'a> {
         quota.map(Quota::derive)
     }
 
+    /// Checks that amount and overdraft of a window are at most `most` together.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError::OverdraftTooLarge`] if the amount alone fits, else `error` with the nearest
+    /// amount.
     fn fits_window(
         self,
         most: u64,
@@ -161,11 +206,16 @@ impl<'a> QuotaSpec<'a> {
         }
     }
 
-    /// The quota of amount 0, which has no state, whatever its algorithm.
+    /// Returns the quota of amount 0, which has no state for any algorithm.
     fn refuse_all(self, period: NonZeroU64) -> Quota {
         self.overdraft(0).window(MICRO, period)
     }
 
+    /// Builds a token bucket, in the finest tick in which every product stays exact.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] with the nearest number that fits, if no tick is coarse enough.
     fn build_bucket(self, period_us: NonZeroU64) -> Result<Quota, QuotaError> {
         let capacity = self.burst.unwrap_or(self.amount);
         if capacity == 0 && self.amount > 0 {
@@ -188,7 +238,7 @@ impl<'a> QuotaSpec<'a> {
             if let Some(quota) = self.bucket(tick, period, drain, price) {
                 return Ok(quota);
             }
-            let most = Most::of(tick, drain, price);
+            let most = SizeBounds::of(tick, drain, price);
             capacity_most = capacity_most.max(most.capacity(self.overdraft));
             overdraft_most = overdraft_most.max(most.overdraft(capacity));
         }
@@ -199,7 +249,7 @@ impl<'a> QuotaSpec<'a> {
         })
     }
 
-    /// The token bucket counted in `tick`, if every product stays exact.
+    /// Returns the token bucket in this tick, if every product stays exact.
     fn bucket(
         self,
         tick_us: NonZeroU64,
@@ -208,7 +258,7 @@ impl<'a> QuotaSpec<'a> {
         price: NonZeroU64,
     ) -> Option<Quota> {
         let capacity = self.burst.unwrap_or(self.amount);
-        if self.overdraft > Most::of(tick_us, drain, price).overdraft(capacity)? {
+        if self.overdraft > SizeBounds::of(tick_us, drain, price).overdraft(capacity)? {
             return None;
         }
         let quota = Quota {
@@ -218,6 +268,11 @@ impl<'a> QuotaSpec<'a> {
         Some(quota.filled(drain, price))
     }
 
+    /// Builds a sliding window, in the finest tick in which every product stays exact.
+    ///
+    /// # Errors
+    ///
+    /// [`QuotaError`] with the nearest number that fits, if no tick is coarse enough.
     fn build_sliding_window(self) -> Result<Quota, QuotaError> {
         let mut nearest = Err(0);
         for tick in TICKS_US.into_iter().filter_map(NonZeroU64::new) {
@@ -240,7 +295,7 @@ impl<'a> QuotaSpec<'a> {
         })
     }
 
-    /// The period in ticks, if it is a whole number of them.
+    /// Returns the period in ticks, if it is a whole number of them.
     fn whole_ticks(self, tick: NonZeroU64) -> Result<NonZeroU64, QuotaError> {
         if self.period_us % tick == 0 {
             NonZeroU64::new(self.period_us / tick).ok_or(QuotaError::NoPeriod)
@@ -249,6 +304,7 @@ impl<'a> QuotaSpec<'a> {
         }
     }
 
+    /// Returns the quota of a window, or the common part of a token bucket.
     fn window(self, tick_us: NonZeroU64, period: NonZeroU64) -> Quota {
         Quota {
             algorithm: self.algorithm,
@@ -269,11 +325,15 @@ impl<'a> QuotaSpec<'a> {
             ahead_max: 1,
             narrow: false,
             lifetime_us_max: 0,
+            calendar: self
+                .calendar
+                .filter(|_| self.algorithm == Algorithm::CalendarWindow),
+            starts: [0; 4],
         }
     }
 
-    /// FNV-1a over the algorithm and the label or period. It need not resist an attacker, who
-    /// cannot choose labels; it must be the same everywhere, for ever.
+    /// Hashes the algorithm and the label or period by FNV-1a. It need not resist an attacker,
+    /// because clients do not choose labels. It must be the same everywhere and never change.
     fn family(self) -> BandId {
         let algorithm = self.algorithm.code().saturating_add(1);
         let hash = fnv1a(0xcbf2_9ce4_8422_2325, &[algorithm]);
@@ -283,8 +343,8 @@ impl<'a> QuotaSpec<'a> {
         })
     }
 
-    /// The same over the numbers as well, where others are to begin with new buckets. How many may
-    /// wait is none of them.
+    /// Returns the same over the numbers as well, where others are to begin with new buckets. How
+    /// many may wait is none of them.
     fn id(self) -> BandId {
         let BandId(family) = self.family();
         if self.on_change != OnChange::Reset {
@@ -303,15 +363,16 @@ impl<'a> QuotaSpec<'a> {
     }
 }
 
-/// How much a token bucket can hold if every product is to stay exact, in units of cost.
-pub(super) struct Most {
+/// Largest sizes of a token bucket for which every product stays exact, in units of cost.
+pub(super) struct SizeBounds {
     /// 2 × capacity + overdraft at most: 2 × capacity × price + overdraft × price + 2 × drain < 2^53.
     twice: u64,
     /// Capacity + overdraft at most, that no bucket takes too long to refill.
     once: u64,
 }
 
-impl Most {
+impl SizeBounds {
+    /// Returns the bounds for this tick, drain and price.
     pub(super) fn of(tick_us: NonZeroU64, drain: NonZeroU64, price: NonZeroU64) -> Self {
         // A state that another quota of this band left may be deeper by up to a tick and its fraction.
         let debt = EXACT_MAX
@@ -324,25 +385,27 @@ impl Most {
         }
     }
 
-    /// The largest capacity beside this overdraft.
+    /// Returns the largest capacity with this overdraft.
     fn capacity(&self, overdraft: u64) -> u64 {
         let exact = self.twice.saturating_sub(overdraft) / 2;
         exact.min(self.once.saturating_sub(overdraft))
     }
 
-    /// The largest overdraft beside this capacity, if the capacity itself fits.
+    /// Returns the largest overdraft with this capacity, if the capacity itself fits.
     pub(super) fn overdraft(&self, capacity: u64) -> Option<u64> {
         let exact = self.twice.checked_sub(capacity.checked_mul(2)?)?;
         Some(exact.min(self.once.checked_sub(capacity)?))
     }
 }
 
+/// Continues an FNV-1a hash with `bytes`.
 fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
+/// Returns the greatest common divisor.
 fn gcd(a: NonZeroU64, b: NonZeroU64) -> NonZeroU64 {
     let (mut a, mut b) = (a, b.get());
     while let Some(divisor) = NonZeroU64::new(b) {

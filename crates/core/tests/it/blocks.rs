@@ -1,4 +1,4 @@
-//! Blocks: the first refusal of a limit closes it, and nothing else does.
+//! Blocks: only a limit's first refusal blocks its subject.
 
 use crate::world::{Spec, algorithm, as_model, fine_spec_of, start_us};
 use proptest::prelude::*;
@@ -36,12 +36,12 @@ fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket]) -> (bool, 
 fn used(bucket: &Bucket) -> u64 {
     match bucket {
         Bucket::Fixed(window) => window.used,
-        _ => panic!("a window"),
+        _ => panic!("the quota is a fixed window"),
     }
 }
 
 #[test]
-fn a_block_is_a_band_of_its_own_whatever_its_length() {
+fn blocks_of_any_length_share_a_separate_band() {
     let block = Quota::block(LENGTH_US).unwrap();
     assert_eq!(block.id(), Quota::block(1).unwrap().id());
     assert!(block.is_block() && block.is_narrow());
@@ -57,7 +57,7 @@ fn a_block_is_a_band_of_its_own_whatever_its_length() {
 }
 
 #[test]
-fn each_limit_that_refuses_is_blocked_and_no_other() {
+fn only_limits_that_refuse_are_blocked() {
     let (full, roomy, block) = (window(1), window(9), Quota::block(LENGTH_US).unwrap());
     let asks = [
         ask(&full, Op::Take(1), 0),
@@ -79,11 +79,7 @@ fn each_limit_that_refuses_is_blocked_and_no_other() {
     let (passed, outcomes) = decide(&asks, &places, &mut buckets);
     assert!(!passed);
     let counted: Vec<u64> = buckets.iter().map(used).collect();
-    assert_eq!(
-        counted,
-        [1, 1, 0, 0, 1, 1],
-        "a take refuses: none is forced"
-    );
+    assert_eq!(counted, [1, 1, 0, 0, 1, 1], "a refused take is not forced");
     let waits: Vec<Wait> = outcomes
         .iter()
         .skip(1)
@@ -94,8 +90,7 @@ fn each_limit_that_refuses_is_blocked_and_no_other() {
     assert_eq!(waits, [whole, Wait::NONE, whole]);
 }
 
-/// Another limit refuses the request, so that a limit in shadow mode is not charged: neither is its
-/// block.
+/// Another limit refuses the request, so a limit in shadow mode is neither charged nor blocked.
 #[test]
 fn a_shadow_blocks_only_where_the_request_passes() {
     let (full, block) = (window(1), Quota::shadow_block(LENGTH_US).unwrap());
@@ -121,9 +116,9 @@ fn a_shadow_blocks_only_where_the_request_passes() {
     assert_eq!(used(&buckets[1]), 1);
 }
 
-/// Two descriptors may meet the same limit with the same subject.
+/// Two descriptors may match the same limit with the same subject.
 #[test]
-fn a_block_that_two_ask_for_is_charged_once() {
+fn a_block_requested_twice_is_charged_once() {
     let (full, block) = (window(3), Quota::block(LENGTH_US).unwrap());
     let asks = [
         ask(&full, Op::Take(1), 0),
@@ -152,7 +147,7 @@ fn a_band_that_can_never_pass_keeps_its_limit_from_being_blocked() {
     ];
     let (passed, outcomes) = decide(&never, &[0, 1, 2], &mut buckets);
     assert!(!passed && outcomes[2].is_allowed());
-    // It is another limit's.
+    // This block belongs to another limit.
     let never = [
         never[0],
         Ask {
@@ -166,7 +161,7 @@ fn a_band_that_can_never_pass_keeps_its_limit_from_being_blocked() {
 }
 
 #[test]
-fn what_is_returned_beside_a_block_that_is_not_in_force_comes_back() {
+fn a_refund_next_to_an_inactive_block_takes_effect() {
     let (full, block) = (window(1), Quota::block(LENGTH_US).unwrap());
     let mut buckets = [&full, &block, &full].map(Bucket::new);
     for place in [0, 2] {
@@ -185,9 +180,9 @@ fn what_is_returned_beside_a_block_that_is_not_in_force_comes_back() {
         assert_eq!(
             used(&buckets[2]),
             expected,
-            "first it is opened, then in force"
+            "the block is opened, then in force"
         );
-        assert_eq!(used(&buckets[0]), 2, "forced once");
+        assert_eq!(used(&buckets[0]), 2, "the charge is forced once");
     }
 }
 
@@ -205,7 +200,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(1_000)))]
 
     #[test]
-    fn limits_that_block_are_decided_as_by_the_model(
+    fn limits_with_blocks_match_the_model(
         limits in prop::collection::vec(limit(), 1..4),
         start_us in start_us(),
         trace in prop::collection::vec((0..4_u8, 0..400_u64, 0..=4_u64), 1..30),
@@ -250,10 +245,10 @@ proptest! {
         }
     }
 
-    /// Blocks beside anything: whatever they say of themselves, the others are answered and charged
-    /// as without them, unless one is in force.
+    /// Adds blocks next to other asks. Unless a block is in force, the other asks are answered and
+    /// charged as without it.
     #[test]
-    fn a_block_that_is_not_in_force_changes_nothing_for_the_others(
+    fn an_inactive_block_does_not_affect_other_limits(
         before in prop::collection::vec(0..=3_u64, 3),
         shape in prop::collection::vec((0..3_usize, 0..=4_u64, 0..6_u8, 0..2_u16), 1..6),
     ) {
@@ -284,7 +279,7 @@ proptest! {
         prop_assert_eq!(still, passed);
         prop_assert_eq!(&outcomes[..asks.len()], &plain[..]);
         prop_assert_eq!(&with[..3], &without[..]);
-        // What a forced charge is told in the end is how long to wait now that it is charged.
+        // The wait of a forced charge is the wait after the charge.
         let is_forced = |ask: &Ask<'_>| matches!(ask.op, Op::Force(_) | Op::Debit(_));
         if asks.len() > 1 && asks.iter().any(is_forced) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The compare-and-swap driver: the laws over a map, clocks that differ, and a store that fails.
+//! The compare-and-swap driver: the store laws over a map, skewed clocks, and a failing store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use tidegate_testkit::laws::{Manual, StoreUnderTest, block_on, law_12_unknown_is
 use tidegate_testkit::store_laws;
 
 #[expect(clippy::disallowed_types, reason = "core has no other mutex")]
-type Shared<T> = Arc<std::sync::Mutex<T>>;
+type SharedValue<T> = Arc<std::sync::Mutex<T>>;
 
 const SECOND: u64 = 1_000_000;
 
-/// A map that several instances share, each by a clock of its own.
+/// A map shared by several instances, each with its own clock.
 #[derive(Clone, Debug)]
 struct SharedMap {
-    entries: Shared<BTreeMap<Vec<u8>, MapEntry>>,
+    entries: SharedValue<BTreeMap<Vec<u8>, MapEntry>>,
     /// The time by which entries expire.
     wall: ManualClock,
-    /// By how much this instance's clock is ahead of that.
+    /// How far this instance's clock is ahead of `wall`.
     ahead_us: u64,
     writes: Arc<AtomicU64>,
-    pauses: Shared<Vec<Duration>>,
+    pauses: SharedValue<Vec<Duration>>,
     is_down: Arc<AtomicBool>,
     is_contended: bool,
 }
@@ -40,11 +40,11 @@ struct MapEntry {
 impl SharedMap {
     fn new() -> Self {
         Self {
-            entries: Shared::default(),
+            entries: SharedValue::default(),
             wall: ManualClock::at(Timestamp::from_millis(1_700_000_000_000)),
             ahead_us: 0,
             writes: Arc::default(),
-            pauses: Shared::default(),
+            pauses: SharedValue::default(),
             is_down: Arc::default(),
             is_contended: false,
         }
@@ -155,7 +155,7 @@ fn law_12() {
 }
 
 #[test]
-fn instants_of_a_bucket_never_run_backwards_from_instance_to_instance() {
+fn bucket_instants_are_monotonic_across_instances() {
     let (map, quota) = (SharedMap::new(), ten_seconds());
     let (ahead, behind) = (map.ahead(SECOND / 2), map.ahead(0));
     let (first, passed) = take(&ahead, &quota, 9);
@@ -163,17 +163,20 @@ fn instants_of_a_bucket_never_run_backwards_from_instance_to_instance() {
     map.wall.advance_micros(1);
     let (second, passed) = take(&behind, &quota, 1);
     assert!(passed);
-    assert_eq!(second, first, "its own clock is behind that");
+    assert_eq!(second, first, "its own clock is behind that stamp");
     map.wall.advance_micros(SECOND);
     let (third, passed) = take(&behind, &quota, 1);
-    assert!(!passed, "half a second later by its clock");
+    assert!(
+        !passed,
+        "the bucket refills half a second later, by its own clock"
+    );
     assert_eq!(third, first.plus(SECOND / 2 + 1));
     map.wall.advance_micros(SECOND / 2);
     assert!(take(&behind, &quota, 1).1);
 }
 
 #[test]
-fn a_bucket_is_kept_while_it_matters_to_an_instance_whose_clock_is_behind() {
+fn a_bucket_is_kept_long_enough_for_instances_with_slow_clocks() {
     let map = SharedMap::new();
     let quota = Quota::new(10, 10 * SECOND);
     let quota = quota.algorithm(tidegate_core::Algorithm::SlidingLog);
@@ -181,13 +184,16 @@ fn a_bucket_is_kept_while_it_matters_to_an_instance_whose_clock_is_behind() {
     let (ahead, behind) = (map.ahead(SECOND), map.ahead(0));
     assert!(take(&ahead, &quota, 10).1);
     map.wall.advance_micros(11 * SECOND - 1);
-    assert!(!take(&behind, &quota, 10).1, "not by its own clock");
+    assert!(
+        !take(&behind, &quota, 10).1,
+        "the wait is not counted by its own clock"
+    );
     map.wall.advance_micros(1);
     assert!(take(&behind, &quota, 10).1);
 }
 
 #[test]
-fn nothing_is_kept_for_longer_than_it_matters_and_clocks_may_differ() {
+fn buckets_expire_with_an_allowance_for_clock_differences() {
     let (map, quota) = (SharedMap::new(), ten_seconds());
     let store = map.ahead(0);
     take(&store, &quota, 10);
@@ -200,20 +206,20 @@ fn nothing_is_kept_for_longer_than_it_matters_and_clocks_may_differ() {
 }
 
 #[test]
-fn a_broken_clock_costs_no_more_than_a_full_bucket() {
+fn a_broken_clock_costs_at_most_a_full_bucket() {
     let (map, quota) = (SharedMap::new(), ten_seconds());
     let (broken, sound) = (map.ahead(365 * 86_400 * SECOND), map.ahead(0));
     assert!(take(&broken, &quota, 1).1);
     let (at, passed) = take(&sound, &quota, 1);
-    assert!(!passed, "what is owed to that clock is a full bucket");
+    assert!(!passed, "by that clock, the debt is a full bucket");
     assert_eq!(at, map.wall.now());
-    // Settled though refused: from now on it is refilled by the sound clock.
+    // Clamped although refused: from now on the bucket refills by the correct clock.
     map.wall.advance_micros(10 * SECOND);
     assert!(take(&sound, &quota, 10).1);
 }
 
 #[test]
-fn attempts_have_a_bound_and_pauses_grow() {
+fn attempts_are_bounded_with_growing_pauses() {
     let map = SharedMap {
         is_contended: true,
         ..SharedMap::new()
@@ -234,7 +240,7 @@ fn attempts_have_a_bound_and_pauses_grow() {
 }
 
 #[test]
-fn damaged_values_are_told_and_not_taken_for_new() {
+fn damaged_values_are_errors_and_not_new_buckets() {
     let (map, quota) = (SharedMap::new(), ten_seconds());
     let store = map.ahead(0);
     take(&store, &quota, 1);
@@ -264,7 +270,7 @@ fn damaged_values_are_told_and_not_taken_for_new() {
 }
 
 #[test]
-fn give_backs_let_an_instance_whose_clock_is_behind_pass_again_and_again() {
+fn refunds_free_units_for_an_instance_with_a_slow_clock() {
     let map = SharedMap::new();
     let quota = Quota::new(1, SECOND).build().unwrap().with_refundable(true);
     let (behind, ahead) = (map.ahead(0), map.ahead(900_000));
@@ -286,21 +292,25 @@ fn give_backs_let_an_instance_whose_clock_is_behind_pass_again_and_again() {
     }
     assert!(
         passed <= 2,
-        "{passed} in a second: one, and once what refills by the clock ahead"
+        "{passed} in a second; expected one, plus one for each refill by the clock ahead"
     );
 }
 
 #[test]
-fn instances_share_the_secret_that_was_first() {
+fn instances_share_the_first_secret() {
     let map = SharedMap::new();
     let ask = |proposal| {
         let store = map.ahead(0);
-        let state = store.shared_state().expect("it shares a secret");
-        block_on(state.secret(proposal).expect("it has one")).unwrap()
+        let state = store.shared_state().expect("the store shares a secret");
+        block_on(state.secret(proposal).expect("the store has a secret")).unwrap()
     };
     assert_eq!(ask([1; 32]), [1; 32]);
     map.wall.advance_micros(86_400 * SECOND);
     assert_eq!(ask([2; 32]), [1; 32]);
     map.wall.advance_micros(86_400 * SECOND);
-    assert_eq!(ask([3; 32]), [1; 32], "a day after it was last asked for");
+    assert_eq!(
+        ask([3; 32]),
+        [1; 32],
+        "one day after the last request for it"
+    );
 }

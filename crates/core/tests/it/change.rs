@@ -1,4 +1,4 @@
-//! What becomes of a bucket when the numbers of its quota change.
+//! Buckets whose quota changes.
 
 use proptest::prelude::*;
 use tidegate_core::{
@@ -7,7 +7,7 @@ use tidegate_core::{
 
 const START_US: u64 = 1_700_000_000_000_000;
 
-/// The numbers of a quota, of which ticks are microseconds, milliseconds and seconds.
+/// The numbers of a quota with ticks of microseconds, milliseconds and seconds.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
     amount: u64,
@@ -21,7 +21,7 @@ impl Numbers {
         spec.on_change(on_change).label("band").build().ok()
     }
 
-    /// What an empty bucket takes to fill, in microseconds, rounded up.
+    /// The time an empty bucket takes to fill, in microseconds, rounded up.
     fn full_us(self) -> u64 {
         let product = u128::from(self.burst) * u128::from(self.period_us);
         u64::try_from(product.div_ceil(self.amount.into())).unwrap()
@@ -37,7 +37,7 @@ fn numbers() -> impl Strategy<Value = Numbers> {
             burst,
         }
     });
-    // Amounts that have nothing in common with a day are too large for microseconds.
+    // Amounts without a common divisor with a day are too large for microseconds.
     let coarse = (1_000_000..=1_000_200_u64, 1..=30_u64).prop_map(|(amount, days)| Numbers {
         amount,
         period_us: days * 86_400_000_000,
@@ -51,12 +51,12 @@ fn numbers() -> impl Strategy<Value = Numbers> {
     prop_oneof![4 => usual, 2 => coarse, 1 => coarsest]
 }
 
-/// Parts of a thousand of the burst, and how long until the next.
+/// Charges in thousandths of the burst, and the pause after each.
 fn takes() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((0..=700_u64, 0..=200_u64), 1..12)
 }
 
-/// A bucket that was used so, and when the last was.
+/// Returns a bucket after these charges, and the instant of the last one.
 fn used(quota: &Quota, numbers: Numbers, takes: &[(u64, u64)]) -> (Bucket, Timestamp) {
     let (mut bucket, mut now) = (Bucket::new(quota), START_US);
     for (part, later) in takes {
@@ -72,21 +72,21 @@ fn used(quota: &Quota, numbers: Numbers, takes: &[(u64, u64)]) -> (Bucket, Times
     (bucket, Timestamp::from_micros(now))
 }
 
-/// The state as a store takes it over.
+/// Returns the state as a store converts it to the new quota.
 fn taken_over(bucket: &Bucket, from: &Quota, to: &Quota, now: Timestamp) -> Bucket {
     let mut adapted = bucket.clone().adapted(from.basis(), to, now).unwrap();
-    adapted.settle(to, now);
+    adapted.clamp_to_now(to, now);
     adapted
 }
 
-/// Who owes less than a tick may owe one more, or two: where it begins and where it is read.
+/// A bucket that owes less than a tick may owe one or two more: from its start and from the read.
 fn slack_us(one: &Quota, other: &Quota) -> u64 {
     2 * one.tick_us().max(other.tick_us())
 }
 
 proptest! {
-    /// What is owed is a time, whatever the numbers: not less than it was, and not more, but for an
-    /// empty bucket, which is all that a smaller quota can owe.
+    /// The debt is a time, and it is kept for any numbers. It grows by rounding at most, and
+    /// shrinks only where a smaller quota's empty bucket cannot owe as much.
     #[test]
     fn a_token_bucket_keeps_its_debt_in_time_and_owes_at_most_a_full_drain(
         before in numbers(),
@@ -104,16 +104,16 @@ proptest! {
         let slack = slack_us(&old, &new);
         prop_assert!(kept.reset_us + slack >= owed.min(after.full_us()));
         prop_assert!(kept.reset_us <= (owed + slack).min(after.full_us() + slack));
-        // No more passes at once than the time that is not owed brings.
+        // No more passes at once than the undebted time refills.
         let free = after.full_us().saturating_sub(owed) + slack;
         let most = u128::from(free + 1) * u128::from(after.amount) / u128::from(after.period_us);
         prop_assert!(u128::from(kept.remaining) <= most);
     }
 
-    /// Two versions that take turns on one bucket, as while a new one is rolled out, never make a debt
-    /// smaller by reading it.
+    /// Two versions that alternate on one bucket, as during a rolling update, never shrink a debt
+    /// by reading it.
     #[test]
-    fn nothing_is_gained_by_going_back_and_forth(
+    fn alternating_between_quotas_gains_nothing(
         before in numbers(),
         after in numbers(),
         takes in takes(),
@@ -132,9 +132,9 @@ proptest! {
         prop_assert!(back.reset_us + slack >= owed.min(full).min(before.full_us()));
     }
 
-    /// Half used is half used.
+    /// A half-used bucket stays half used.
     #[test]
-    fn a_token_bucket_that_scales_keeps_its_share(
+    fn a_scaled_token_bucket_keeps_its_used_share(
         before in numbers(),
         after in numbers(),
         takes in takes(),
@@ -150,14 +150,14 @@ proptest! {
         let kept = taken_over(&bucket, &old, &new, now).reading(&new, now).reset_us;
         let tick = slack_us(&old, &new);
         prop_assert!(kept + tick >= share, "{kept} of {share}");
-        // A tick of the whole before, in parts of the whole after; and what rounding takes.
+        // A tick of the old quota in units of the new one, plus the rounding.
         let grain = new_of * u128::from(tick) * 3 / of + new_of / (1 << 21) + u128::from(3 * tick);
         prop_assert!(u128::from(kept) <= u128::from(share) + grain, "{kept} of {share}");
     }
 
-    /// Windows keep counts, or shares of them.
+    /// Windows keep their counts, or scale them.
     #[test]
-    fn windows_keep_what_was_counted(
+    fn windows_keep_their_counts(
         before in 1..=1_000_000_u64,
         after in 1..=1_000_000_u64,
         part in 0..=1_000_u64,
@@ -184,10 +184,10 @@ proptest! {
         prop_assert_eq!(reading.remaining, after.saturating_sub(counted));
     }
 
-    /// Whatever was counted in windows of one length counts in those of another for as long as it
-    /// would, had it been counted there.
+    /// Units counted in windows of one length keep counting in windows of another length for as
+    /// long as if they had been counted there.
     #[test]
-    fn a_sliding_window_of_another_length_forgets_nothing_too_soon(
+    fn a_resized_sliding_window_drops_nothing_early(
         periods in (1..=100_u64, 1..=100_u64),
         gaps in prop::collection::vec(0..=300_u64, 1..40),
         wait in 0..=200_u64,
@@ -196,7 +196,7 @@ proptest! {
             let spec = Quota::new(1_000, tenths * 100_000).algorithm(Algorithm::SlidingWindow);
             spec.label("band").build().unwrap()
         };
-        // Of the same length nothing is taken over: the window stays as it was written until it is read.
+        // Windows of the same length are not converted: the state stays as it is until it is read.
         prop_assume!(periods.0 != periods.1);
         let (old, new) = (quota(periods.0), quota(periods.1));
         prop_assert_eq!(old.id(), new.id());
@@ -209,23 +209,23 @@ proptest! {
         now += wait * 10_000;
         let at = Timestamp::from_micros(now);
         let Bucket::Sliding(window) = taken_over(&bucket, &old, &new, at) else {
-            panic!("it is another state");
+            panic!("the state is converted");
         };
         let begin = |quota: &Quota, back: u64| {
             let period = quota.period_us();
             (now / period).saturating_sub(back) * period
         };
         let since = |start: u64| u64::try_from(taken.iter().filter(|it| **it >= start).count()).unwrap();
-        // What the old windows still know.
+        // The units that the old windows still count.
         let known = begin(&old, 1);
         prop_assert_eq!(window.index, now / new.period_us());
         prop_assert!(window.current >= since(begin(&new, 0).max(known)));
         prop_assert!(window.current + window.previous >= since(begin(&new, 1).max(known)));
     }
 
-    /// Other numbers are another band, and the same numbers the same.
+    /// Different numbers make a different band; the same numbers make the same band.
     #[test]
-    fn a_quota_that_resets_is_known_by_its_numbers(before in numbers(), after in numbers()) {
+    fn a_resetting_quota_is_identified_by_its_numbers(before in numbers(), after in numbers()) {
         let (Some(old), Some(new)) = (before.bucket(OnChange::Reset), after.bucket(OnChange::Reset))
         else {
             return Ok(());
@@ -239,7 +239,7 @@ proptest! {
 }
 
 #[test]
-fn how_many_may_wait_is_no_number_that_resets() {
+fn the_queue_length_does_not_reset_a_bucket() {
     let spec = Quota::new(10, 1_000_000).on_change(OnChange::Reset);
     let id = |spec: tidegate_core::QuotaSpec<'_>| spec.build().unwrap().id();
     assert_eq!(id(spec), id(spec.queue(5)));
@@ -257,7 +257,7 @@ fn a_log_of_single_units_cannot_be_scaled() {
 }
 
 #[test]
-fn a_change_of_the_tick_is_what_these_tests_see() {
+fn these_tests_cover_a_change_of_the_tick() {
     let tick = |amount, period_us| {
         let numbers = Numbers {
             amount,

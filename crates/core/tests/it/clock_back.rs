@@ -1,5 +1,5 @@
-//! A clock that runs backwards: a bucket then refuses for longer, never for ever, and never lets
-//! more through.
+//! A clock that runs backwards: a bucket then refuses for longer, never permanently, and never
+//! admits more.
 
 use crate::world::{
     Act, Cost, Pause, Spec, Walk, algorithm, cost, fine_spec_of, passes, pause, takes,
@@ -21,7 +21,7 @@ fn jumps() -> impl Strategy<Value = Vec<(Pause, Cost, u64)>> {
     prop::collection::vec((pause(), cost(), back_us), 1..30)
 }
 
-/// What passed, by real time.
+/// Returns the units that passed, by real time.
 fn admitted(spec: &Spec, trace: Vec<(Pause, Cost, u64)>) -> Vec<(u64, u64)> {
     let quota = spec.fine().unwrap();
     let mut walk = Walk::new(&quota, START_US);
@@ -45,10 +45,10 @@ fn admitted(spec: &Spec, trace: Vec<(Pause, Cost, u64)>) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
-    /// Real time runs on while the clock jumps back: what the bucket lets through, an exact one with
-    /// a true clock would have let through as well.
+    /// Real time continues while the clock jumps back. An exact bucket with a true clock admits
+    /// everything that this one admits.
     #[test]
-    fn what_passes_would_have_passed_by_a_true_clock(
+    fn requests_pass_only_if_an_exact_clock_would_allow_them(
         spec in fine_spec_of(select(&[Algorithm::TokenBucket, Algorithm::SlidingLog][..])),
         trace in jumps(),
     ) {
@@ -58,8 +58,8 @@ proptest! {
         }
     }
 
-    /// A window that the clock makes longer holds no more than before. (One that is aligned to the
-    /// clock starts with it, and so may start once more for each jump.)
+    /// A window that the clock prolongs holds no more than before. (An aligned window starts with
+    /// the clock, so each jump may start one more.)
     #[test]
     fn windows_keep_their_bounds_in_real_time(
         spec in fine_spec_of(select(&[
@@ -82,16 +82,16 @@ proptest! {
         }
     }
 
-    /// However far the clock has gone back, the wait is honest.
+    /// The reported wait is correct, however far the clock has gone back.
     #[test]
-    fn the_wait_is_honest_by_the_clock_as_it_runs_then(
+    fn the_wait_is_exact_on_the_clock_after_the_jump(
         spec in fine_spec_of(algorithm()),
         trace in takes(15),
         back_us in prop_oneof![0..=100_000_u64, 0..=(1_u64 << 50)],
         cost in cost(),
     ) {
         let quota = spec.fine().unwrap();
-        // Years ahead at a million a tick, the debt is more than can be counted.
+        // Years ahead, at a million per tick, the debt overflows.
         prop_assume!(back_us.checked_mul(quota.drain_and_price().0).is_some_and(|it| it < 1 << 62));
         let mut walk = Walk::new(&quota, START_US);
         for (pause, act) in trace {
@@ -114,9 +114,10 @@ proptest! {
         }
     }
 
-    /// Settled, a bucket is used up, and as good as new within its quota's lifetime.
+    /// A bucket that is clamped to the current time is empty, and full again within its quota's
+    /// lifetime.
     #[test]
-    fn a_settled_bucket_refuses_no_longer_than_any_other(
+    fn a_clamped_bucket_refuses_no_longer_than_any_other(
         spec in fine_spec_of(algorithm()),
         trace in takes(15),
         back_us in prop_oneof![0..=100_000_u64, 0..=(1_u64 << 50)],
@@ -127,16 +128,16 @@ proptest! {
             walk.pause(pause);
             let op = walk.op(act);
             walk.decide(op);
-            prop_assert!(!walk.bucket.is_ahead(&quota, walk.now()), "by its own clock and quota");
+            prop_assert!(!walk.bucket.is_beyond_reach(&quota, walk.now()), "by its own clock and quota");
         }
         walk.now_us -= back_us.min(START_US);
         let (before, now) = (walk.bucket.clone(), walk.now());
-        walk.bucket.settle(&quota, now);
+        walk.bucket.clamp_to_now(&quota, now);
         let left_us = walk.bucket.fresh_at(&quota).since(now);
         prop_assert!(left_us <= 2 * quota.lifetime_us_max());
-        if before.is_ahead(&quota, now) {
+        if before.is_beyond_reach(&quota, now) {
             prop_assert!(left_us <= quota.lifetime_us_max());
-            prop_assert!(!walk.bucket.is_ahead(&quota, now));
+            prop_assert!(!walk.bucket.is_beyond_reach(&quota, now));
             let exact = matches!(quota.algorithm(), Algorithm::SlidingLog | Algorithm::BucketedWindow);
             let remaining = walk.bucket.reading(&quota, now).remaining;
             prop_assert!(exact || remaining == 0);
@@ -147,22 +148,23 @@ proptest! {
     }
 }
 
-/// Ten years from now a bucket was used up; settled, it waits no longer than anybody.
+/// A bucket was emptied ten years in the future. Clamped to the current time, it waits no longer
+/// than any other.
 #[test]
-fn a_bucket_from_far_ahead_need_not_wait_until_the_clock_catches_up() {
+fn a_bucket_from_the_future_need_not_wait_for_the_clock() {
     for algorithm in crate::world::ALGORITHMS {
         let quota = Spec::of(algorithm, 2, 1_000_000).build().unwrap();
         let mut bucket = Bucket::new(&quota);
         let ten_years = Timestamp::from_micros(START_US + 315_360_000_000_000);
         step::decide_one(&quota, &mut bucket, Op::Take(2), ten_years);
         let now = Timestamp::from_micros(START_US);
-        assert!(bucket.is_ahead(&quota, now), "{algorithm:?}");
+        assert!(bucket.is_beyond_reach(&quota, now), "{algorithm:?}");
         let long = step::decide_one(&quota, &mut bucket, Op::Take(1), now);
         assert!(
             long.wait.as_micros() >= Some(315_360_000_000_000),
             "{algorithm:?}"
         );
-        bucket.settle(&quota, now);
+        bucket.clamp_to_now(&quota, now);
         let refused = step::decide_one(&quota, &mut bucket, Op::Take(1), now);
         assert!(!refused.is_allowed(), "{algorithm:?}");
         let then = now.plus(refused.wait.as_micros().unwrap());
@@ -172,8 +174,8 @@ fn a_bucket_from_far_ahead_need_not_wait_until_the_clock_catches_up() {
     }
 }
 
-/// A burst of 1000 was used up, then the quota was cut to a burst of 10: settled, that takes ten
-/// units to refill and not a thousand.
+/// A burst of 1000 was used up, then the quota was cut to a burst of 10. The clamped bucket refills
+/// ten units, not a thousand.
 #[test]
 fn a_cut_burst_takes_at_most_a_full_drain() {
     let large = Quota::new(1, 1_000_000).burst(1_000).build().unwrap();
@@ -183,7 +185,7 @@ fn a_cut_burst_takes_at_most_a_full_drain() {
     let now = Timestamp::from_micros(START_US);
     step::decide_one(&large, &mut bucket, Op::Take(1_000), now);
 
-    bucket.settle(&small, now);
+    bucket.clamp_to_now(&small, now);
     let refused = step::decide_one(&small, &mut bucket, Op::Take(1), now);
     assert_eq!(refused.wait.as_micros(), Some(1_000_000));
     assert_eq!(refused.reset_us, 10_000_000);
@@ -192,9 +194,9 @@ fn a_cut_burst_takes_at_most_a_full_drain() {
     assert_eq!(bucket.fresh_at(&small), now.plus(11_000_000));
 }
 
-/// An instant read long ago, by a thread that slept since: the state is not put back to then.
+/// A thread read the clock, then slept. Its old instant does not set the state back.
 #[test]
-fn an_instant_of_long_ago_changes_nothing_that_others_did_since() {
+fn a_stale_instant_does_not_undo_later_changes() {
     for algorithm in crate::world::ALGORITHMS {
         let spec = Spec {
             overdraft: 5,
@@ -217,10 +219,10 @@ fn an_instant_of_long_ago_changes_nothing_that_others_did_since() {
     }
 }
 
-/// A fraction of a tick was left under a quota that drains a million, or thousands, a tick; the next
-/// one drains 1.
+/// A fraction of a tick was left by a quota that drains a million, or thousands, per tick. The next
+/// quota drains 1.
 #[test]
-fn a_fraction_left_by_a_larger_drain_is_less_than_a_tick() {
+fn a_fraction_left_by_a_larger_drain_is_below_a_tick() {
     for drain in [999_983, 4_093] {
         let [large, small] = [drain, 1].map(|amount| {
             let spec = Quota::new(amount, 1_000_000).burst(2).label("same");
@@ -230,7 +232,7 @@ fn a_fraction_left_by_a_larger_drain_is_less_than_a_tick() {
         let now = Timestamp::from_micros(START_US);
         step::decide_one(&large, &mut bucket, Op::Take(1), now);
         let Bucket::Tokens(tokens) = &bucket else {
-            panic!("a token bucket has tokens");
+            panic!("the quota is a token bucket");
         };
         assert!(tokens.fraction > 0);
         let tokens = tokens.at - START_US;
@@ -241,10 +243,9 @@ fn a_fraction_left_by_a_larger_drain_is_less_than_a_tick() {
     }
 }
 
-/// A log whose stamps were cut back to now holds them under one stamp: what is then given back is
-/// found.
+/// A log whose stamps were cut back to now holds them under one stamp. A later refund finds them.
 #[test]
-fn a_log_from_far_ahead_keeps_its_stamps_strictly_rising() {
+fn a_log_from_the_future_keeps_strictly_rising_stamps() {
     let quota = Spec::of(Algorithm::SlidingLog, 5, 1_000).build().unwrap();
     let mut bucket = Bucket::new(&quota);
     for at in [10_000, 10_100, 10_200] {
@@ -252,10 +253,10 @@ fn a_log_from_far_ahead_keeps_its_stamps_strictly_rising() {
         step::decide_one(&quota, &mut bucket, Op::Take(1), at);
     }
     let now = Timestamp::from_micros(START_US);
-    bucket.settle(&quota, now);
+    bucket.clamp_to_now(&quota, now);
     assert!(step::decide_one(&quota, &mut bucket, Op::Take(1), now).is_allowed());
     let Bucket::Log(log) = &bucket else {
-        panic!("a sliding log has a log");
+        panic!("the quota is a sliding log");
     };
     let runs: Vec<_> = log.runs().map(|run| (run.stamp, run.units)).collect();
     assert_eq!(runs, [(START_US, 4)]);

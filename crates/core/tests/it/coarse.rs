@@ -1,5 +1,5 @@
-//! Quotas too large for microseconds: counted in milliseconds or seconds, never over the exact
-//! envelope, and within two ticks of it (one where a debt begins, one where it is read).
+//! Quotas too large for microseconds. They count in milliseconds or seconds, never exceed the exact
+//! envelope, and stay within two ticks of it (one where a debt begins, one where it is read).
 
 use crate::world::{Act, Cost, Spec, Trace, Walk, acts, as_model, ask_model, charges, passes};
 use proptest::prelude::*;
@@ -76,7 +76,7 @@ fn nearest(spec: &Spec) -> Option<u64> {
     }
 }
 
-/// Walks `trace` on a bucket and on a model that is charged what the bucket lets through.
+/// Walks `trace` on a bucket and on a model that is charged for every admission.
 fn never_over_and_not_far_below(spec: &Spec, trace: Trace) -> Result<(), TestCaseError> {
     let quota = spec.build().unwrap();
     let mut walk = Walk::new(&quota, START_US + 123_457);
@@ -85,7 +85,7 @@ fn never_over_and_not_far_below(spec: &Spec, trace: Trace) -> Result<(), TestCas
         walk.pause(pause);
         let op = walk.op(act);
         let outcome = walk.decide(op);
-        prop_assert!(!walk.bucket.is_ahead(&quota, walk.now()));
+        prop_assert!(!walk.bucket.is_beyond_reach(&quota, walk.now()));
         if let Op::Take(cost) = op {
             let exact = model.would(walk.now_us, cost);
             if outcome.is_allowed() {
@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     #[test]
-    fn a_coarse_quota_is_never_over_and_within_two_ticks(
+    fn a_coarse_quota_never_exceeds_and_lags_at_most_two_ticks(
         spec in coarse_spec(),
         trace in charges(25),
     ) {
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn a_coarse_token_bucket_never_gives_back_too_much(
+    fn a_coarse_token_bucket_never_refunds_too_much(
         spec in coarse_spec_of(Just(Algorithm::TokenBucket)),
         trace in acts(25),
     ) {
@@ -139,9 +139,9 @@ proptest! {
         for (pause, act) in trace {
             walk.pause(pause);
             let op = match walk.op(act) {
-                // What a forced charge comes to is not known, so neither is what to give back.
+                // The cost of a forced charge is unknown, so its refund is too.
                 Op::Force(_) | Op::Debit(_) => continue,
-                // Nor of what came back without a date: it may come back a second time.
+                // A refund without a date is skipped too: it may be applied twice.
                 Op::GiveBack(receipt) if receipt.at == Receipt::latest(0).at => continue,
                 op => op,
             };
@@ -177,10 +177,10 @@ proptest! {
     }
 }
 
-/// Half a million units return each tick of a millisecond, in which an instant and the next are one
-/// tick apart. Counted by whole ticks alone, they would all be there a microsecond later.
+/// Half a million units refill per tick of a millisecond, and two instants may be one tick apart.
+/// Counted by whole ticks alone, all units would be back a microsecond later.
 #[test]
-fn a_tick_that_ends_at_once_gives_nothing() {
+fn a_tick_that_ends_at_once_refills_nothing() {
     let quota = Quota::new(499_999_993, 1_000_000)
         .burst(4_000_000_000_000)
         .build()
@@ -197,7 +197,7 @@ fn a_tick_that_ends_at_once_gives_nothing() {
 }
 
 #[test]
-fn a_coarse_charge_given_back_at_once_leaves_the_bucket_full() {
+fn a_coarse_charge_refunded_at_once_leaves_the_bucket_full() {
     let quota = Quota::new(1, 2_592_000_000_000)
         .burst(10_000)
         .refundable(true)
@@ -214,8 +214,8 @@ fn a_coarse_charge_given_back_at_once_leaves_the_bucket_full() {
     );
 }
 
-/// Within a tick an exact bucket has refilled a little, and a forced charge takes that as well: read
-/// at the tick before, there would have been no room for it.
+/// Within a tick an exact bucket has refilled a little, and a forced charge takes that as well.
+/// Read at the previous tick, the bucket would have no room for it.
 #[test]
 fn a_forced_charge_between_two_ticks_is_not_lost() {
     let spec = Spec {
@@ -238,8 +238,8 @@ fn a_forced_charge_between_two_ticks_is_not_lost() {
     }
 }
 
-/// What was given back between two ticks is read at the tick after, and what has been paid off since
-/// it was taken is counted up to there.
+/// A refund between two ticks is read at the next tick. The refill since the charge counts up to
+/// that tick.
 #[test]
 fn a_refund_between_two_ticks_credits_no_tick_too_much() {
     let spec = Spec {

@@ -1,18 +1,18 @@
-//! What passes in any interval: counted from outside, knowing nothing of the state.
+//! The units admitted in any interval, counted without access to the state.
 
 use crate::world::{ALGORITHMS, Act, Cost, Pause, Spec, Walk, fine_spec_of, start_us, takes};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate_core::{Algorithm, Align, Op};
 
-/// What was admitted: when, and how much.
-type Admitted = Vec<(u64, u64)>;
+/// Admitted units: instant and amount.
+type Admissions = Vec<(u64, u64)>;
 
-/// Asks for all that is there at each step, and records what passed.
-fn admitted(spec: &Spec, start_us: u64, trace: Vec<(Pause, Act)>) -> Admitted {
+/// Takes everything that remains at each step, and records what passed.
+fn admitted(spec: &Spec, start_us: u64, trace: Vec<(Pause, Act)>) -> Admissions {
     let quota = spec.fine().unwrap();
     let mut walk = Walk::new(&quota, start_us);
-    let mut admitted = Admitted::new();
+    let mut admitted = Admissions::new();
     for (pause, act) in trace {
         walk.pause(pause);
         for act in [act, Act::Take(Cost::Remaining(0))] {
@@ -28,8 +28,8 @@ fn admitted(spec: &Spec, start_us: u64, trace: Vec<(Pause, Act)>) -> Admitted {
     admitted
 }
 
-/// Every interval from one admission to another, with the sum of what passed in it.
-fn intervals(admitted: &Admitted) -> impl Iterator<Item = (u64, u64, u128)> {
+/// Returns every interval between two admissions, with the sum admitted in it.
+fn intervals(admitted: &Admissions) -> impl Iterator<Item = (u64, u64, u128)> {
     admitted.iter().enumerate().flat_map(|(i, (from, _))| {
         let mut sum = 0_u128;
         admitted[i..].iter().map(move |(to, cost)| {
@@ -42,7 +42,7 @@ fn intervals(admitted: &Admitted) -> impl Iterator<Item = (u64, u64, u128)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
-    /// Capacity and what refills: in any interval, burst + amount × length / period.
+    /// A token bucket admits at most burst + amount × length / period in any interval.
     #[test]
     fn a_token_bucket_never_exceeds_its_envelope(
         spec in fine_spec_of(Just(Algorithm::TokenBucket)),
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clock_window_never_exceeds_its_amount_between_two_strokes(
+    fn a_clock_window_never_exceeds_its_amount_in_a_clock_period(
         spec in fine_spec_of(Just(Algorithm::FixedWindow(Align::Clock))),
         start_us in start_us(),
         trace in takes(40),
@@ -84,7 +84,7 @@ proptest! {
         }
     }
 
-    /// A window opens with what first passes after the last one ended.
+    /// A window opens with the first unit that passes after the previous window.
     #[test]
     fn a_fixed_window_never_exceeds_its_amount(
         spec in fine_spec_of(Just(Algorithm::FixedWindow(Align::FirstRequest))),
@@ -102,7 +102,7 @@ proptest! {
         }
     }
 
-    /// Any window, twice its amount in any period: the bound that all of them share.
+    /// Every kind of window admits at most twice its amount in any period.
     #[test]
     fn no_window_exceeds_twice_its_amount_in_any_period(
         spec in fine_spec_of(select(&ALGORITHMS[1..])),

@@ -1,4 +1,4 @@
-//! Every field of every decision equals the model's, where a tick is a microsecond.
+//! Every field of every decision equals the model's if a tick is a microsecond.
 
 use crate::world::{
     ALGORITHMS, Spec, Trace, Walk, acts, algorithm, as_model, ask_model, charges, fine_spec_of,
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     #[test]
-    fn charges_are_decided_as_by_the_model(
+    fn charges_match_the_model(
         spec in fine_spec_of(algorithm()),
         start_us in start_us(),
         trace in charges(30),
@@ -42,9 +42,9 @@ proptest! {
         same_as_the_model(&spec, start_us, trace)?;
     }
 
-    /// Windows give back exactly; token buckets may give back less and have their own tests.
+    /// Windows refund exactly. Token buckets may refund less and have their own tests.
     #[test]
-    fn windows_give_back_as_the_model_does(
+    fn window_refunds_match_the_model(
         spec in fine_spec_of(select(&ALGORITHMS[1..])),
         start_us in start_us(),
         trace in acts(30),
@@ -52,9 +52,9 @@ proptest! {
         same_as_the_model(&spec, start_us, trace)?;
     }
 
-    /// Products of up to 2^53, which is as far as a double counts.
+    /// Products of up to 2^53, the largest integer that is exact in a double.
     #[test]
-    fn quotas_at_the_edge_are_decided_as_by_the_model(
+    fn extreme_quotas_match_the_model(
         algorithm in select(&[Algorithm::TokenBucket, Algorithm::SlidingWindow][..]),
         amount in select(&[1, 3, 7, 101, 999_983, 1_000_000][..]),
         period_us in select(&[1, 7, 1_009, 1_000_003, 86_400_000_011][..]),
@@ -87,9 +87,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
-    /// What a store may ask of a narrow state in one go is what the questions one by one come to.
+    /// The store's fast path for narrow states equals the separate operations.
     #[test]
-    fn the_short_way_to_take_is_the_long_way(
+    fn the_fast_path_of_take_equals_the_general_one(
         spec in fine_spec_of(algorithm()),
         start_us in start_us(),
         trace in charges(30),
@@ -109,6 +109,9 @@ proptest! {
                 Bucket::Fixed(state) => state
                     .take_usual(&quota, cost, now)
                     .map(|(next, outcome)| (Bucket::Fixed(next), outcome)),
+                Bucket::Calendar(state) => state
+                    .take_usual(&quota, cost, now)
+                    .map(|(next, outcome)| (Bucket::Calendar(next), outcome)),
                 _ => None,
             };
             if let Some((next, short)) = short {

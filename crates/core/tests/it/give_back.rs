@@ -1,14 +1,14 @@
 //! Refunds of token buckets: never above the envelope, never more than the exact credit.
 //!
-//! The model credits exactly: it plays history again without the charge. A bucket knows only how
-//! low its debt can have been since at most, so it may credit less, and never more.
+//! The model credits exactly: it replays history without the charge. A bucket knows only an upper
+//! bound of its lowest debt since the charge, so it may credit less, and never more.
 
 use crate::world::{Act, Pause, Spec, Walk, acts, cost, fine_spec_of, start_us};
 use proptest::prelude::*;
 use tidegate_core::{Algorithm, Bucket, BucketState, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
-/// Token buckets whose units come back in milliseconds to seconds, and any others.
+/// Mostly token buckets that refill in milliseconds to seconds.
 fn refundable() -> impl Strategy<Value = Spec> {
     let usual =
         (1..=50_u64, 1_000..=2_000_000_u64, 1..=40_u64).prop_map(|(amount, period_us, burst)| {
@@ -30,7 +30,7 @@ fn refundable() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// Reserve and refund: takes, with gives-back some milliseconds later, overlapping.
+/// Overlapping reservations: takes, each refunded some milliseconds later.
 fn reservations(steps: usize) -> impl Strategy<Value = Vec<(Pause, Act)>> {
     let pause = prop_oneof![
         2 => Just(Pause::None),
@@ -46,8 +46,8 @@ fn reservations(steps: usize) -> impl Strategy<Value = Vec<(Pause, Act)>> {
     prop::collection::vec((pause, act), 1..=steps)
 }
 
-/// Holds a bucket to the model through `trace`: whatever it lets through the model lets through,
-/// and it never has more to give than the model.
+/// Compares the bucket with the model through `trace`: the model admits all that the bucket admits,
+/// and the bucket never has more left than the model.
 fn never_more_than_the_model(
     spec: &Spec,
     start_us: u64,
@@ -96,9 +96,9 @@ proptest! {
         never_more_than_the_model(&spec, start_us, trace)?;
     }
 
-    /// A quota that is not refundable remembers nothing, and credits by the time passed alone.
+    /// A quota that is not refundable stores no credits. It refunds by the elapsed time alone.
     #[test]
-    fn a_refund_without_memory_never_credits_more_either(
+    fn a_refund_without_a_receipt_never_credits_more_either(
         spec in refundable(),
         start_us in start_us(),
         trace in reservations(30),
@@ -106,10 +106,10 @@ proptest! {
         never_more_than_the_model(&Spec { refundable: false, ..spec }, start_us, trace)?;
     }
 
-    /// What was admitted and not given back, in any interval, against burst + amount × length /
-    /// period: counted from outside, with no model.
+    /// The units admitted and not refunded in any interval, against burst + amount × length /
+    /// period. Counted without a model.
     #[test]
-    fn what_is_kept_never_exceeds_the_envelope(
+    fn usage_never_exceeds_the_envelope(
         spec in refundable(),
         start_us in start_us(),
         trace in reservations(60),
@@ -134,9 +134,9 @@ proptest! {
         }
     }
 
-    /// With forced charges and all else that can happen.
+    /// Refunds mixed with forced charges and all other operations.
     #[test]
-    fn a_bucket_stays_within_its_bounds_whatever_is_given_back(
+    fn a_bucket_stays_within_its_bounds_after_any_refund(
         spec in refundable(),
         start_us in start_us(),
         trace in acts(40),
@@ -151,7 +151,7 @@ proptest! {
             prop_assert!(outcome.remaining <= quota.capacity());
             if let Op::GiveBack(receipt) = op {
                 let after = outcome.remaining;
-                prop_assert!(after >= before.remaining, "giving back never takes");
+                prop_assert!(after >= before.remaining, "a refund never charges");
                 prop_assert!(after - before.remaining <= receipt.cost + 1);
             }
         }
@@ -187,10 +187,10 @@ fn credit(quota: &Quota, bucket: &mut Bucket, receipt: Receipt, now: Timestamp) 
     outcome.remaining - before
 }
 
-/// The point of counting credits: under load a reservation is given back whole although its units
-/// have long been paid off by the clock.
+/// The reason to count credits: under load a reservation is refunded in full even though the clock
+/// has long paid off its units.
 #[test]
-fn under_load_a_reservation_comes_back_whole_however_old_it_is() {
+fn under_load_a_reservation_of_any_age_is_fully_refunded() {
     for back in [211, 399, 10_000, 50_000] {
         let (quota, mut bucket) = busy();
         let receipt = take(&quota, &mut bucket, 10, at(210));
@@ -199,9 +199,10 @@ fn under_load_a_reservation_comes_back_whole_however_old_it_is() {
     }
 }
 
-/// What it lay upon has been paid off at 50 s, and it itself from then on.
+/// The debt before the reservation is paid off at 50 s; from then on, the reservation's own units
+/// are.
 #[test]
-fn a_reservation_comes_back_less_what_has_been_paid_off_of_it() {
+fn a_reservation_refund_excludes_the_part_paid_off() {
     for (back, expected) in [(50_000, 150), (50_100, 50), (50_150, 0), (70_000, 0)] {
         let (quota, mut bucket) = busy();
         let receipt = take(&quota, &mut bucket, 150, at(210));
@@ -211,9 +212,9 @@ fn a_reservation_comes_back_less_what_has_been_paid_off_of_it() {
     }
 }
 
-/// Without a receipt that knows more than the time, or a quota that counts credits.
+/// Neither the receipt nor the quota counts credits.
 #[test]
-fn by_the_clock_alone_only_what_time_has_not_paid_off_comes_back() {
+fn by_time_alone_only_the_unpaid_part_is_refunded() {
     let (quota, mut bucket) = busy();
     let receipt = take(&quota, &mut bucket, 150, at(210));
     let plain = Receipt::by_the_clock(receipt.at, receipt.cost);
@@ -226,9 +227,9 @@ fn by_the_clock_alone_only_what_time_has_not_paid_off_comes_back() {
     assert_eq!(credit(&quota, &mut bucket, receipt, at(310)), 150);
 }
 
-/// A place that was given back from under another's lowered what that one lay upon.
+/// Refunding an earlier reservation lowered the debt that a later one relied on.
 #[test]
-fn a_refund_lowers_what_later_reservations_rely_on() {
+fn a_refund_lowers_the_debt_below_later_reservations() {
     let taken = [(0, 100), (1, 30), (2, 200), (3, 500)];
     for first in [0, 2] {
         let spec = Spec {
@@ -253,10 +254,10 @@ fn a_refund_lowers_what_later_reservations_rely_on() {
     }
 }
 
-/// Credits of what was charged later take nothing from under an earlier charge; whoever knows of
-/// them gets all of it back.
+/// Credits for later charges do not reduce the refund of an earlier charge. A receipt that knows of
+/// them is refunded in full.
 #[test]
-fn what_is_known_to_have_been_credited_behind_is_not_held_against_a_reservation() {
+fn later_credits_do_not_reduce_the_refund_of_a_reservation() {
     let (quota, mut bucket) = busy();
     let mut first = take(&quota, &mut bucket, 10_000, at(1));
     let second = take(&quota, &mut bucket, 40_000, at(2));
@@ -268,9 +269,9 @@ fn what_is_known_to_have_been_credited_behind_is_not_held_against_a_reservation(
     assert_eq!(credit(&quota, &mut bucket, first, at(20_000)), 10_000);
 }
 
-/// A bucket that was forgotten forgot its count, and one that was not begins it again all the same.
+/// An expired bucket forgets its credit count, and so does a bucket that was not begun.
 #[test]
-fn a_receipt_from_before_the_bucket_was_as_good_as_new_counts_by_the_clock_alone() {
+fn a_receipt_older_than_a_full_bucket_is_refunded_by_time_alone() {
     let quota = Quota::new(1_000, 1_000_000)
         .burst(100_000)
         .refundable(true)
@@ -290,10 +291,10 @@ fn a_receipt_from_before_the_bucket_was_as_good_as_new_counts_by_the_clock_alone
     }
 }
 
-/// However much is given back, the count stays exact: before it could not any more it begins again,
-/// and older receipts count for nothing.
+/// The credit count stays exact after any number of refunds. Before it would become inexact it
+/// restarts, and older receipts count for nothing.
 #[test]
-fn a_count_of_credits_begins_again_before_it_gets_too_large() {
+fn a_credit_count_restarts_before_it_overflows() {
     let month_us = 2_592_000_000_000;
     let quota = Quota::new(1, month_us)
         .burst(1_000)
@@ -316,13 +317,13 @@ fn a_count_of_credits_begins_again_before_it_gets_too_large() {
     let before = forgetful.reading(&quota, later).reset_us;
     step::decide_one(&quota, &mut forgetful, Op::GiveBack(old), later);
     let credited = before - forgetful.reading(&quota, later).reset_us;
-    assert_eq!(credited, 0, "older than the count");
+    assert_eq!(credited, 0, "the receipt is older than the count");
 }
 
-/// It was: after the state was lost, each charge of before could be given back out of what others
-/// have charged since, by what the clock had not paid off.
+/// Regression: after the state was lost, each earlier charge could be refunded out of the charges
+/// of others since, by what the clock had not paid off.
 #[test]
-fn what_was_charged_before_the_state_was_lost_does_not_come_back() {
+fn charges_from_before_the_state_was_lost_were_refunded() {
     let (quota, mut bucket) = busy();
     let receipt = take(&quota, &mut bucket, 100, at(10));
     for by_the_clock in [false, true] {
@@ -334,7 +335,7 @@ fn what_was_charged_before_the_state_was_lost_does_not_come_back() {
         let mut lost = Bucket::new(&quota);
         take(&quota, &mut lost, 1_000, at(20));
         assert_eq!(credit(&quota, &mut lost, receipt, at(21)), 0);
-        // Nor is a charge that found no debt older than the count that it began.
+        // A charge that found no debt is not older than the count that it began.
         let mut first = Bucket::new(&quota);
         let receipt = take(&quota, &mut first, 1_000, at(20));
         assert_eq!(credit(&quota, &mut first, receipt, at(20)), 1_000);
@@ -343,7 +344,7 @@ fn what_was_charged_before_the_state_was_lost_does_not_come_back() {
 
 /// Giving the same charge back twice is the caller's mistake; it is still bounded by a full bucket.
 #[test]
-fn a_bucket_given_back_too_much_is_full_and_no_more() {
+fn a_bucket_refunded_too_much_is_just_full() {
     let (quota, mut bucket) = busy();
     let receipt = take(&quota, &mut bucket, 1, at(150)).with_cost(u64::MAX);
     credit(&quota, &mut bucket, receipt, at(150));

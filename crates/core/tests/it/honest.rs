@@ -1,4 +1,4 @@
-//! What a decision says of itself is true: the wait, the free refusal, the expiry.
+//! The reported waits, free refusals and expiries are true.
 
 use crate::world::{Walk, acts, algorithm, charges, cost, fine_spec_of, passes, start_us, takes};
 use proptest::prelude::*;
@@ -8,9 +8,9 @@ use tidegate_core::{Algorithm, Align, Bucket, BucketState, Op, Timestamp, step};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
-    /// It passes at the wait, and is refused a microsecond before.
+    /// A cost passes after the reported wait, and is refused a microsecond earlier.
     #[test]
-    fn the_wait_is_exact(
+    fn the_reported_wait_is_exact(
         spec in fine_spec_of(algorithm()),
         start_us in start_us(),
         trace in acts(25),
@@ -40,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn a_refusal_and_a_look_leave_the_state_as_it_was(
+    fn refusals_and_reads_leave_the_state_unchanged(
         spec in fine_spec_of(algorithm()),
         start_us in start_us(),
         trace in charges(25),
@@ -60,7 +60,7 @@ proptest! {
 
     /// `remaining` is the largest cost that passes.
     #[test]
-    fn what_remains_passes_and_one_more_does_not(
+    fn a_cost_of_the_remaining_units_passes_and_one_more_does_not(
         spec in fine_spec_of(algorithm()),
         start_us in start_us(),
         trace in acts(25),
@@ -77,9 +77,9 @@ proptest! {
         }
     }
 
-    /// At one instant, so many single units are as good as one cost of so many.
+    /// At one instant, n single units are decided like one cost of n.
     #[test]
-    fn units_one_by_one_are_as_good_as_at_once(
+    fn single_units_equal_one_cost_of_as_many(
         spec in fine_spec_of(select(&[
             Algorithm::TokenBucket,
             Algorithm::FixedWindow(Align::FirstRequest),
@@ -114,10 +114,10 @@ proptest! {
         }
     }
 
-    /// At the instant of its expiry a bucket answers exactly like a new one, for ever after; a
-    /// microsecond before it does not.
+    /// From its expiry on, a bucket answers exactly like a new one. A microsecond earlier it does
+    /// not.
     #[test]
-    fn a_bucket_expires_exactly_when_it_is_as_good_as_new(
+    fn a_bucket_expires_exactly_when_it_is_full_again(
         spec in fine_spec_of(algorithm()),
         start_us in start_us(),
         trace in acts(15),
@@ -147,7 +147,7 @@ proptest! {
                 let before = Timestamp::from_micros(fresh_at.as_micros() - 1);
                 let reading = walk.bucket.reading(&quota, before);
                 prop_assert_eq!(reading.reset_us, 1);
-                // A fraction of a unit is missing: it shows in the wait for all of them, unless a
+                // Part of a unit is missing. The wait for a full bucket shows it, unless a
                 // microsecond is worth more than a unit.
                 let full = walk.bucket.wait(&quota, quota.capacity(), before);
                 prop_assert!(!full.is_none());
@@ -155,7 +155,7 @@ proptest! {
         }
     }
 
-    /// No state outlives what the quota says is the longest.
+    /// No state outlives the longest lifetime of its quota.
     #[test]
     fn no_bucket_outlives_its_quotas_lifetime(
         spec in fine_spec_of(algorithm()),
@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn an_amount_of_zero_refuses_everything_and_keeps_nothing() {
+fn an_amount_of_zero_refuses_everything_and_stores_nothing() {
     for algorithm in crate::world::ALGORITHMS {
         let spec = crate::world::Spec {
             overdraft: 5,

@@ -1,7 +1,7 @@
-//! Token buckets that units are lent from: parts of a charge come back seconds later, never more than
-//! exactly, and next to never less.
+//! Lending token buckets: parts of a charge are refunded seconds later, never more than the exact
+//! amount, and almost never less.
 //!
-//! The model gives back exactly: it plays history again without the part.
+//! The model refunds exactly: it replays history without the refunded part.
 
 use crate::world::{Cost, Pause, Spec, Walk, cost, fine_spec_of, start_us};
 use proptest::prelude::*;
@@ -9,18 +9,18 @@ use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::{Algorithm, Bucket, BucketState, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Take(Cost),
     Force(Cost),
-    /// Gives back so many 256ths of one of the charges that are out.
+    /// Refunds this many 256ths of one of the open charges.
     Return(usize, u64),
-    /// One of them is not heard of any more.
+    /// Drops one of the open charges without a refund.
     Lose(usize),
 }
 
-/// Reservations of seconds that overlap, some of them lost, some charges forced.
+/// Overlapping reservations that last seconds. Some are lost; some charges are forced.
 fn reservations(steps: usize, forces: bool) -> impl Strategy<Value = Vec<(Pause, Act)>> {
     let pause = prop_oneof![
         3 => Just(Pause::None),
@@ -39,8 +39,8 @@ fn reservations(steps: usize, forces: bool) -> impl Strategy<Value = Vec<(Pause,
     prop::collection::vec((pause, act), 1..=steps)
 }
 
-/// A bucket that sinks deeper and deeper, charge by charge, so that there are more lows than places;
-/// then comes up again, and loans of all ages come back.
+/// A bucket whose debt grows with each charge until it has more lows than slots. It then recovers,
+/// and loans of all ages are refunded.
 fn crowds() -> impl Strategy<Value = Vec<(Pause, Act)>> {
     let few = |most| (1..=most).prop_map(Cost::Exactly);
     let sink = (
@@ -74,11 +74,11 @@ fn lending() -> impl Strategy<Value = Spec> {
         })
 }
 
-/// One bucket and the model beside it.
+/// A bucket and its model.
 struct Pair {
     walk: Walk,
     model: ModelBucket,
-    /// What was given back, in all.
+    /// Sum of all refunds.
     credited: u64,
 }
 
@@ -100,7 +100,7 @@ impl Pair {
         }
     }
 
-    /// Does it to both; tells what the bucket and the model then read.
+    /// Applies the step to both; returns the readings of the bucket and the model.
     fn act(&mut self, pause: Pause, act: Act) -> Result<(), TestCaseError> {
         self.walk.pause(pause);
         let now_us = self.walk.now_us;
@@ -112,7 +112,8 @@ impl Pair {
                 }
             }
             Act::Force(cost) => {
-                // Not so much that the overdraft cuts it short, which it might not in the model.
+                // Keep clear of the overdraft limit: the bucket and the model may reach it at
+                // different charges.
                 let left = self.cost(Cost::Remaining(0));
                 if left > 0 {
                     let cost = self.cost(cost).clamp(1, left + self.walk.quota.overdraft());
@@ -151,7 +152,7 @@ impl Pair {
     }
 }
 
-/// The lows of a bucket that lends.
+/// Returns the lows of a lending bucket.
 fn lows(bucket: &Bucket) -> Vec<Low> {
     match bucket {
         Bucket::Lent(lent) => lent.lows.iter().collect(),
@@ -163,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     #[test]
-    fn what_was_lent_never_comes_back_more_than_exactly(
+    fn refunds_of_loans_never_exceed_the_exact_amount(
         spec in lending(),
         start_us in start_us(),
         trace in reservations(60, true),
@@ -183,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_lent_to_a_crowd_never_comes_back_more_than_exactly(
+    fn refunds_of_many_loans_never_exceed_the_exact_amount(
         (price, burst) in (1..=50_000_u64, 20..=100_u64),
         start_us in start_us(),
         trace in crowds(),
@@ -199,9 +200,10 @@ proptest! {
         }
     }
 
-    /// With a place for each low, and a rate of whole ticks a unit: to the last microsecond.
+    /// With a slot for each low and a rate of whole ticks per unit, refunds are exact to the
+    /// microsecond.
     #[test]
-    fn what_was_lent_comes_back_exactly_while_there_are_places_for_all_lows(
+    fn refunds_of_loans_are_exact_while_all_lows_fit(
         (price, burst) in (1..=50_000_u64, 1..=400_u64),
         start_us in start_us(),
         trace in reservations(40, false),
@@ -219,10 +221,10 @@ proptest! {
         }
     }
 
-    /// What was admitted and not given back, in any interval, against burst + amount × length /
-    /// period: counted from outside, with no model.
+    /// The units admitted and not refunded in any interval, against burst + amount × length /
+    /// period. Counted without a model.
     #[test]
-    fn what_is_kept_of_loans_never_exceeds_the_envelope(
+    fn usage_with_loans_never_exceeds_the_envelope(
         spec in lending(),
         start_us in start_us(),
         trace in reservations(60, false),
@@ -258,10 +260,9 @@ proptest! {
         }
     }
 
-    /// Whether it lends or not, a bucket decides takes alike; it differs in what comes back, and that
-    /// is never less.
+    /// Lending does not change decisions on takes. It changes refunds only, and never lowers them.
     #[test]
-    fn lending_changes_nothing_but_what_comes_back(
+    fn lending_changes_only_refunds(
         spec in lending(),
         start_us in start_us(),
         trace in reservations(40, true),
@@ -288,9 +289,9 @@ proptest! {
         }
     }
 
-    /// However they are written down, they rise.
+    /// Lows that are read from any stored numbers are in rising order.
     #[test]
-    fn lows_that_are_read_rise_and_are_few(
+    fn decoded_lows_rise_and_are_bounded(
         list in prop::collection::vec((0..50_u64, 0..50_u64), 0..30),
     ) {
         let list = list.into_iter().map(|(at, ticks)| Low { at, ticks });
@@ -298,16 +299,16 @@ proptest! {
         prop_assert!(read.len() <= LOWS_MAX);
         let rises = |pair: &[Low]| pair[0].at < pair[1].at && pair[0].ticks < pair[1].ticks;
         prop_assert!(read.windows(2).all(rises), "{read:?}");
-        // None is lost that is lower than all that come after it.
+        // No low is lost that is lower than all later ones.
         let lowest = list.map(|low| low.ticks).min();
         prop_assert_eq!(read.first().map(|low| low.ticks), lowest);
     }
 }
 
-/// The lower debt, for then nothing seems higher than it was; and the later instant, for then nobody
-/// overlooks it who was charged before that.
+/// Merged lows keep the lower debt, so that no debt seems too high, and the later instant, so that
+/// the low covers every earlier charge.
 #[test]
-fn of_too_many_lows_the_two_that_differ_least_become_one() {
+fn the_closest_two_of_too_many_lows_are_merged() {
     let debts = [0, 10, 20, 30, 33, 50, 60, 70, 80];
     let low = |(at, ticks): (u64, u64)| Low { at, ticks };
     let lows = Lows::from_list((1..).zip(debts).map(low));
@@ -322,7 +323,7 @@ fn of_too_many_lows_the_two_that_differ_least_become_one() {
         (9, 80),
     ];
     assert_eq!(lows.iter().collect::<Vec<_>>(), expected.map(low));
-    // The new one may be one of them, and of equals the first.
+    // The new low may be one of the two. Of equal differences, the first is merged.
     let debts = [0, 10, 20, 30, 40, 50, 60, 70, 71];
     let lows = Lows::from_list((1..).zip(debts).map(low));
     assert_eq!(lows.iter().next_back(), Some(low((9, 70))));
@@ -334,7 +335,7 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + ms)
 }
 
-/// A hundred a second, kept in debt by others: one unit every ten milliseconds.
+/// A hundred per second, kept in debt by other clients: one unit every ten milliseconds.
 fn busy(lends: bool) -> (Quota, Bucket, Receipt) {
     let quota = Quota::new(100, 1_000_000).refundable(true).build().unwrap();
     let quota = quota.with_lending(lends);
@@ -346,25 +347,26 @@ fn busy(lends: bool) -> (Quota, Bucket, Receipt) {
     (quota, bucket, lent.receipt(at(0), 50))
 }
 
-/// It was: a bucket that would have refilled within the life of a reservation gave nothing back of
-/// it, although others had kept it in debt all the time.
+/// Regression: a bucket that would have refilled within a reservation's lifetime refunded none of
+/// it, even though other clients had kept it in debt all the time.
 #[test]
-fn an_estimate_that_was_too_high_comes_back_after_the_bucket_could_have_refilled() {
+fn a_reservation_outliving_a_refill_was_not_refunded() {
     for (lends, expected) in [(false, 0), (true, 40)] {
         let (quota, mut bucket, receipt) = busy(lends);
         let before = bucket.reading(&quota, at(5_000)).remaining;
         let back = Op::GiveBack(receipt.with_cost(40));
         let after = step::decide_one(&quota, &mut bucket, back, at(5_000)).remaining;
         assert_eq!(after - before, expected, "lends: {lends}");
-        // And can be taken again, no more than that.
+        // The refunded units can be taken again, and no more.
         let passes = |bucket: &Bucket, cost| bucket.wait(&quota, cost, at(5_000)).is_none();
         assert!(passes(&bucket, after) && !passes(&bucket, after + 1));
     }
 }
 
-/// What it was lent from has had a moment without any debt: then it would have been as full without.
+/// The bucket was without debt for a moment after the loan. It would have been just as full without
+/// the loan.
 #[test]
-fn a_loan_that_was_paid_off_does_not_come_back() {
+fn a_paid_off_loan_is_not_refunded() {
     let (quota, mut bucket, receipt) = busy(true);
     let much_later = at(60_000);
     step::decide_one(&quota, &mut bucket, Op::Take(90), much_later);
@@ -373,9 +375,9 @@ fn a_loan_that_was_paid_off_does_not_come_back() {
     assert_eq!(outcome.remaining, 10);
 }
 
-/// A policy that begins to lend, or ceases to, finds the state as it is, and knows nothing of before.
+/// A policy that starts or stops lending keeps the state, without any history of lows.
 #[test]
-fn a_state_outlives_a_change_of_lending() {
+fn a_state_survives_a_change_of_lending() {
     let (quota, bucket, receipt) = busy(false);
     let lends = quota.with_lending(true);
     let debt = |bucket: &Bucket| bucket.reading(&quota, at(5_000)).reset_us;
@@ -385,7 +387,10 @@ fn a_state_outlives_a_change_of_lending() {
         .unwrap();
     assert_eq!(debt(&lent), debt(&bucket));
     let outcome = step::decide_one(&lends, &mut lent.clone(), Op::GiveBack(receipt), at(5_000));
-    assert_eq!(outcome.mark, 0, "it may have had no debt before");
+    assert_eq!(
+        outcome.mark, 0,
+        "without history, it may have had no debt before"
+    );
     let now = at(5_000);
     let new = step::decide_one(&lends, &mut lent, Op::Take(9), now).receipt(now, 9);
     for n in 501..900 {
@@ -405,9 +410,9 @@ fn a_state_outlives_a_change_of_lending() {
     assert_eq!(plain.adapted(quota.basis(), &fixed, at(9_000)), None);
 }
 
-/// A clock that goes back leaves the lows where they were: they count for whoever comes then.
+/// A clock that goes back leaves the lows in place. They count for later charges.
 #[test]
-fn a_clock_that_goes_back_makes_no_low_seem_higher() {
+fn a_backward_clock_raises_no_low() {
     let (quota, mut bucket, receipt) = busy(true);
     let before = lows(&bucket);
     step::decide_one(&quota, &mut bucket, Op::Take(1), at(4_000));
@@ -416,12 +421,34 @@ fn a_clock_that_goes_back_makes_no_low_seem_higher() {
     let remaining = bucket.reading(&quota, at(4_000)).remaining;
     let outcome = step::decide_one(&quota, &mut bucket, back, at(4_000));
     assert!(outcome.remaining <= remaining + 50);
-    // Far back: used up as of then, and nothing known.
+    // Far back: the bucket is empty as of then, and has no lows.
     let long_ago = Timestamp::from_micros(at(0).as_micros() - 3_600_000_000);
-    bucket.settle(&quota, long_ago);
+    bucket.clamp_to_now(&quota, long_ago);
     let nothing = Low {
         at: long_ago.as_micros(),
         ticks: 0,
     };
     assert_eq!(lows(&bucket), [nothing]);
+}
+
+/// Regression: the lows were kept if the credits looked unknown already, and counted microseconds
+/// where the new quota counts milliseconds. A refund then credited a thousand times too much.
+#[test]
+fn lows_in_another_tick_are_dropped_at_the_first_charge() {
+    const DAY_US: u64 = 86_400_000_000;
+    let quota = |amount| {
+        let spec = Quota::new(amount, DAY_US).refundable(true);
+        spec.build().unwrap().with_lending(true)
+    };
+    let (fine, coarse) = (quota(1_000_000), quota(1_000_003));
+    assert_eq!((fine.tick_us(), coarse.tick_us()), (1, 1_000));
+    let at = |us| Timestamp::from_micros(DAY_US + us);
+    let mut bucket = Bucket::new(&fine);
+    bucket.charge(&fine, 500_000, at(0));
+    bucket.charge(&fine, 1, at(0));
+    let adapted = bucket.adapted(fine.basis(), &coarse, at(0));
+    let Some(Bucket::Lent(state)) = adapted else {
+        panic!("{adapted:?}");
+    };
+    assert_eq!(state.lows, Lows::unknown(at(0)));
 }

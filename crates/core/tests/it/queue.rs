@@ -1,12 +1,12 @@
-//! Places in the debt of a token bucket: in order, never over, and whoever leaves makes room.
+//! The queue of a token bucket: in order, never over the quota, and a waiter that leaves makes
+//! room.
 
 use crate::world::{Spec, start_us};
 use proptest::prelude::*;
 use tidegate_core::{Algorithm, Bucket, BucketState, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
-/// A token bucket with a queue. Rates that make a unit take a whole number of microseconds, and
-/// others.
+/// A token bucket with a queue. In some, a unit takes a whole number of microseconds.
 fn queue() -> impl Strategy<Value = (Spec, Quota)> {
     let period = prop_oneof![
         Just(1_000_000),
@@ -28,31 +28,31 @@ fn queue() -> impl Strategy<Value = (Spec, Quota)> {
     })
 }
 
-/// What happens next: after so many 256ths of the time of a unit, somebody takes a place, or one of
-/// those who wait leaves.
+/// A step after this many 256ths of a unit's time: a request joins the queue, or a waiter leaves.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum QueueEvent {
     Comes(u64),
     Leaves(usize),
 }
 
-fn next() -> impl Strategy<Value = (u64, Next)> {
+fn next() -> impl Strategy<Value = (u64, QueueEvent)> {
     let pause = prop_oneof![3 => Just(0), 2 => 0..=100_u64, 1 => 0..=1_500_u64];
     let next = prop_oneof![
-        4 => (1..=11_u64).prop_map(Next::Comes),
-        3 => any::<usize>().prop_map(Next::Leaves),
+        4 => (1..=11_u64).prop_map(QueueEvent::Comes),
+        3 => any::<usize>().prop_map(QueueEvent::Leaves),
     ];
     (pause, next)
 }
 
-/// One process in which people wait: it knows who lies behind whom, and lets those who wait move up.
+/// A process with waiting requests. It knows their order, and moves the later ones up when one
+/// leaves.
 struct Line {
     quota: Quota,
     bucket: Bucket,
     now: Timestamp,
-    /// Who waits, and when their turn comes.
+    /// Waiting requests, and when the turn of each comes.
     waiting: Vec<(Receipt, Timestamp)>,
-    /// Whose turn has come: when, and at what cost.
+    /// Requests whose turn came: instant and cost.
     passed: Vec<(Timestamp, u64)>,
 }
 
@@ -67,7 +67,7 @@ impl Line {
         }
     }
 
-    /// Lets time pass, and all go whose turn comes by then.
+    /// Advances the clock, and passes all requests whose turn comes by then.
     fn advance(&mut self, us: u64) {
         let then = self.now.plus(us);
         while let Some((first, turn)) = self.waiting.first().copied() {
@@ -81,13 +81,13 @@ impl Line {
         self.now = then;
     }
 
-    /// Tells when the turn comes, if there was a place.
+    /// Joins the queue; returns the instant of its turn, if there was a place.
     fn comes(&mut self, cost: u64) -> Option<Timestamp> {
         let take = Op::Take(cost);
         let outcome = step::decide_one(&self.quota.queueing(), &mut self.bucket, take, self.now);
         outcome.is_allowed().then(|| {
             let turn = self.now.plus(self.quota.place(&outcome).wait_us);
-            // Nobody overtakes, though rounding may have kept somebody a tick longer.
+            // No request overtakes, although rounding may have delayed an earlier one by a tick.
             let turn = self.waiting.last().map_or(turn, |last| turn.max(last.1));
             let receipt = outcome.receipt(self.now, cost);
             self.waiting.push((receipt, turn));
@@ -116,12 +116,11 @@ impl Line {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
-    /// All that can be said of a queue at once: the places are those that the bucket has without it;
-    /// turns are in order and no earlier than told; what passes, by the instants at which it does,
-    /// is what the quota itself lets pass at these instants; and a bucket that somebody has left is
-    /// as if they had never come.
+    /// All guarantees of a queue at once. It has as many places as the bucket has units. Turns are
+    /// in order and not earlier than reported. The instants of passing keep within the quota. After
+    /// a waiter leaves, the bucket is as if it had never joined.
     #[test]
-    fn a_queue_is_in_order_never_over_and_forgets_those_who_leave(
+    fn a_queue_is_ordered_never_exceeds_and_drops_leavers(
         (spec, quota) in queue(),
         start_us in start_us(),
         trace in prop::collection::vec(next(), 1..=40),
@@ -138,7 +137,7 @@ proptest! {
             line.advance(price / drain * pause / 256);
             let now_us = line.now.as_micros();
             match next {
-                Next::Comes(cost) => {
+                QueueEvent::Comes(cost) => {
                     let place = line.comes(cost);
                     let fits = cost <= quota.capacity() && deep.would(now_us, cost).allowed;
                     if let Some(turn) = place {
@@ -147,22 +146,22 @@ proptest! {
                         let exact_us = owed_us.saturating_sub(quota.brim() / drain);
                         let wait_us = turn.since(line.now);
                         let lost = if drain > 1 { 2 + left } else { 0 };
-                        prop_assert!(wait_us <= exact_us + lost, "as soon as can be");
+                        prop_assert!(wait_us <= exact_us + lost, "it passes as soon as possible");
                     } else {
-                        // Rounding may hold back a tick for each who left.
+                        // Rounding may cost one tick for each waiter that left.
                         prop_assert!(!fits || (drain > 1 && left > 0));
                     }
                 }
-                Next::Leaves(pick) if !line.waiting.is_empty() => {
+                QueueEvent::Leaves(pick) if !line.waiting.is_empty() => {
                     let receipt = line.leaves(pick % line.waiting.len());
                     deep.give_back(now_us, receipt.at.as_micros(), receipt.cost);
                     left += 1;
                 }
-                Next::Leaves(_) => {}
+                QueueEvent::Leaves(_) => {}
             }
             let reset_us = line.bucket.reading(&quota, line.now).reset_us;
             let exact_us = deep.would(now_us, 0).reset_us;
-            prop_assert!(reset_us >= exact_us, "never more than exactly");
+            prop_assert!(reset_us >= exact_us, "it passes no earlier than the exact model");
             let lost = if drain > 1 { left } else { 0 };
             prop_assert!(reset_us <= exact_us + lost, "{reset_us} {exact_us} {left}");
         }
@@ -171,8 +170,8 @@ proptest! {
         let mut plain = ModelBucket::new(spec.model());
         let mut before = Timestamp::default();
         for (nth, (at, cost)) in (0..).zip(line.passed) {
-            prop_assert!(at >= before, "in order");
-            // Who comes a tick late because of rounding lets a full bucket lose that tick.
+            prop_assert!(at >= before, "turns are in order");
+            // A request that is a tick late because of rounding loses that tick of a full bucket.
             let late_us = if drain > 1 { nth * (1 + left) } else { 0 };
             let passes = plain.take(at.as_micros() + late_us, cost).allowed;
             prop_assert!(passes, "over at {at:?}");
@@ -180,9 +179,9 @@ proptest! {
         }
     }
 
-    /// Who would not wait sees the same as if nobody could, and so does who waits for nothing.
+    /// Requests that do not wait, and those with no wait limit, see the same as without a queue.
     #[test]
-    fn without_a_wait_it_is_the_quota_itself(
+    fn a_queue_without_waiting_equals_the_plain_quota(
         (_, quota) in queue(),
         start_us in start_us(),
         trace in prop::collection::vec((0..=600_u64, 1..=11_u64, any::<bool>()), 1..=40),
@@ -211,7 +210,7 @@ proptest! {
 }
 
 #[test]
-fn a_quota_without_a_queue_queues_nobody() {
+fn a_quota_without_a_queue_queues_no_request() {
     for spec in [
         Quota::new(5, 1_000_000),
         Quota::new(5, 1_000_000).overdraft(3),
@@ -227,7 +226,7 @@ fn a_quota_without_a_queue_queues_nobody() {
     assert_eq!(quota.queueing().id(), quota.id());
     assert_eq!(quota.queueing().cost_max(), quota.cost_max());
     assert!(!quota.queueing().is_narrow() && !quota.is_narrow());
-    // A part of it, for who cannot ask the others, keeps nobody waiting.
+    // Half of the quota, for use without the other instances, has no queue.
     let half = |quota: Quota| {
         let two = std::num::NonZeroU32::new(2).unwrap();
         quota.at_share(std::num::NonZeroU32::MIN, two)
@@ -235,10 +234,10 @@ fn a_quota_without_a_queue_queues_nobody() {
     assert_eq!(half(quota.queueing()).brim(), half(quota).brim());
 }
 
-/// However long the queue, what is larger than the bucket would pass at once with more than the
-/// bucket ever holds.
+/// A cost above the capacity gets no place in a queue of any length: it would pass at once with
+/// more than the bucket ever holds.
 #[test]
-fn a_cost_above_the_capacity_gets_no_place() {
+fn a_cost_above_the_capacity_is_not_queued() {
     let quota = Quota::new(5, 1_000_000).queue(100).build().unwrap();
     let mut bucket = Bucket::new(&quota);
     let now = Timestamp::from_millis(1_700_000_000_000);

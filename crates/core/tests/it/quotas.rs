@@ -1,4 +1,4 @@
-//! What can be represented, and the nearest that can.
+//! Which quotas can be represented, and the nearest that can.
 
 use crate::world::{ALGORITHMS, Spec};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
         })
 }
 
-/// The spec with the nearest that its error names.
+/// Returns the spec with the nearest valid number that its error names.
 fn mended(spec: Spec, error: QuotaError) -> Option<Spec> {
     match error {
         QuotaError::TooLarge { nearest } if spec.algorithm == Algorithm::TokenBucket => {
@@ -51,7 +51,7 @@ fn mended(spec: Spec, error: QuotaError) -> Option<Spec> {
     }
 }
 
-/// The spec with one more than that.
+/// Returns the spec with one more than that number.
 fn above(spec: Spec, error: QuotaError) -> Option<Spec> {
     let mut mended = mended(spec, error)?;
     match error {
@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(30_000)))]
 
     #[test]
-    fn the_nearest_that_an_error_names_builds_and_one_more_does_not(spec in any_spec()) {
+    fn the_nearest_quota_named_in_an_error_is_valid_and_one_more_is_not(spec in any_spec()) {
         if let Err(error) = spec.build() {
             if let Some(mended) = mended(spec, error) {
                 prop_assert!(mended.build().is_ok(), "{error:?}: {mended:?}");
@@ -79,8 +79,9 @@ proptest! {
         }
     }
 
-    /// The promise that all stores rely on: no product that an algorithm forms reaches 2^53. (It was:
-    /// a state that another quota of the band left could be deeper by a tick and its fraction.)
+    /// The guarantee that all stores rely on: no product in any algorithm reaches 2^53.
+    /// (Regression: a state left by another quota of the band could be deeper by a tick and its
+    /// fraction.)
     #[test]
     fn every_product_of_a_quota_is_exact_in_a_double(spec in any_spec()) {
         let Ok(quota) = spec.build() else { return Ok(()) };
@@ -98,12 +99,12 @@ proptest! {
         prop_assert!(quota.amount() == 0 || quota.capacity() > 0);
     }
 
-    /// The finest tick that fits is the one that is used.
+    /// The quota uses the finest tick that fits.
     #[test]
-    fn no_tick_is_coarser_than_need_be(spec in any_spec()) {
+    fn the_finest_possible_tick_is_used(spec in any_spec()) {
         let Ok(quota) = spec.build() else { return Ok(()) };
         if quota.tick_us() > 1 {
-            // In microseconds, where amount and period have their own common divisor.
+            // In microseconds, amount and period have their own common divisor.
             let gcd = gcd(spec.amount, spec.period_us);
             let price = u128::from(spec.period_us / gcd);
             let (capacity, overdraft) = (u128::from(quota.capacity()), u128::from(spec.overdraft));
@@ -123,7 +124,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 #[test]
-fn what_cannot_be_says_why() {
+fn an_invalid_quota_reports_the_reason() {
     use Algorithm::{BucketedWindow, FixedWindow, SlidingLog, SlidingWindow};
     let window = FixedWindow(Align::FirstRequest);
     let day = 86_400_000_000;
@@ -165,7 +166,7 @@ fn what_cannot_be_says_why() {
                 nearest: (EXACT_MAX - 1) / 2 / 86_400,
             },
         ),
-        // 2 × capacity + overdraft + 2 × drain is 2^53, and must be less.
+        // 2 × capacity + overdraft + 2 × drain equals 2^53, and must be less.
         (
             Quota::new(1, 1).burst((1 << 52) - 2).overdraft(2),
             QuotaError::OverdraftTooLarge { nearest: 1 },
@@ -185,7 +186,7 @@ fn what_cannot_be_says_why() {
 }
 
 #[test]
-fn a_quota_too_large_for_microseconds_counts_in_the_next_tick_that_fits() {
+fn a_quota_too_large_for_microseconds_uses_the_next_tick() {
     let thirty_days = 2_592_000_000_000;
     let tick = |amount, burst| {
         let quota = Quota::new(amount, thirty_days).burst(burst).build();
@@ -203,7 +204,7 @@ fn a_quota_too_large_for_microseconds_counts_in_the_next_tick_that_fits() {
 }
 
 #[test]
-fn a_bucket_that_takes_ages_to_refill_still_has_a_wait() {
+fn a_very_slow_refill_still_has_a_wait() {
     let most = match Quota::new(1, 1_000_000).burst(EXACT_MAX).build() {
         Err(QuotaError::TooLarge { nearest }) => nearest,
         other => panic!("it would take 285 million years: {other:?}"),
@@ -214,7 +215,7 @@ fn a_bucket_that_takes_ages_to_refill_still_has_a_wait() {
 }
 
 #[test]
-fn bands_are_told_apart_by_algorithm_and_label_or_period_and_by_nothing_else() {
+fn bands_differ_only_by_algorithm_and_label_or_period() {
     let id = |spec: tidegate_core::QuotaSpec<'_>| spec.build().unwrap().id();
     let minute = Quota::new(10, 60_000_000);
     let same = [
@@ -237,14 +238,14 @@ fn bands_are_told_apart_by_algorithm_and_label_or_period_and_by_nothing_else() {
     others.sort_unstable();
     others.dedup();
     assert_eq!(others.len(), all);
-    // A label takes the place of the period.
+    // A label replaces the period.
     assert_eq!(id(minute.label("a")), id(Quota::new(1, 5).label("a")));
-    // The same in every process and every version: state outlives both.
+    // The same in every process and every version, because state outlives both.
     assert_eq!(id(minute).as_u64(), 0x001f_696a_c139_22fd);
 }
 
 #[test]
-fn a_state_is_narrow_if_an_instant_and_a_small_number_are_all_of_it() {
+fn a_state_of_an_instant_and_a_small_number_is_narrow() {
     use Algorithm::{BucketedWindow, FixedWindow, SlidingLog, SlidingWindow};
     let fixed = FixedWindow(Align::Clock);
     let narrow = |spec: tidegate_core::QuotaSpec<'_>| spec.build().unwrap().is_narrow();

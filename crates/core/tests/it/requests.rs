@@ -1,4 +1,5 @@
-//! Several buckets in one step: all or nothing, shadows, forced charges, the same bucket twice.
+//! Several buckets decided atomically: all or nothing, shadow mode, forced charges, the same bucket
+//! twice.
 
 use crate::world::{Spec, Walk, algorithm, as_model, cost, fine_spec_of, pause, start_us};
 use proptest::prelude::*;
@@ -25,7 +26,7 @@ fn shadow(quota: &Quota, cost: u64, limit: u16) -> Ask<'_> {
     }
 }
 
-/// A fixed window of so many: what it counts is plain to see.
+/// Returns a fixed window of this amount. Its count is easy to check.
 fn window(amount: u64) -> Quota {
     let align = tidegate_core::Align::FirstRequest;
     Quota::new(amount, 1_000)
@@ -35,7 +36,7 @@ fn window(amount: u64) -> Quota {
         .unwrap()
 }
 
-/// Decides once, and tells what each bucket has counted afterwards: `(passed, outcomes, used)`.
+/// Decides once; returns `(passed, outcomes, used)` with the count of each bucket afterwards.
 fn decide(asks: &[Ask<'_>], places: &[usize], used: &[u64]) -> (bool, Vec<Outcome>, Vec<u64>) {
     let mut buckets: Vec<Bucket> = used
         .iter()
@@ -51,7 +52,7 @@ fn decide(asks: &[Ask<'_>], places: &[usize], used: &[u64]) -> (bool, Vec<Outcom
     } = step::decide(asks, places, &mut buckets, START);
     let used = buckets.iter().map(|bucket| match bucket {
         Bucket::Fixed(window) => window.used,
-        other => panic!("only fixed windows were put in: {other:?}"),
+        other => panic!("only fixed windows were added: {other:?}"),
     });
     (passed, outcomes.to_vec(), used.collect())
 }
@@ -66,9 +67,9 @@ fn allowed(outcomes: &[Outcome]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
-    /// Several takes of one cost: each outcome and each state as the model's.
+    /// Several takes of one cost: each outcome and each state equals the model's.
     #[test]
-    fn a_request_is_decided_as_by_the_model(
+    fn a_request_matches_the_model(
         specs in prop::collection::vec(fine_spec_of(algorithm()), 1..6),
         start_us in start_us(),
         trace in prop::collection::vec((pause(), cost(), any::<prop::sample::Index>()), 1..15),
@@ -87,7 +88,7 @@ proptest! {
                 (walk.now_us, walk.bucket) = (now_us, bucket.clone());
             }
             let Op::Take(cost) = walks[pick].op(crate::world::Act::Take(cost)) else { continue };
-            // A sliding log in the request would refuse more than it takes at once.
+            // A sliding log refuses costs above its maximum.
             let cost = cost.min(quotas.iter().map(Quota::cost_max).min().unwrap() + 1);
             prop_assume!(!quotas.iter().any(|quota| {
                 quota.algorithm() == Algorithm::SlidingLog && cost > 64
@@ -106,8 +107,8 @@ proptest! {
         }
     }
 
-    /// A request of any shape: refused, it charges nothing; passed, it charges what it says; and no
-    /// bucket goes over.
+    /// A request of any shape: if refused, it charges nothing; if passed, it charges its costs; and
+    /// no bucket exceeds its quota.
     #[test]
     fn a_request_of_any_shape_is_all_or_nothing(
         used in prop::collection::vec(0..=6_u64, 3),
@@ -142,7 +143,7 @@ proptest! {
             prop_assert_eq!(after[i], used[i] + charged.sum::<u64>());
             prop_assert!(after[i] <= quota.amount());
         }
-        // Without the shadows, the enforced asks would have been answered the same.
+        // Without the shadow asks, the enforced asks have the same outcome.
         let bare: Vec<(Ask<'_>, usize)> = asks.iter().copied().zip(places.iter().copied())
             .filter(|(ask, _)| enforced(ask)).collect();
         let (bare_asks, bare_places): (Vec<_>, Vec<_>) = bare.into_iter().unzip();
@@ -155,7 +156,7 @@ proptest! {
 }
 
 #[test]
-fn a_refusal_charges_nobody_and_the_others_answer_as_to_a_look() {
+fn a_refusal_charges_nothing_and_reads_the_other_buckets() {
     let (roomy, tight) = (window(5), window(1));
     let asks = [
         Ask::take(b"", &roomy, 1),
@@ -171,7 +172,7 @@ fn a_refusal_charges_nobody_and_the_others_answer_as_to_a_look() {
 }
 
 #[test]
-fn a_bucket_asked_for_twice_is_charged_twice_or_not_at_all() {
+fn a_bucket_named_twice_is_charged_twice_or_not_at_all() {
     let quota = window(5);
     for (costs, expected, after) in [
         ([2, 3], "++", 5),
@@ -184,15 +185,15 @@ fn a_bucket_asked_for_twice_is_charged_twice_or_not_at_all() {
         assert_eq!(allowed(&outcomes), expected, "{costs:?}");
         assert_eq!((passed, used[0]), (after > 0, after), "{costs:?}");
     }
-    // Together they are more than there can ever be, so that no wait helps.
+    // The sum exceeds the capacity, so no wait helps.
     let asks = [3, 3].map(|cost| Ask::take(b"", &quota, cost));
     let (_, outcomes, _) = decide(&asks, &[0, 0], &[0]);
     assert_eq!(outcomes[1].wait, Wait::NEVER);
 }
 
-/// Each cost is small enough for a sliding log; their sum need not be.
+/// A cost of a sliding log may be as large as its amount.
 #[test]
-fn two_costs_on_one_log_are_measured_one_by_one() {
+fn two_costs_on_one_log_are_checked_one_after_the_other() {
     let quota = Spec::of(Algorithm::SlidingLog, 100, 1_000).build().unwrap();
     let asks = [40, 40].map(|cost| Ask::take(b"", &quota, cost));
     let mut buckets = [Bucket::new(&quota)];
@@ -201,20 +202,20 @@ fn two_costs_on_one_log_are_measured_one_by_one() {
     } = step::decide(&asks, &[0, 0], &mut buckets, START);
     assert!(passed);
     assert_eq!(outcomes[1].remaining, 20);
-    let asks = [65, 1].map(|cost| Ask::take(b"", &quota, cost));
+    let asks = [101, 1].map(|cost| Ask::take(b"", &quota, cost));
     let Reply {
         passed, outcomes, ..
     } = step::decide(&asks, &[0, 0], &mut buckets, START);
     assert!(!passed);
     assert_eq!(outcomes[0].wait, Wait::NEVER);
     let alone = step::decide_one(&quota, &mut buckets[0], Op::Take(65), START);
-    assert_eq!(alone.wait, Wait::NEVER);
+    assert_eq!(alone.wait, Wait::from_micros(1_000));
 }
 
 #[test]
 fn a_shadow_never_refuses_and_is_charged_only_with_its_whole_limit() {
     let quota = window(2);
-    // Two bands of shadow limit 1, and limit 2; the second band of limit 1 is used up.
+    // Two bands of shadow limit 1, and limit 2. The second band of limit 1 is used up.
     let asks = [
         Ask::take(b"", &quota, 1),
         shadow(&quota, 1, 1),
@@ -225,16 +226,16 @@ fn a_shadow_never_refuses_and_is_charged_only_with_its_whole_limit() {
     assert!(passed);
     assert_eq!(allowed(&outcomes), "++-+");
     assert_eq!(used, [1, 0, 2, 1]);
-    // Refused by an enforced bucket, nobody is charged.
+    // Refused by an enforced bucket: nothing is charged.
     let (passed, outcomes, used) = decide(&asks, &[0, 1, 2, 3], &[2, 0, 1, 0]);
     assert!(!passed);
     assert_eq!(allowed(&outcomes), "-+++");
     assert_eq!(used, [2, 0, 1, 0]);
 }
 
-/// A shadow on the very bucket of an enforced ask, and before it: it comes last all the same.
+/// A shadow ask on the same bucket as an enforced ask, and listed before it, is still decided last.
 #[test]
-fn a_shadow_on_an_enforced_bucket_takes_what_is_left_and_never_its_room() {
+fn a_shadow_on_an_enforced_bucket_takes_only_leftover_units() {
     let quota = window(2);
     let asks = [shadow(&quota, 1, 1), Ask::take(b"", &quota, 2)];
     let (passed, outcomes, used) = decide(&asks, &[0, 0], &[0]);
@@ -254,7 +255,7 @@ fn a_forced_shadow_comes_after_enforced_takes_and_stays_within_the_overdraft() {
         op: Op::Force(30),
         ..shadow(&quota, 0, 1)
     };
-    // In whichever order they are asked.
+    // In either order.
     for asks in [
         [forced, ask(&quota, Op::Take(3))],
         [ask(&quota, Op::Take(3)), forced],
@@ -266,16 +267,16 @@ fn a_forced_shadow_comes_after_enforced_takes_and_stays_within_the_overdraft() {
 }
 
 #[test]
-fn a_forced_charge_is_taken_though_it_refuses_unless_a_take_refuses() {
+fn a_refused_forced_charge_is_made_unless_a_take_refuses() {
     let quota = window(2); // overdraft 10
     let take = |cost| Ask::take(b"", &quota, cost);
     let force = |cost| ask(&quota, Op::Force(cost));
     for (asks, used, expected, passed, after) in [
         ([force(5), take(1)], [0, 0], "++", true, [5, 1]),
-        // Nothing was left: refused, and charged; the take beside it is not.
+        // Nothing was left: the forced charge is refused, and charged; the take next to it is not.
         ([force(5), take(1)], [2, 0], "-+", false, [7, 0]),
         ([force(99), take(1)], [2, 0], "-+", false, [12, 0]),
-        // A take refuses: nobody is charged.
+        // A take refuses: nothing is charged.
         ([force(5), take(1)], [0, 2], "+-", false, [0, 2]),
         ([force(5), take(1)], [2, 2], "--", false, [2, 2]),
         ([force(5), force(1)], [2, 2], "--", false, [7, 3]),
@@ -294,7 +295,7 @@ fn a_forced_charge_is_taken_though_it_refuses_unless_a_take_refuses() {
     assert_eq!(used, [2, 1]);
 }
 
-/// The wait of a forced charge that refused counts what it has just taken.
+/// The wait of a refused forced charge includes its own charge.
 #[test]
 fn a_refused_force_waits_for_its_own_charge_too() {
     let quota = Quota::new(1, 1_000).burst(1).overdraft(10).build().unwrap();
@@ -310,7 +311,7 @@ fn a_refused_force_waits_for_its_own_charge_too() {
     assert!(!passed);
     assert_eq!(outcomes[0], outcome);
     assert_eq!(one[0], alone);
-    // A take beside it refuses, so that it was not charged: the wait is as it was.
+    // The take next to it refuses, so the force is not charged: its wait is unchanged.
     let full = Quota::new(1, 1_000).build().unwrap();
     let asks = [ask(&quota, Op::Force(3)), Ask::take(b"", &full, 2)];
     let mut two = [bucket.clone(), Bucket::new(&full)];
@@ -319,8 +320,8 @@ fn a_refused_force_waits_for_its_own_charge_too() {
     assert_eq!(two[0], bucket);
 }
 
-/// Settling: what was reserved is given back and what was used is charged, in one request.
-/// The wait after the charge was computed as if the first debit were not part of the request.
+/// Settlement: one request refunds the reserved units and charges the used ones. Regression: the
+/// wait after the charge was computed as if the first debit were not part of the request.
 #[test]
 fn the_second_of_two_debits_does_not_forget_the_first_in_its_wait() {
     let tokens = |burst| {
@@ -346,7 +347,7 @@ fn the_second_of_two_debits_does_not_forget_the_first_in_its_wait() {
 }
 
 #[test]
-fn what_is_given_back_comes_before_everything_else() {
+fn refunds_are_applied_before_everything_else() {
     let quota = window(5);
     let back = ask(&quota, Op::GiveBack(Receipt::by_the_clock(START, 4)));
     for asks in [
@@ -357,7 +358,7 @@ fn what_is_given_back_comes_before_everything_else() {
         assert!(passed);
         assert_eq!(used, [4]);
     }
-    // It is given back even if the request is refused.
+    // The refund applies even if the request is refused.
     let (passed, outcomes, used) = decide(&[back, Ask::take(b"", &quota, 5)], &[0, 0], &[5]);
     assert_eq!((passed, allowed(&outcomes).as_str()), (false, "+-"));
     assert_eq!(used, [1]);
@@ -371,9 +372,9 @@ fn an_empty_request_passes() {
     assert!(passed && outcomes.is_empty());
 }
 
-/// What a request reports of a bucket is what the bucket then reads.
+/// The reported state of a bucket is the state after the request.
 #[test]
-fn every_outcome_reads_the_bucket_as_it_is_left() {
+fn every_outcome_reports_the_bucket_after_the_request() {
     let quotas = [window(9), window(9)];
     let asks: Vec<_> = (0..9_u64)
         .map(|i| Ask::take(b"", &quotas[usize::from(i % 2 == 1)], i % 3))

@@ -13,7 +13,7 @@ fn number(n: u32) -> NonZeroU32 {
 }
 
 #[test]
-fn a_half_is_half_the_rate_and_half_the_burst_rounded_down() {
+fn a_half_share_halves_the_rate_and_the_burst_rounded_down() {
     let quota = Quota::new(7, 1_000_000).burst(5).build().unwrap();
     let half = quota.at_share(number(1), number(2));
     assert_eq!(half.capacity(), 2);
@@ -22,7 +22,7 @@ fn a_half_is_half_the_rate_and_half_the_burst_rounded_down() {
 }
 
 #[test]
-fn one_unit_is_the_least() {
+fn a_share_has_at_least_one_unit() {
     for algorithm in [
         Algorithm::TokenBucket,
         Algorithm::FixedWindow(Align::Clock),
@@ -40,13 +40,13 @@ fn one_unit_is_the_least() {
 }
 
 #[test]
-fn more_than_the_whole_is_the_whole() {
+fn a_share_above_one_is_the_whole_quota() {
     let quota = Quota::new(3, MINUTE).build().unwrap();
     assert_eq!(quota.at_share(number(9), number(3)), quota);
 }
 
 #[test]
-fn what_was_used_stays_used_when_the_share_changes() {
+fn usage_survives_a_change_of_the_share() {
     let quota = Quota::new(60, MINUTE).build().unwrap();
     let now = Timestamp::from_millis(1_700_000_000_000);
     let mut bucket = Bucket::new(&quota);
@@ -55,7 +55,10 @@ fn what_was_used_stays_used_when_the_share_changes() {
         while step::decide_one(&part, &mut bucket, Op::Take(1), now).is_allowed() {}
         for others in 1..9 {
             let part = quota.at_share(number(1), number(others));
-            assert!(!bucket.is_ahead(&part, now), "{instances}, then {others}");
+            assert!(
+                !bucket.is_beyond_reach(&part, now),
+                "{instances}, then {others}"
+            );
         }
         let whole = bucket.reading(&quota, now).remaining;
         assert!(whole < u64::from(instances), "{whole} after {instances}");
@@ -63,7 +66,7 @@ fn what_was_used_stays_used_when_the_share_changes() {
 }
 
 #[test]
-fn refundable_or_not_it_is_the_same_band() {
+fn refundability_does_not_change_the_band() {
     let narrow = Quota::new(60, MINUTE).build().unwrap();
     let wide = narrow.with_refundable(true);
     assert!(narrow.is_narrow() && !narrow.is_refundable());
@@ -77,10 +80,10 @@ fn refundable_or_not_it_is_the_same_band() {
 }
 
 proptest! {
-    /// Whatever the quota and the share: never more than the share, never more than fits, and as
-    /// near below as a thousandth wherever there is room.
+    /// For any quota and share: never more than the share, never more than fits, and within a
+    /// thousandth below it where there is room.
     #[test]
-    fn a_part_fits_and_is_never_more(
+    fn a_part_of_a_quota_is_valid_and_never_more(
         amount in prop_oneof![1..1_000_u64, 1..10_000_000_u64, 1..1_u64 << 40],
         period_us in prop_oneof![Just(1_000_000), Just(MINUTE), Just(86_400_000_000), 1..1_u64 << 45],
         burst in prop_oneof![1..1_000_u64, 1..1_u64 << 30],
@@ -100,7 +103,7 @@ proptest! {
         prop_assert_eq!((part.id(), part.tick_us()), (quota.id(), quota.tick_us()));
         let exact = u128::from(quota.capacity()) * u128::from(numerator) / u128::from(denominator);
         prop_assert!(u128::from(capacity) <= exact.max(1));
-        // drain / price against whole_drain × numerator / (whole_price × denominator).
+        // Compare drain / price with whole_drain × numerator / (whole_price × denominator).
         let ours = u128::from(drain) * u128::from(whole_price) * u128::from(denominator);
         let theirs = u128::from(whole_drain) * u128::from(numerator) * u128::from(price);
         prop_assert!(ours <= theirs, "{drain}/{price} of {whole_drain}/{whole_price}");
@@ -139,13 +142,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(5_000)))]
 
     #[test]
-    fn a_quota_is_the_same_when_its_numbers_are_read_again(quota in any_quota()) {
+    fn a_quota_rebuilt_from_its_numbers_is_equal(quota in any_quota()) {
         prop_assert_eq!(Quota::try_from(QuotaNumbers::from(quota)), Ok(quota));
     }
 
-    /// Whatever they are, either they are refused or all that is formed of them stays exact.
+    /// Any numbers are either refused or form exact products only.
     #[test]
-    fn any_numbers_are_a_quota_or_refused(
+    fn any_numbers_build_a_quota_or_an_error(
         quota in any_quota(),
         which in 0..10_usize,
         number in any_size(),

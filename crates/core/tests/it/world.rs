@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::quota::LOG_COST_MAX;
 use tidegate_core::{Algorithm, Bucket, BucketState, Op, Outcome, Quota, Receipt, Timestamp};
 use tidegate_core::{Wait, step};
 use tidegate_testkit::history::model_algorithm;
@@ -10,7 +9,7 @@ use tidegate_testkit::model::{ModelAnswer, ModelBucket, ModelQuota};
 
 pub(crate) const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
 
-/// A quota as it is written, before anybody knows whether it can be represented.
+/// A quota as written, before validation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
     pub(crate) algorithm: Algorithm,
@@ -44,7 +43,7 @@ impl Spec {
         }
     }
 
-    /// The quota, if it is counted in microseconds.
+    /// Returns the quota if it is counted in microseconds.
     pub(crate) fn fine(&self) -> Option<Quota> {
         self.build().ok().filter(|quota| quota.tick_us() == 1)
     }
@@ -58,42 +57,42 @@ impl Spec {
     }
 }
 
-/// How much time passes before a step. Half of them aim at an instant where something changes.
+/// The time before a step. Half of the pauses aim at an instant at which something changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pause {
     None,
     Micros(u64),
-    /// So many 256ths of a period.
+    /// This many 256ths of a period.
     Period(u64),
-    /// So many 256ths of the time that one unit takes to come back.
+    /// This many 256ths of the time in which one unit refills.
     Unit(u64),
-    /// Until the last refusal said that it would pass, less so many microseconds.
+    /// The wait of the last refusal, less this many microseconds.
     Wait(u64),
-    /// Until the bucket said that it would be as good as new, less so many microseconds.
+    /// The reset time of the bucket, less this many microseconds.
     Reset(u64),
 }
 
-/// How much a step asks for.
+/// The cost of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
     Exactly(u64),
-    /// All that remains, and so much more.
+    /// Everything that remains, plus this many.
     Remaining(u64),
-    /// All that there can be, and so much more.
+    /// The capacity, plus this many.
     Capacity(u64),
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
     Take(Cost),
     Force(Cost),
     Debit(Cost),
-    /// Gives back one of the costs taken so far.
+    /// Refunds one of the costs taken so far.
     GiveBack(usize),
-    /// Gives back so many 256ths of one of them, in its turn, in time or not.
+    /// Refunds this many 256ths of one of them, dated or not.
     Return(usize, u64, bool),
-    /// Gives back what was taken last.
+    /// Refunds the latest charge.
     Latest(Cost),
     Test(Cost),
 }
@@ -106,7 +105,7 @@ pub(crate) struct Walk {
     pub(crate) quota: Quota,
     pub(crate) bucket: Bucket,
     pub(crate) now_us: u64,
-    /// What was taken and not given back yet.
+    /// Charges that are not refunded yet.
     pub(crate) taken: Vec<Receipt>,
     pub(crate) last: Option<Outcome>,
 }
@@ -139,7 +138,7 @@ impl Walk {
         };
     }
 
-    /// What `act` comes to on the bucket as it is now.
+    /// Resolves `act` to an operation on the current bucket.
     pub(crate) fn op(&mut self, act: Act) -> Op {
         match act {
             Act::Take(cost) => Op::Take(self.cost(cost)),
@@ -173,9 +172,9 @@ impl Walk {
             Cost::Remaining(more) => self.bucket.reading(&self.quota, self.now()).remaining + more,
             Cost::Capacity(more) => self.quota.capacity() + more,
         };
-        // The model writes down each unit of a sliding log, and knows no largest cost.
         match self.quota.algorithm() {
-            Algorithm::SlidingLog => units.min(LOG_COST_MAX),
+            // The model records each unit of a sliding log.
+            Algorithm::SlidingLog => units.min(64),
             _ => units,
         }
     }
@@ -199,7 +198,7 @@ fn scale(us: u64, parts: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX >> 4)
 }
 
-/// The model's answer to the same operation.
+/// Returns the model's answer to the same operation.
 pub(crate) fn ask_model(model: &mut ModelBucket, op: Op, now_us: u64) -> ModelAnswer {
     match op {
         Op::Take(cost) => model.take(now_us, cost),
@@ -222,7 +221,7 @@ pub(crate) fn ask_model(model: &mut ModelBucket, op: Op, now_us: u64) -> ModelAn
     }
 }
 
-/// A decision in the model's words.
+/// Converts a decision to the model's type.
 pub(crate) fn as_model(outcome: Outcome) -> ModelAnswer {
     ModelAnswer {
         allowed: outcome.is_allowed(),
@@ -232,7 +231,7 @@ pub(crate) fn as_model(outcome: Outcome) -> ModelAnswer {
     }
 }
 
-/// Nothing to wait for, said once.
+/// Returns true if `cost` passes without a wait.
 pub(crate) fn passes(quota: &Quota, bucket: &Bucket, cost: u64, at_us: u64) -> bool {
     bucket.wait(quota, cost, Timestamp::from_micros(at_us)) == Wait::NONE
 }
@@ -353,7 +352,7 @@ pub(crate) fn takes(steps: usize) -> impl Strategy<Value = Trace> {
     prop::collection::vec((pause(), cost().prop_map(Act::Take)), 1..=steps)
 }
 
-/// Takes, forced charges and tests; and what was taken last comes back.
+/// Takes, forced charges and tests; and refunds of the latest charge.
 pub(crate) fn charges(steps: usize) -> impl Strategy<Value = Trace> {
     let act = prop_oneof![
         8 => cost().prop_map(Act::Take),

@@ -4,7 +4,7 @@ use super::facts::{FactValue, RefusalFacts};
 use crate::text::{write_json, write_json_string, write_markup, write_plain};
 use tidegate_policy::respond::{Escaping, Placeholder, Wording, WordingPiece};
 
-/// The body of an answer.
+/// Returns the body of an answer.
 pub(super) fn body(facts: &RefusalFacts<'_>) -> Vec<u8> {
     let wording = &facts.refusal.body;
     let escaping = facts.refusal.escaping();
@@ -20,7 +20,7 @@ pub(super) fn body(facts: &RefusalFacts<'_>) -> Vec<u8> {
     out
 }
 
-/// A wording as text, not yet escaped for anything.
+/// Returns a template as plain text, without escaping.
 pub(super) fn plain(wording: &Wording, facts: &RefusalFacts<'_>) -> String {
     let mut out = Vec::new();
     for piece in wording.pieces() {
@@ -36,6 +36,7 @@ pub(super) fn plain(wording: &Wording, facts: &RefusalFacts<'_>) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Writes a value into a body.
 fn write(value: &FactValue<'_>, escaping: Escaping, out: &mut Vec<u8>) {
     match value {
         FactValue::Text(text) => write_text(text, escaping, out),
@@ -57,6 +58,7 @@ fn write(value: &FactValue<'_>, escaping: Escaping, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes text with the escaping of the body's format.
 fn write_text(text: &str, escaping: Escaping, out: &mut Vec<u8>) {
     match escaping {
         Escaping::Json => write_json(text, out),

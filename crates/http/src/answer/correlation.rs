@@ -10,8 +10,9 @@ use tidegate_policy::Respond;
 /// Longer ids are not taken from clients.
 const LENGTH_MAX: usize = 128;
 
-/// The id by which a request can be found again: the client's, if it sent a proper one, else one of
-/// ours.
+/// Correlation id of a request: the client's, if it sent a valid one, else a generated one.
+///
+/// A valid id has 1 to 128 harmless characters, so that it cannot break a log line or a body.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue};
@@ -30,8 +31,8 @@ const LENGTH_MAX: usize = 128;
 pub struct Correlation(String);
 
 impl Correlation {
-    /// The id of the request with these headers. It is the client's if the header that `respond`
-    /// names is there once, with 1 to 128 letters, digits and `._~:/+=@-`.
+    /// Returns the id of the request with these headers. It is the client's if the header that
+    /// `respond` names is there once, with 1 to 128 letters, digits and `._~:/+=@-`.
     pub fn of(headers: &HeaderMap, respond: &Respond) -> Self {
         let mut values = headers.get_all(respond.correlation.as_str()).iter();
         let (Some(only), None) = (values.next(), values.next()) else {
@@ -40,7 +41,7 @@ impl Correlation {
         proper(only).map_or_else(Self::made, |id| Self(id.to_owned()))
     }
 
-    /// A new id: 32 hexadecimal digits, never the same twice.
+    /// Returns a new id: 32 hexadecimal digits, never the same twice.
     pub fn made() -> Self {
         static SEEDS: LazyLock<(RandomState, u64)> = LazyLock::new(|| {
             let state = RandomState::new();
@@ -49,7 +50,7 @@ impl Correlation {
         });
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let (state, start) = &*SEEDS;
-        // Relaxed: only that nobody gets the same number matters.
+        // Relaxed: the only requirement is that no two requests get the same number.
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         // The first half differs between processes, and cannot be foreseen; the second differs
         // between the ids of this one, for `scatter` maps no two numbers to one.
@@ -57,7 +58,7 @@ impl Correlation {
         Self(format!("{first:016x}{second:016x}"))
     }
 
-    /// The id.
+    /// Returns the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -75,7 +76,7 @@ impl fmt::Display for Correlation {
     }
 }
 
-/// The id in a header, if it is one that can be repeated anywhere.
+/// Returns the id in a header, if it is one that can be repeated anywhere.
 fn proper(value: &HeaderValue) -> Option<&str> {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"._~:/+=@-".contains(&byte);
     let text = value.to_str().ok()?;
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proper_id_is_kept() {
+    fn a_valid_correlation_id_is_kept() {
         let long = "x".repeat(LENGTH_MAX);
         for id in ["a", "abc-123-def", "01HX:req/7+8=9@host~._-", &long] {
             assert_eq!(of(&[id.as_bytes()]).as_str(), id);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_gets_an_id_of_ours() {
+    fn an_invalid_correlation_id_is_replaced() {
         let long = vec![b'x'; LENGTH_MAX + 1];
         let cases: [&[&[u8]]; 10] = [
             &[],
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_ids_of_ours_are_the_same() {
+    fn generated_correlation_ids_are_unique() {
         let ids: BTreeSet<String> = (0..10_000).map(|_| Correlation::made().0).collect();
         assert_eq!(ids.len(), 10_000);
         let second_halves: BTreeSet<&str> = ids.iter().map(|id| &id[16..]).collect();

@@ -1,4 +1,4 @@
-//! What there is to say of a request that does not pass.
+//! The facts about a request that does not pass: reason, wait, limit, numbers.
 
 use super::body;
 use crate::clock;
@@ -9,6 +9,7 @@ use tidegate::{AnswerReason, AppliedBand, DecidedBy, Decision};
 use tidegate_policy::respond::{
     HeaderNames, NameVisibility, Placeholder, RefusalStyle, Respond, Wording,
 };
+use tidegate_policy::unit::REQUESTS;
 
 /// Why the request does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,26 +22,31 @@ pub(super) enum Case {
     Never,
     /// It lacks an identity.
     Nobody,
-    /// A guard keeps it out, and no limit was asked; it is let in by itself after this many seconds,
+    /// A guard denies it, and no limit was checked; it is admitted again after this many seconds,
     /// rounded up, if ever.
     Barred(AnswerReason, Option<u64>),
-    /// The store did not answer, and so nobody knows.
+    /// The store did not answer, so the result is unknown.
     Unknown,
 }
 
-/// Where nobody knows, somebody may know this many seconds later.
-pub(super) const COME_BACK_S: u64 = tidegate::COME_BACK.as_secs();
+/// Seconds after which a client should retry if the result is unknown.
+pub(super) const COME_BACK_S: u64 = tidegate::RETRY_AFTER_FAILURE.as_secs();
 
 /// Problem types: registered with IANA by the draft of the header fields.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+/// Problem type of RFC 9457 for a service that cannot decide.
 const REDUCED_CAPACITY: &str =
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
-/// What there is to say of a request that does not pass.
+/// The facts about a request that does not pass, for header fields and bodies.
 pub(super) struct RefusalFacts<'a> {
+    /// Case of the refusal.
     pub(super) case: Case,
+    /// Response section of the policy.
     pub(super) respond: &'a Respond,
+    /// Status, type and texts for this case.
     pub(super) refusal: &'a RefusalStyle,
+    /// The decision, if there is one.
     decision: Option<&'a Decision>,
     /// Empty where no answer is made that could carry one.
     correlation: &'a str,
@@ -57,8 +63,9 @@ pub(super) enum FactValue<'a> {
 // === impl Case ===
 
 impl Case {
+    /// Returns the case of a refused decision.
     fn of(decision: &Decision) -> Self {
-        if decision.is_barred() {
+        if decision.is_denied_by_guard() {
             return Self::Barred(decision.reason(), barred_s(decision));
         }
         let Some(binding) = decision.binding() else {
@@ -68,12 +75,12 @@ impl Case {
             (DecidedBy::Failure, _) => Self::Unknown,
             (_, Some(wait)) if decision.is_blocked() => Self::Closed(wait),
             (_, Some(wait)) => Self::Exceeded(wait),
-            (_, None) if binding.spoken().is_none() => Self::Nobody,
+            (_, None) if binding.header_names().is_none() => Self::Nobody,
             (_, None) => Self::Never,
         }
     }
 
-    /// Seconds to wait, if it is of any use.
+    /// Returns the seconds to wait, if waiting helps.
     pub(super) fn wait_s(self) -> Option<u64> {
         match self {
             Self::Exceeded(wait) | Self::Closed(wait) => Some(wait),
@@ -83,7 +90,7 @@ impl Case {
         }
     }
 
-    /// A sentence for people.
+    /// Returns a sentence for people about this case.
     fn sentence(self) -> Cow<'static, str> {
         match self {
             Self::Exceeded(1) => "Rate limit exceeded. Try again in 1 second.".into(),
@@ -97,15 +104,15 @@ impl Case {
                 format!("Blocked for exceeding the rate limit. Try again in {wait} seconds.").into()
             }
             Self::Never => "Rate limit exceeded. This request can never pass.".into(),
-            Self::Nobody => "The request lacks an identity without which it cannot pass.".into(),
-            Self::Barred(AnswerReason::Blacklisted, None) => "This address is not let in.".into(),
+            Self::Nobody => "The request lacks a required identity.".into(),
+            Self::Barred(AnswerReason::Blacklisted, None) => "This address is banned.".into(),
             Self::Barred(AnswerReason::Blacklisted, Some(1)) => {
-                "This address is not let in. Try again in 1 second.".into()
+                "This address is banned. Try again in 1 second.".into()
             }
             Self::Barred(AnswerReason::Blacklisted, Some(wait)) => {
-                format!("This address is not let in. Try again in {wait} seconds.").into()
+                format!("This address is banned. Try again in {wait} seconds.").into()
             }
-            Self::Barred(..) => "This client is on a list of blocked clients.".into(),
+            Self::Barred(..) => "This client is blocked.".into(),
             Self::Unknown => {
                 "The limiter cannot decide at the moment. Try again in 1 second.".into()
             }
@@ -113,41 +120,41 @@ impl Case {
     }
 }
 
-/// Whole seconds until the request would pass, rounded up; `None` where it never can.
+/// Returns the whole seconds until the request would pass, rounded up; `None` where it never can.
 pub(super) fn seconds(applied: &AppliedBand<'_>) -> Option<u64> {
     applied.wait().as_micros().map(up)
 }
 
-/// Whole seconds until the guard that refuses the request lets it in by itself, rounded up; `None` where
-/// it does not.
+/// Returns the whole seconds until the guard that denies the request admits it again, rounded up;
+/// `None` if it does not.
 pub(super) fn barred_s(decision: &Decision) -> Option<u64> {
-    let left = decision.barred_for()?;
+    let left = decision.banned_for()?;
     Some(up(u64::try_from(left.as_micros()).unwrap_or(u64::MAX)))
 }
 
-/// Microseconds as whole seconds, rounded up.
+/// Returns the microseconds as whole seconds, rounded up.
 pub(super) fn up(micros: u64) -> u64 {
     micros.div_ceil(1_000_000)
 }
 
-/// Seconds until the bucket is as good as new, rounded up.
+/// Returns the seconds until the bucket is full again, rounded up.
 pub(super) fn reset_s(applied: &AppliedBand<'_>) -> u64 {
     let reset = u64::try_from(applied.reset_after().as_micros());
     up(reset.unwrap_or(u64::MAX))
 }
 
-/// Seconds until things look better: on a refusal until the request would pass, so that no client reads
-/// two answers to one question, and the window where it never can; else until the bucket is as good
-/// as new.
+/// Returns the seconds until the limit has room. On a refusal it is the time until the request
+/// would pass, so that no client reads two different waits, or the window if it never can. Else it
+/// is the time until the bucket is full again.
 pub(super) fn passes_s(applied: &AppliedBand<'_>, is_allowed: bool) -> u64 {
     if is_allowed {
         return reset_s(applied);
     }
-    let window_s = || applied.spoken().map_or(0, HeaderNames::window_s);
+    let window_s = || applied.header_names().map_or(0, HeaderNames::window_max_s);
     seconds(applied).unwrap_or_else(window_s)
 }
 
-/// When the bucket is as good as new, in seconds since the epoch, rounded up.
+/// Returns the time at which the bucket is full again, in seconds since the epoch, rounded up.
 pub(super) fn reset_epoch(decision: &Decision, applied: &AppliedBand<'_>) -> u64 {
     let reset = u64::try_from(applied.reset_after().as_micros()).unwrap_or(u64::MAX);
     up(decision.wall_time().plus(reset).as_micros())
@@ -156,13 +163,13 @@ pub(super) fn reset_epoch(decision: &Decision, applied: &AppliedBand<'_>) -> u64
 // === impl Facts ===
 
 impl<'a> RefusalFacts<'a> {
-    /// What there is to say of a refusal.
+    /// Collects the facts about a refusal.
     pub(super) fn of(decision: &'a Decision, correlation: &'a str) -> Self {
         let (case, respond) = (Case::of(decision), decision.respond());
         Self {
             case,
             respond,
-            // What a limit says of itself is not to be said where nobody knows whether it is exceeded.
+            // Do not report a limit's own message if it is unknown whether the limit is exceeded.
             refusal: match case {
                 Case::Unknown => &respond.refusal,
                 _ => decision.refusal(),
@@ -173,7 +180,7 @@ impl<'a> RefusalFacts<'a> {
         .honest()
     }
 
-    /// What there is to say where there is no decision.
+    /// Collects the facts if there is no decision.
     pub(super) fn unknown(respond: &'a Respond, correlation: &'a str) -> Self {
         Self {
             case: Case::Unknown,
@@ -185,11 +192,11 @@ impl<'a> RefusalFacts<'a> {
         .honest()
     }
 
-    /// A body that says the same whatever is the case was written for limits that are exceeded. Where
-    /// none is, the standard one tells the truth.
+    /// Replaces a body that was written for exceeded limits by the standard one if no limit is
+    /// exceeded.
     fn honest(self) -> Self {
         use Placeholder::{Detail, Message, Status, Title, Type};
-        // What guards answer was written for them.
+        // The response of a guard was written for guards.
         let is_meant = matches!(
             self.case,
             Case::Exceeded(_) | Case::Closed(_) | Case::Never | Case::Barred(..)
@@ -204,7 +211,8 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
-    /// The status. Where nobody knows it is 503 whatever is configured: nobody exceeded anything.
+    /// Returns the status. If the result is unknown it is 503 regardless of the configuration: no
+    /// limit was exceeded.
     pub(super) fn status(&self) -> StatusCode {
         match self.case {
             Case::Unknown => StatusCode::SERVICE_UNAVAILABLE,
@@ -212,12 +220,12 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
-    /// The correlation id.
+    /// Returns the correlation id.
     pub(super) fn correlation(&self) -> &'a str {
         self.correlation
     }
 
-    /// What stands in the place of `placeholder`.
+    /// Returns the value of `placeholder`.
     pub(super) fn value(&self, placeholder: Placeholder) -> FactValue<'_> {
         match placeholder {
             Placeholder::Type => FactValue::Text(self.type_uri().into()),
@@ -227,6 +235,7 @@ impl<'a> RefusalFacts<'a> {
             Placeholder::Policy => FactValue::Text(self.policy()),
             Placeholder::Limit => FactValue::Text(self.limit()),
             Placeholder::Band => FactValue::Text(self.band()),
+            Placeholder::Unit => FactValue::Text(self.unit().into()),
             Placeholder::Status => FactValue::Number(Some(self.status().as_u16().into())),
             Placeholder::ResetRfc3339 => FactValue::Text(instant(self.reset_epoch())),
             Placeholder::NowRfc3339 => FactValue::Text(instant(Some(self.now()))),
@@ -236,20 +245,21 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
+    /// Returns the value of a placeholder that is a number; `None` if it has none in this case.
     fn number(&self, placeholder: Placeholder) -> Option<u64> {
         match placeholder {
             Placeholder::RetryAfter => self.case.wait_s(),
             Placeholder::RetryAfterMs => match self.case {
                 Case::Exceeded(_) | Case::Closed(_) => self.decision?.binding()?.wait().as_millis(),
                 Case::Barred(..) => {
-                    let left = self.decision?.barred_for()?.as_micros().div_ceil(1_000);
+                    let left = self.decision?.banned_for()?.as_micros().div_ceil(1_000);
                     u64::try_from(left).ok()
                 }
                 case => Some(case.wait_s()?.saturating_mul(1_000)),
             },
-            Placeholder::Capacity => Some(self.told()?.capacity()),
-            Placeholder::Remaining => Some(self.told()?.remaining()),
-            Placeholder::Reset => u64::try_from(self.told()?.reset_after().as_micros())
+            Placeholder::Capacity => Some(self.reported_band()?.capacity()),
+            Placeholder::Remaining => Some(self.reported_band()?.remaining()),
+            Placeholder::Reset => u64::try_from(self.reported_band()?.reset_after().as_micros())
                 .map(up)
                 .ok(),
             Placeholder::ResetEpoch => self.reset_epoch(),
@@ -257,16 +267,18 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
-    /// The band that is reported, if one was asked.
-    fn told(&self) -> Option<AppliedBand<'a>> {
+    /// Returns the reported band, if one was checked.
+    fn reported_band(&self) -> Option<AppliedBand<'a>> {
         let binding = self.decision?.binding()?;
-        binding.spoken().map(|_| binding)
+        binding.header_names().map(|_| binding)
     }
 
+    /// Returns the time at which the reported bucket is full again, in seconds since the epoch.
     fn reset_epoch(&self) -> Option<u64> {
-        Some(reset_epoch(self.decision?, &self.told()?))
+        Some(reset_epoch(self.decision?, &self.reported_band()?))
     }
 
+    /// Returns the problem type: the configured one, else the standard one of the case.
     fn type_uri(&self) -> &str {
         match self.case {
             Case::Exceeded(_) | Case::Closed(_) | Case::Never => {
@@ -278,28 +290,27 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
+    /// Returns the reason phrase of the status.
     fn title(&self) -> &'static str {
         self.status().canonical_reason().unwrap_or("Refused")
     }
 
-    /// What the operator has to say of a limit that is exceeded, if anything; where it would speak of
-    /// a wait that there is not, and of everything else, the sentence that we have.
+    /// Returns the operator's text for an exceeded limit, if there is one. If that would mention a
+    /// wait that does not exist, and in every other case, returns the standard sentence.
     pub(super) fn detail(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
-            (Case::Never, Some(message)) if speaks_of_wait(message) => self.case.sentence(),
-            (Case::Barred(_, None), Some(message)) if speaks_of_wait(message) => {
-                self.case.sentence()
-            }
+            (Case::Never, Some(message)) if mentions_wait(message) => self.sentence(),
+            (Case::Barred(_, None), Some(message)) if mentions_wait(message) => self.sentence(),
             (
                 Case::Exceeded(_) | Case::Closed(_) | Case::Never | Case::Barred(..),
                 Some(message),
             ) => body::plain(message, self).into(),
-            _ => self.case.sentence(),
+            _ => self.sentence(),
         }
     }
 
-    /// The same, but of a limit that is exceeded, and of which the operator has nothing to say, only
-    /// a phrase.
+    /// Returns the same, but of a limit that is exceeded, and of which the operator has nothing to
+    /// say, only a phrase.
     fn message(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
             (Case::Exceeded(_) | Case::Closed(_) | Case::Never | Case::Barred(..), None)
@@ -314,6 +325,7 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
+    /// Returns the name of the policy.
     fn policy(&self) -> Cow<'_, str> {
         let Some(decision) = self.decision else {
             return Cow::default();
@@ -324,6 +336,7 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
+    /// Returns the name of the reported limit.
     fn limit(&self) -> Cow<'_, str> {
         let Some(binding) = self.decision.and_then(Decision::binding) else {
             return Cow::default();
@@ -334,8 +347,9 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
+    /// Returns the name of the reported band.
     fn band(&self) -> Cow<'_, str> {
-        let Some(binding) = self.told() else {
+        let Some(binding) = self.reported_band() else {
             return Cow::default();
         };
         match self.respond.names {
@@ -348,7 +362,25 @@ impl<'a> RefusalFacts<'a> {
         }
     }
 
-    /// What was exceeded, by the names that the header fields use.
+    /// Returns the name of the unit that the reported limit counts.
+    fn unit(&self) -> &'a str {
+        let unit = |band: AppliedBand<'a>| band.unit().unwrap_or(REQUESTS);
+        self.reported_band().map_or("", unit)
+    }
+
+    /// Returns the standard sentence of the case. It names the unit that is exceeded, unless it is requests.
+    fn sentence(&self) -> Cow<'static, str> {
+        let sentence = self.case.sentence();
+        match self.reported_band().and_then(|band| band.unit()) {
+            Some(unit) => {
+                let named = format!("Rate limit of {unit} exceeded");
+                sentence.replacen("Rate limit exceeded", &named, 1).into()
+            }
+            None => sentence,
+        }
+    }
+
+    /// Returns the exceeded limits, by the names that the header fields use.
     fn violated(&self) -> SmallVec<[&'a str; 4]> {
         let Some(decision) = self.decision else {
             return SmallVec::new();
@@ -357,18 +389,19 @@ impl<'a> RefusalFacts<'a> {
             .applied()
             .filter(|applied| !applied.is_shadow() && !applied.is_allowed());
         refusing
-            .filter_map(|applied| Some(applied.spoken()?.name()))
+            .filter_map(|applied| Some(applied.header_names()?.name()))
             .collect()
     }
 
-    /// Seconds since the epoch.
+    /// Returns the seconds since the epoch.
     fn now(&self) -> u64 {
         let now = self.decision.map(Decision::wall_time);
         now.map_or_else(clock::unix_seconds, |now| now.as_micros() / 1_000_000)
     }
 }
 
-fn speaks_of_wait(message: &Wording) -> bool {
+/// Returns true if a text contains a placeholder for the wait.
+fn mentions_wait(message: &Wording) -> bool {
     message.has(&[Placeholder::RetryAfter, Placeholder::RetryAfterMs])
 }
 
@@ -377,6 +410,7 @@ fn ordinal(index: usize) -> Cow<'static, str> {
     index.saturating_add(1).to_string().into()
 }
 
+/// Formats seconds since the epoch by RFC 3339; empty if there are none.
 fn instant(seconds: Option<u64>) -> Cow<'static, str> {
     let Some(seconds) = seconds else {
         return Cow::default();

@@ -6,37 +6,51 @@ use super::skipped;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use tidegate::{AppliedBand, Decision};
 use tidegate_policy::respond::{
     Dialect, HeaderNames, LimitHeaderValue, ResetFormat, Respond, XField, XRateLimit,
 };
 
+/// `X-RateLimit-Limit`: the capacity, or the rate per second.
 pub(super) const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+/// `X-RateLimit-Remaining`: whole units left.
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+/// `X-RateLimit-Reset`: time of the reset, in the configured format.
 pub(super) const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+/// `X-RateLimit-Type`: kind of subject of the limit.
 const X_TYPE: HeaderName = HeaderName::from_static("x-ratelimit-type");
+/// `RateLimit-Limit` of draft 03.
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+/// `RateLimit-Remaining` of draft 03.
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+/// `RateLimit-Reset` of draft 03, always in seconds from now.
 pub(super) const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+/// `RateLimit-Policy` of draft 11.
 pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+/// `RateLimit` of draft 11.
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The attribute that holds who consumes an API.
 const CONSUMER: &str = "consumer";
 
-/// How long a list of bands may be. Proxies have little room for the head of an answer, nginx 4 KiB
-/// unless told, and to them an answer that does not fit is none.
+/// Maximum length of a list of bands. Proxies have little room for response headers, nginx 4 KiB by
+/// default, and they reject a response that does not fit.
 const LIST_BYTES_MAX: usize = 1 << 10;
 
+/// Separator of list members.
 const SEPARATOR: &[u8] = b", ";
 
 /// Structured fields have integers of fifteen digits.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
-/// What is told: the band that is reported, and all others that the request met.
+/// The bands to report: the reported band, and all others that applied to the request.
 struct ReportedBands<'a> {
+    /// The decision.
     decision: &'a Decision,
+    /// The reported band.
     binding: AppliedBand<'a>,
+    /// Names and texts of the reported band, prepared with the policy.
     spoken: &'a HeaderNames,
 }
 
@@ -47,15 +61,15 @@ pub(super) fn add(decision: &Decision, headers: &mut HeaderMap) {
         return;
     }
     let Some(binding) = decision.binding() else {
-        if let Some(unasked) = decision.unasked() {
+        if let Some(unasked) = decision.skipped_binding() {
             skipped::add(decision, &unasked, headers);
         }
         return;
     };
-    let Some(spoken) = binding.spoken() else {
+    let Some(spoken) = binding.header_names() else {
         return;
     };
-    let told = ReportedBands {
+    let reported = ReportedBands {
         decision,
         binding,
         spoken,
@@ -63,28 +77,28 @@ pub(super) fn add(decision: &Decision, headers: &mut HeaderMap) {
     headers.reserve(count(respond));
     for dialect in &respond.headers {
         match dialect {
-            Dialect::XRateLimit => told.x_ratelimit(&respond.x_ratelimit, headers),
-            Dialect::Draft03 => told.draft_03(headers),
-            Dialect::Draft11 => told.draft_11(headers),
-            _ => {}
+            Dialect::XRateLimit => reported.x_ratelimit(&respond.x_ratelimit, headers),
+            Dialect::Draft03 => reported.draft_03(headers),
+            Dialect::Draft11 => reported.draft_11(headers),
         }
     }
 }
 
-/// How many fields there will be.
+/// Returns the number of header fields to add.
 fn count(respond: &Respond) -> usize {
     let dialects = respond.headers.iter();
     let counts = dialects.map(|dialect| match dialect {
         Dialect::XRateLimit => respond.x_ratelimit.fields.len(),
         Dialect::Draft03 => 3,
-        _ => 2,
+        Dialect::Draft11 => 2,
     });
     counts.sum()
 }
 
-// === impl Told ===
+// === impl ReportedBands ===
 
 impl ReportedBands<'_> {
+    /// Adds the `X-RateLimit-*` fields that the policy selects.
     fn x_ratelimit(&self, spoken_so: &XRateLimit, headers: &mut HeaderMap) {
         for field in &spoken_so.fields {
             match field {
@@ -104,11 +118,11 @@ impl ReportedBands<'_> {
                 XField::Type => {
                     headers.insert(X_TYPE, HeaderValue::from_static(self.kind()));
                 }
-                _ => {}
             }
         }
     }
 
+    /// Returns the value of `X-RateLimit-Reset` in the configured format.
     fn x_reset(&self, reset: ResetFormat) -> HeaderValue {
         match reset {
             ResetFormat::Epoch => number(reset_epoch(self.decision, &self.binding)),
@@ -122,37 +136,33 @@ impl ReportedBands<'_> {
         }
     }
 
-    /// Whom the limit that is reported looks at.
+    /// Returns the kind of subject of the reported limit.
     fn kind(&self) -> &'static str {
-        if self.binding.looks_at_attribute(CONSUMER) {
+        if self.binding.uses_attribute(CONSUMER) {
             "consumer"
         } else {
             "route"
         }
     }
 
+    /// Adds the fields of draft 03: `RateLimit-Limit`, `-Remaining` and `-Reset`.
     fn draft_03(&self, headers: &mut HeaderMap) {
         let mut limit = FieldBuffer::new();
         push_number(&mut limit, self.binding.capacity());
-        list(
-            &mut limit,
-            self.spoken,
-            self.enforced(),
-            HeaderNames::draft_03,
-        );
+        list(&mut limit, self.spoken, self.enforced(), |names| {
+            names.draft_03(at_ms(self.decision))
+        });
         headers.insert(LIMIT, value(&limit));
         headers.insert(REMAINING, number(self.binding.remaining()));
         headers.insert(RESET, number(self.passes_s()));
     }
 
+    /// Adds the fields of draft 11: `RateLimit-Policy` and `RateLimit`.
     fn draft_11(&self, headers: &mut HeaderMap) {
         let mut policy = FieldBuffer::new();
-        list(
-            &mut policy,
-            self.spoken,
-            self.enforced(),
-            HeaderNames::draft_11,
-        );
+        list(&mut policy, self.spoken, self.enforced(), |names| {
+            names.draft_11(at_ms(self.decision))
+        });
         headers.insert(POLICY, value(&policy));
         let mut state = FieldBuffer::new();
         state.push(b'"');
@@ -164,23 +174,32 @@ impl ReportedBands<'_> {
         headers.insert(STATE, value(&state));
     }
 
-    /// Every band that counted, in the order written.
+    /// Returns every band that counted, in the order written.
     fn enforced(&self) -> impl Iterator<Item = &HeaderNames> {
         let applied = self.decision.applied();
         applied
             .filter(|applied| !applied.is_shadow())
-            .filter_map(|applied| applied.spoken())
+            .filter_map(|applied| applied.header_names())
     }
 
-    /// Seconds until the bucket is as good as new, rounded up.
+    /// Returns the seconds until the bucket is full again, rounded up.
     fn reset_s(&self) -> u64 {
         reset_s(&self.binding)
     }
 
-    /// Seconds until things look better.
+    /// Returns the seconds until the limit has room; see [`passes_s`].
     fn passes_s(&self) -> u64 {
         passes_s(&self.binding, self.decision.is_allowed())
     }
+}
+
+/// Returns the time of a decision in Unix milliseconds.
+pub(super) fn at_ms(decision: &Decision) -> u64 {
+    let at = match decision.at().as_micros() {
+        0 => decision.wall_time().as_micros(),
+        at => at,
+    };
+    at / 1_000
 }
 
 /// Appends bands, in the order written, as far as there is room; the one that is reported always.
@@ -188,7 +207,7 @@ pub(super) fn list<'a>(
     line: &mut FieldBuffer,
     reported: &'a HeaderNames,
     all: impl Iterator<Item = &'a HeaderNames>,
-    spell: impl Fn(&HeaderNames) -> &str,
+    spell: impl Fn(&'a HeaderNames) -> Cow<'a, str>,
 ) {
     let binding = spell(reported);
     let mut is_binding_due = true;
@@ -215,11 +234,12 @@ pub(super) fn list<'a>(
 /// A value while it is written.
 pub(super) type FieldBuffer = SmallVec<[u8; 128]>;
 
-/// A number as a value.
+/// Returns a number as a value.
 pub(super) fn number(number: u64) -> HeaderValue {
     value(itoa::Buffer::new().format(number).as_bytes())
 }
 
+/// Appends a number in decimal.
 pub(super) fn push_number(line: &mut FieldBuffer, number: u64) {
     line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

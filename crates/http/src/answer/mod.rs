@@ -1,18 +1,21 @@
-//! From a decision to headers, status and body: the same at every HTTP door.
+//! From a decision to headers, status and body: the same for every HTTP frontend.
 //!
 //! | function | for |
 //! |---|---|
-//! | [`inform`] | a request that passes: what the client is told of its limits |
-//! | [`refuse`] | one that does not: the whole answer |
-//! | [`unavailable`] | one of which nobody knows: the whole answer |
+//! | [`inform`] | a request that passes: header fields about its limits |
+//! | [`refuse`] | a refused request: the whole response |
+//! | [`unavailable`] | a request with an unknown result: the whole response |
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | `fields` | header fields, by dialect |
-//! | `skipped` | the same where the store did not answer and the request passes |
-//! | `facts` | what there is to say |
-//! | `body` | bodies: wordings with the values in their places |
-//! | `correlation` | the id by which a request can be found again |
+//! | `fields` | header fields, by header format |
+//! | `skipped` | the same if the store did not answer and the request passes |
+//! | `facts` | the facts about a refusal |
+//! | `body` | bodies: templates with the values in their places |
+//! | `correlation` | the correlation id of a request |
+//!
+//! A response never contains anything from the request except the correlation id, which is
+//! validated. So it cannot be used to inject headers or markup.
 //!
 //! ```
 //! use http::HeaderMap;
@@ -50,35 +53,73 @@ use std::borrow::Cow;
 use tidegate::{AppliedBand, Decision};
 use tidegate_policy::Respond;
 
-/// Adds what the client is told of its limits: every dialect that the policy speaks. Nothing where
+/// Adds the header fields about the limits, in every header format of the policy. Adds nothing if
 /// no limit applied.
 ///
-/// Fields of the same names that are there already are replaced.
+/// Existing fields of the same names are replaced.
+///
+/// ```
+/// use http::HeaderMap;
+/// use tidegate::{Limiter, Request};
+/// use tidegate_http::answer;
+///
+/// let limiter = Limiter::from_yaml("
+/// policies: [{ name: api, limits: [{ name: all, rate: 10/min }] }]
+/// ")?;
+/// let mut headers = HeaderMap::new();
+/// answer::inform(&limiter.check_now(&Request::new().cost(4))?, &mut headers);
+/// assert_eq!(headers["x-ratelimit-limit"], "10");
+/// assert_eq!(headers["x-ratelimit-remaining"], "6");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[inline]
 pub fn inform(decision: &Decision, headers: &mut HeaderMap) {
     fields::add(decision, headers);
 }
 
-/// The whole answer to a request that `decision` refuses: status, fields of every dialect,
-/// `Retry-After`, the correlation id, and a body.
+/// Returns the whole response to a request that `decision` refuses: status, fields of every header
+/// format, `Retry-After`, the correlation id, and a body.
 ///
-/// Where the store did not answer and the limit refuses for that reason, the status is 503 whatever
-/// is configured: nobody exceeded anything.
+/// If the store did not answer and the limit refuses for that reason, the status is 503 regardless
+/// of the configuration: no limit was exceeded.
 pub fn refuse(decision: &Decision, correlation: &Correlation) -> Response<Vec<u8>> {
     let mut answer = answer(&RefusalFacts::of(decision, correlation.as_str()));
     inform(decision, answer.headers_mut());
     answer
 }
 
-/// The answer where nothing could be decided: 503, to be tried again in a second. `respond` is what
-/// the policy says, if it is known.
+/// Returns the response if nothing could be decided: 503, with a retry after one second. `respond`
+/// is the response section of the policy, if that is known.
+///
+/// ```
+/// use http::HeaderMap;
+/// use tidegate_http::answer::{self, Correlation};
+/// use tidegate_policy::Respond;
+///
+/// let id = Correlation::of(&HeaderMap::new(), &Respond::default());
+/// let answer = answer::unavailable(None, &id);
+/// assert_eq!(answer.status(), 503);
+/// assert_eq!(answer.headers()["retry-after"], "1");
+/// ```
 pub fn unavailable(respond: Option<&Respond>, correlation: &Correlation) -> Response<Vec<u8>> {
     let respond = respond.unwrap_or(Respond::standard());
     answer(&RefusalFacts::unknown(respond, correlation.as_str()))
 }
 
-/// Seconds until the same request would pass if nobody else came, rounded up: what `Retry-After`
-/// says. `None` where the request passes, or never can.
+/// Returns the value of `Retry-After`: the seconds until the same request would pass without other
+/// requests, rounded up. `None` if the request passes, or never can.
+///
+/// ```
+/// use tidegate::{Limiter, Request};
+/// use tidegate_http::answer::retry_after_seconds;
+///
+/// let limiter = Limiter::from_yaml("
+/// policies: [{ name: api, limits: [{ name: all, rate: 2/min }] }]
+/// ")?;
+/// assert_eq!(retry_after_seconds(&limiter.check_now(&Request::new().cost(2))?), None);
+/// assert_eq!(retry_after_seconds(&limiter.check_now(&Request::new())?), Some(30));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn retry_after_seconds(decision: &Decision) -> Option<u64> {
     if decision.is_allowed() {
         return None;
@@ -89,9 +130,9 @@ pub fn retry_after_seconds(decision: &Decision) -> Option<u64> {
     }
 }
 
-/// Seconds until things look better for one band, rounded up: if it refuses, until the same request
-/// would pass, or its window where it never can; else until the bucket is as good as new. For protocols
-/// that tell of several bands.
+/// Returns the seconds until one band has room, rounded up. If it refuses, it is the time until the
+/// same request would pass, or its window if it never can. Else it is the time until the bucket is
+/// full again. For protocols that report several bands.
 ///
 /// ```
 /// use tidegate::{Limiter, Request};
@@ -110,8 +151,9 @@ pub fn passes_after_seconds(applied: &AppliedBand<'_>) -> u64 {
     facts::passes_s(applied, applied.is_allowed())
 }
 
-/// A sentence for people: why a request does not pass, and when it will; `None` where nothing could
-/// be decided. It is the `detail` of a body, for protocols that have a place for little more.
+/// Returns a sentence for people: why a request does not pass, and when it will. Pass `None` if
+/// nothing could be decided. It is the `detail` of a body, for protocols that have a place for
+/// little more.
 pub fn detail(decision: Option<&Decision>) -> Cow<'static, str> {
     match decision {
         Some(decision) => RefusalFacts::of(decision, "").detail(),
@@ -119,7 +161,7 @@ pub fn detail(decision: Option<&Decision>) -> Cow<'static, str> {
     }
 }
 
-/// The answer that these facts amount to, but for what they say of limits.
+/// Returns the response with these facts, without the header fields about limits.
 fn answer(facts: &RefusalFacts<'_>) -> Response<Vec<u8>> {
     let mut answer = Response::new(body::body(facts));
     *answer.status_mut() = facts.status();

@@ -1,22 +1,22 @@
-//! Header fields of a request that passes because the store did not answer (`on_failure: allow`): what
-//! the policy says. What remains is not known, and no field tells it.
+//! Header fields of a request that passes because the store did not answer (`on_failure: allow`):
+//! the configured limits. The remaining units are unknown, and no field reports them.
 
 use super::facts::up;
 use super::fields::{
-    FieldBuffer, LIMIT, POLICY, RESET, X_LIMIT, X_RESET, list, number, push_number, value,
+    FieldBuffer, LIMIT, POLICY, RESET, X_LIMIT, X_RESET, at_ms, list, number, push_number, value,
 };
 use http::HeaderMap;
 use tidegate::{Decision, SkippedBand};
-use tidegate_policy::respond::{Dialect, HeaderNames, LimitHeaderValue, ResetFormat, XField};
+use tidegate_policy::respond::{Dialect, LimitHeaderValue, ResetFormat, XField};
 
 /// Adds the fields of every dialect that the policy speaks, as far as the policy knows their values.
 #[cold]
 pub(super) fn add(decision: &Decision, unasked: &SkippedBand<'_>, headers: &mut HeaderMap) {
-    let Some(spoken) = unasked.spoken() else {
+    let Some(spoken) = unasked.header_names() else {
         return;
     };
     let respond = decision.respond();
-    let all = || decision.skipped().filter_map(|it| it.spoken());
+    let all = || decision.skipped().filter_map(|it| it.header_names());
     let reset_us = unasked.reset_after().map(|reset| {
         let micros = reset.as_micros();
         u64::try_from(micros).unwrap_or(u64::MAX)
@@ -52,7 +52,9 @@ pub(super) fn add(decision: &Decision, unasked: &SkippedBand<'_>, headers: &mut 
             Dialect::Draft03 => {
                 let mut limit = FieldBuffer::new();
                 push_number(&mut limit, unasked.capacity());
-                list(&mut limit, spoken, all(), HeaderNames::draft_03);
+                list(&mut limit, spoken, all(), |names| {
+                    names.draft_03(at_ms(decision))
+                });
                 headers.insert(LIMIT, value(&limit));
                 if let Some(reset_us) = reset_us {
                     headers.insert(RESET, number(up(reset_us)));
@@ -61,10 +63,11 @@ pub(super) fn add(decision: &Decision, unasked: &SkippedBand<'_>, headers: &mut 
             // `RateLimit` needs what remains.
             Dialect::Draft11 => {
                 let mut policy = FieldBuffer::new();
-                list(&mut policy, spoken, all(), HeaderNames::draft_11);
+                list(&mut policy, spoken, all(), |names| {
+                    names.draft_11(at_ms(decision))
+                });
                 headers.insert(POLICY, value(&policy));
             }
-            _ => {}
         }
     }
 }

@@ -1,16 +1,19 @@
-//! How a status is written: a few fields of protobuf, and percent-encoding.
+//! Encoding of a status: a few fields of protobuf, and percent-encoding.
 //!
 //! By hand: three messages with six fields between them, which have not changed in ten years, are
-//! no reason for every program with a limit to build a protobuf library. Tests read it with one.
+//! no reason for every program with a limit to build a protobuf library. Tests read the result with
+//! one.
 
 use std::time::Duration;
 
+/// Type URL of `google.rpc.RetryInfo`.
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 /// The longest duration that protobuf has: ten thousand years.
 const DELAY_MAX_S: u64 = 315_576_000_000;
+/// Digits of percent-encoding.
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// A `google.rpc.Status`, with a `google.rpc.RetryInfo` if there is a wait.
+/// Returns a `google.rpc.Status`, with a `google.rpc.RetryInfo` if there is a wait.
 pub(super) fn status(code: u8, message: &str, retry_after: Option<Duration>) -> Vec<u8> {
     let mut status = Vec::new();
     number(&mut status, 1, code.into());
@@ -44,6 +47,7 @@ fn bytes(out: &mut Vec<u8>, field: u8, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// Appends a number as a protobuf varint.
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     loop {
         let [low, ..] = value.to_le_bytes();
@@ -55,7 +59,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-/// Text as the header `grpc-message` has it: whatever is not plain ASCII is percent-encoded.
+/// Encodes text for the header `grpc-message`: everything except plain ASCII is percent-encoded.
 pub(super) fn percent(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     for byte in message.bytes() {
@@ -76,13 +80,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_plain_is_percent_encoded() {
+    fn special_characters_are_percent_encoded() {
         assert_eq!(percent("wait 3 s."), "wait 3 s.");
         assert_eq!(percent("100 %\r\nü"), "100 %25%0D%0A%C3%BC");
     }
 
     #[test]
-    fn a_varint_takes_seven_bits_a_byte() {
+    fn a_varint_uses_seven_bits_per_byte() {
         for (value, expected) in [
             (0, &[0][..]),
             (127, &[127]),

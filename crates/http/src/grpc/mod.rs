@@ -37,11 +37,12 @@ use http::{HeaderMap, HeaderValue};
 pub struct GrpcContentType(&'static str);
 
 impl GrpcContentType {
-    /// The kind of gRPC that a request with these headers speaks; `None` if it speaks none.
+    /// Returns the kind of gRPC that a request with these headers speaks; `None` if it speaks none.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let kind = headers.get(CONTENT_TYPE)?.as_bytes();
         let rest = strip(kind, b"application/grpc")?;
-        // The longer name first; whatever follows says how messages are written, and we write none.
+        // The longer name first. The rest of the name is the encoding of messages, and a refusal
+        // has none.
         [
             (&b"-web-text"[..], "application/grpc-web-text"),
             (b"-web", "application/grpc-web"),
@@ -52,16 +53,18 @@ impl GrpcContentType {
         .map(|(_, answered)| Self(answered))
     }
 
+    /// Returns the content type of the answer, in the caller's protocol.
     fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(self.0)
     }
 }
 
+/// Returns true if the protocol's name ends here: at the end, an encoding or a parameter.
 fn is_end(rest: &[u8]) -> bool {
     matches!(rest.first(), None | Some(b'+' | b';' | b' '))
 }
 
-/// What follows `prefix`, in any case.
+/// Returns the rest after `prefix`, compared without case.
 fn strip<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (head, rest) = text.split_at_checked(prefix.len())?;
     head.eq_ignore_ascii_case(prefix).then_some(rest)
@@ -72,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grpc_is_known_by_its_content_type() {
+    fn grpc_is_detected_by_its_content_type() {
         let flavour = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -9,10 +9,13 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use std::borrow::Cow;
 use std::time::Duration;
-use tidegate::{COME_BACK, DecidedBy, Decision};
+use tidegate::{DecidedBy, Decision, RETRY_AFTER_FAILURE};
 
+/// Header `grpc-status`.
 const CODE: HeaderName = HeaderName::from_static("grpc-status");
+/// Header `grpc-message`.
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+/// Header `grpc-status-details-bin`.
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
 /// The codes that Tidegate answers with.
@@ -33,6 +36,13 @@ pub enum Code {
 }
 
 /// A call that is not carried out.
+///
+/// ```
+/// use tidegate_http::grpc::Status;
+///
+/// let status = Status::undecided();
+/// assert!(status.retry_after.is_some(), "a client may try again");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Status {
     /// The code, for programs.
@@ -44,7 +54,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// The status of a call that `decision` refuses.
+    /// Returns the status of a call that `decision` refuses.
     pub fn refused(decision: &Decision) -> Self {
         Self {
             // Without a store no limit was exceeded.
@@ -55,17 +65,17 @@ impl Status {
             message: answer::detail(Some(decision)),
             retry_after: match decision.binding() {
                 Some(band) => band.retry_after(),
-                None => decision.barred_for(),
+                None => decision.banned_for(),
             },
         }
     }
 
-    /// The status of a call of which nothing could be decided.
+    /// Returns the status of a call of which nothing could be decided.
     pub fn undecided() -> Self {
         Self {
             code: Code::Unavailable,
             message: answer::detail(None),
-            retry_after: Some(COME_BACK),
+            retry_after: Some(RETRY_AFTER_FAILURE),
         }
     }
 
@@ -79,7 +89,7 @@ impl Status {
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, flavour.content_type());
         headers.insert(CODE, HeaderValue::from(u16::from(code)));
-        // Both are plain ASCII, whatever the message is.
+        // Both are plain ASCII for any message.
         if let Ok(message) = HeaderValue::try_from(percent(&self.message)) {
             headers.insert(MESSAGE, message);
         }

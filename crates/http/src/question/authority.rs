@@ -1,16 +1,17 @@
 //! Hosts, and targets that begin with one.
 
-/// A host without user information, which has no place in front of it and would only hide it.
+/// Returns the host without user information, which is not allowed there and could hide the host.
 pub(super) fn bare(host: &str) -> &str {
     let before = host.bytes().rposition(|byte| byte == b'@');
     let start = before.map_or(0, |at| at.saturating_add(1));
     host.get(start..).unwrap_or(host)
 }
 
-/// The authority and the rest of an absolute target, `http://host/path?query`; `None` for a path.
+/// Splits an absolute target, `http://host/path?query`, into the authority and the rest; `None` for
+/// a path.
 ///
-/// Where nothing but a query follows the authority, the rest is the whole target: whoever normalises
-/// paths finds `/` in it.
+/// If only a query follows the authority, the rest is the whole target: path normalization finds
+/// `/` in it.
 pub(super) fn split(target: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = target.split_once("://")?;
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -26,11 +27,12 @@ pub(super) fn split(target: &str) -> Option<(&str, &str)> {
     Some((bare(authority), path))
 }
 
-/// Whether two hosts are the same, whatever their ports and case.
+/// Returns true if two hosts are the same, regardless of their ports and case.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     without_port(one).eq_ignore_ascii_case(without_port(other))
 }
 
+/// Returns the host without its port. Colons within brackets belong to an IPv6 address.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         // Colons within brackets belong to an address.
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_absolute_target_is_a_host_and_a_path() {
+    fn an_absolute_target_has_a_host_and_a_path() {
         for (target, expected) in [
             ("/a/b", None),
             ("/a?x=http://b/c", None),

@@ -1,17 +1,18 @@
-//! A request's head, as every HTTP server has it.
+//! The start line and headers of a request, as every HTTP server has them.
 
 use super::authority::bare;
-use super::told::ForwardedRequest;
+use super::forwarded::ForwardedRequest;
 use crate::clock;
 use http::header::HOST;
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, Method, Uri};
 use std::fmt;
 use std::iter;
 use std::net::IpAddr;
+use std::ptr;
 use tidegate::Rules;
 use tidegate_policy::client::{ClientIdentity, Headers, RequestFacts};
 
-/// The head of a request.
+/// Method, target and headers of a request, and the address of its peer.
 #[derive(Clone, Copy)]
 pub struct RequestHeadRef<'a> {
     /// The method.
@@ -20,13 +21,14 @@ pub struct RequestHeadRef<'a> {
     pub uri: &'a Uri,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// Who is at the other end of the connection, if that is known.
+    /// Address of the other end of the connection, if it is known.
     pub peer: Option<IpAddr>,
 }
 
 impl<'a> RequestHeadRef<'a> {
-    /// The host that is asked for. An absolute target counts before `Host` (RFC 9112, 3.2.2); of two
-    /// `Host`s, nobody knows which one the application would believe.
+    /// Returns the requested host. An absolute target takes precedence over `Host` (RFC 9112,
+    /// 3.2.2). Two `Host` headers count as none, because it is unknown which one the application
+    /// would use.
     pub fn host(self) -> Option<&'a str> {
         if let Some(host) = self.uri.host() {
             return Some(host);
@@ -50,8 +52,9 @@ impl<'a> RequestHeadRef<'a> {
         target.map_or(Some("/"), |it| Some(it.as_str()))
     }
 
-    /// What this request says of itself; the host, which is seldom needed, only if it is wanted.
-    pub(super) fn told(self, wants_host: bool) -> ForwardedRequest<'a> {
+    /// Returns the request as it describes itself; the host, which is seldom needed, only if it is
+    /// wanted.
+    pub(super) fn forwarded_request(self, wants_host: bool) -> ForwardedRequest<'a> {
         ForwardedRequest {
             method: Some(self.method.as_str()),
             uri: self.target(),
@@ -60,6 +63,7 @@ impl<'a> RequestHeadRef<'a> {
         }
     }
 
+    /// Returns the facts from which the client is identified.
     pub(super) fn asking(self, path: Option<&'a str>) -> RequestFacts<'a, SentHeaders<'a>> {
         RequestFacts {
             peer: self.peer,
@@ -89,8 +93,13 @@ impl<'a> SentHeaders<'a> {
     pub(super) fn all(self, name: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         // Most are absent. To look through the few names of a request costs less than to hash one more.
         let sent = self.0.keys().find(|sent| sent.as_str() == name);
-        let mut values = sent.map(|sent| self.0.get_all(sent).iter());
-        iter::from_fn(move || values.as_mut()?.next().map(HeaderValue::as_bytes))
+        let mut fields = sent.map(|sent| (sent, self.0.iter()));
+        iter::from_fn(move || {
+            let (sent, fields) = fields.as_mut()?;
+            // A name is in one place, with any number of values.
+            let (_, value) = fields.find(|(name, _)| ptr::eq(*name, *sent))?;
+            Some(value.as_bytes())
+        })
     }
 }
 
@@ -98,5 +107,11 @@ impl<'a> Headers<'a> for SentHeaders<'a> {
     #[inline]
     fn values(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.all(name)
+    }
+
+    #[inline]
+    fn may_have(self, names: &[&str]) -> bool {
+        let mut sent = self.0.keys();
+        sent.any(|sent| names.contains(&sent.as_str()))
     }
 }

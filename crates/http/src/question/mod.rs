@@ -1,19 +1,25 @@
-//! From the head of an HTTP request to what limits look at.
+//! From the headers of an HTTP request to the attributes that limits use.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | `head` | a request's head, as every HTTP server has it |
-//! | `told` | the request that a proxy asks about, by the headers in which it tells of it |
+//! | `head` | method, target and headers, as every HTTP server has them |
+//! | `forwarded` | the request that a proxy forwards for a check, from its headers |
 //! | `authority` | hosts, and targets that begin with one |
+//!
+//! # Trust
+//!
+//! The client IP comes from forwarding headers only if the peer is a trusted proxy; otherwise it is
+//! the address of the peer. An identity header that occurs twice counts as missing, because client
+//! and proxy may each have sent one.
 
 mod authority;
+mod forwarded;
 mod head;
 #[cfg(test)]
 mod tests;
-mod told;
 
+pub use forwarded::{ForwardedError, ForwardedRequest, UriBy};
 pub use head::RequestHeadRef;
-pub use told::{ForwardedError, ForwardedRequest, UriBy};
 
 use head::SentHeaders;
 use smallvec::SmallVec;
@@ -21,15 +27,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use tidegate::{Request, Rules};
+use tidegate_policy::CostMap;
 use tidegate_policy::Policy;
-use tidegate_policy::client::ClientIdentity;
+use tidegate_policy::client::{ClientIdentity, FoundCost};
 
-/// What stands for a value that is no text: two of them, so that a condition finds the header there,
-/// and a key finds it twice, which is as good as missing.
+/// Replacement for a header value that is not text. It is used twice, so that a condition finds the
+/// header, and a key finds it twice, which counts as missing.
 const NO_TEXT: &str = "\u{FFFD}";
 
-/// An HTTP request as limits see it, borrowed from its head. Nothing is allocated but where many
-/// headers are read, or identities must be respelled.
+/// An HTTP request as limits see it, borrowed from its headers. It allocates only if many headers
+/// are read, or identities must be normalized.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, Uri};
@@ -46,7 +53,7 @@ const NO_TEXT: &str = "\u{FFFD}";
 ///     method: &Method::GET,
 ///     uri: &Uri::from_static("/orders?page=2"),
 ///     headers: &headers,
-///     // A proxy on this machine, which is trusted unless told otherwise.
+///     // A proxy on this machine, which is trusted by default.
 ///     peer: "127.0.0.1".parse().ok(),
 /// };
 ///
@@ -59,11 +66,17 @@ const NO_TEXT: &str = "\u{FFFD}";
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct HttpQuestion<'a> {
+    /// Name of the policy, as requested.
     policy: Option<&'a str>,
+    /// Identity of the client: address, user, API key.
     identity: ClientIdentity<'a>,
+    /// Method of the request.
     method: Option<&'a str>,
+    /// Host of the request, without its port.
     host: Option<&'a str>,
+    /// Path and query of the request.
     path: Option<&'a str>,
+    /// Name of the route, if a router has chosen one.
     route: Option<Cow<'a, str>>,
     /// Only those that the policy reads.
     headers: SmallVec<[(&'a str, &'a str); 2]>,
@@ -76,18 +89,19 @@ pub struct AttributePairs<'q> {
 }
 
 impl<'a> HttpQuestion<'a> {
-    /// A request that came here itself. `policy` is the one that is asked, the first where absent.
+    /// Creates the check of a request that arrived here directly. `policy` is the name of the
+    /// policy. Default: the first.
     ///
-    /// The host is that of an absolute target, else of the `Host` header, if it is there once. It is
-    /// looked for only if the policy looks at it, and so are the user and the API key.
+    /// The host is that of an absolute target, else of the `Host` header, if it occurs once. Host,
+    /// user and API key are read only if the policy uses them.
     pub fn direct(rules: &'a Rules, policy: Option<&'a str>, head: RequestHeadRef<'a>) -> Self {
         let asked = rules.policy(policy);
-        let told = head.told(asked.is_some_and(Policy::reads_host));
-        Self::of(rules, (policy, asked), head, told)
+        let forwarded = head.forwarded_request(asked.is_some_and(Policy::reads_host));
+        Self::of(rules, (policy, asked), head, forwarded)
     }
 
-    /// The same where the client of `head` is identified already, see [`RequestHeadRef::identify`]: for whoever
-    /// asks several policies about one request, or asks more than once.
+    /// Creates the check for a client that is identified already, see [`RequestHeadRef::identify`]:
+    /// for callers that check several policies for one request, or check more than once.
     pub fn identified(
         rules: &'a Rules,
         policy: Option<&'a str>,
@@ -95,29 +109,32 @@ impl<'a> HttpQuestion<'a> {
         identity: ClientIdentity<'a>,
     ) -> Self {
         let asked = rules.policy(policy);
-        let told = head.told(asked.is_some_and(Policy::reads_host));
-        Self::with(identity, (policy, asked), head, told)
+        let forwarded = head.forwarded_request(asked.is_some_and(Policy::reads_host));
+        Self::with(identity, (policy, asked), head, forwarded)
     }
 
-    /// A request that a proxy asks about: method, target and host are those that it tells, see
-    /// [`ForwardedRequest`]. The caller has made sure that it is a proxy, for whoever asks may tell anything.
+    /// Creates the check of a request that a proxy forwards: method, target and host come from its
+    /// headers, see [`ForwardedRequest`]. The caller has verified that it is a proxy, because a
+    /// client can send any value.
     ///
-    /// An error where it contradicts itself, or does not tell what the policy looks at: a limit that
-    /// applies to some methods would apply to nobody if none were ever told.
+    /// # Errors
+    ///
+    /// [`ForwardedError`] if the headers contradict each other, or lack an attribute that the
+    /// policy uses. A limit for some methods would otherwise never apply if the proxy sends none.
     pub fn forwarded(
         rules: &'a Rules,
         policy: Option<&'a str>,
         head: RequestHeadRef<'a>,
     ) -> Result<Self, ForwardedError> {
-        let told = ForwardedRequest::by(head.headers)?;
+        let forwarded = ForwardedRequest::by(head.headers)?;
         let asked = rules.policy(policy);
         if let Some(policy) = asked {
-            told.suffices_for(policy)?;
+            forwarded.suffices_for(policy)?;
         }
-        Ok(Self::of(rules, (policy, asked), head, told))
+        Ok(Self::of(rules, (policy, asked), head, forwarded))
     }
 
-    /// A question to the policy of this name, which is `asked` if it is there.
+    /// Creates a check of the policy with this name, which is `asked` if it exists.
     fn of(
         rules: &'a Rules,
         (policy, asked): (Option<&'a str>, Option<&'a Policy>),
@@ -132,6 +149,7 @@ impl<'a> HttpQuestion<'a> {
         Self::with(identity, (policy, asked), head, told)
     }
 
+    /// Reads the attributes that the policy uses.
     fn with(
         identity: ClientIdentity<'a>,
         (policy, asked): (Option<&'a str>, Option<&'a Policy>),
@@ -161,7 +179,7 @@ impl<'a> HttpQuestion<'a> {
         }
     }
 
-    /// Asks for this user, whoever was found in the request.
+    /// Sets the user, and ignores any user found in the request.
     pub fn user(&mut self, user: impl Into<Cow<'a, str>>) -> &mut Self {
         self.identity.user = Some(user.into());
         self
@@ -187,19 +205,20 @@ impl<'a> HttpQuestion<'a> {
         self
     }
 
-    /// Tells the route that was chosen for the request.
+    /// Sets the route that was chosen for the request.
     pub fn route(&mut self, route: impl Into<Cow<'a, str>>) -> &mut Self {
         self.route = Some(route.into());
         self
     }
 
-    /// Takes this much, whatever the request says; 0 only looks.
-    pub fn cost(&mut self, cost: u64) -> &mut Self {
-        self.identity.cost = cost;
+    /// Sets the units to consume, and ignores any cost in the request; 0 reads without consuming. A
+    /// unit that the policy does not count is an error of the decision.
+    pub fn cost(&mut self, cost: impl Into<CostMap<'static>>) -> &mut Self {
+        self.identity.cost = FoundCost::from(cost.into());
         self
     }
 
-    /// Why a token that the request carries was not believed: one of a few phrases, for a metric.
+    /// Returns the reason why the request's token was rejected: one of a few phrases, for a metric.
     pub fn token_refused(&self) -> Option<&'static str> {
         self.identity.token_refused
     }
@@ -212,7 +231,7 @@ impl<'a> HttpQuestion<'a> {
         }
     }
 
-    /// The question as the limiter takes it; `pairs` are its own.
+    /// Returns the check request for the limiter; `pairs` are its own.
     pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r AttributePairs<'q>) -> Request<'r> {
         Request {
             policy: self.policy,
@@ -225,14 +244,14 @@ impl<'a> HttpQuestion<'a> {
             route: self.route.as_deref(),
             headers: &self.headers,
             attributes: &pairs.attributes,
-            cost: self.identity.cost,
+            cost: self.identity.cost.cost(),
             descriptors: &[],
         }
     }
 }
 
-/// The path that a target stands for. `http://a?b` asks for `/` (RFC 9110, 4.2.3), and some proxies
-/// pass on the `?b` alone.
+/// Returns the path that a target stands for. `http://a?b` asks for `/` (RFC 9110, 4.2.3), and some
+/// proxies pass on the `?b` alone.
 fn rooted(target: &str) -> &str {
     if target.is_empty() || target.starts_with('?') {
         "/"

@@ -14,7 +14,7 @@ pub fn write_json_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes `text` as it stands between the quotes of a string of JSON.
+/// Writes `text` as the content of a JSON string, without the quotes.
 #[inline]
 pub fn write_json(text: &str, out: &mut Vec<u8>) {
     if text.bytes().any(needs_escape) {
@@ -24,11 +24,13 @@ pub fn write_json(text: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// Returns true if a byte cannot be in a JSON string as it is.
 #[inline]
 fn needs_escape(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..=0x1f)
 }
 
+/// Writes text that contains characters to escape.
 #[cold]
 fn write_escaped(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_written_reads_back_the_same() {
+    fn any_written_json_parses_to_the_same_value() {
         let all: String = (0..0x80_u8).map(char::from).chain("ü😀".chars()).collect();
         for text in ["", "plain", "10/s burst 50", "a\"b\\c", all.as_str()] {
             let mut out = Vec::new();

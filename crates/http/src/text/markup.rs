@@ -1,7 +1,7 @@
 //! Text in HTML and XML, and text in nothing at all.
 
-/// Writes `text` as it stands in the text or in an attribute of HTML and XML. Control characters,
-/// which XML cannot hold, are dropped.
+/// Writes `text` escaped for HTML and XML, for text and for attributes. Control characters, which
+/// XML cannot hold, are dropped.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -28,6 +28,7 @@ pub fn write_plain(text: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes one character, escaped if markup requires it.
 fn write_char(c: char, out: &mut Vec<u8>) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_value_has_a_meaning_of_its_own() {
+    fn special_characters_in_values_are_escaped() {
         let text = "a<script x=\"1\" y='2'>&\u{0}\u{1b}\u{85}\nü";
         let mut markup = Vec::new();
         write_markup(text, &mut markup);

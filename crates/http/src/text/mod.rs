@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `json` | strings of JSON |
 //! | `markup` | text in HTML and XML |
-//! | `instant` | dates and instants, as RFC 3339 writes them |
+//! | `instant` | instants, as RFC 3339 writes them |
 
 mod instant;
 mod json;
 mod markup;
 
-pub use instant::{date, write_instant};
+pub use instant::write_instant;
 pub use json::{write_json, write_json_string};
 pub use markup::{write_markup, write_plain};

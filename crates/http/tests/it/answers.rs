@@ -1,17 +1,17 @@
-//! Every dialect and every profile, to the letter.
+//! Every header format and every profile, exactly.
 //!
-//! `tests/goldens/NAME.txt` holds the answers that the settings in its first line make, in every
-//! case there is. After a change, `TIDEGATE_BLESS=1 cargo test -p tidegate-http` writes them anew;
-//! read the difference.
+//! `tests/goldens/NAME.txt` contains the responses with the settings in its first line, in every
+//! case. After a change, `TIDEGATE_BLESS=1 cargo test -p tidegate-http` rewrites them; review the
+//! difference.
 
 use crate::kit::{head, limiter, whole, without_store};
 use http::{HeaderMap, HeaderValue};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use tidegate::{Decision, Request};
 use tidegate_http::answer::{self, Correlation};
 use tidegate_policy::respond::Profile;
+use tidegate_testkit::golden;
 
 const POLICIES: &str = "
 store: { on_failure: deny }
@@ -48,7 +48,7 @@ fn config(settings: &str) -> String {
     format!("respond: {settings}\n{POLICIES}")
 }
 
-/// The answers in every case there is.
+/// Returns the responses of every case.
 fn answers(settings: &str) -> String {
     let yaml = config(settings);
     let limiter = limiter(&yaml);
@@ -118,7 +118,7 @@ fn correlation(respond: &tidegate::Respond) -> Correlation {
     Correlation::of(&headers, respond)
 }
 
-/// Where no store is asked, the machine's clock tells the time.
+/// Removes times: without a store call they come from the machine's clock.
 fn timeless(answer: &str) -> String {
     let Some((before, after)) = answer.split_once("\"timestamp\":\"") else {
         return answer.to_owned();
@@ -134,16 +134,11 @@ fn timeless(answer: &str) -> String {
 fn check_golden(name: &str, settings: &str) {
     let answers = answers(settings);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
-    let golden = folder.join(name).with_extension("txt");
-    if std::env::var_os("TIDEGATE_BLESS").is_some() {
-        fs::write(&golden, &answers).unwrap();
-    }
-    let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert_eq!(answers, expected, "not as in {}", golden.display());
+    golden::compare(&folder.join(name).with_extension("txt"), &answers);
 }
 
 #[test]
-fn every_profile_answers_to_the_letter() {
+fn every_profile_responds_exactly_as_documented() {
     for (name, _) in Profile::ALL {
         check_golden(
             &format!("profile-{name}"),
@@ -153,7 +148,7 @@ fn every_profile_answers_to_the_letter() {
 }
 
 #[test]
-fn every_dialect_is_spoken_to_the_letter() {
+fn every_header_format_is_exact() {
     for (name, settings) in [
         ("x-ratelimit", "{ headers: x-ratelimit }"),
         (
@@ -175,7 +170,7 @@ fn every_dialect_is_spoken_to_the_letter() {
 }
 
 #[test]
-fn every_content_type_is_escaped_to_the_letter() {
+fn every_content_type_is_escaped_exactly() {
     for (name, settings) in [
         (
             "html",
@@ -195,7 +190,7 @@ fn every_content_type_is_escaped_to_the_letter() {
 }
 
 #[test]
-fn who_is_no_consumer_and_is_counted_by_address_was_told_of_a_consumers_limit() {
+fn a_client_counted_by_address_was_shown_a_consumer_limit() {
     let limiter = limiter(
         "respond: { profile: gateway }
 policies:
@@ -220,7 +215,7 @@ policies:
 }
 
 #[test]
-fn a_limit_that_applies_to_one_consumer_was_told_as_one_of_the_route() {
+fn a_consumer_limit_was_reported_as_a_route_limit() {
     let limiter = limiter(
         "respond: { profile: gateway }
 policies:
@@ -239,6 +234,6 @@ policies:
         told.map(str::to_owned)
     };
     assert_eq!(told("acme").as_deref(), Some("consumer"));
-    // Whoever asks for the path is nobody in particular.
+    // A limit by path names no client.
     assert_eq!(told("other").as_deref(), Some("route"));
 }

@@ -1,4 +1,4 @@
-//! Limiters to ask, and their answers as text.
+//! Limiters, and their responses as text.
 
 use http::{HeaderMap, Response};
 use std::fmt::Write as _;
@@ -8,14 +8,14 @@ use tidegate::{
 use tidegate_core::{Ask, Inspection, Quota, Reply};
 use tidegate_testkit::laws::block_on;
 
-/// When everything here happens: 2023-11-14T22:13:20.250Z.
+/// The time of all tests: 2023-11-14T22:13:20.250Z.
 pub(crate) const AT: Timestamp = Timestamp::from_millis(1_700_000_000_250);
 
-/// A store that never answers.
+/// A store that never replies.
 #[derive(Debug)]
-pub(crate) struct Away;
+pub(crate) struct UnreachableStore;
 
-impl Store for Away {
+impl Store for UnreachableStore {
     async fn decide(&self, _: &[Ask<'_>]) -> Result<Reply, StoreError> {
         Err(StoreError::transient("away"))
     }
@@ -35,14 +35,16 @@ pub(crate) fn limiter(yaml: &str) -> Limiter<MemoryStore<ManualClock>> {
     builder.clock(ManualClock::at(AT)).build().unwrap()
 }
 
-/// The answer of the same limits whose store is away.
+/// Returns the response of the same limits while the store is down.
 pub(crate) fn without_store(yaml: &str, request: &Request<'_>) -> Decision {
     let builder = Limiter::builder().yaml(yaml).unwrap();
-    let limiter = builder.clock(ManualClock::at(AT)).build_with(Away);
+    let limiter = builder
+        .clock(ManualClock::at(AT))
+        .build_with(UnreachableStore);
     block_on(limiter.unwrap().check(request)).unwrap()
 }
 
-/// Headers in the order of their names, as they stand on the wire.
+/// Returns headers sorted by name, as on the wire.
 pub(crate) fn head(headers: &HeaderMap) -> String {
     let mut lines: Vec<String> = headers
         .iter()
@@ -52,7 +54,7 @@ pub(crate) fn head(headers: &HeaderMap) -> String {
     lines.join("\n")
 }
 
-/// A whole answer as text.
+/// Returns a whole response as text.
 pub(crate) fn whole(answer: &Response<Vec<u8>>) -> String {
     let mut text = String::new();
     let body = std::str::from_utf8(answer.body()).unwrap();

@@ -1,4 +1,4 @@
-//! What clients are told, from outside.
+//! Responses to clients, tested from outside.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -6,8 +6,8 @@
     reason = "helpers of tests fail like tests"
 )]
 
-mod answers; // every dialect and every profile, to the letter
-mod kit; // limiters to ask, and their answers as text
-mod properties; // whatever is decided, an answer is well-formed and tells no lie
-mod time; // how seconds are rounded, and which clock instants follow
-mod words; // messages, names, and what is said where
+mod answers; // every header format and every profile, exactly
+mod kit; // limiters, and their responses as text
+mod properties; // for every decision, the response is well-formed and true
+mod time; // rounding of seconds, and clock times
+mod words; // messages, names, and the choice of a body

@@ -1,4 +1,4 @@
-//! Whatever is decided, an answer is well-formed and tells no lie.
+//! For every decision, the response is well-formed and true.
 
 use crate::kit::AT;
 use http::{HeaderMap, HeaderValue};
@@ -10,17 +10,17 @@ use tidegate::{
 };
 use tidegate_http::answer::{self, Correlation};
 
-/// Every dialect at once.
+/// All header formats at once.
 const TALKATIVE: &str = "{ headers: [x-ratelimit, draft-03, draft-11], reset: delta }";
 
-/// Every text that there is to tell, in JSON.
+/// All placeholders, in JSON.
 const EVERYTHING: &str = r#"{ headers: [draft-11], content_type: application/json,
     message: '{limit} {correlation_id} {retry_after}',
     body: '{"a":"{policy}{limit}{band}{correlation_id}{message}{type}{title}{now_rfc3339}{reset_rfc3339}","v":{violated_policies},"n":[{status},{capacity},{remaining},{retry_after},{retry_after_ms},{reset},{reset_epoch}]}' }"#;
 
 type Memory = Limiter<MemoryStore<ManualClock>>;
 
-/// Some limits with one or two bands, under any names.
+/// Generates limits with one or two bands, under any names.
 fn limits() -> impl Strategy<Value = Vec<LimitSpec>> {
     let band = (
         1_u64..200,
@@ -48,10 +48,10 @@ fn limits() -> impl Strategy<Value = Vec<LimitSpec>> {
     prop::collection::vec(limit, 1..4)
 }
 
-/// A limiter with these limits, unless two have one name.
+/// Returns a limiter with these limits, unless two have the same name.
 fn limiter(limits: Vec<LimitSpec>, clock: &ManualClock, settings: &str) -> Option<Memory> {
     let builder = Limiter::builder().clock(clock.clone());
-    let builder = builder.respond(Respond::from_yaml(settings).unwrap());
+    let builder = builder.respond(tidegate::respond_from_yaml(settings).unwrap());
     limits
         .into_iter()
         .fold(builder, tidegate::LimiterBuilder::limit)
@@ -90,7 +90,7 @@ fn number(headers: &HeaderMap, name: &str) -> u64 {
     headers[name].to_str().unwrap().parse().unwrap()
 }
 
-/// What a decision's header fields say, held against the decision.
+/// Compares the header fields with the decision.
 fn check_fields(decision: &Decision, headers: &HeaderMap) {
     let Some(binding) = decision.binding() else {
         assert!(
@@ -137,7 +137,7 @@ fn check_fields(decision: &Decision, headers: &HeaderMap) {
     }
 }
 
-/// What is written in a body, held against the header fields.
+/// Compares the body with the header fields.
 fn check_body(body: &[u8], headers: &HeaderMap) {
     let json: serde_json::Value = serde_json::from_slice(body)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(body)));
@@ -156,7 +156,7 @@ fn check_body(body: &[u8], headers: &HeaderMap) {
     }
 }
 
-/// A correlation id as clients may send it.
+/// Returns a correlation id as sent by a client.
 fn correlation(sent: &[u8]) -> Correlation {
     let mut headers = HeaderMap::new();
     if let Ok(value) = HeaderValue::from_bytes(sent) {
@@ -167,7 +167,7 @@ fn correlation(sent: &[u8]) -> Correlation {
 
 proptest! {
     #[test]
-    fn header_fields_are_well_formed_and_true(
+    fn header_fields_are_well_formed_and_correct(
         limits in limits(),
         steps in prop::collection::vec((0_u64..250, 0_u64..3_000_000), 1..20),
     ) {
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn a_json_body_is_json_whatever_stands_in_it(
+    fn a_json_body_is_valid_json_with_any_values(
         limits in limits(),
         cost in 1_u64..500,
         sent in prop::collection::vec(any::<u8>(), 0..40),
@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// Pieces of which a few in a row are JSON more often than chance would have it.
+/// Generates fragments that often form JSON.
 fn fragments() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "\"",
@@ -260,9 +260,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     #[test]
-    fn a_template_that_is_accepted_as_json_always_is(body in fragments()) {
+    fn an_accepted_json_template_always_renders_json(body in fragments()) {
         let settings = serde_json::json!({ "content_type": "application/json", "body": body });
-        let Ok(respond) = Respond::from_yaml(&settings.to_string()) else {
+        let Ok(respond) = tidegate::respond_from_yaml(&settings.to_string()) else {
             return Ok(());
         };
         let limit = LimitSpec::new("a\"\\\u{1}").band("3/s").band("10/min");

@@ -1,6 +1,6 @@
-//! Seconds and instants: how they are rounded, and which clock they follow.
+//! Seconds and instants: rounding, and clocks.
 
-use crate::kit::{AT, Away};
+use crate::kit::{AT, UnreachableStore};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use tidegate::{
@@ -35,7 +35,7 @@ fn number(headers: &HeaderMap, name: &str) -> u64 {
 }
 
 #[test]
-fn a_wait_of_exactly_a_second_is_told_as_one_and_a_microsecond_more_as_two() {
+fn waits_are_reported_in_seconds_rounded_up() {
     for (rate, passed_us, expected) in [
         ("1/s", 0, 1),
         ("1/s", 1, 1),
@@ -54,21 +54,21 @@ fn a_wait_of_exactly_a_second_is_told_as_one_and_a_microsecond_more_as_two() {
         assert!(!decision.is_allowed(), "{rate} after {passed_us} µs");
         let told = number(&headers(&decision), RETRY_AFTER.as_str());
         assert_eq!(told, expected, "{rate} after {passed_us} µs");
-        // Who waits as long as told passes.
+        // A client that waits as long as reported passes.
         clock.advance_micros(told * SECOND_US);
         assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
     }
 }
 
-/// The machine's clock in a process that was started before somebody set the wall clock.
+/// The machine's clock in a process that started before the wall clock was set.
 #[derive(Clone)]
-struct Stepped {
+struct SteppedClock {
     machine: SystemClock,
-    /// How far the wall clock was put ahead.
+    /// By how much the wall clock was set forward.
     ahead_us: u64,
 }
 
-impl Clock for Stepped {
+impl Clock for SteppedClock {
     fn now(&self) -> Timestamp {
         let now = self.machine.now().as_micros();
         Timestamp::from_micros(now - self.ahead_us)
@@ -81,7 +81,7 @@ impl Clock for Stepped {
 
 #[test]
 fn reset_was_an_hour_early_after_the_wall_clock_was_set() {
-    let clock = Stepped {
+    let clock = SteppedClock {
         machine: SystemClock::new(),
         ahead_us: 3_600 * SECOND_US,
     };
@@ -101,7 +101,7 @@ fn reset_was_an_hour_early_after_the_wall_clock_was_set() {
 
 #[test]
 fn reset_of_a_limit_that_was_skipped_was_an_hour_early_after_the_wall_clock_was_set() {
-    let clock = Stepped {
+    let clock = SteppedClock {
         machine: SystemClock::new(),
         ahead_us: 3_600 * SECOND_US,
     };
@@ -109,7 +109,7 @@ fn reset_of_a_limit_that_was_skipped_was_an_hour_early_after_the_wall_clock_was_
                 policies: [{ name: p, limits: [{ name: l, rate: 9/min, \
                 algorithm: fixed-window, align: clock, on_failure: allow }] }]";
     let builder = Limiter::builder().yaml(yaml).unwrap().clock(clock);
-    let limiter = builder.build_with(Away).unwrap();
+    let limiter = builder.build_with(UnreachableStore).unwrap();
     let decision = block_on(limiter.check(&Request::new())).unwrap();
     let minute_us = 60 * SECOND_US;
     let before = SystemClock::wall().as_micros();
@@ -120,9 +120,36 @@ fn reset_of_a_limit_that_was_skipped_was_an_hour_early_after_the_wall_clock_was_
 }
 
 #[test]
-fn a_store_with_a_clock_of_its_own_tells_instants_by_it() {
+fn instants_follow_the_clock_of_the_store() {
     let limiter = limiter("1/min", ManualClock::at(AT));
     let decision = limiter.check_now(&Request::new()).unwrap();
     let reset = number(&headers(&decision), "x-ratelimit-reset");
     assert_eq!(reset, 1_700_000_061, "60 s after 1,700,000,000.25");
+}
+
+/// The window of a calendar band is the present one. Days and months differ in length.
+#[test]
+fn the_window_of_the_calendar_is_the_present_one() {
+    let yaml = "respond: { headers: [draft-03, draft-11] }\n\
+                policies: [{ name: p, limits: [{ name: l, align: calendar, time_zone: Europe/Berlin, \
+                bands: [9/min, 50/day, 700/month] }] }]";
+    let clock = ManualClock::default();
+    let builder = Limiter::builder().yaml(yaml).unwrap();
+    let limiter = builder.clock(clock.clone()).build().unwrap();
+    for (at_ms, day, month) in [
+        // 10 February and 28 March 2026, and 29 March, which has 23 hours.
+        (1_770_721_200_000, 24, 28 * 24),
+        (1_774_652_400_000, 24, 31 * 24 - 1),
+        (1_774_738_800_000, 23, 31 * 24 - 1),
+    ] {
+        clock.set(Timestamp::from_millis(at_ms));
+        let headers = headers(&limiter.check_now(&Request::new()).unwrap());
+        let (day, month) = (day * 3_600, month * 3_600);
+        assert_eq!(
+            headers["ratelimit-policy"].to_str().unwrap(),
+            format!("\"l.1min\";q=9;w=60, \"l.day\";q=50;w={day}, \"l.month\";q=700;w={month}")
+        );
+        let limit = headers["ratelimit-limit"].to_str().unwrap();
+        assert_eq!(limit, format!("9, 9;w=60, 50;w={day}, 700;w={month}"));
+    }
 }

@@ -1,4 +1,4 @@
-//! Messages, names, and what is said where.
+//! Messages, names, and the choice of a body.
 
 use crate::kit::{limiter, without_store};
 use http::{HeaderMap, HeaderValue};
@@ -39,7 +39,7 @@ fn a_collector_that_answers_429_says_so() {
 }
 
 #[test]
-fn a_limit_has_its_own_words() {
+fn a_limit_has_its_own_response_body() {
     let yaml = policies(
         ", respond: { status: 402, content_type: text/plain, body: '{message}: {type}', message: 'Pay for more of {limit}', type: 'https://example.com/pay' }",
     );
@@ -53,7 +53,7 @@ fn a_limit_has_its_own_words() {
 }
 
 #[test]
-fn a_message_takes_the_place_of_the_sentence() {
+fn a_message_replaces_the_default_sentence() {
     let yaml = format!(
         "respond: {{ message: 'Not so fast, \"you\"' }}\n{}",
         policies("")
@@ -63,9 +63,9 @@ fn a_message_takes_the_place_of_the_sentence() {
     assert_eq!(answer::detail(Some(&decision)), "Not so fast, \"you\"");
 }
 
-/// `body` says nothing but that a limit is exceeded, which where nobody knows would be a lie.
+/// `body` states that a limit is exceeded, which would be wrong if the result is unknown.
 #[test]
-fn a_body_without_any_case_is_only_for_limits_that_are_exceeded() {
+fn a_body_without_cases_applies_only_to_exceeded_limits() {
     let yaml = format!(
         "store: {{ on_failure: deny }}\nrespond: {{ content_type: text/plain, body: Too much }}\n{}",
         policies(", respond: { body: Far too much }")
@@ -79,7 +79,7 @@ fn a_body_without_any_case_is_only_for_limits_that_are_exceeded() {
 }
 
 #[test]
-fn what_a_limit_says_of_itself_is_not_said_where_nobody_knows() {
+fn the_body_of_a_limit_is_not_used_if_the_store_is_down() {
     let yaml = format!(
         "store: {{ on_failure: deny }}\n{}",
         policies(", respond: { status: 402, content_type: text/plain, body: 'Pay! {status}' }")
@@ -109,7 +109,7 @@ fn the_correlation_header_can_have_another_name() {
 }
 
 #[test]
-fn what_the_application_said_of_limits_is_replaced() {
+fn rate_limit_headers_of_the_application_are_replaced() {
     let limiter = limiter(&policies(""));
     let decision = limiter.check_now(&Request::new()).unwrap();
     let mut headers = HeaderMap::new();
@@ -121,7 +121,7 @@ fn what_the_application_said_of_limits_is_replaced() {
     assert_eq!(all, ["2"]);
 }
 
-/// Proxies have little room for the head of an answer, and one that does not fit is none to them.
+/// Proxies have limited room for response headers, and treat a larger response as an error.
 #[test]
 fn many_bands_do_not_make_long_headers() {
     let limits: Vec<String> = (0..300)

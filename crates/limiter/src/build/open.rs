@@ -1,14 +1,17 @@
 //! Building a limiter with the store that the configuration names, in memory or across the network.
 
 use super::{LimiterBuilder, memory};
-use crate::any::AnyStore;
+use crate::any_store::AnyStore;
 use crate::error::BuildError;
 use crate::limiter::Limiter;
 use crate::naming::BucketRenamer;
+use crate::snapshot::{OpenedSnapshot, SourceOf};
+#[cfg(feature = "config")]
+use tidegate_config::Config;
 use tidegate_core::{Clock, StoreError};
-use tidegate_policy::config::{LocalShare, StoreSettings};
+use tidegate_policy::Policy;
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Config, Policy};
+use tidegate_policy::store::{LocalShare, StoreSettings};
 
 /// An opened store, reachable or not.
 struct OpenedStore<C> {
@@ -17,6 +20,8 @@ struct OpenedStore<C> {
     late: Option<StoreError>,
     /// Present if the store names buckets by their policies.
     naming: Option<BucketRenamer>,
+    /// Present if the store is in memory and has a snapshot.
+    snapshot: Option<OpenedSnapshot>,
 }
 
 impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
@@ -58,7 +63,7 @@ impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
     /// configuration names. If the store cannot be reached, that is logged once, `on_failure` applies, and
     /// the limiter uses the store as soon as it is reachable.
     ///
-    /// With `required_at_start` in the configuration, this is [`connect`](Self::connect).
+    /// With `store.redis.required` in the configuration, this is [`connect`](Self::connect).
     ///
     /// # Errors
     ///
@@ -78,24 +83,37 @@ impl<C: Clock + Clone + 'static> LimiterBuilder<C> {
     async fn open(&self) -> Result<OpenedStore<C>, BuildError> {
         match self.store_settings() {
             Some(store) if !store.target.is_memory() => {
-                let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
-                let keys = self.config.as_ref().map(Config::key_rules);
-                let named = (policies, keys.unwrap_or_default());
-                let share = self.told.local_share.unwrap_or(store.local_share);
+                #[cfg(feature = "config")]
+                let named = (
+                    self.config.as_ref().map_or(&[][..], |it| &it.policies),
+                    self.config
+                        .as_ref()
+                        .map(Config::key_rules)
+                        .unwrap_or_default(),
+                );
+                #[cfg(not(feature = "config"))]
+                let named = (&[][..], KeyRules::default());
+                let share = self.overrides.local_share.unwrap_or(store.local_share);
                 let is_listed = self.is_listed || share == LocalShare::Auto;
                 open_shared(store, named, is_listed).await
             }
-            _ => Ok(OpenedStore {
-                store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
-                late: None,
-                naming: None,
-            }),
+            _ => {
+                let settings = self.snapshot_settings();
+                let (store, snapshot) = memory(self.clock.clone(), self.keys(), settings.as_ref())?;
+                Ok(OpenedStore {
+                    store: AnyStore::Memory(store),
+                    late: None,
+                    naming: None,
+                    snapshot,
+                })
+            }
         }
     }
 
     fn over(mut self, opened: OpenedStore<C>) -> Result<Limiter<AnyStore<C>>, BuildError> {
         self.naming = opened.naming;
-        let limiter = self.build_with(opened.store)?;
+        let snapshot = (opened.snapshot, AnyStore::snapshot_source as SourceOf<_>);
+        let limiter = self.build_over(opened.store, snapshot)?;
         if let Some(error) = opened.late {
             limiter.note_store(Err(&error));
         }
@@ -116,20 +134,21 @@ async fn open_shared<C>(
     let (settings, options) = redis::settings(store, policies, &keys)?;
     let started = RedisStore::start(settings, options);
     let store = started.map_err(|error| BuildError::Unreachable {
-        source: error.into(),
+        source: tidegate_redis::store_error(error),
     })?;
-    let late = store.connection().settled().await.err();
+    let late = store.buckets().settled().await.err();
     if is_listed {
         store.list_instance();
     }
-    let renamed = store.clone();
+    let renamed = store.buckets().clone();
     let rename = move |policies: &[Policy], keys: &KeyRules| {
         renamed.rename(redis::open_layout(policies, keys));
     };
     Ok(OpenedStore {
-        late: late.map(StoreError::from),
+        late,
         naming: Some(BucketRenamer::new(rename)),
         store: AnyStore::Redis(store),
+        snapshot: None,
     })
 }
 

@@ -1,72 +1,55 @@
 //! The sources of a limiter's settings: a configuration, its environment, and the store.
 
 use super::LimiterBuilder;
+#[cfg(feature = "config")]
 use crate::error::BuildError;
-use crate::process::ProcessEnvironment;
-use std::fmt;
+#[cfg(feature = "config")]
+use crate::overrides::ConfiguredEnvironment;
+#[cfg(feature = "config")]
 use std::path::Path;
+#[cfg(feature = "config")]
+use tidegate_config::{Config, Environment};
 use tidegate_core::Clock;
-use tidegate_policy::Config;
-use tidegate_policy::config::{Environment, NoEnvironment, StoreSettings};
-
-/// The environment of configurations, if one was set.
-#[derive(Default)]
-pub(super) struct Surroundings(Option<Box<dyn Environment + Send + Sync>>);
-
-static PROCESS: ProcessEnvironment = ProcessEnvironment::new();
-
-impl Surroundings {
-    /// Returns the environment for a file.
-    pub(super) fn of_files(&self) -> &dyn Environment {
-        match &self.0 {
-            Some(told) => told.as_ref(),
-            None => &PROCESS,
-        }
-    }
-
-    /// Returns the environment for text, which is self-contained by default.
-    fn of_text(&self) -> &dyn Environment {
-        match &self.0 {
-            Some(told) => told.as_ref(),
-            None => &NoEnvironment,
-        }
-    }
-}
-
-impl fmt::Debug for Surroundings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = self.0.as_ref().map(|_| "..");
-        f.debug_tuple("Surroundings").field(&told).finish()
-    }
-}
+use tidegate_policy::store::StoreSettings;
 
 impl<C: Clock> LimiterBuilder<C> {
     /// Sets the environment in which calls of [`yaml`](Self::yaml) and [`file`](Self::file) *after this one*
     /// look up variables and the files that hold secrets, keys, certificates and tokens.
     /// [`Limiter::reload_file`](crate::Limiter::reload_file) uses the environment that was set last.
     ///
-    /// By default, a file is read like the program `tidegate` reads it ([`ProcessEnvironment`]), and for text
-    /// nothing is looked up ([`NoEnvironment`]). A function from names to values is an environment of
+    /// By default, a file is read like the program `tidegate` reads it ([`ProcessEnvironment`](crate::ProcessEnvironment)), and for text
+    /// nothing is looked up ([`NoEnvironment`](crate::NoEnvironment)). A function from names to values is an environment of
     /// variables without files.
     ///
     /// ```
     /// use tidegate::{Limiter, NoEnvironment};
     ///
     /// let text = "policies: [{ name: api, limits: [{ name: all, rate: '${RATE}' }] }]";
-    /// let told = |name: &str| (name == "RATE").then(|| "10/s".to_owned());
-    /// let limiter = Limiter::builder().environment(told).yaml(text)?.build()?;
+    /// let variables = |name: &str| (name == "RATE").then(|| "10/s".to_owned());
+    /// let limiter = Limiter::builder().environment(variables).yaml(text)?.build()?;
     ///
-    /// // Text from elsewhere is not to ask for the variables of this process, or for its files.
-    /// let error = Limiter::builder().environment(NoEnvironment).yaml(text).unwrap_err();
-    /// assert!(error.to_string().contains("nothing is looked up here"));
+    /// // Untrusted text must not read the variables of this process, or its files.
+    /// assert!(Limiter::builder().environment(NoEnvironment).yaml(text).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "config")]
     pub fn environment(mut self, environment: impl Environment + Send + Sync + 'static) -> Self {
-        self.told.environment = Surroundings(Some(Box::new(environment)));
+        self.overrides.environment = ConfiguredEnvironment::new(environment);
         self
     }
 
-    /// Uses the policies and the client and store settings of `config`.
+    /// Uses the policies and the client and store settings of `config`, in place of an earlier configuration.
+    /// For programs that parse and inspect a configuration first.
+    ///
+    /// ```
+    /// use tidegate::{Config, Limiter};
+    ///
+    /// let config = Config::from_yaml("policies: [{ name: api, limits: [{ name: all, rate: 10/s }] }]")?;
+    /// assert_eq!(config.policies.len(), 1);
+    /// let limiter = Limiter::builder().config(config).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "config")]
     pub fn config(self, config: Config) -> Self {
         Self {
             config: Some(config),
@@ -74,14 +57,27 @@ impl<C: Clock> LimiterBuilder<C> {
         }
     }
 
-    /// Uses a configuration in YAML or JSON. Nothing is looked up unless an
+    /// Uses a configuration in YAML or JSON, in place of an earlier one. Nothing is looked up unless an
     /// [`environment`](Self::environment) was set.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Config`] if the text is invalid.
+    /// [`BuildError::Config`] if the text is invalid. It lists all mistakes, each with its line and an
+    /// excerpt.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tidegate::{BuildError, Limiter};
+    ///
+    /// let text = "policies: [{ name: api, limits: [{ name: all, rte: 10/s }] }]";
+    /// let Err(error) = Limiter::builder().yaml(text) else { panic!("`rte` is no field of a limit") };
+    /// assert!(error.to_string().contains("`rate`"), "{error}");
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    #[cfg(feature = "config")]
     pub fn yaml(self, text: &str) -> Result<Self, BuildError> {
-        let config = Config::parse(text, "configuration", self.told.environment.of_text())?;
+        let config = Config::parse(text, "configuration", self.overrides.environment.of_text())?;
         Ok(self.config(config))
     }
 
@@ -91,8 +87,9 @@ impl<C: Clock> LimiterBuilder<C> {
     /// # Errors
     ///
     /// [`BuildError::Read`] if the file cannot be read, [`BuildError::Config`] if it is invalid.
+    #[cfg(feature = "config")]
     pub fn file(self, path: impl AsRef<Path>) -> Result<Self, BuildError> {
-        let config = self.told.config(path.as_ref())?;
+        let config = self.overrides.config(path.as_ref())?;
         Ok(self.config(config))
     }
 
@@ -100,17 +97,17 @@ impl<C: Clock> LimiterBuilder<C> {
     /// configuration. For limits in code, which have no configuration:
     ///
     /// ```
-    /// use tidegate::{KeyPart, LimitSpec, Limiter, NoEnvironment, StoreSettings};
+    /// use tidegate::{KeyPart, LimitSpec, Limiter, NoEnvironment};
     ///
-    /// let text = "{ url: 'redis://db:6379', prefix: 'shop:', timeout: 5ms }";
+    /// let text = "{ url: 'redis://db:6379', redis: { prefix: 'shop:' }, timeout: 5ms }";
     /// let builder = Limiter::builder()
     ///     .limit(LimitSpec::new("per-user").key(KeyPart::User).band("100/min"))
-    ///     .store(StoreSettings::from_yaml(text, &NoEnvironment)?);
+    ///     .store(tidegate::store_from_yaml(text, &NoEnvironment)?);
     /// // builder.start().await?
     /// # Ok::<(), tidegate::BuildError>(())
     /// ```
     pub fn store(mut self, store: StoreSettings) -> Self {
-        self.told.store = Some(store);
+        self.overrides.store = Some(store);
         self
     }
 
@@ -139,13 +136,17 @@ impl<C: Clock> LimiterBuilder<C> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "config")]
     pub fn store_url(self, url: &str) -> Result<Self, BuildError> {
-        Ok(self.store(StoreSettings::from_url(url)?))
+        Ok(self.store(tidegate_config::store_from_url(url)?))
     }
 
     /// Returns the store settings made here, otherwise those of the configuration.
     pub(super) fn store_settings(&self) -> Option<&StoreSettings> {
+        #[cfg(feature = "config")]
         let configured = self.config.as_ref().map(|config| &config.store);
-        self.told.store.as_ref().or(configured)
+        #[cfg(not(feature = "config"))]
+        let configured = None;
+        self.overrides.store.as_ref().or(configured)
     }
 }

@@ -1,13 +1,31 @@
 //! The answer of one band, for frontends.
 
+use super::bands::BandOutcome;
 use std::fmt;
 use std::time::Duration;
-use tidegate_core::{LimitMode, Outcome, Wait};
+use tidegate_core::{LimitMode, Wait};
 use tidegate_policy::plan::PlanAnswer;
 use tidegate_policy::respond::{HeaderNames, RefusalStyle};
 use tidegate_policy::{AnswerReason, Band, KeyPart, Limit};
 
-/// The answer of one band of a limit.
+/// The answer of one band of a limit: its configured values, and the state of the bucket after the request.
+/// From [`Decision::binding`](crate::Decision::binding) or [`Decision::applied`](crate::Decision::applied).
+///
+/// ```
+/// use tidegate::{KeyPart, LimitSpec, Limiter, Request};
+///
+/// let limiter = Limiter::builder()
+///     .limit(LimitSpec::new("per-user").key(KeyPart::User).band("60/min burst 3"))
+///     .build()?;
+/// let decision = limiter.check_now(&Request::new().user("ann"))?;
+/// let band = decision.binding().expect("a limit applied");
+/// assert_eq!((band.limit(), band.key()), ("per-user", "user:ann"));
+/// assert_eq!((band.capacity(), band.remaining()), (3, 2));
+/// assert_eq!(band.period().as_secs(), 60);
+/// assert!(band.is_allowed() && band.retry_after().is_some_and(|wait| wait.is_zero()));
+/// assert!(band.reset_after().as_millis() <= 1_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct AppliedBand<'a> {
     pub(super) limit: &'a Limit,
@@ -16,8 +34,9 @@ pub struct AppliedBand<'a> {
     pub(super) band_index: usize,
     pub(super) descriptor: Option<u16>,
     pub(super) spoken: Option<&'a HeaderNames>,
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a BandOutcome,
     pub(super) key: &'a str,
+    pub(super) reached: Option<u8>,
     pub(super) planned: Option<(&'a str, PlanAnswer)>,
 }
 
@@ -27,6 +46,25 @@ impl<'a> AppliedBand<'a> {
     /// Returns the limit's name.
     pub fn limit(&self) -> &'a str {
         &self.limit.name
+    }
+
+    /// Returns the unit that the limit counts; `None` for requests. [`remaining`](Self::remaining) and
+    /// [`capacity`](Self::capacity) are in this unit.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("calls").band("10/min"))
+    ///     .limit(LimitSpec::new("tokens").unit("tokens").band("1000/h"))
+    ///     .build()?;
+    /// let decision = limiter.check_now(&Request::new().cost(&[("tokens", 800)]))?;
+    /// let binding = decision.binding().expect("a limit applied");
+    /// assert_eq!((binding.unit(), binding.remaining()), (Some("tokens"), 200));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unit(&self) -> Option<&'a str> {
+        self.limit.unit.reported()
     }
 
     /// Returns the index of the limit, from 0 in the order of its policy.
@@ -45,18 +83,19 @@ impl<'a> AppliedBand<'a> {
         self.descriptor.map(usize::from)
     }
 
-    /// Returns the parts of the limit's key.
+    /// Returns the parts of the limit's key, such as [`KeyPart::User`]. A limit with one bucket for all has
+    /// [`KeyPart::Global`].
     pub fn key_parts(&self) -> &'a [KeyPart] {
         &self.limit.key
     }
 
     /// Returns true if the limit uses this attribute. Either its key contains the attribute, and the address
     /// did not replace it because the request has none, or every condition of the limit tests it.
-    pub fn looks_at_attribute(&self, name: &str) -> bool {
+    pub fn uses_attribute(&self, name: &str) -> bool {
         let mut parts = (0..).zip(&self.limit.key);
         let mut conditions = self.limit.conditions.iter();
         parts.any(|(nth, part)| {
-            matches!(part, KeyPart::Attr(it) if it == name) && !self.is_stood_in_for(nth)
+            matches!(part, KeyPart::Attr(it) if it == name) && !self.is_part_replaced(nth)
         }) || (!self.limit.conditions.is_empty()
             && conditions.all(|it| it.attributes.iter().any(|(it, _)| it == name)))
     }
@@ -64,7 +103,7 @@ impl<'a> AppliedBand<'a> {
     /// Returns true if the nth part of the key was absent and another value replaces it in the bucket's name.
     /// A part's name ends at a `:` before its own value, and at a `~` before a replacement. Commas are
     /// escaped in values, and all three characters in names.
-    fn is_stood_in_for(&self, nth: usize) -> bool {
+    fn is_part_replaced(&self, nth: usize) -> bool {
         let part = self.key.split(',').nth(nth).unwrap_or_default();
         let end = part.find([':', '~']).and_then(|end| part.get(end..));
         end.is_some_and(|end| end.starts_with('~'))
@@ -76,7 +115,7 @@ impl<'a> AppliedBand<'a> {
     }
 
     /// Returns the band's names in header fields; `None` if no band was evaluated.
-    pub fn spoken(&self) -> Option<&'a HeaderNames> {
+    pub fn header_names(&self) -> Option<&'a HeaderNames> {
         self.spoken
     }
 
@@ -86,14 +125,22 @@ impl<'a> AppliedBand<'a> {
         self.band.map(|band| band.text.as_str())
     }
 
-    /// Returns the band's label, if it has one.
+    /// Returns the band's label, if it has one: a name for several bands of one limit, which appears in
+    /// headers and metrics.
     pub fn label(&self) -> Option<&'a str> {
         self.band?.label.as_deref()
     }
 
-    /// Returns the bucket's key, such as `ip:192.0.2.1`. Secrets appear as a hash.
+    /// Returns the bucket's key, such as `ip:192.0.2.1`. Secrets appear as a hash. Empty unless this is the
+    /// [reported](crate::Decision::binding) band, or one of the [warnings](crate::Decision::warnings).
     pub fn key(&self) -> &'a str {
         self.key
+    }
+
+    /// Returns the highest of the limit's `warn` shares that the request reached, in percent of the capacity.
+    /// `None` unless this is one of the [warnings](crate::Decision::warnings).
+    pub fn reached_share(&self) -> Option<u8> {
+        self.reached
     }
 
     /// Returns the name of the plan source that the limit uses, and its answer; `None` if the limit has no
@@ -102,13 +149,29 @@ impl<'a> AppliedBand<'a> {
         self.planned
     }
 
-    /// Returns true if this band had room.
+    /// Returns true if this band had room. The request may be refused all the same, by another band; it was
+    /// then not charged here.
     pub fn is_allowed(&self) -> bool {
         self.outcome.is_allowed()
     }
 
     /// Returns the reason why the band refuses, or [`AnswerReason::Allowed`] if it does not. For a limit in
     /// shadow mode, the reason why it would refuse.
+    ///
+    /// ```
+    /// use tidegate::{AnswerReason, KeyPart, LimitSpec, Limiter, MissingIdentity, Request};
+    ///
+    /// let limit = LimitSpec::new("users").key(KeyPart::User).missing(MissingIdentity::Refuse).band("1/h");
+    /// let limiter = Limiter::builder().limit(limit).build()?;
+    /// let reason = |request: Request<'_>| -> Result<_, tidegate::CheckError> {
+    ///     Ok(limiter.check_now(&request)?.binding().map(|band| band.reason()))
+    /// };
+    /// let ann = Request::new().user("ann");
+    /// assert_eq!(reason(ann)?, Some(AnswerReason::Allowed));
+    /// assert_eq!(reason(ann)?, Some(AnswerReason::Limited));
+    /// assert_eq!(reason(Request::new())?, Some(AnswerReason::NoIdentity));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reason(&self) -> AnswerReason {
         let wait = self.outcome.wait;
         let blocks = self.limit.block.is_some() && !wait.is_never();
@@ -134,29 +197,45 @@ impl<'a> AppliedBand<'a> {
         self.band.map_or(0, |band| band.quota.capacity())
     }
 
-    /// Returns the band's period; zero if no band was evaluated.
+    /// Returns the band's period; zero if no band was evaluated. Of a calendar window it is the longest, such as 31
+    /// days of a month.
     pub fn period(&self) -> Duration {
         let period_us = self.band.map_or(0, |band| band.quota.period_us());
         Duration::from_micros(period_us)
     }
 
-    /// Returns the whole units left.
+    /// Returns the whole units left in the bucket, after the charge if there was one. 0 if no band was
+    /// evaluated.
     pub fn remaining(&self) -> u64 {
         self.outcome.remaining
     }
 
-    /// Returns the time until the same request would pass if no other request came. Zero if it passes now,
-    /// never if it cannot pass.
+    /// Returns the time until the same request would pass if no other request came. [`Wait::NONE`] if it
+    /// passes now, [`Wait::NEVER`] if it cannot pass: it costs more than the band ever holds.
     pub fn wait(&self) -> Wait {
         self.outcome.wait
     }
 
     /// Returns the time after which to retry: zero if it passes now, `None` if it can never pass.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder().limit(LimitSpec::new("all").band("1/s")).build()?;
+    /// let retry_after = |cost| -> Result<_, tidegate::CheckError> {
+    ///     let decision = limiter.check_now(&Request::new().cost(cost))?;
+    ///     Ok(decision.binding().and_then(|band| band.retry_after()))
+    /// };
+    /// assert!(retry_after(1)?.is_some_and(|wait| wait.is_zero()));
+    /// assert!(retry_after(1)?.is_some_and(|wait| !wait.is_zero()));
+    /// assert_eq!(retry_after(2)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn retry_after(&self) -> Option<Duration> {
         self.outcome.wait.as_duration()
     }
 
-    /// Returns the time until the bucket is full.
+    /// Returns the time until the bucket is full if no other request comes: for a window, until it ends.
     pub fn reset_after(&self) -> Duration {
         Duration::from_micros(self.outcome.reset_us)
     }

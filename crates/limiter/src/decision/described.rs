@@ -1,6 +1,6 @@
 //! The reported band of each descriptor of a request.
 
-use super::bands::{BandAnswer, binds};
+use super::bands::{BandAnswer, BandChoice};
 use super::{AppliedBand, Decision};
 use tidegate_core::{LimitMode, Wait};
 
@@ -39,30 +39,28 @@ impl Decision {
     /// ```
     pub fn descriptor(&self, nth: usize) -> Option<AppliedBand<'_>> {
         let passed = self.descriptor_allowed(nth);
-        let mut best: Option<(usize, Wait, u64)> = None;
+        let mut choice = BandChoice::new(self.policy_rules()?);
         for (number, entry) in self.described(nth) {
-            if self.is_enforced(entry)
-                && !entry.is_unlimited()
-                && best.is_none_or(|best| binds(passed, &entry.outcome, best))
-            {
-                // An unknown state has no known wait.
-                let wait = if entry.is_denied() {
-                    Wait::NEVER
-                } else {
-                    entry.outcome.wait
-                };
-                best = Some((number, wait, entry.outcome.remaining));
+            if !self.is_enforced(entry) || entry.is_unlimited() {
+                continue;
+            }
+            if choice.is_better(passed, &entry.outcome) {
+                let mut outcome = entry.outcome;
+                if entry.is_denied() {
+                    // An unknown state has no known wait.
+                    outcome.wait = Wait::NEVER;
+                }
+                choice.choose(number, &outcome);
             }
         }
-        let (number, ..) = best?;
-        self.describe(self.bands.get(number)?, "")
+        self.describe(self.bands.get(choice.number()?)?, "")
     }
 
     /// Returns true if no enforced limit of the descriptor `nth` refuses, and no guard refuses the request. A
     /// request may be refused although all its descriptors are allowed: by a limit that applies to it as a
     /// whole.
     pub fn descriptor_allowed(&self, nth: usize) -> bool {
-        if self.is_barred() {
+        if self.is_denied_by_guard() {
             return false;
         }
         let mut entries = self.described(nth);

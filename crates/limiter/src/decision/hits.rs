@@ -4,7 +4,7 @@ use super::bands::BandAnswer;
 use super::{DecidedBy, Decision};
 use tidegate_core::{LimitMode, Op};
 use tidegate_policy::plan::PlanAnswer;
-use tidegate_policy::{Evaluate, Limit, Policy, Request};
+use tidegate_policy::{Limit, Policy, Request};
 
 /// The hits of one limit in one decision: the cost of the request to that limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct LimitHits<'a> {
     pub near: u64,
 }
 
-/// The result of the hits of one limit.
+/// The result of the hits of one limit. Metrics count requests by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HitResult {
     /// The limit had room, and was charged.
@@ -100,13 +100,15 @@ impl Decision {
         let first = bands.iter().find(|band| !band.is_skipped())?;
         let limit_index = usize::try_from(first.limit).ok()?;
         let limit = policy.limit(limit_index)?;
-        let op = self.op(first, limit, request);
+        let op = self
+            .purpose
+            .op(request, (policy, limit), first.described_by());
         let (Op::Take(hits @ 1..) | Op::Force(hits @ 1..) | Op::Debit(hits @ 1..)) = op else {
             return None;
         };
         let result = if bands.iter().any(|band| !band.outcome.is_allowed()) {
             HitResult::Refused
-        } else if self.allowed || self.charges_refused(policy, limit, op, request) {
+        } else if self.allowed || first.is_charged() {
             HitResult::Allowed
         } else {
             HitResult::NotCharged
@@ -130,47 +132,20 @@ impl Decision {
         })
     }
 
-    #[inline]
-    fn op(&self, entry: &BandAnswer, limit: &Limit, request: &Request<'_>) -> Op {
-        self.purpose.op(request, limit, entry.described_by())
-    }
-
     /// Returns the capacity of a band of `limit`; 0 where no band was evaluated.
     #[inline]
     fn capacity(&self, limit: &Limit, entry: &BandAnswer) -> u64 {
         if self.brought.is_some() || entry.planned != PlanAnswer::NotAsked {
-            return self.capacity_brought(entry);
+            return self.capacity_of_any_band(entry);
         }
-        let band = limit.bands.get(usize::from(entry.band));
+        let band = limit.bands.get(entry.evaluated_index());
         band.map_or(0, |band| band.quota.capacity())
     }
 
     /// Like [`capacity`](Self::capacity), for a band that may come from the request or from a plan.
     #[cold]
-    fn capacity_brought(&self, entry: &BandAnswer) -> u64 {
+    fn capacity_of_any_band(&self, entry: &BandAnswer) -> u64 {
         self.describe(entry, "").map_or(0, |band| band.capacity())
-    }
-
-    /// Returns true if a refused request charges a limit that had room.
-    #[cold]
-    fn charges_refused(
-        &self,
-        policy: &Policy,
-        limit: &Limit,
-        op: Op,
-        request: &Request<'_>,
-    ) -> bool {
-        if policy.evaluate == Evaluate::Each {
-            return true;
-        }
-        // A forced charge is made unless a charge refuses that is not forced.
-        let is_unforced = |entry: &BandAnswer| {
-            self.limit_of(entry).is_some_and(|limit| {
-                limit.mode == LimitMode::Enforce && !self.op(entry, limit, request).is_forced()
-            })
-        };
-        let mut refusing = self.bands.iter().filter(|band| !band.outcome.is_allowed());
-        op.is_forced() && limit.mode == LimitMode::Enforce && !refusing.any(is_unforced)
     }
 }
 

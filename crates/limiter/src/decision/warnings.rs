@@ -1,84 +1,117 @@
-//! Bands that reached the `warn` threshold of their limit.
+//! Bands that reached a `warn` share of their limit, and those that a refused request charged.
 
 use super::bands::NO_DESCRIPTOR;
 use super::{AppliedBand, Decision};
-use tidegate_policy::matching::Met;
+use tidegate_policy::WarnShares;
+use tidegate_policy::policy::{MetLimit, MetLimits};
 
-/// A charge to a band whose limit has a `warn` threshold.
-pub(crate) struct WarnedCharge<'a> {
-    pub(crate) met: &'a Met,
+/// A charge to a band.
+pub(crate) struct ChargedBand<'a> {
+    pub(crate) met: &'a MetLimit,
     pub(crate) band: usize,
-    pub(crate) cost: u64,
+    /// The units that it was charged.
+    pub(crate) units: u64,
+    /// The units that it owes after the charge, below empty.
+    pub(crate) overdrawn: u64,
     pub(crate) capacity: u64,
-    /// The threshold, in percent of the capacity.
-    pub(crate) warn: u8,
+    /// The `warn` shares of its limit.
+    pub(crate) warn: WarnShares,
+}
+
+/// The bands that reached a `warn` share of their limit. A decision without any has room for one pointer.
+#[derive(Clone, Debug)]
+pub(super) struct WarnedBands(Vec<WarnedBand>);
+
+/// A band that reached a `warn` share of its limit.
+#[derive(Clone, Debug)]
+struct WarnedBand {
+    /// Its index in the bands of the decision.
+    place: usize,
+    /// The highest share that it reached, in percent.
+    share: u8,
+    /// The key of its bucket.
+    key: Box<str>,
 }
 
 impl Decision {
-    /// Returns the bands that reached the `warn` threshold of their limit (`warn: 95%`) through this request:
-    /// usage is at or above it now, and was below it before. Keys are empty, except that of the
-    /// [`binding`](Self::binding) band.
+    /// Returns the bands that reached a `warn` share of their limit (`warn: [80%, 100%]`) through this request:
+    /// usage is at or above it now, and was below it before. [`AppliedBand::reached_share`] is that share; if a
+    /// request reaches several, the highest. Every band has its key, not only the
+    /// [`binding`](Self::binding) one.
     ///
-    /// A band warns once on the way up, for the request that reaches the threshold. After refunds it may warn
-    /// again.
+    /// A band warns once for each share on the way up, for the request that reaches it, even if that request is
+    /// refused and charged all the same. The bucket alone decides that: nothing else is remembered, so a restart
+    /// that keeps the bucket repeats no warning. After refunds, or once usage has fallen below the share, it may
+    /// warn again.
     ///
     /// ```
     /// use tidegate::{Limiter, Request};
     ///
     /// let limiter = Limiter::from_yaml("
-    /// policies: [{ name: api, limits: [{ name: all, rate: 10/h, algorithm: fixed-window, warn: 80% }] }]
+    /// policies:
+    ///   - { name: api, limits: [{ name: all, rate: 10/h, algorithm: fixed-window, warn: [80%, 100%] }] }
     /// ")?;
-    /// let warned = |cost| -> Result<usize, tidegate::CheckError> {
-    ///     Ok(limiter.check_now(&Request::new().cost(cost))?.warnings().count())
+    /// let warned = |cost| -> Result<_, tidegate::CheckError> {
+    ///     let decision = limiter.check_now(&Request::new().cost(cost))?;
+    ///     Ok(decision.warnings().find_map(|band| band.reached_share()))
     /// };
-    /// assert_eq!((warned(7)?, warned(1)?, warned(1)?), (0, 1, 0));
+    /// assert_eq!((warned(7)?, warned(1)?, warned(1)?, warned(1)?), (None, Some(80), None, Some(100)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn warnings(&self) -> impl Iterator<Item = AppliedBand<'_>> {
-        let warned = self.warned;
-        let key = || std::str::from_utf8(&self.key).unwrap_or_default();
-        // Nearly always there are none, and no band is visited.
-        let bands = if warned == 0 { 0 } else { self.bands.len() };
-        // Marks count every band, including skipped ones.
-        let entries = (0_u32..).zip(self.bands.iter().take(bands));
-        let marked = entries.filter(move |(nth, _)| is_marked(warned, *nth));
-        marked.filter_map(move |(nth, entry)| {
-            self.describe(entry, if nth == self.binding { key() } else { "" })
+        let warned = self.warned.iter().flat_map(|warned| &warned.0);
+        warned.filter_map(|it| {
+            let band = self.describe(self.bands.get(it.place)?, &it.key)?;
+            Some(AppliedBand {
+                reached: Some(it.share),
+                ..band
+            })
         })
     }
 
-    /// Marks the bands that these charges brought to their threshold.
-    pub(crate) fn warn<'a>(&mut self, charged: impl Iterator<Item = WarnedCharge<'a>>) {
+    /// Records the bands that these charges brought to a share; of a refused request, marks all bands that it
+    /// charged all the same.
+    pub(crate) fn note<'a>(
+        &mut self,
+        meeting: &MetLimits<'_>,
+        charged: impl Iterator<Item = ChargedBand<'a>>,
+    ) {
+        let mut warned = Vec::new();
         for it in charged {
             let descriptor = it.met.descriptor.unwrap_or(NO_DESCRIPTOR);
             let limit = u32::try_from(it.met.limit).ok();
-            let place = self.bands.iter().position(|entry| {
+            let mut entries = self.bands.iter_mut().enumerate();
+            let found = entries.find(|(_, entry)| {
                 Some(entry.limit) == limit
-                    && usize::from(entry.band) == it.band
+                    && entry.band_index() == it.band
                     && entry.descriptor == descriptor
             });
-            let Some((place, entry)) = place.and_then(|at| Some((at, self.bands.get(at)?))) else {
+            let Some((place, entry)) = found else {
                 continue;
             };
-            if entry.outcome.is_allowed() && it.crosses(entry.outcome.remaining) {
-                let bit = u32::try_from(place).ok();
-                self.warned |= bit.and_then(|bit| 1_u32.checked_shl(bit)).unwrap_or(0);
+            if !self.allowed {
+                entry.set_charged();
             }
+            if let Some(share) = it.reached(entry.outcome.remaining) {
+                let key = meeting.subject(it.met).into();
+                warned.push(WarnedBand { place, share, key });
+            }
+        }
+        if !warned.is_empty() {
+            self.warned = Some(Box::new(WarnedBands(warned)));
         }
     }
 }
 
-impl WarnedCharge<'_> {
-    /// Returns true if this charge brought the band to the threshold, where `remaining` is left after it.
-    fn crosses(&self, remaining: u64) -> bool {
-        let used = self.capacity.saturating_sub(remaining);
-        let before = used.saturating_sub(self.cost);
-        let is_there =
-            |used: u64| u128::from(used) * 100 >= u128::from(self.capacity) * u128::from(self.warn);
-        is_there(used) && !is_there(before)
+impl ChargedBand<'_> {
+    /// Returns the highest share that this charge reached, where `remaining` is left after it.
+    fn reached(&self, remaining: u64) -> Option<u8> {
+        if self.warn.is_empty() {
+            return None;
+        }
+        let left = self.capacity.saturating_sub(remaining);
+        let used = left.saturating_add(self.overdrawn);
+        let before = used.saturating_sub(self.units);
+        self.warn.reached((before, used), self.capacity)
     }
-}
-
-fn is_marked(marks: u32, nth: u32) -> bool {
-    marks.checked_shr(nth).unwrap_or(0) & 1 == 1
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_core::{Clock, StoreError, StoreErrorKind, Timestamp};
+use tidegate_core::{StoreError, StoreErrorKind, Timestamp};
 use tracing::{info, warn};
 
 const KINDS: usize = StoreErrorKind::ALL.len();
@@ -20,7 +20,18 @@ const QUIET_MAX_US: u64 = 30_000_000;
 /// between log lines about corrupt values.
 const AGAIN_US: u64 = 60_000_000;
 
-/// The health of the store.
+/// The health of the store: from [`Limiter::store_health`](crate::Limiter::store_health), or from
+/// [`Limiter::probe_store`](crate::Limiter::probe_store) after a call to it.
+///
+/// A store in memory cannot fail and has none:
+///
+/// ```
+/// use tidegate::{LimitSpec, Limiter};
+///
+/// let limiter = Limiter::builder().limit(LimitSpec::new("all").band("10/s")).build()?;
+/// assert!(limiter.store_health().is_none());
+/// # Ok::<(), tidegate::BuildError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreHealth {
@@ -64,12 +75,12 @@ impl FailoverHealth {
         self.failed_at.fetch_max(now, Relaxed);
         self.is_down.store(true, Relaxed);
         if !self.is_told.swap(true, Relaxed) {
-            self.go_away(error, now);
+            self.begin_outage(error, now);
         }
         self.failures.fetch_add(1, Relaxed);
     }
 
-    fn go_away(&self, error: &StoreError, now: u64) {
+    fn begin_outage(&self, error: &StoreError, now: u64) {
         let back_at = self.back_at.load(Relaxed);
         let again = back_at != 0 && now < back_at.saturating_add(AGAIN_US);
         let quiet_us = match self.quiet_us.load(Relaxed) {
@@ -80,9 +91,10 @@ impl FailoverHealth {
         self.away_at.store(now, Relaxed);
         self.failures.store(0, Relaxed);
         warn!(
+            event = "store_unavailable",
             kind = error.kind().as_str(),
-            reason = %ErrorChain(error),
-            "the store does not answer; deciding without it, as `on_failure` says"
+            error = %ErrorChain(error),
+            "store unavailable; applying on_failure"
         );
     }
 
@@ -98,23 +110,24 @@ impl FailoverHealth {
         };
         if may_tell && swap().is_ok() {
             warn!(
+                event = "bucket_corrupt",
                 kind = error.kind().as_str(),
-                reason = %ErrorChain(error),
-                "a bucket holds what is not ours; deciding without it, as `on_failure` says"
+                error = %ErrorChain(error),
+                "a bucket holds a value that Tidegate did not write; applying on_failure"
             );
         }
     }
 
-    /// Records a success of the store. Reads the clock only during an outage.
+    /// Records a success of the store. Needs the time only during an outage.
     #[inline]
-    pub(super) fn succeed(&self, clock: &impl Clock) {
+    pub(super) fn succeed(&self, now: impl FnOnce() -> Timestamp) {
         if self.is_told.load(Relaxed) {
-            self.come_back(clock.now());
+            self.end_outage(now());
         }
     }
 
     #[cold]
-    fn come_back(&self, now: Timestamp) {
+    fn end_outage(&self, now: Timestamp) {
         let now = now.as_micros();
         let quiet_us = now.saturating_sub(self.failed_at.load(Relaxed));
         if quiet_us >= QUIET_US {
@@ -126,9 +139,10 @@ impl FailoverHealth {
         self.back_at.store(now, Relaxed);
         let away = now.saturating_sub(self.away_at.load(Relaxed));
         info!(
+            event = "store_recovered",
             after = ?Duration::from_millis(away / 1_000),
             failures = self.failures.load(Relaxed),
-            "the store answers again"
+            "store available again"
         );
     }
 

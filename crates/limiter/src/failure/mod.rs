@@ -3,33 +3,28 @@
 //! | module | what it is |
 //! |---|---|
 //! | `verdict` | the combined verdict of limits with known and unknown state |
-//! | `local` | deciding in memory, at a share of the policy |
-//! | `share` | the size of that share |
-//! | `known` | the last known level of each bucket |
+//! | `terms` | the `on_failure` of each ask |
+//! | `local_buckets` | deciding in memory, at a share of the policy |
+//! | `levels` | the last known level of each bucket |
 //! | `health` | the health of the store, for log and metrics |
 //! | `settling` | settling reservations that were charged locally |
-//! | `standing` | the health of the store, for callers of the limiter |
 //!
 //! None of this exists for a store that cannot fail.
 
 mod health;
-mod known;
-mod local;
+mod levels;
+mod local_buckets;
 mod settling;
-mod share;
-mod standing;
+mod terms;
 mod verdict;
 
 pub use health::StoreHealth;
-pub use local::COME_BACK;
-pub(crate) use local::COME_BACK_US;
-pub(crate) use share::{Instances, Share};
+pub(crate) use terms::FallbackTerms;
 
-use crate::answers::{Answer, Answers, FallbackTerms, each_of};
-use crate::decision::DecidedBy;
-use crate::reserving::ChargeHome;
+use crate::decision::{Answer, Answers, ChargeHome, DecidedBy, each_of};
+use crate::share::{Instances, Share};
 use health::FailoverHealth;
-use local::Local;
+use local_buckets::LocalBuckets;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +40,7 @@ type DeniedLimits = SmallVec<[usize; 1]>;
 #[derive(Debug)]
 pub(crate) struct Failover {
     clock: SharedClock,
-    local: Local,
+    local: LocalBuckets,
     health: FailoverHealth,
     instances: Instances,
 }
@@ -80,7 +75,7 @@ impl Failover {
     /// Creates local buckets for up to `max_keys` keys; `None` if the system does not have enough memory.
     pub(crate) fn new(clock: SharedClock, max_keys: usize, instances: Instances) -> Option<Self> {
         Some(Self {
-            local: Local::new(clock.clone(), max_keys)?,
+            local: LocalBuckets::new(clock.clone(), max_keys)?,
             clock,
             health: FailoverHealth::default(),
             instances,
@@ -99,7 +94,7 @@ impl Failover {
 
     /// Records a success of the store.
     pub(crate) fn succeeded(&self) {
-        self.health.succeed(&self.clock);
+        self.health.succeed(|| self.clock.now());
     }
 
     /// Records a failure of the store.
@@ -118,7 +113,7 @@ impl Failover {
                 self.local.known().note(ask, outcome, now);
             }
         }
-        self.succeeded();
+        self.health.succeed(|| now);
     }
 
     /// Decides `asks`, for which the store returned `error`: by the partial answers in it, and by the
@@ -130,16 +125,13 @@ impl Failover {
         asks: &[Ask<'_>],
         error: &StoreError,
     ) -> Option<Answers> {
-        self.failed(error);
+        let now = self.clock.now();
+        self.health.fail(error, now);
         let partial = error.answers();
         let at = partial.iter().flatten().map(|it| it.at).max();
         let mut answers = Answers {
-            list: self.heard(asks, partial),
-            ..Answers::new(
-                at.unwrap_or_else(|| self.clock.now()),
-                false,
-                DecidedBy::Store,
-            )
+            list: self.remember_partial(asks, partial, now),
+            ..Answers::new(at.unwrap_or(now), false, DecidedBy::Store)
         };
         match FailureVerdict::of(terms, asks, &answers.list) {
             FailureVerdict::Error => return None,
@@ -151,7 +143,7 @@ impl Failover {
             FailureVerdict::GoOn { by } => {
                 answers.passed = true;
                 answers.decided_by = by;
-                self.decide_locally(terms, asks, &mut answers);
+                self.decide_locally(terms, asks, &mut answers, now);
             }
         }
         let shadows = verdict::would_deny(terms, asks, &answers.list);
@@ -161,12 +153,12 @@ impl Failover {
     }
 
     /// Remembers the store's partial answers, and returns them padded to the length of `asks`.
-    fn heard(
+    fn remember_partial(
         &self,
         asks: &[Ask<'_>],
         partial: &[Option<PartialAnswer>],
+        now: Timestamp,
     ) -> SmallVec<[Option<Answer>; 4]> {
-        let now = self.clock.now();
         let partial = partial.iter().chain(std::iter::repeat(&None));
         let heard = |(ask, partial): (&Ask<'_>, &Option<PartialAnswer>)| {
             let partial = partial.as_ref()?;
@@ -181,7 +173,13 @@ impl Failover {
     }
 
     /// Decides together, all or nothing, the asks without an answer whose limits have `on_failure: local`.
-    fn decide_locally(&self, terms: FallbackTerms<'_>, asks: &[Ask<'_>], answers: &mut Answers) {
+    fn decide_locally(
+        &self,
+        terms: FallbackTerms<'_>,
+        asks: &[Ask<'_>],
+        answers: &mut Answers,
+        now: Timestamp,
+    ) {
         let is_local = |(ask, answer): (&Ask<'_>, &Option<Answer>)| {
             answer.is_none() && terms.on_failure(ask) == OnFailure::Local
         };
@@ -191,7 +189,7 @@ impl Failover {
             return;
         }
         let share = Share::of(terms.rules.local_share, &self.instances);
-        let reply = self.local.decide(&unknown, share);
+        let reply = self.local.decide(&unknown, share, now);
         let mut local = each_of(&unknown, &reply, ChargeHome::Here);
         for (ask, answer) in asks.iter().zip(&mut answers.list) {
             if is_local((ask, answer)) {

@@ -15,7 +15,7 @@ impl Failover {
                 self.local.known().note(ask, outcome, now);
             }
         }
-        self.succeeded();
+        self.health.succeed(|| now);
     }
 
     /// Settles local buckets. `asks` must have the quotas they were charged with.

@@ -1,8 +1,7 @@
 //! The combined verdict of limits with known and unknown state.
 
-use super::DeniedLimits;
-use crate::answers::{Answer, FallbackTerms};
-use crate::decision::DecidedBy;
+use super::{DeniedLimits, FallbackTerms};
+use crate::decision::{Answer, DecidedBy};
 use tidegate_core::{Ask, LimitMode, Op};
 use tidegate_policy::OnFailure;
 
@@ -28,7 +27,7 @@ impl FailureVerdict {
     pub(super) fn of(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> Self {
         let (mut error, mut deny, mut by) = (false, false, DecidedBy::Store);
         if asks.iter().all(|ask| ask.mode == LimitMode::Shadow) {
-            let by = who_decided(terms, asks, known);
+            let by = failure_decider(terms, asks, known);
             return Self::GoOn { by };
         }
         let asks = asks.iter().zip(known);
@@ -57,7 +56,11 @@ impl FailureVerdict {
 }
 
 /// Returns the component that decided asks that are all in shadow mode.
-fn who_decided(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> DecidedBy {
+fn failure_decider(
+    terms: FallbackTerms<'_>,
+    asks: &[Ask<'_>],
+    known: &[Option<Answer>],
+) -> DecidedBy {
     let unknown = asks.iter().zip(known).filter(|(_, it)| it.is_none());
     let by = unknown.map(|(ask, _)| match terms.on_failure(ask) {
         OnFailure::Local => DecidedBy::Local,

@@ -1,7 +1,7 @@
 //! Vectors: converts a line of a trace into a request, and a decision into the expected line.
 
 use serde_json::{Value, json};
-use tidegate::{Decision, Limiter, ManualClock, Request, Store, Timestamp};
+use tidegate::{Cost, CostMap, Decision, Limiter, ManualClock, Request, Store, Timestamp};
 use tidegate_testkit::vectors::Vector;
 
 /// Sends a whole trace to `limiter`, whose clock is `clock`, and compares each decision with the expected
@@ -42,9 +42,23 @@ fn pairs(object: &Value) -> Vec<(&str, &str)> {
     pairs
 }
 
+/// Returns a cost: a number, a map of units, or nothing.
+fn cost(value: &Value) -> CostMap<'_> {
+    match value {
+        Value::Number(number) => CostMap::Number(number.as_u64().expect("a whole number")),
+        value => {
+            let units = value.as_object().into_iter().flatten();
+            units
+                .map(|(unit, amount)| (unit.as_str(), amount.as_u64().expect("a whole number")))
+                .collect()
+        }
+    }
+}
+
 /// Sends a request of a trace to a limiter.
 pub(crate) async fn decide<S: Store>(limiter: &Limiter<S>, question: &Value) -> Decision {
     let (headers, attributes) = (pairs(&question["headers"]), pairs(&question["attributes"]));
+    let cost = cost(&question["cost"]);
     let request = Request {
         policy: question["policy"].as_str(),
         ip: question["ip"]
@@ -58,7 +72,7 @@ pub(crate) async fn decide<S: Store>(limiter: &Limiter<S>, question: &Value) -> 
         route: question["route"].as_str(),
         headers: &headers,
         attributes: &attributes,
-        cost: question["cost"].as_u64().unwrap_or(1),
+        cost: Cost::from(&cost),
         ..Request::new()
     };
     limiter.check(&request).await.expect("the store answers")
@@ -70,12 +84,16 @@ pub(crate) fn answer(decision: &Decision) -> Value {
         return json!({ "allowed": decision.is_allowed(), "limit": null });
     };
     let reset_us = u64::try_from(binding.reset_after().as_micros()).expect("it fits");
-    json!({
+    let mut line = json!({
         "allowed": decision.is_allowed(),
         "limit": binding.limit(),
         "band": binding.band(),
         "remaining": binding.remaining(),
         "retry_after_ms": binding.wait().as_millis(),
         "reset_ms": reset_us.div_ceil(1_000),
-    })
+    });
+    if let Some(unit) = binding.unit() {
+        line["unit"] = unit.into();
+    }
+    line
 }

@@ -8,7 +8,7 @@ use tidegate_testkit::laws::block_on;
 
 type Local = Limiter<MemoryStore<ManualClock>>;
 
-const FIVE_MINUTES: Duration = Duration::from_mins(5);
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
 
 fn limiter(limits: &str) -> (Local, ManualClock) {
     configured(&format!("policies: [{{ name: api, limits: [{limits}] }}]"))
@@ -17,7 +17,7 @@ fn limiter(limits: &str) -> (Local, ManualClock) {
 fn configured(yaml: &str) -> (Local, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let builder = Limiter::builder().clock(clock.clone()).yaml(yaml);
-    let limiter = builder.expect("a sound configuration").build();
+    let limiter = builder.expect("a valid config").build();
     (limiter.expect("a limiter"), clock)
 }
 
@@ -27,7 +27,7 @@ fn user(name: &str) -> Request<'_> {
 
 /// Returns true if the store keeps a block for a bucket.
 fn is_kept(limiter: &Local, bucket: &str) -> bool {
-    let block = Quota::block(1_000_000).expect("it can be");
+    let block = Quota::block(1_000_000).expect("a valid quota");
     let kept = block_on(limiter.store().inspect(bucket.as_bytes(), &block));
     kept.expect("an answer").is_some()
 }
@@ -35,7 +35,7 @@ fn is_kept(limiter: &Local, bucket: &str) -> bool {
 const PER_USER: &str = "{ name: per-user, key: user, rate: 2/s, block: 5m }";
 
 #[test]
-fn the_first_refusal_blocks_for_exactly_its_length_however_often_it_is_asked() {
+fn the_first_refusal_blocks_for_exactly_the_configured_time() {
     let (limiter, clock) = limiter(PER_USER);
     for _ in 0..2 {
         let passed = limiter.check_now(&user("ann")).unwrap();
@@ -65,7 +65,7 @@ fn the_first_refusal_blocks_for_exactly_its_length_however_often_it_is_asked() {
 }
 
 #[test]
-fn nobody_else_is_blocked_and_no_name_that_a_client_chooses_names_a_block() {
+fn only_the_refused_client_is_blocked_and_clients_cannot_name_blocks() {
     let (limiter, _) = limiter(PER_USER);
     let others = [
         "victim",
@@ -94,7 +94,7 @@ fn nobody_else_is_blocked_and_no_name_that_a_client_chooses_names_a_block() {
 }
 
 #[test]
-fn a_band_that_somebody_calls_block_is_not_the_block() {
+fn a_band_labelled_block_is_not_the_block() {
     let band = "{ rate: 1/h, label: block }";
     let (limiter, clock) = limiter(&format!(
         "{{ name: all, algorithm: fixed-window, bands: [{band}, 100/s], block: 5m }}"
@@ -103,7 +103,7 @@ fn a_band_that_somebody_calls_block_is_not_the_block() {
     assert!(!is_kept(&limiter, "api/all/global"));
     let refused = limiter.check_now(&Request::new()).unwrap();
     assert_eq!(refused.blocked_for(), Some(FIVE_MINUTES));
-    let hour = Some(Duration::from_hours(1));
+    let hour = Some(Duration::from_secs(3_600));
     assert_eq!(refused.binding().unwrap().retry_after(), hour, "the longer");
     clock.advance_micros(300_000_000);
     let refused = limiter.check_now(&Request::new()).unwrap();
@@ -111,7 +111,7 @@ fn a_band_that_somebody_calls_block_is_not_the_block() {
 }
 
 #[test]
-fn a_reset_of_its_block_lifts_it() {
+fn resetting_a_block_ends_it() {
     let (limiter, _) = limiter(PER_USER);
     limiter.check_now(&user("ann").cost(2)).unwrap();
     assert!(limiter.check_now(&user("ann")).unwrap().is_blocked());
@@ -131,7 +131,7 @@ fn a_reset_of_its_block_lifts_it() {
 }
 
 #[test]
-fn none_is_none_and_who_only_watches_looks_or_tests_blocks_nobody() {
+fn shadow_limits_reads_and_tests_never_block() {
     for limit in [
         "{ name: l, rate: 1/h, block: 0 }",
         "{ name: l, rate: 1/h, mode: shadow, block: 5m }",
@@ -165,7 +165,7 @@ fn none_is_none_and_who_only_watches_looks_or_tests_blocks_nobody() {
 }
 
 #[test]
-fn what_is_reported_as_used_blocks_where_nothing_was_left() {
+fn reported_usage_blocks_if_nothing_was_left() {
     let (limiter, clock) = limiter("{ name: l, rate: 2/h, block: 5m }");
     let report = || block_on(limiter.report(&Request::new())).unwrap();
     assert!(report().is_allowed() && report().is_allowed());
@@ -197,19 +197,19 @@ fn each_limit_that_refuses_is_blocked_and_the_others_are_not_charged() {
     let refused = limiter.check_now(&Request::new()).unwrap();
     let allowed: Vec<bool> = refused.applied().map(|band| band.is_allowed()).collect();
     assert_eq!(allowed, [true, false, true, true]);
-    assert_eq!(refused.blocked_for(), Some(Duration::from_mins(4)));
+    assert_eq!(refused.blocked_for(), Some(Duration::from_secs(240)));
 }
 
 #[test]
-fn limits_that_count_by_themselves_block_by_themselves() {
+fn limits_evaluated_separately_block_separately() {
     let (limiter, _) = configured(
         "
 policies:
   - name: api
     evaluate: each
     limits:
-      - { name: a, match: { descriptor: [a] }, key: descriptor:a, rate: 1/s, block: 5m, mode: quota }
-      - { name: b, match: { descriptor: [b] }, key: descriptor:b, rate: 3/s, block: 1h, mode: quota }
+      - { name: a, match: { descriptor: [a] }, key: descriptor:a, rate: 1/s, block: 5m, combine: any }
+      - { name: b, match: { descriptor: [b] }, key: descriptor:b, rate: 3/s, block: 1h, combine: any }
 ",
     );
     let of = |entries| Descriptor {
@@ -239,7 +239,7 @@ policies:
 }
 
 #[test]
-fn what_is_reserved_is_refused_while_it_is_blocked() {
+fn reservations_are_refused_during_a_block() {
     let (limiter, clock) = configured(
         "policies: [{ name: llm, reserve: 60s, limits: [{ name: t, rate: 9/s, block: 5m }] }]",
     );
@@ -257,7 +257,7 @@ fn what_is_reserved_is_refused_while_it_is_blocked() {
 
 /// A refund never tests if a limit is blocked (law 16), in a reservation as in a check.
 #[test]
-fn what_a_reservation_gives_back_was_refused_by_a_block_of_which_it_asks_nothing() {
+fn a_reservation_refund_was_refused_by_an_unrelated_block() {
     let (limiter, _) = configured(
         "
 policies:
@@ -294,7 +294,7 @@ policies:
 }
 
 #[test]
-fn what_is_reported_while_a_limit_is_closed_is_counted_by_none() {
+fn usage_reported_during_a_block_is_not_counted() {
     let (limiter, clock) = limiter(
         "{ name: closes, match: [{ path: /a }], rate: 1/s, block: 5m }, { name: other, rate: 10/h }",
     );
@@ -321,7 +321,7 @@ fn a_block_in_code_is_checked_when_the_limiter_is_built() {
     assert!(build(spec().block(FIVE_MINUTES).shadow()).is_ok());
     for wrong in [
         spec().block(Duration::from_micros(1)),
-        spec().block(Duration::from_hours(366 * 24)),
+        spec().block(Duration::from_secs(31_622_400)),
         spec().block(FIVE_MINUTES).wait(Duration::from_secs(1)),
     ] {
         assert!(build(wrong).is_err());

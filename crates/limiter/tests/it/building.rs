@@ -1,6 +1,4 @@
-use tidegate::{
-    BuildError, Config, KeyPart, LimitSpec, Limiter, NoEnvironment, Request, StoreSettings,
-};
+use tidegate::{BuildError, Config, KeyPart, LimitSpec, Limiter, NoEnvironment, Request};
 
 #[test]
 fn a_mistake_in_code_is_named() {
@@ -21,11 +19,11 @@ fn a_mistake_in_code_is_named() {
 fn two_limits_of_one_name_would_share_buckets_and_are_refused() {
     let limit = || LimitSpec::new("x").band("1/s");
     let error = Limiter::builder().limit(limit()).limit(limit()).build();
-    assert!(error.unwrap_err().to_string().contains("two of this name"));
+    assert!(error.unwrap_err().to_string().contains("duplicate name"));
 }
 
 #[test]
-fn nothing_to_decide_is_refused() {
+fn a_limiter_without_limits_is_rejected() {
     assert!(matches!(
         Limiter::builder().build(),
         Err(BuildError::NoPolicy)
@@ -33,7 +31,7 @@ fn nothing_to_decide_is_refused() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_refused_by_name() {
+fn an_unreachable_store_is_rejected_by_name() {
     let yaml = "
 store: { url: 'redis://:hunter2@localhost' }
 policies: [{ name: api, limits: [{ name: x, rate: 1/s }] }]";
@@ -45,13 +43,13 @@ policies: [{ name: api, limits: [{ name: x, rate: 1/s }] }]";
     let how = if cfg!(feature = "redis") {
         "use `Limiter::builder()` and, at the end, `.start()` or `.connect()`"
     } else {
-        "takes the feature `redis`"
+        "needs the feature `redis`"
     };
     assert!(error.contains(how), "{error}");
 }
 
 #[test]
-fn a_policy_named_default_beside_limits_in_code_is_refused_and_not_silently_first() {
+fn a_policy_named_default_conflicts_with_limits_in_code() {
     let yaml =
         |name: &str| format!("policies: [{{ name: {name}, limits: [{{ name: x, rate: 1/s }}] }}]");
     let limit = || LimitSpec::new("in-code").band("1/s");
@@ -124,7 +122,7 @@ fn a_store_named_in_code_wins_over_the_configuration() {
 store: { url: 'redis://db', key_secret: one }
 policies: [{ name: api, limits: [{ name: x, key: api-key, rate: 1/s }] }]";
     let key = |settings: &str| {
-        let store = StoreSettings::from_yaml(settings, &NoEnvironment).unwrap();
+        let store = tidegate::store_from_yaml(settings, &NoEnvironment).unwrap();
         let limiter = Limiter::builder().yaml(yaml).unwrap().store(store);
         let limiter = limiter.build().unwrap();
         let decision = limiter.check_now(&Request::new().api_key("k")).unwrap();
@@ -134,7 +132,7 @@ policies: [{ name: api, limits: [{ name: x, key: api-key, rate: 1/s }] }]";
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_named() {
     let error = Limiter::from_file("/nowhere/limits.yaml").unwrap_err();
     assert_eq!(error.to_string(), "cannot read /nowhere/limits.yaml");
 }
@@ -157,7 +155,7 @@ fn buckets_survive_a_reload() {
 }
 
 #[test]
-fn what_was_used_stays_used_when_the_amount_changes() {
+fn usage_survives_a_change_of_the_amount() {
     let config = |rate: &str| {
         let text = format!("policies: [{{ name: api, limits: [{{ name: x, rate: {rate} }}] }}]");
         Config::from_yaml(&text).unwrap()
@@ -174,7 +172,7 @@ fn what_was_used_stays_used_when_the_amount_changes() {
 }
 
 #[test]
-fn a_store_of_ones_own_will_do() {
+fn a_custom_store_is_accepted() {
     let store = tidegate::MemoryStore::builder().max_keys(100).build();
     let limit = LimitSpec::new("x").band("1/h");
     let limiter = Limiter::builder().limit(limit).build_with(store).unwrap();
@@ -183,20 +181,20 @@ fn a_store_of_ones_own_will_do() {
 }
 
 #[test]
-fn more_buckets_than_memory_are_refused_and_not_a_panic() {
+fn more_buckets_than_memory_are_an_error_and_not_a_panic() {
     let limit = LimitSpec::new("x").band("1/h");
     let error = Limiter::builder().limit(limit).max_keys(1 << 58).build();
     assert!(error.unwrap_err().to_string().contains("lower `max_keys`"));
 }
 
 #[test]
-fn limits_in_code_may_let_the_first_decide() {
+fn limits_in_code_may_use_evaluate_first() {
     let limiter = Limiter::builder()
         .first_decides()
         .limit(
             LimitSpec::new("gold")
                 .key(KeyPart::ApiKey)
-                .missing(tidegate::Missing::Skip)
+                .missing(tidegate::MissingIdentity::Skip)
                 .band("10/s"),
         )
         .limit(LimitSpec::new("rest").key(KeyPart::Ip).band("1/s"))

@@ -1,36 +1,35 @@
 //! The state of buckets when the numbers of their limits change.
 
-use tidegate::plan::PlanDocument;
 use tidegate::{Algorithm, BuildError, Timestamp};
 use tidegate::{Config, KeyPart, LimitSpec, Limiter, ManualClock, MemoryStore, OnChange, Request};
 
-type Tested = Limiter<MemoryStore<ManualClock>>;
+type TestLimiter = Limiter<MemoryStore<ManualClock>>;
 
 fn config(limit: &str) -> Config {
     let text = format!("policies: [{{ name: api, limits: [{{ name: x, {limit} }}] }}]");
-    Config::from_yaml(&text).expect("it is right")
+    Config::from_yaml(&text).expect("a valid config")
 }
 
-fn limiter(limit: &str) -> Tested {
+fn limiter(limit: &str) -> TestLimiter {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
     let builder = Limiter::builder().config(config(limit)).clock(clock);
-    builder.build().expect("it is right")
+    builder.build().expect("a valid config")
 }
 
-fn take(limiter: &Tested, cost: u64) -> bool {
+fn take(limiter: &TestLimiter, cost: u64) -> bool {
     let decision = limiter.check_now(&Request::new().cost(cost));
-    decision.expect("it is decided").is_allowed()
+    decision.expect("a decision").is_allowed()
 }
 
-fn left(limiter: &Tested) -> u64 {
+fn left(limiter: &TestLimiter) -> u64 {
     let decision = limiter.check_now(&Request::new().cost(0));
-    let decision = decision.expect("it is decided");
+    let decision = decision.expect("a decision");
     decision.binding().expect("a limit applies").remaining()
 }
 
 /// The limit before, the units used of it, the limit after, and the units left then.
 #[test]
-fn a_reload_keeps_scales_or_forgets_what_was_used_as_the_limit_says() {
+fn a_reload_keeps_scales_or_resets_usage_as_configured() {
     for (before, used, after, rest) in [
         ("rate: 100/h", 60, "rate: 200/h", 80),
         ("rate: 100/h", 60, "rate: 10/h", 4),
@@ -87,23 +86,23 @@ fn a_reload_keeps_scales_or_forgets_what_was_used_as_the_limit_says() {
     ] {
         let limiter = limiter(before);
         assert!(take(&limiter, used), "{before}");
-        limiter.reload(config(after)).expect("it is right");
+        limiter.reload(config(after)).expect("a valid config");
         assert_eq!(left(&limiter), rest, "{before} to {after}");
     }
 }
 
 #[test]
-fn nothing_is_gained_by_going_back_to_numbers_that_were_there_before() {
+fn returning_to_earlier_numbers_gains_nothing() {
     let (one, other) = (
         "rate: 100/h, on_change: reset",
         "rate: 50/h, on_change: reset",
     );
     let limiter = limiter(one);
     assert!(take(&limiter, 100));
-    limiter.reload(config(other)).expect("it is right");
+    limiter.reload(config(other)).expect("a valid config");
     assert!(take(&limiter, 50));
     for limit in [one, other, one] {
-        limiter.reload(config(limit)).expect("it is right");
+        limiter.reload(config(limit)).expect("a valid config");
         assert!(!take(&limiter, 1), "{limit}");
     }
 }
@@ -114,7 +113,7 @@ fn a_plan_that_changes_follows_the_limit() {
     for (on_change, rest) in [("keep", 160), ("scale", 120), ("reset", 200)] {
         let text = format!(
             "
-plans: [{{ name: events, from: {{ file: plans.yaml }} }}]
+plans: [{{ name: events, file: plans.yaml }}]
 policies:
   - name: api
     limits:
@@ -126,20 +125,20 @@ policies:
 "
         );
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
-        let config = Config::from_yaml(&text).expect("it is right");
+        let config = Config::from_yaml(&text).expect("a valid config");
         let limiter = Limiter::builder().config(config).clock(clock).build();
-        let limiter = limiter.expect("it is right");
+        let limiter = limiter.expect("a valid config");
         let plans = |amount: u64| {
-            let text = format!("projects: {{ one: {{ N: {amount}, T: 3600 }} }}");
-            let document = PlanDocument::read(&text, false).expect("it is right");
+            let text = format!("subjects: {{ one: {{ amount: {amount}, period: 3600 }} }}");
+            let document = tidegate::plans_from_text(&text, false).expect("a valid config");
             limiter
                 .replace_plans("events", document)
-                .expect("it is right");
+                .expect("a valid config");
         };
         let attributes = [("project", "one")];
         let ask = |cost| {
             let request = Request::new().attributes(&attributes).cost(cost);
-            let decision = limiter.check_now(&request).expect("it is decided");
+            let decision = limiter.check_now(&request).expect("a decision");
             let binding = decision.binding().expect("a limit applies");
             (decision.is_allowed(), binding.remaining())
         };
@@ -151,7 +150,7 @@ policies:
 }
 
 #[test]
-fn limits_in_code_say_it_too() {
+fn limits_in_code_choose_what_a_change_does_to_usage() {
     let build = |algorithm| {
         let limit = LimitSpec::new("x").key(KeyPart::Ip).band("100/h");
         let limit = limit.algorithm(algorithm).on_change(OnChange::Scale);
@@ -161,7 +160,7 @@ fn limits_in_code_say_it_too() {
     assert!(
         limiter
             .check_now(&Request::new())
-            .expect("it is decided")
+            .expect("a decision")
             .is_allowed()
     );
     let refused = build(Algorithm::SlidingLog).expect_err("it cannot");

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{
-    AskPurpose, Attempt, Limiter, ManualClock, MemoryStore, Repeated, Request, Rules, Timestamp,
+    AskPurpose, Attempt, Limiter, ManualClock, MemoryStore, RepeatedRequest, Request, Rules,
+    Timestamp,
 };
 
 fn limiter(yaml: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
@@ -9,7 +10,7 @@ fn limiter(yaml: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
     let limiter = Limiter::builder()
         .clock(clock.clone())
         .yaml(yaml)
-        .expect("a sound configuration")
+        .expect("a valid config")
         .build()
         .expect("a limiter");
     (limiter, clock)
@@ -47,7 +48,7 @@ fn allowed_reports_the_band_with_the_fewest_remaining() {
 }
 
 #[test]
-fn refused_reports_the_longest_wait_and_charges_nobody() {
+fn a_refusal_reports_the_longest_wait_and_charges_nothing() {
     let (limiter, clock) = limiter(TWO_LIMITS);
     for _ in 0..2 {
         assert!(limiter.check_now(&ip("192.0.2.1")).unwrap().is_allowed());
@@ -76,7 +77,7 @@ fn refused_reports_the_longest_wait_and_charges_nobody() {
 }
 
 #[test]
-fn no_limit_is_a_case_of_its_own() {
+fn a_request_without_limits_has_its_own_outcome() {
     let (limiter, _) = limiter(
         "policies: [{ name: api, limits: [{ name: x, match: [{ path: /only }], rate: 1/s }] }]",
     );
@@ -87,7 +88,7 @@ fn no_limit_is_a_case_of_its_own() {
 }
 
 #[test]
-fn a_shadow_limit_never_speaks() {
+fn a_shadow_limit_is_never_reported() {
     let (limiter, _) =
         limiter("policies: [{ name: api, limits: [{ name: watched, rate: 1/h, mode: shadow }] }]");
     for _ in 0..3 {
@@ -146,7 +147,7 @@ fn charge_always_goes_into_overdraft_and_refuses_the_next() {
 }
 
 #[tokio::test]
-async fn asking_asynchronously_is_the_same() {
+async fn asynchronous_checks_give_the_same_decisions() {
     let (limiter, _) = limiter(TWO_LIMITS);
     let now = limiter.check_now(&ip("192.0.2.1").cost(0)).unwrap();
     let later = limiter.check(&ip("192.0.2.1").cost(0)).await.unwrap();
@@ -159,15 +160,12 @@ fn an_unknown_policy_is_an_error_that_names_the_known_ones() {
     let error = limiter
         .check_now(&Request::new().policy("apo"))
         .unwrap_err();
-    assert!(error.is_bad_question());
-    assert_eq!(
-        error.to_string(),
-        "there is no policy `apo`; there is `api`"
-    );
+    assert!(error.is_bad_request());
+    assert_eq!(error.to_string(), "unknown policy `apo`; expected `api`");
 }
 
 #[test]
-fn closed_means_closed_for_every_clone() {
+fn closing_closes_every_clone() {
     let (limiter, _) = limiter(TWO_LIMITS);
     limiter.clone().close();
     assert_eq!(
@@ -177,7 +175,7 @@ fn closed_means_closed_for_every_clone() {
 }
 
 #[test]
-fn a_decision_knows_what_to_tell_and_by_which_numbers() {
+fn a_decision_carries_its_response_settings_and_quotas() {
     let limiter = Limiter::from_yaml(
         "
 respond: { profile: collector }
@@ -202,18 +200,18 @@ policies:
     assert_eq!(binding.key_parts(), [tidegate::KeyPart::User]);
     let names: Vec<&str> = decision
         .applied()
-        .filter_map(|applied| Some(applied.spoken()?.name()))
+        .filter_map(|applied| Some(applied.header_names()?.name()))
         .collect();
     assert_eq!(names, ["wide", "tight.1min", "tight.1s"]);
-    let spoken = binding.spoken().unwrap();
-    assert_eq!((spoken.window_s(), spoken.per_second()), (1, 2));
+    let spoken = binding.header_names().unwrap();
+    assert_eq!((spoken.window_max_s(), spoken.per_second()), (1, 2));
 
     let plain = limiter.check_now(&Request::new()).unwrap();
     assert_eq!((plain.policy_index(), plain.refusal().status), (0, 402));
 }
 
 #[test]
-fn limits_in_code_can_be_told_how_to_answer() {
+fn limits_in_code_can_set_their_responses() {
     let limiter = Limiter::builder()
         .limit(tidegate::LimitSpec::new("a").band("1/s"))
         .respond(tidegate::Respond::of(tidegate::respond::Profile::Gateway))
@@ -255,7 +253,7 @@ fn rules_from_before_a_reload_still_decide() {
 async fn a_repeated_request_is_decided_like_any_other() {
     let (limiter, clock) = limiter(TWO_LIMITS);
     let rules = limiter.rules().unwrap();
-    let mut repeated = Repeated::new(&rules, &ip("192.0.2.1"));
+    let mut repeated = RepeatedRequest::new(&rules, &ip("192.0.2.1"));
     let mut is_allowed = async || {
         limiter
             .check_repeated(&mut repeated)
@@ -273,14 +271,14 @@ async fn a_repeated_request_is_decided_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_meets_the_guards_of_each_moment() {
+async fn a_repeated_request_is_checked_by_the_current_guards() {
     let (limiter, _) = limiter(
         "
-guards: [{ name: banned, refuse: ip, list: [192.0.2.1] }]
+guards: [{ name: banned, deny: ip, list: [192.0.2.1] }]
 policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]",
     );
     let rules = limiter.rules().unwrap();
-    let mut repeated = Repeated::new(&rules, &ip("192.0.2.1"));
+    let mut repeated = RepeatedRequest::new(&rules, &ip("192.0.2.1"));
     for _ in 0..2 {
         let decision = limiter.check_repeated(&mut repeated).await.unwrap();
         assert_eq!(decision.guard().unwrap().name, "banned");

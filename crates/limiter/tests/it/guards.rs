@@ -13,7 +13,7 @@ use tidegate_testkit::laws::block_on;
 const LIMITS: &str = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
 
 fn limiter(guards: &str) -> Limiter {
-    Limiter::from_yaml(&format!("guards: [{guards}]\n{LIMITS}")).expect("it is right")
+    Limiter::from_yaml(&format!("guards: [{guards}]\n{LIMITS}")).expect("a valid config")
 }
 
 fn ip(text: &str) -> Request<'static> {
@@ -21,11 +21,11 @@ fn ip(text: &str) -> Request<'static> {
 }
 
 #[test]
-fn who_is_listed_is_refused_and_takes_nothing_of_any_limit() {
-    let limiter = limiter("{ name: blacklist, refuse: ip, list: [192.0.2.7] }");
+fn a_denylisted_client_is_refused_and_charges_no_limit() {
+    let limiter = limiter("{ name: blacklist, deny: ip, list: [192.0.2.7] }");
     for _ in 0..5 {
         let decision = limiter.check_now(&ip("192.0.2.7")).unwrap();
-        assert!(!decision.is_allowed() && decision.is_barred());
+        assert!(!decision.is_allowed() && decision.is_denied_by_guard());
         assert_eq!(decision.reason(), AnswerReason::Blacklisted);
         assert_eq!(
             decision.guard().map(|it| it.name.as_str()),
@@ -43,9 +43,9 @@ fn who_is_listed_is_refused_and_takes_nothing_of_any_limit() {
 }
 
 #[test]
-fn who_is_exempt_passes_whatever_guards_and_limits_say() {
+fn an_exempt_client_passes_all_guards_and_limits() {
     let limiter = limiter(
-        "{ name: closed, refuse: user, list: [ann, eve] }, { name: staff, exempt: ip, list: [10.0.0.0/8] }",
+        "{ name: closed, deny: user, list: [ann, eve] }, { name: staff, allow: ip, list: [10.0.0.0/8] }",
     );
     for _ in 0..5 {
         let decision = limiter.check_now(&ip("10.1.2.3").user("eve")).unwrap();
@@ -59,20 +59,20 @@ fn who_is_exempt_passes_whatever_guards_and_limits_say() {
 }
 
 #[test]
-fn a_guard_that_only_watches_is_told_beside_the_decision() {
-    let limiter = limiter("{ name: soon, refuse: user, list: [eve], mode: shadow }");
+fn a_shadow_guard_is_reported_with_the_decision() {
+    let limiter = limiter("{ name: soon, deny: user, list: [eve], mode: shadow }");
     let decision = limiter.check_now(&Request::new().user("eve")).unwrap();
-    assert!(decision.is_allowed() && decision.is_watched());
+    assert!(decision.is_allowed() && decision.has_shadow_guards());
     assert_eq!(decision.reason(), AnswerReason::Allowed);
-    let watching = decision.watching_guards().map(|it| it.name.as_str());
+    let watching = decision.shadow_guards().map(|it| it.name.as_str());
     assert_eq!(watching.collect::<Vec<_>>(), ["soon"]);
     let other = limiter.check_now(&Request::new().user("ann")).unwrap();
-    assert!(!other.is_watched() && other.watching_guards().next().is_none());
+    assert!(!other.has_shadow_guards() && other.shadow_guards().next().is_none());
 }
 
 #[test]
-fn a_test_asks_guards_and_a_report_does_not_for_what_was_used_was_used() {
-    let limiter = limiter("{ name: closed, refuse: user, list: [eve] }");
+fn tests_evaluate_guards_and_reports_do_not() {
+    let limiter = limiter("{ name: closed, deny: user, list: [eve] }");
     let eve = Request::new().user("eve");
     block_on(async {
         assert_eq!(
@@ -88,7 +88,7 @@ fn a_test_asks_guards_and_a_report_does_not_for_what_was_used_was_used() {
 
 #[test]
 fn every_descriptor_of_a_refused_call_is_refused() {
-    let limiter = limiter("{ name: closed, refuse: 'descriptor:user', list: [eve] }");
+    let limiter = limiter("{ name: closed, deny: 'descriptor:user', list: [eve] }");
     let user = |entries| tidegate::Descriptor {
         entries,
         hits: tidegate::DescriptorHits::AsRequest,
@@ -106,8 +106,8 @@ fn every_descriptor_of_a_refused_call_is_refused() {
 }
 
 #[test]
-fn guards_can_be_asked_alone_and_that_takes_nothing() {
-    let limiter = limiter("{ name: closed, refuse: attr:project, list: [p1] }");
+fn guards_can_be_evaluated_alone_without_a_charge() {
+    let limiter = limiter("{ name: closed, deny: attr:project, list: [p1] }");
     let (bad, good) = ([("project", "p1")], [("project", "p2")]);
     for _ in 0..5 {
         let asked = limiter
@@ -129,14 +129,14 @@ fn guards_can_be_asked_alone_and_that_takes_nothing() {
 }
 
 #[test]
-fn without_guards_nothing_is_said_of_reasons() {
+fn without_guards_no_reason_is_reported() {
     let limiter = Limiter::from_yaml(LIMITS).unwrap();
     let decision = limiter.check_now(&Request::new()).unwrap();
-    assert!(!decision.tells_reason() && limiter.lists().is_empty());
+    assert!(!decision.reports_reason() && limiter.lists().is_empty());
 }
 
 #[test]
-fn the_reason_tells_a_missing_identity_from_a_limit() {
+fn the_reason_distinguishes_a_missing_identity_from_a_limit() {
     let text =
         "policies: [{ name: api, limits: [{ name: all, key: user, missing: refuse, rate: 1/h }] }]";
     let limiter = Limiter::from_yaml(text).unwrap();
@@ -149,13 +149,13 @@ fn the_reason_tells_a_missing_identity_from_a_limit() {
 }
 
 #[test]
-fn what_refusals_of_guards_look_like_is_the_guards_own_or_goes_by_the_reason() {
+fn guard_refusals_use_the_guards_own_response_or_that_of_the_reason() {
     let text = "
 respond: { profile: collector }
 guards:
-  - { name: projects, refuse: attr:project, list: [p] }
-  - { name: blacklist, refuse: ip, list: [192.0.2.1] }
-  - { name: odd, refuse: user, list: [eve], respond: { status: 403, message: Out } }
+  - { name: projects, deny: attr:project, list: [p] }
+  - { name: blacklist, deny: ip, list: [192.0.2.1] }
+  - { name: odd, deny: user, list: [eve], respond: { status: 403, message: Out } }
 policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]
 ";
     let limiter = Limiter::from_yaml(text).unwrap();
@@ -174,14 +174,14 @@ policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]
 }
 
 #[test]
-fn a_file_lists_a_member_a_line_and_a_reload_reads_another_one() {
+fn a_list_file_has_a_member_per_line_and_reloads() {
     let folder = Folder::new("guards-file");
     let list = folder.write(
         "list.txt",
         "# who is out\n192.0.2.7 # since May\n\n  198.51.100.0/24\r\nno address\n",
     );
     let config =
-        |list: &str| format!("guards: [{{ name: out, refuse: ip, file: {list} }}]\n{LIMITS}");
+        |list: &str| format!("guards: [{{ name: out, deny: ip, file: {list} }}]\n{LIMITS}");
     let file = folder.write("limits.yaml", &config(&list.display().to_string()));
     let limiter = Limiter::from_file(&file).unwrap();
     let reason = |address| limiter.check_guards(&ip(address)).unwrap().reason();
@@ -203,12 +203,12 @@ fn a_file_lists_a_member_a_line_and_a_reload_reads_another_one() {
 }
 
 #[test]
-fn a_reload_keeps_a_list_whose_guard_means_the_same_and_reads_what_does_not() {
+fn a_reload_keeps_lists_of_unchanged_guards_and_reads_others() {
     let folder = Folder::new("guards-reload");
     let list = folder.write("list.txt", "eve\n");
     let text = |name: &str, mode: &str| {
         format!(
-            "guards: [{{ name: {name}, refuse: user, file: {}, mode: {mode} }}]\n{LIMITS}",
+            "guards: [{{ name: {name}, deny: user, file: {}, mode: {mode} }}]\n{LIMITS}",
             list.display()
         )
     };
@@ -233,17 +233,17 @@ fn a_reload_keeps_a_list_whose_guard_means_the_same_and_reads_what_does_not() {
 }
 
 #[test]
-fn a_guard_that_is_off_decides_nothing_and_answers_say_nothing_of_reasons() {
+fn a_disabled_guard_decides_and_reports_nothing() {
     let limiter = limiter(
-        "{ name: staff, exempt: user, list: [eve], enabled: false }, \
-         { name: out, refuse: user, list: [eve], enabled: false }, \
-         { name: soon, refuse: user, list: [eve], enabled: false, mode: shadow }",
+        "{ name: staff, allow: user, list: [eve], mode: off }, \
+         { name: out, deny: user, list: [eve], mode: off }, \
+         { name: soon, deny: user, list: [eve], mode: off }",
     );
     let eve = Request::new().user("eve");
     let decision = limiter.check_now(&eve).unwrap();
     assert_eq!(decision.binding().map(|it| it.remaining()), Some(1));
-    assert!(decision.guard().is_none() && !decision.is_watched());
-    assert!(!decision.tells_reason());
+    assert!(decision.guard().is_none() && !decision.has_shadow_guards());
+    assert!(!decision.reports_reason());
     assert!(limiter.check_guards(&eve).unwrap().guard().is_none());
     let lists = limiter.lists();
     assert_eq!(lists.len(), 3);
@@ -254,20 +254,20 @@ fn a_guard_that_is_off_decides_nothing_and_answers_say_nothing_of_reasons() {
 async fn the_list_of_a_guard_that_is_off_is_not_read_and_not_lost() {
     let folder = Folder::new("guards-off");
     let list = folder.write("list.txt", "eve\n");
-    let text = |enabled: bool| {
+    let text = |mode: &str| {
         format!(
-            "guards: [{{ name: out, enabled: {enabled}, refuse: user, file: {}, refresh: 1s }}]\n{LIMITS}",
+            "guards: [{{ name: out, mode: {mode}, deny: user, file: {}, refresh: 1s }}]\n{LIMITS}",
             list.display()
         )
     };
-    let file = folder.write("limits.yaml", &text(true));
+    let file = folder.write("limits.yaml", &text("enforce"));
     let limiter = Limiter::from_file(&file).unwrap();
     let refused = |user| {
         let asked = Request::new().user(user);
         !limiter.check_guards(&asked).unwrap().is_allowed()
     };
     assert!(refused("eve"));
-    folder.write("limits.yaml", &text(false));
+    folder.write("limits.yaml", &text("off"));
     limiter.reload_file(&file).unwrap();
     assert!(!refused("eve"));
     folder.write("list.txt", "ann\nbob\n");
@@ -277,7 +277,7 @@ async fn the_list_of_a_guard_that_is_off_is_not_read_and_not_lost() {
     assert_eq!((status.enabled, status.members), (false, 1), "{status:?}");
     assert!(status.age > Some(Duration::from_secs(29)), "{status:?}");
 
-    folder.write("limits.yaml", &text(true));
+    folder.write("limits.yaml", &text("enforce"));
     limiter.reload_file(&file).unwrap();
     assert!(refused("ann") && !refused("eve"), "it was read at once");
     let status = limiter.lists().remove(0);
@@ -285,8 +285,8 @@ async fn the_list_of_a_guard_that_is_off_is_not_read_and_not_lost() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_mistake_in_the_configuration() {
-    let text = format!("guards: [{{ name: out, refuse: ip, file: /nowhere/list }}]\n{LIMITS}");
+fn a_missing_list_file_is_a_config_error() {
+    let text = format!("guards: [{{ name: out, deny: ip, file: /nowhere/list }}]\n{LIMITS}");
     let built = Limiter::builder()
         .environment(ProcessEnvironment::new())
         .yaml(&text);
@@ -313,7 +313,7 @@ async fn a_file_is_read_again_and_one_that_vanishes_leaves_its_list() {
     let folder = Folder::new("guards-again");
     let list = folder.write("list.txt", "eve\n");
     let text = format!(
-        "guards: [{{ name: out, refuse: user, file: {}, refresh: 1s }}]\n{LIMITS}",
+        "guards: [{{ name: out, deny: user, file: {}, refresh: 1s }}]\n{LIMITS}",
         list.display()
     );
     let limiter = Limiter::from_file(folder.write("limits.yaml", &text)).unwrap();
@@ -352,17 +352,17 @@ async fn a_file_is_read_again_and_one_that_vanishes_leaves_its_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_was_back_waited_for_the_backoff_of_an_outage() {
+async fn a_restored_file_waited_for_the_backoff_of_an_outage() {
     let folder = Folder::new("guards-back");
     let list = folder.write("list.txt", "eve\n");
     let text = format!(
-        "guards: [{{ name: out, refuse: user, file: {}, refresh: 1h }}]\n{LIMITS}",
+        "guards: [{{ name: out, deny: user, file: {}, refresh: 1h }}]\n{LIMITS}",
         list.display()
     );
     let limiter = Limiter::from_file(folder.write("limits.yaml", &text)).unwrap();
     std::fs::remove_file(&list).unwrap();
     let failing = || limiter.lists()[0].failing_for.unwrap_or_default();
-    kept(&limiter, || failing() >= Duration::from_mins(10)).await;
+    kept(&limiter, || failing() >= Duration::from_secs(600)).await;
     folder.write("list.txt", "ann\n");
     let started = tokio::time::Instant::now();
     kept(&limiter, || failing() == Duration::ZERO).await;
@@ -372,7 +372,7 @@ async fn a_file_that_was_back_waited_for_the_backoff_of_an_outage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_keeps_lists_follows_a_reload_and_ends_with_the_limiter() {
+async fn list_maintenance_follows_a_reload_and_ends_with_the_limiter() {
     let folder = Folder::new("guards-follow");
     let list = folder.write("list.txt", "eve\n");
     let file = folder.write("limits.yaml", LIMITS);
@@ -387,7 +387,7 @@ async fn whoever_keeps_lists_follows_a_reload_and_ends_with_the_limiter() {
     };
     let reload = async {
         let text = format!(
-            "guards: [{{ name: out, refuse: user, file: {}, refresh: 1s }}]\n{LIMITS}",
+            "guards: [{{ name: out, deny: user, file: {}, refresh: 1s }}]\n{LIMITS}",
             list.display()
         );
         folder.write("limits.yaml", &text);
@@ -406,7 +406,7 @@ async fn whoever_keeps_lists_follows_a_reload_and_ends_with_the_limiter() {
 async fn a_set_in_this_process_is_read_and_its_members_leave() {
     let text = format!(
         "store: {{ url: 'redis://127.0.0.1' }}
-guards: [{{ name: out, refuse: ip, redis: {{ set: banned }} }}]
+guards: [{{ name: out, deny: ip, redis: {{ set: banned }} }}]
 {LIMITS}"
     );
     let builder = Limiter::builder().yaml(&text).unwrap();
@@ -426,8 +426,8 @@ guards: [{{ name: out, refuse: ip, redis: {{ set: banned }} }}]
 }
 
 #[test]
-fn a_limit_in_code_is_guarded_by_the_configuration_beside_it() {
-    let text = format!("guards: [{{ name: out, refuse: 'header:x-bot', list: [b] }}]\n{LIMITS}");
+fn limits_in_code_are_guarded_by_the_config() {
+    let text = format!("guards: [{{ name: out, deny: 'header:x-bot', list: [b] }}]\n{LIMITS}");
     let limit = tidegate::LimitSpec::new("mine").band("1/h");
     let limiter = Limiter::builder()
         .config(Config::from_yaml(&text).unwrap())
@@ -451,9 +451,9 @@ async fn a_list_that_hangs_stopped_the_thread_that_reloads() {
     let limiter = Limiter::from_yaml(LIMITS).unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     let path = format!("/dev/fd/{}", reader.as_raw_fd());
-    let text = format!("guards: [{{ name: out, refuse: user, file: {path} }}]\n{LIMITS}");
+    let text = format!("guards: [{{ name: out, deny: user, file: {path} }}]\n{LIMITS}");
     let config = Config::parse(&text, "test", &ProcessEnvironment::new()).unwrap();
-    let mut reading = Box::pin(limiter.read_ahead(&config));
+    let mut reading = Box::pin(limiter.preload_lists(&config));
     assert!(reading.as_mut().now_or_never().is_none());
     writer.write_all(b"eve\n").unwrap();
     drop(writer);

@@ -1,7 +1,7 @@
 //! The hits of every limit that a request matches.
 
 use crate::failure::Instance;
-use tidegate::{Decision, Descriptor, DescriptorHits, Limiter, Request, ToldLimit};
+use tidegate::{Decision, Descriptor, DescriptorHits, LimitOverride, Limiter, Request};
 use tidegate_testkit::laws::block_on;
 
 fn limiter(policy: &str) -> Limiter {
@@ -9,7 +9,7 @@ fn limiter(policy: &str) -> Limiter {
 }
 
 /// Returns the hits of each limit, as `limit result hits`, with `near N` and `shadow` where they apply.
-fn told(decision: &Decision, request: &Request<'_>) -> Vec<String> {
+fn lines_of(decision: &Decision, request: &Request<'_>) -> Vec<String> {
     let hits = decision.limit_hits(request).map(|it| {
         let near = match it.near {
             0 => String::new(),
@@ -27,7 +27,7 @@ fn told(decision: &Decision, request: &Request<'_>) -> Vec<String> {
 }
 
 fn check(limiter: &Limiter, request: &Request<'_>) -> Vec<String> {
-    told(&limiter.check_now(request).expect("a decision"), request)
+    lines_of(&limiter.check_now(request).expect("a decision"), request)
 }
 
 /// Sends one call per cost, and returns the hits of every limit after each.
@@ -42,7 +42,7 @@ fn calls(policy: &str, costs: &[u64]) -> Vec<Vec<String>> {
 const TWO: &str = "limits: [{ name: small, rate: 5/h }, { name: large, rate: 100/h }]";
 
 #[test]
-fn a_request_that_met_two_limits_was_counted_for_one_of_them_and_its_four_hits_as_one() {
+fn a_request_on_two_limits_was_counted_once_and_as_one_hit() {
     assert_eq!(
         calls(TWO, &[4, 4, 1, 0]),
         [
@@ -68,7 +68,7 @@ fn a_limit_of_several_bands_is_counted_once_and_is_as_near_as_its_nearest_band()
 }
 
 #[test]
-fn shadow_limits_are_counted_by_what_they_would_have_done() {
+fn shadow_limits_are_counted_by_their_hypothetical_outcome() {
     let policy = "limits: [{ name: real, rate: 10/h }, { name: soon, rate: 4/h, mode: shadow }]";
     assert_eq!(
         calls(policy, &[3, 3, 1, 4]),
@@ -82,7 +82,7 @@ fn shadow_limits_are_counted_by_what_they_would_have_done() {
 }
 
 #[test]
-fn limits_that_are_evaluated_separately_are_charged_whatever_others_decide() {
+fn separately_evaluated_limits_are_charged_independently() {
     let policy = "evaluate: each, \
                   limits: [{ name: small, rate: 5/h }, { name: large, rate: 100/h }]";
     assert_eq!(
@@ -106,7 +106,7 @@ fn only_the_limits_that_are_evaluated_are_counted() {
 }
 
 #[test]
-fn charges_that_are_made_although_another_limit_refuses_are_counted_as_allowed() {
+fn charges_made_despite_another_refusal_are_counted_as_allowed() {
     let spent = "charge: even-if-refused, \
                  limits: [{ name: small, rate: 5/h }, { name: large, rate: 100/h }]";
     assert_eq!(
@@ -123,7 +123,7 @@ fn charges_that_are_made_although_another_limit_refuses_are_counted_as_allowed()
     );
 }
 
-fn descriptor<'a>(entries: &'a [(&'a str, &'a str)], hits: DescriptorHits) -> Descriptor<'a> {
+fn descriptor<'a>(entries: &'a [(&'a str, &'a str)], hits: DescriptorHits<'a>) -> Descriptor<'a> {
     Descriptor {
         entries,
         hits,
@@ -139,7 +139,7 @@ fn each_descriptor_is_counted_with_its_own_hits() {
          { name: path, match: { descriptor: [path] }, rate: 10/h }]",
     );
     let brought = Descriptor {
-        limit: Some(ToldLimit {
+        limit: Some(LimitOverride {
             amount: 5,
             period_us: 3_600_000_000,
         }),
@@ -174,15 +174,15 @@ fn reservations_count_their_estimate_and_tests_count_nothing() {
     let request = Request::new().cost(6);
     let reserved = block_on(limiter.reserve(&request, None)).unwrap();
     assert_eq!(
-        told(reserved.decision(), &request),
+        lines_of(reserved.decision(), &request),
         ["small refused 6", "large not_charged 6"],
         "an estimate is charged only if it fits"
     );
     let tested = block_on(limiter.test(&request)).unwrap();
-    assert!(told(&tested, &request).is_empty());
+    assert!(lines_of(&tested, &request).is_empty());
     let reported = block_on(limiter.report(&request)).unwrap();
     assert_eq!(
-        told(&reported, &request),
+        lines_of(&reported, &request),
         ["small allowed 6 near 1", "large allowed 6"]
     );
 }
@@ -194,7 +194,7 @@ fn hits_are_counted_without_the_store_as_with_it() {
          {name: y, rate: 20/h}, {name: free, rate: 20/h, on_failure: allow}]}]}",
     );
     let request = Request::new().cost(8);
-    let ask = || told(&instance.ask_for(8), &request);
+    let ask = || lines_of(&instance.ask_for(8), &request);
     assert_eq!(ask(), ["x allowed 8", "y allowed 8", "free allowed 8"]);
     instance.store.cut();
     // Local buckets start at the share of the remaining units: 6 of 12.
@@ -208,7 +208,7 @@ fn hits_of_a_local_share_counted_as_near_though_most_of_the_limit_was_free() {
     );
     instance.store.cut();
     let request = Request::new().cost(8);
-    assert_eq!(told(&instance.ask_for(8), &request), ["x allowed 8"]);
+    assert_eq!(lines_of(&instance.ask_for(8), &request), ["x allowed 8"]);
 }
 
 #[test]
@@ -218,5 +218,100 @@ fn a_refusal_because_the_store_is_unknown_is_counted() {
     );
     instance.store.cut();
     let request = Request::new().cost(3);
-    assert_eq!(told(&instance.ask_for(3), &request), ["x refused 3"]);
+    assert_eq!(lines_of(&instance.ask_for(3), &request), ["x refused 3"]);
+}
+
+/// The overdraft cuts a charge to what is left, and the cost would be compared with a level that never was.
+#[test]
+fn a_cut_charge_crosses_a_warning_by_the_units_that_it_charged() {
+    let limit = "name: all, rate: 10/h, algorithm: fixed-window, charge: always, warn: 80%";
+    let limiter = limiter(&format!("limits: [{{ {limit} }}]"));
+    let warned = |cost| {
+        let decision = limiter.check_now(&Request::new().cost(cost)).unwrap();
+        assert!(decision.is_allowed(), "one unit was left before");
+        decision.warnings().count()
+    };
+    assert_eq!((warned(9), warned(20)), (1, 0));
+}
+
+/// The level below empty was unknown, and each charge of a bucket in debt seemed to cross the share again.
+#[test]
+fn an_overdrawn_bucket_warns_once_for_each_share() {
+    for algorithm in [
+        "token-bucket",
+        "fixed-window",
+        "sliding-window",
+        "sliding-log",
+    ] {
+        let limit = format!(
+            "name: all, rate: 10/h, algorithm: {algorithm}, charge: always, overdraft: 50, warn: [80%, 90%]"
+        );
+        let limiter = limiter(&format!("limits: [{{ {limit} }}]"));
+        let reached = |decision: &Decision| {
+            let warned = decision.warnings().map(|band| band.reached_share());
+            warned.flatten().collect::<Vec<_>>()
+        };
+        let check = |cost| reached(&limiter.check_now(&Request::new().cost(cost)).unwrap());
+        assert_eq!([check(8), check(1), check(9)], [vec![80], vec![90], vec![]]);
+        let report = || reached(&block_on(limiter.report(&Request::new().cost(3))).unwrap());
+        assert_eq!((report().len(), report().len()), (0, 0), "{algorithm}");
+    }
+}
+
+/// It is charged all the same, and no later request would report the share.
+#[test]
+fn a_refused_request_that_is_charged_warns() {
+    let limit =
+        "name: all, rate: 10/h, algorithm: fixed-window, charge: even-if-refused, warn: 100%";
+    let limiter = limiter(&format!("limits: [{{ {limit} }}]"));
+    let warned = |cost| {
+        let decision = limiter.check_now(&Request::new().cost(cost)).unwrap();
+        let shares = decision.warnings().map(|band| band.reached_share());
+        (decision.is_allowed(), shares.collect::<Vec<_>>())
+    };
+    assert_eq!(warned(9), (true, vec![]));
+    assert_eq!(warned(5), (false, vec![Some(100)]));
+    assert_eq!(warned(5), (false, vec![]));
+}
+
+#[test]
+fn each_warning_names_its_own_bucket() {
+    let window = "algorithm: fixed-window, warn: [50%, 100%]";
+    let limiter = limiter(&format!(
+        "limits: [{{ name: per-user, key: user, rate: 4/h, {window} }}, {{ name: all, rate: 2/h, {window} }}]"
+    ));
+    let warned = |cost| -> Vec<String> {
+        let decision = limiter
+            .check_now(&Request::new().user("ann").cost(cost))
+            .unwrap();
+        let bands = decision.warnings();
+        bands
+            .map(|band| format!("{} {} {:?}", band.limit(), band.key(), band.reached_share()))
+            .collect()
+    };
+    assert_eq!(
+        warned(2),
+        ["per-user user:ann Some(50)", "all global Some(100)"],
+        "of several shares the highest"
+    );
+}
+
+#[test]
+fn a_refused_request_counts_as_allowed_by_the_limits_that_it_charged() {
+    let forced =
+        "{ name: forced, rate: 9/h, charge: always }, { name: full, rate: 1/h, charge: always }";
+    assert_eq!(
+        calls(&format!("limits: [{forced}]"), &[1, 1]),
+        [
+            vec!["forced allowed 1", "full allowed 1 near 1"],
+            vec!["forced allowed 1", "full refused 1"],
+        ]
+    );
+    // A take that refuses keeps the forced charges back.
+    let policy = format!("limits: [{forced}, {{ name: small, rate: 1/h }}]");
+    let last = calls(&policy, &[1, 1]).pop().unwrap();
+    assert_eq!(
+        last,
+        ["forced not_charged 1", "full refused 1", "small refused 1"]
+    );
 }

@@ -10,6 +10,8 @@
 mod blocks;
 /// Building limiters, and invalid settings.
 mod building;
+/// Windows of the calendar.
+mod calendar;
 /// The state of buckets when numbers change.
 mod changes;
 /// The contents of a decision.
@@ -30,11 +32,22 @@ mod many;
 mod overflow;
 /// Rates that come from plans.
 mod plans;
+/// Rates in numbers, and limits by a key alone.
+mod rates;
 /// Settings made in code, across reloads.
 mod reload;
 /// Shadow mode: everything decided and counted, and no request refused.
 mod shadow;
+/// A store whose callers have another clock.
+#[path = "../common/skewed.rs"]
+mod skewed;
+/// Buckets in memory that survive a restart.
+mod snapshot;
 /// Variables and files that a configuration names.
 mod surroundings;
+/// Limits that count different things in one policy.
+mod units;
+/// Requests without the address that a limit needs.
+mod unknown_clients;
 /// Decisions that must match exactly.
 mod vectors;

@@ -22,19 +22,20 @@ const ASKED: usize = 10;
 
 /// The property that distinguishes the limits.
 #[derive(Clone, Copy, Debug)]
-enum Apart {
+enum LimitDifference {
     Path,
     Header,
     /// Ten per policy, which requests name.
     Policy,
 }
 
-impl Apart {
+impl LimitDifference {
     fn limiter(self, limits: usize) -> Limiter {
         let mut text = "policies:\n".to_owned();
         for nth in 0..limits {
             if nth == 0 || matches!(self, Self::Policy) && nth.is_multiple_of(10) {
-                writeln!(text, "  - name: p{}\n    limits:", nth / 10).expect("text takes all");
+                writeln!(text, "  - name: p{}\n    limits:", nth / 10)
+                    .expect("writing to a string");
             }
             let matched = match (self, nth % 3) {
                 (Self::Header, _) => format!("headers: {{ X-Tenant: t{nth} }}"),
@@ -46,9 +47,9 @@ impl Apart {
                 text,
                 "      - {{ name: l{nth}, match: {{ {matched} }}, key: ip, rate: 1000000/s }}"
             )
-            .expect("text takes all");
+            .expect("writing to a string");
         }
-        Limiter::from_yaml(&text).expect("it is right")
+        Limiter::from_yaml(&text).expect("a valid config")
     }
 
     /// Sends all measured requests, and returns the time that took.
@@ -72,7 +73,7 @@ impl Apart {
             let headers = [("x-tenant", tenant.as_str())];
             let request = Request::new().policy(policy).path(path).ip(ip);
             let decision = limiter.check_now(&request.headers(&headers));
-            let decision = black_box(decision).expect("it is decided");
+            let decision = black_box(decision).expect("a decision");
             assert_eq!(decision.limit(), Some(limit.as_str()));
         }
         began.elapsed()
@@ -86,7 +87,11 @@ fn median(mut all: Vec<Duration>) -> Duration {
 
 #[test]
 fn a_decision_takes_as_long_among_ten_thousand_limits_as_among_ten() {
-    for apart in [Apart::Path, Apart::Header, Apart::Policy] {
+    for apart in [
+        LimitDifference::Path,
+        LimitDifference::Header,
+        LimitDifference::Policy,
+    ] {
         let (few, many) = (apart.limiter(FEW), apart.limiter(MANY));
         let (mut by_few, mut by_many) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {

@@ -6,7 +6,7 @@ use tidegate::{Limiter, MemoryStore, Request};
 const ALLOWED_MAX: usize = 3_000;
 
 #[test]
-fn api_keys_in_literal_names_each_had_an_overflow_bucket_of_their_own() {
+fn literal_api_keys_each_had_a_separate_overflow_bucket() {
     for key_names in ["hashed", "literal"] {
         let clock = clock();
         let store = MemoryStore::builder().clock(clock).max_keys(100).build();
@@ -15,9 +15,10 @@ fn api_keys_in_literal_names_each_had_an_overflow_bucket_of_their_own() {
                 "
 store:
   url: redis://127.0.0.1
-  layout: open
-  template: 'fluxgate:{{policy}}:{{limit}}:{{key}}:{{band}}'
-  key_names: {key_names}
+  redis:
+    layout: open
+    template: 'fluxgate:{{policy}}:{{limit}}:{{key}}:{{band}}'
+    key_names: {key_names}
 policies: [{{ name: p, limits: [{{ name: l, key: api-key, rate: 4/h }}] }}]"
             )))
             .build_with(store)

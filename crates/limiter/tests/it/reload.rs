@@ -1,10 +1,10 @@
 //! Settings made in code take precedence over every configuration that is loaded later.
 
-use crate::failure::Wired;
+use crate::failure::CuttableStore;
 use crate::surroundings::Folder;
 use tidegate::{
-    BuildError, Client, Config, KeyPart, LimitSpec, Limiter, LocalShare, ManualClock,
-    NoEnvironment, OnFailure, Request, StoreSettings, Timestamp,
+    BuildError, Config, KeyPart, LimitSpec, Limiter, LocalShare, ManualClock, NoEnvironment,
+    OnFailure, Request, Timestamp,
 };
 use tidegate_testkit::laws::block_on;
 
@@ -12,14 +12,14 @@ const PER_KEY: &str = "policies: [{ name: api, limits: [{ name: x, key: api-key,
 const PER_CLIENT: &str = "policies: [{ name: api, limits: [{ name: x, key: ip, rate: 1/h }] }]";
 
 fn config(text: &str) -> Config {
-    Config::from_yaml(text).expect("it is right")
+    Config::from_yaml(text).expect("a valid config")
 }
 
 #[test]
-fn a_secret_told_in_code_was_lost_by_a_reload_so_that_refused_keys_passed() {
+fn a_secret_set_in_code_was_lost_by_a_reload_and_denied_keys_passed() {
     let folder = Folder::new("reload-secret");
     let file = folder.write("limits.yaml", PER_KEY);
-    let store = StoreSettings::from_yaml("{ url: memory, key_secret: s3cret }", &NoEnvironment);
+    let store = tidegate::store_from_yaml("{ url: memory, key_secret: s3cret }", &NoEnvironment);
     let builder = Limiter::builder().file(&file).unwrap();
     let limiter = builder.store(store.unwrap()).build().unwrap();
     let allowed = || {
@@ -39,8 +39,9 @@ fn a_secret_told_in_code_was_lost_by_a_reload_so_that_refused_keys_passed() {
 }
 
 #[test]
-fn how_clients_are_known_was_lost_by_a_reload() {
-    let client = Client::from_yaml("{ trusted_proxies: [10.0.0.0/8], ipv6_prefix: 48 }").unwrap();
+fn client_identification_was_lost_by_a_reload() {
+    let client =
+        tidegate::client_from_yaml("{ trusted_proxies: [10.0.0.0/8], ipv6_prefix: 48 }").unwrap();
     let builder = Limiter::builder().config(config(PER_CLIENT));
     let limiter = builder.client(client).build().unwrap();
     let text = format!("client: {{ trusted_proxies: [], ipv6_prefix: 64 }}\n{PER_CLIENT}");
@@ -54,11 +55,11 @@ fn how_clients_are_known_was_lost_by_a_reload() {
 }
 
 #[test]
-fn what_to_do_without_the_store_was_lost_by_a_reload() {
+fn failure_settings_in_code_were_lost_by_a_reload() {
     let text = "policies: [{ name: api, limits: [{ name: x, rate: 100/h }] }]";
     let clock = ManualClock::at(Timestamp::from_micros(1));
     let admitted = |share: Option<LocalShare>, on_failure: Option<OnFailure>, store| {
-        let wire = Wired::new(&clock);
+        let wire = CuttableStore::new(&clock);
         wire.cut();
         let mut builder = Limiter::builder().config(config(text)).clock(clock.clone());
         if let Some(share) = share {
@@ -68,7 +69,7 @@ fn what_to_do_without_the_store_was_lost_by_a_reload() {
             builder = builder.on_failure(on_failure);
         }
         if let Some(store) = store {
-            builder = builder.store(StoreSettings::from_yaml(store, &NoEnvironment).unwrap());
+            builder = builder.store(tidegate::store_from_yaml(store, &NoEnvironment).unwrap());
         }
         let limiter = builder.build_with(wire).unwrap();
         limiter.reload(config(text)).unwrap();
@@ -102,7 +103,7 @@ fn limits_in_code_were_lost_by_a_reload() {
 }
 
 #[test]
-fn a_second_default_leaves_what_runs() {
+fn a_second_default_keeps_the_running_config() {
     let limit = LimitSpec::new("in-code").band("1/h");
     let builder = Limiter::builder().config(config(PER_CLIENT));
     let limiter = builder.limit(limit).build().unwrap();
@@ -135,5 +136,5 @@ fn a_file_with_an_environment_of_its_own_could_not_be_reloaded() {
     let closed = closed.config(config(PER_CLIENT)).build().unwrap();
     let error = closed.reload_file(folder.write("path.yaml", &path));
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("nothing is looked up here"), "{error}");
+    assert!(error.contains("this environment has no "), "{error}");
 }

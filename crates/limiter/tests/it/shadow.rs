@@ -1,9 +1,9 @@
-use crate::failure::Wired;
+use crate::failure::CuttableStore;
 use crate::plans::{document, limiter as planned};
 use std::time::Duration;
 use tidegate::{
-    AnswerReason, Config, DecidedBy, Decision, Descriptor, DescriptorHits, LimitSpec, Limiter,
-    ManualClock, Request, Store, Throttle, Timestamp, ToldLimit,
+    AnswerReason, Config, DecidedBy, Decision, Descriptor, DescriptorHits, LimitOverride,
+    LimitSpec, Limiter, ManualClock, Request, Store, Throttle, Timestamp,
 };
 use tidegate_core::Quota;
 use tidegate_testkit::laws::block_on;
@@ -26,7 +26,7 @@ fn would(decision: &Decision) -> Vec<(&str, AnswerReason)> {
 }
 
 #[test]
-fn every_limit_counts_and_none_refuses() {
+fn in_shadow_mode_every_limit_counts_and_none_refuses() {
     let limiter = limits("{ name: all, rate: 2/h }, { name: user, key: user, rate: 1/h }");
     let ann = Request::new().user("ann");
     let check = || limiter.check_now(&ann).unwrap();
@@ -60,13 +60,13 @@ fn an_identity_that_is_missing_was_not_counted_in_shadow() {
 fn a_subject_without_a_plan_is_counted_and_passes() {
     let text = "
 mode: shadow
-plans: [{ name: events, from: { file: plans.yaml } }]
+plans: [{ name: events, file: plans.yaml }]
 policies:
   - name: events
     limits:
       - { name: plan, key: attr:project, rate: { plan: events, subject: attr:project, default: refuse } }
 ";
-    let (limiter, _) = planned(text, "projects: { one: { N: 3, T: 60 } }");
+    let (limiter, _) = planned(text, "subjects: { one: { amount: 3, period: 60 } }");
     let ask = |project| {
         let attributes = [("project", project)];
         limiter.check_now(&Request::new().attributes(&attributes))
@@ -76,7 +76,7 @@ policies:
         [("plan", AnswerReason::NoPlan)]
     );
     assert_eq!(would(&ask("one").unwrap()), []);
-    let more = "projects: { one: { N: 1, T: 60 } }";
+    let more = "subjects: { one: { amount: 1, period: 60 } }";
     limiter.replace_plans("events", document(more)).unwrap();
     assert_eq!(
         would(&ask("one").unwrap()),
@@ -85,19 +85,19 @@ policies:
 }
 
 #[test]
-fn guards_refuse_nobody_and_exemptions_still_keep_limits_from_counting() {
+fn shadow_guards_refuse_no_client_and_exemptions_still_apply() {
     let limiter = limiter(
         "
 guards:
-  - { name: closed, refuse: user, list: [eve] }
-  - { name: staff, exempt: ip, list: [10.0.0.0/8] }
+  - { name: closed, deny: user, list: [eve] }
+  - { name: staff, allow: ip, list: [10.0.0.0/8] }
 policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]
 ",
     );
     let eve = Request::new().user("eve");
     let decision = limiter.check_now(&eve).unwrap();
     assert_eq!(would(&decision), []);
-    let guards = decision.watching_guards().map(|guard| guard.name.as_str());
+    let guards = decision.shadow_guards().map(|guard| guard.name.as_str());
     assert_eq!(guards.collect::<Vec<_>>(), ["closed"]);
     assert!(limiter.check_guards(&eve).unwrap().is_allowed());
     let staff = eve.ip("10.0.0.1".parse().unwrap()).cost(9);
@@ -109,7 +109,7 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]
 }
 
 #[test]
-fn a_limit_that_decides_alone_still_ends_the_search() {
+fn a_shadow_limit_with_evaluate_first_still_ends_the_search() {
     let text = "
 policies:
   - name: api
@@ -134,7 +134,7 @@ policies:
 }
 
 #[test]
-fn requests_during_what_would_be_a_block_were_not_counted() {
+fn requests_during_a_shadow_block_were_not_counted() {
     for text in [
         "mode: shadow\npolicies: [{ name: api, limits: [{ name: all, rate: 1/s, block: 5m }] }]",
         "policies: [{ name: api, limits: [{ name: all, rate: 1/s, block: 5m, mode: shadow }] }]",
@@ -154,12 +154,12 @@ fn requests_during_what_would_be_a_block_were_not_counted() {
             assert_eq!(refusal.retry_after(), Some(left), "{text}");
         }
         clock.advance_micros(1_000_000);
-        assert_eq!(would(&check()), [], "it is over");
+        assert_eq!(would(&check()), [], "the limit is exceeded");
     }
 }
 
 #[test]
-fn nobody_is_blocked_and_nothing_is_written_that_would_block_later() {
+fn shadow_mode_neither_blocks_nor_writes_blocks() {
     let text = "policies: [{ name: api, limits: [{ name: all, rate: 1/h, block: 5m }] }]";
     let shadow = limiter(text);
     for _ in 0..3 {
@@ -177,7 +177,7 @@ fn nobody_is_blocked_and_nothing_is_written_that_would_block_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits() {
+async fn shadow_mode_never_queues_a_request() {
     let limiter = limits("{ name: all, rate: 1/min, on_refusal: wait, max_wait: 30s }");
     for _ in 0..2 {
         let decision = limiter.check(&Request::new()).await.unwrap();
@@ -189,12 +189,12 @@ async fn nobody_waits() {
 }
 
 #[test]
-fn limits_that_a_descriptor_brings_refuse_nobody_either() {
+fn in_shadow_mode_limits_of_a_descriptor_refuse_nothing() {
     let limiter = limits("{ name: all, rate: 9/h }");
     let brought = Descriptor {
         entries: &[("user", "ann")],
         hits: DescriptorHits::AsRequest,
-        limit: Some(ToldLimit {
+        limit: Some(LimitOverride {
             amount: 1,
             period_us: 3_600_000_000,
         }),
@@ -220,7 +220,7 @@ async fn a_reservation_is_held_although_it_does_not_fit() {
         would(reservation.decision()),
         [("tokens", AnswerReason::Limited)]
     );
-    let id = reservation.id().expect("it is held");
+    let id = reservation.id().expect("the reservation holds");
     limiter.commit(id, 300).await.unwrap();
     let looked = limiter.check(&Request::new().cost(0)).await.unwrap();
     let left: Vec<u64> = looked.applied().map(|it| it.remaining()).collect();
@@ -228,7 +228,7 @@ async fn a_reservation_is_held_although_it_does_not_fit() {
 }
 
 #[test]
-fn a_quota_that_the_caller_brings_refuses_nobody_either() {
+fn in_shadow_mode_quotas_of_the_caller_refuse_nothing() {
     let limiter = limits("{ name: all, rate: 9/h }");
     let quota = Throttle::quota(1, 1, 60).unwrap();
     let throttle = Throttle {
@@ -244,7 +244,7 @@ fn a_quota_that_the_caller_brings_refuses_nobody_either() {
 }
 
 #[test]
-fn limits_in_code_are_in_shadow_where_the_configuration_is() {
+fn limits_in_code_are_in_shadow_mode_with_the_config() {
     let limiter = Limiter::builder()
         .yaml("{ mode: shadow, policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }] }")
         .unwrap()
@@ -257,9 +257,9 @@ fn limits_in_code_are_in_shadow_where_the_configuration_is() {
 }
 
 /// Returns a limiter with one limit per `on_failure` value, in a policy with this `evaluate`.
-fn cut_off(evaluate: &str) -> Limiter<Wired> {
+fn cut_off(evaluate: &str) -> Limiter<CuttableStore> {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
-    let store = Wired::new(&clock);
+    let store = CuttableStore::new(&clock);
     let text = format!(
         "
 mode: shadow
@@ -274,16 +274,14 @@ policies:
       - {{ name: error, rate: 1/h, on_failure: error }}
 "
     );
-    let builder = Limiter::builder()
-        .yaml(&text)
-        .expect("a sound configuration");
+    let builder = Limiter::builder().yaml(&text).expect("a valid config");
     let builder = builder.clock(clock);
     store.cut();
     builder.build_with(store).expect("a limiter")
 }
 
 #[test]
-fn a_store_that_is_away_refuses_nobody_and_what_it_would_have_refused_is_counted() {
+fn in_shadow_mode_an_unreachable_store_only_counts_refusals() {
     for evaluate in ["all", "each"] {
         let limiter = cut_off(evaluate);
         let mut away = vec![
@@ -314,7 +312,7 @@ fn a_store_that_is_away_refuses_nobody_and_what_it_would_have_refused_is_counted
 }
 
 #[test]
-fn the_mode_changes_by_a_reload_and_buckets_stay() {
+fn a_reload_changes_the_mode_and_keeps_buckets() {
     let text = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
     let shadow = format!("mode: shadow\n{text}");
     let limiter = Limiter::from_yaml(text).unwrap();

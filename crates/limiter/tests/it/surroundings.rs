@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use tidegate::{
     BuildError, Config, ConfigProblem, Environment, Limiter, NoEnvironment, ProcessEnvironment,
-    Request, StoreSettings,
+    Request,
 };
 
 /// A temporary directory, removed when the test has passed.
@@ -67,7 +67,7 @@ fn a_file_that_names_secrets_could_not_be_loaded_and_now_can() {
 }
 
 #[test]
-fn a_reload_from_a_bad_file_leaves_what_runs() {
+fn a_reload_from_an_invalid_file_keeps_the_running_config() {
     let folder = Folder::new("bad");
     let good = "policies: [{ name: api, limits: [{ name: x, rate: 1/h }] }]";
     let config = folder.write("limits.yaml", good);
@@ -84,13 +84,13 @@ fn a_reload_from_a_bad_file_leaves_what_runs() {
 }
 
 #[test]
-fn text_looks_nothing_up_and_says_so() {
+fn a_config_from_text_reads_no_variables_and_reports_it() {
     let folder = Folder::new("text");
     let secret = folder.write("secret", "0123456789abcdef0123456789abcdef");
     let text = needy(&secret.display().to_string());
 
     let error = Limiter::from_yaml(&text).unwrap_err().to_string();
-    assert!(error.contains("nothing is looked up here"), "{error}");
+    assert!(error.contains("this environment has no "), "{error}");
     assert!(error.contains("`tidegate::ProcessEnvironment`"), "{error}");
     assert!(!error.contains("set it"), "{error}");
 
@@ -99,23 +99,23 @@ fn text_looks_nothing_up_and_says_so() {
 }
 
 #[test]
-fn certificates_of_a_store_were_read_where_no_file_was_to_be() {
+fn certificates_were_read_although_files_were_disabled() {
     let folder = Folder::new("certificates");
     let pem = folder.write("all.pem", "-----BEGIN PRIVATE KEY-----\n");
     let path = pem.display();
     let text = format!(
-        "{{ url: 'rediss://db', tls: {{ ca_file: '{path}', cert_file: '{path}', key_file: '{path}' }} }}"
+        "{{ url: 'rediss://db', redis: {{ tls: {{ ca: '{path}', cert: '{path}', key: '{path}' }} }} }}"
     );
-    let errors = StoreSettings::from_yaml(&text, &NoEnvironment).unwrap_err();
+    let errors = tidegate::store_from_yaml(&text, &NoEnvironment).unwrap_err();
     let paths: Vec<&str> = errors.problems().iter().map(ConfigProblem::path).collect();
-    assert_eq!(paths, ["tls.ca_file", "tls.cert_file", "tls.key_file"]);
+    assert_eq!(paths, ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"]);
     for problem in errors.problems() {
         let said = problem.to_string();
         assert!(said.starts_with("store:1:"), "{said}");
-        assert!(said.contains("nothing is looked up here"), "{said}");
+        assert!(said.contains("this environment has no "), "{said}");
     }
-    let endless = "{ url: 'rediss://db', tls: { ca_file: /dev/zero } }";
-    let error = StoreSettings::from_yaml(endless, &ProcessEnvironment::new()).unwrap_err();
+    let endless = "{ url: 'rediss://db', redis: { tls: { ca: /dev/zero } } }";
+    let error = tidegate::store_from_yaml(endless, &ProcessEnvironment::new()).unwrap_err();
     assert!(error.to_string().contains("it is a device"), "{error}");
 }
 
@@ -125,9 +125,9 @@ fn certificates_of_a_store_are_read_once_and_never_shown() {
     let pem = folder.write("all.pem", "hunter2\n");
     let path = pem.display();
     let text = format!(
-        "{{ url: 'rediss://db', tls: {{ ca_file: '{path}', cert_file: '{path}', key_file: '{path}' }} }}"
+        "{{ url: 'rediss://db', redis: {{ tls: {{ ca: '{path}', cert: '{path}', key: '{path}' }} }} }}"
     );
-    let store = StoreSettings::from_yaml(&text, &ProcessEnvironment::new()).unwrap();
+    let store = tidegate::store_from_yaml(&text, &ProcessEnvironment::new()).unwrap();
     drop(folder);
     let tls = store.target.redis().and_then(|redis| redis.tls.as_ref());
     let tls = tls.unwrap();
@@ -139,7 +139,7 @@ fn certificates_of_a_store_are_read_once_and_never_shown() {
 #[test]
 fn a_file_looks_up_variables_of_the_process() {
     let path = ProcessEnvironment::new().variable("PATH");
-    let path = path.expect("it is set");
+    let path = path.expect("the variable is set");
     let text = "policies: [{ name: api, limits: [{ name: x, match: { headers: { Path: '${PATH}' } }, rate: 1/s }] }]";
     let folder = Folder::new("variables");
     let limiter = Limiter::from_file(folder.write("limits.yaml", text)).unwrap();
@@ -165,12 +165,12 @@ fn the_environment_is_the_callers_choice_for_files_too() {
 
     let nothing = Limiter::builder().environment(NoEnvironment).file(&config);
     let error = nothing.unwrap_err().to_string();
-    assert!(error.contains("nothing is looked up here"), "{error}");
+    assert!(error.contains("this environment has no "), "{error}");
 }
 
 #[test]
-fn a_limiter_can_be_begun_on_any_thread_whatever_its_environment() {
-    fn goes_anywhere(_: impl Future + Send) {}
+fn a_limiter_can_be_started_on_any_thread() {
+    fn assert_send(_: impl Future + Send) {}
     let builder = Limiter::builder().environment(ProcessEnvironment::new());
-    goes_anywhere(builder.start());
+    assert_send(builder.start());
 }

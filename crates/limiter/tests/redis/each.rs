@@ -17,13 +17,13 @@ fn left(decision: &Decision) -> Vec<Option<u64>> {
 
 /// Refunds go to Redis in another call than charges, and the order of two calls is undefined.
 #[test]
-fn what_one_descriptor_gave_back_was_not_there_for_the_next_of_the_same_request() {
+fn a_refund_was_not_available_to_the_next_descriptor() {
     let server = Server::start();
     let store = format!("store: {{ url: '{}', timeout: 10s }}", server.url());
     runtime().block_on(async {
         let builder = Limiter::builder().yaml(&format!("{store}\n{POLICY}"));
-        let limiter = builder.expect("it is right").start().await;
-        let limiter = limiter.expect("the server is there");
+        let limiter = builder.expect("a valid config").start().await;
+        let limiter = limiter.expect("the server is up");
         for nth in 0..50 {
             let name = nth.to_string();
             let (ann, bob) = ([("user", &*name)], [("user", "bob")]);
@@ -34,7 +34,7 @@ fn what_one_descriptor_gave_back_was_not_there_for_the_next_of_the_same_request(
             };
             let check = async |descriptors: &[Descriptor<'_>]| {
                 let request = Request::new().descriptors(descriptors);
-                limiter.check(&request).await.expect("it is decided")
+                limiter.check(&request).await.expect("a decision")
             };
             assert!(
                 check(&[user(&ann, DescriptorHits::Take(5))])

@@ -12,42 +12,47 @@ fn limit() -> LimitSpec {
 }
 
 #[test]
-fn limits_in_code_had_no_way_into_redis_and_now_share_their_buckets_there() {
+fn limits_in_code_could_not_use_redis_buckets() {
     let server = Server::start();
     // The default of 20 ms may be too short on a busy machine.
     let text = format!("{{ url: '{}', timeout: 10s }}", server.url());
-    let patient = StoreSettings::from_yaml(&text, &NoEnvironment).expect("it is right");
+    let patient = tidegate::store_from_yaml(&text, &NoEnvironment).expect("a valid config");
     runtime().block_on(async {
         let by_url = Limiter::builder().limit(limit()).store_url(&server.url());
         let by_url = by_url.expect("a URL").connect().await;
-        let by_url = by_url.expect("the server is there");
+        let by_url = by_url.expect("the server is up");
         assert!(matches!(by_url.store(), AnyStore::Redis(_)));
 
         let ann = Request::new().user("ann");
         let mut left = Vec::new();
         for _ in 0..2 {
             let builder = Limiter::builder().limit(limit()).store(patient.clone());
-            let limiter = builder.start().await.expect("the server is there");
-            let decision = limiter.check(&ann).await.expect("it is decided");
-            left.push(decision.binding().expect("it applied").remaining());
+            let limiter = builder.start().await.expect("the server is up");
+            let decision = limiter.check(&ann).await.expect("a decision");
+            left.push(
+                decision
+                    .binding()
+                    .expect("the descriptor's limit applies")
+                    .remaining(),
+            );
         }
         assert_eq!(left, [1, 0], "two limiters, one bucket");
     });
 }
 
 #[test]
-fn a_store_opened_by_hand_needs_no_crate_but_this() {
+fn a_store_can_be_opened_with_this_crate_alone() {
     let server = Server::start();
-    let store = StoreSettings::from_url(&server.url()).expect("a URL");
+    let store = tidegate::store_from_url(&server.url()).expect("a URL");
     let (settings, _) = redis::settings(&store, &[], &KeyRules::default()).expect("it is Redis");
     runtime().block_on(async {
         let settings = settings.timeout(Duration::from_secs(10));
         let store = RedisStore::connect(settings, RedisOptions::default().prefix("shop:"));
-        let store = store.await.expect("the server is there");
+        let store = store.await.expect("the server is up");
         let limiter = Limiter::builder().limit(limit()).build_with(store);
         let asked = limiter.expect("a limiter");
         let asked = asked.check(&Request::new().user("ann")).await;
-        assert!(asked.expect("it is decided").is_allowed());
+        assert!(asked.expect("a decision").is_allowed());
     });
     let keys = server.client().command(&["KEYS", "*"]).texts();
     assert!(keys.iter().all(|key| key.starts_with("shop:")), "{keys:?}");
@@ -55,20 +60,20 @@ fn a_store_opened_by_hand_needs_no_crate_but_this() {
 }
 
 #[test]
-fn memory_is_not_redis_and_that_is_what_is_said() {
+fn settings_of_a_memory_store_are_rejected_for_redis() {
     let error = redis::settings(&StoreSettings::default(), &[], &KeyRules::default()).unwrap_err();
     assert!(matches!(error, BuildError::Store { .. }));
-    let said = "the store `memory` is in this process, and not in Redis";
+    let said = "the store `memory` is in memory, not in Redis";
     assert_eq!(error.to_string(), said);
 }
 
 #[test]
-fn a_share_told_in_code_has_the_instances_counted() {
+fn a_share_set_in_code_counts_the_instances() {
     let server = Server::start();
     runtime().block_on(async {
         let builder = Limiter::builder().limit(limit()).store_url(&server.url());
         let builder = builder.expect("a URL").local_share(LocalShare::Auto);
-        let limiter = builder.connect().await.expect("the server is there");
+        let limiter = builder.connect().await.expect("the server is up");
         let state = limiter.store().shared_state();
         assert!(state.is_some_and(|state| state.instances().is_some()));
     });

@@ -10,19 +10,19 @@ const LIMITS: &str = "policies: [{ name: events, limits: [{ name: all, rate: 100
 
 const GUARDS: &str = "
 guards:
-  - { name: projects, refuse: 'attr:project', redis: { set: DisabledProjectsSet }, refresh: 100ms }
-  - { name: blacklist, refuse: ip, redis: { set: BlacklistIPsSet }, refresh: 100ms, timeout: 500ms }
+  - { name: projects, deny: 'attr:project', redis: { set: DisabledProjectsSet }, refresh: 100ms }
+  - { name: blacklist, deny: ip, redis: { set: BlacklistIPsSet }, refresh: 100ms, timeout: 500ms }
 ";
 
 /// A limiter whose lists are refreshed, until it is dropped.
-struct Kept {
+struct RefreshedLimiter {
     limiter: Limiter<AnyStore>,
     keeping: JoinHandle<()>,
 }
 
-impl Kept {
+impl RefreshedLimiter {
     fn start(config: &str) -> Self {
-        let builder = Limiter::builder().yaml(config).expect("it is right");
+        let builder = Limiter::builder().yaml(config).expect("a valid config");
         let limiter = runtime().block_on(builder.start()).expect("it starts");
         let keeping = runtime().spawn(limiter.keep_lists());
         Self { limiter, keeping }
@@ -62,17 +62,17 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for RefreshedLimiter {
     fn drop(&mut self) {
         self.keeping.abort();
     }
 }
 
 #[test]
-fn what_the_document_adds_is_refused_within_a_refresh_and_what_is_removed_passes() {
+fn list_changes_take_effect_within_one_refresh() {
     let server = Server::start();
     server.command(&["SADD", "DisabledProjectsSet", "6762b5db032b200023854b2c"]);
-    let kept = Kept::at(&server.url());
+    let kept = RefreshedLimiter::at(&server.url());
     // Read before the first request.
     assert!(kept.is_blocked("6762b5db032b200023854b2c"));
     assert!(!kept.is_blocked("6762b5db032b200023854b2d"));
@@ -98,7 +98,7 @@ fn what_the_document_adds_is_refused_within_a_refresh_and_what_is_removed_passes
 }
 
 #[test]
-fn a_set_of_many_pages_is_read_to_its_end_and_what_is_no_address_is_counted() {
+fn a_large_set_is_read_completely_and_invalid_members_counted() {
     let server = Server::start();
     let mut client = server.client();
     for part in 0..30_u32 {
@@ -107,7 +107,7 @@ fn a_set_of_many_pages_is_read_to_its_end_and_what_is_no_address_is_counted() {
         client.command(&words);
     }
     server.command(&["SADD", "BlacklistIPsSet", "not-an-address", "2001:db8::/32"]);
-    let kept = Kept::at(&server.url());
+    let kept = RefreshedLimiter::at(&server.url());
     let status = kept.status("blacklist");
     assert_eq!((status.members, status.skipped), (30_001, 1));
     assert!(kept.is_listed("10.29.3.249") && kept.is_listed("2001:db8:7::1"));
@@ -115,10 +115,10 @@ fn a_set_of_many_pages_is_read_to_its_end_and_what_is_no_address_is_counted() {
 }
 
 #[test]
-fn a_redis_that_dies_leaves_its_lists_and_holds_nobody_up() {
+fn a_dead_redis_keeps_its_last_lists_and_delays_no_request() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
-    let kept = Kept::at(&server.url());
+    let kept = RefreshedLimiter::at(&server.url());
     assert!(kept.is_listed("10.0.0.50"));
     server.kill9();
     until("it is noticed", || kept.status("blacklist").failures >= 2);
@@ -140,10 +140,10 @@ fn a_redis_that_dies_leaves_its_lists_and_holds_nobody_up() {
 }
 
 #[test]
-fn a_redis_that_does_not_answer_is_given_up_after_the_time_that_a_guard_has() {
+fn an_unresponsive_redis_is_abandoned_after_the_guard_timeout() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
-    let kept = Kept::at(&server.url());
+    let kept = RefreshedLimiter::at(&server.url());
     server.stop();
     until("it is noticed", || kept.status("blacklist").failures >= 1);
     assert!(kept.is_listed("10.0.0.50"));
@@ -155,12 +155,12 @@ fn a_redis_that_does_not_answer_is_given_up_after_the_time_that_a_guard_has() {
 }
 
 #[test]
-fn without_redis_it_starts_with_nobody_listed_and_reads_the_list_once_it_can() {
+fn without_redis_it_starts_with_an_empty_list_and_reads_it_later() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
     let wire = FaultProxy::start(server.port());
     wire.set(ProxyFaults::refuse());
-    let kept = Kept::at(&server.url_at(wire.port()));
+    let kept = RefreshedLimiter::at(&server.url_at(wire.port()));
     assert!(!kept.is_listed("10.0.0.50"));
     let status = kept.status("blacklist");
     assert!(status.age.is_none() && status.error.is_some(), "{status:?}");
@@ -169,10 +169,10 @@ fn without_redis_it_starts_with_nobody_listed_and_reads_the_list_once_it_can() {
 }
 
 #[test]
-fn a_key_that_is_no_set_is_an_error_and_the_last_list_counts() {
+fn a_key_of_another_type_is_an_error_and_keeps_the_last_list() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
-    let kept = Kept::at(&server.url());
+    let kept = RefreshedLimiter::at(&server.url());
     server.command(&["SET", "BlacklistIPsSet", "text"]);
     until("it is noticed", || kept.status("blacklist").error.is_some());
     let error = kept.status("blacklist").error.expect("it failed");
@@ -181,7 +181,7 @@ fn a_key_that_is_no_set_is_an_error_and_the_last_list_counts() {
 }
 
 #[test]
-fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_process() {
+fn a_list_may_be_in_another_redis_than_buckets_or_next_to_memory() {
     let (store, lists) = (Server::start(), Server::start());
     lists.command(&["SADD", "keys", "k1"]);
     store.command(&["SADD", "keys", "k2"]);
@@ -190,10 +190,10 @@ fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_proces
         String::new(),
     ] {
         let guard = format!(
-            "{{ name: keys, refuse: api-key, redis: {{ set: keys, url: '{}' }} }}",
+            "{{ name: keys, deny: api-key, redis: {{ set: keys, url: '{}' }} }}",
             lists.url()
         );
-        let kept = Kept::start(&format!("{at}\nguards: [{guard}]\n{LIMITS}"));
+        let kept = RefreshedLimiter::start(&format!("{at}\nguards: [{guard}]\n{LIMITS}"));
         let asked = |key| kept.limiter.check_guards(&Request::new().api_key(key));
         assert_eq!(asked("k1").unwrap().reason(), AnswerReason::Blocked, "{at}");
         assert!(asked("k2").unwrap().is_allowed(), "{at}");
@@ -203,7 +203,7 @@ fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_proces
 /// Returns a configuration with one guard on a set, under this name.
 fn named(url: &str, guard: &str, refresh: &str) -> String {
     format!(
-        "store: {{ url: '{url}' }}\nguards: [{{ name: {guard}, refuse: ip, refresh: {refresh}, timeout: 10s, {} }}]\n{LIMITS}",
+        "store: {{ url: '{url}' }}\nguards: [{{ name: {guard}, deny: ip, refresh: {refresh}, timeout: 10s, {} }}]\n{LIMITS}",
         "redis: { set: BlacklistIPsSet }"
     )
 }
@@ -212,7 +212,7 @@ fn named(url: &str, guard: &str, refresh: &str) -> String {
 fn a_guard_with_another_name_began_with_an_empty_list() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
-    let kept = Kept::start(&named(&server.url(), "one", "1h"));
+    let kept = RefreshedLimiter::start(&named(&server.url(), "one", "1h"));
     assert!(kept.is_listed("10.0.0.50"));
     // The set is unreadable from now on.
     server.kill9();
@@ -224,16 +224,16 @@ fn a_guard_with_another_name_began_with_an_empty_list() {
 }
 
 #[test]
-fn lists_that_nobody_has_read_are_read_before_a_reload_as_before_a_start() {
+fn unread_lists_are_read_before_a_start_and_a_reload() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
     server.command(&["SADD", "OtherSet", "10.0.0.60"]);
-    let kept = Kept::start(&named(&server.url(), "one", "1h"));
-    // No task refreshes the lists, so only `read_ahead` reads them.
+    let kept = RefreshedLimiter::start(&named(&server.url(), "one", "1h"));
+    // No task refreshes the lists, so only `preload_lists` reads them.
     kept.keeping.abort();
     let other = named(&server.url(), "one", "1h").replace("BlacklistIPsSet", "OtherSet");
     let config = Config::from_yaml(&other).unwrap();
-    runtime().block_on(kept.limiter.read_ahead(&config));
+    runtime().block_on(kept.limiter.preload_lists(&config));
     assert!(kept.is_listed("10.0.0.50"), "nothing has changed yet");
     assert!(!kept.is_listed("10.0.0.60"));
     kept.limiter.reload(config).unwrap();
@@ -242,17 +242,17 @@ fn lists_that_nobody_has_read_are_read_before_a_reload_as_before_a_start() {
 }
 
 #[test]
-fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
+fn a_list_of_a_disabled_guard_is_kept_and_read_before_reenabling() {
     let server = Server::start();
     server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
     let on = named(&server.url(), "one", "100ms");
-    let off = on.replace("refuse: ip", "refuse: ip, enabled: false");
-    let kept = Kept::start(&on);
-    // No task refreshes the list, so only `read_ahead` reads it.
+    let off = on.replace("deny: ip", "deny: ip, mode: off");
+    let kept = RefreshedLimiter::start(&on);
+    // No task refreshes the list, so only `preload_lists` reads it.
     kept.keeping.abort();
     let reload = |text: &str| {
-        let config = Config::from_yaml(text).expect("it is right");
-        runtime().block_on(kept.limiter.read_ahead(&config));
+        let config = Config::from_yaml(text).expect("a valid config");
+        runtime().block_on(kept.limiter.preload_lists(&config));
         kept.limiter.reload(config).expect("it is served");
     };
     reload(&off);
@@ -272,7 +272,7 @@ fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
     until("it is time to read it", || {
         kept.status("one").age > Some(Duration::from_millis(100))
     });
-    assert_eq!(kept.status("one").failures, 0, "nobody asks");
+    assert_eq!(kept.status("one").failures, 0, "no request uses it");
     reload(&on);
     assert!(kept.is_listed("10.0.0.60"));
     assert_eq!(kept.status("one").failures, 1);
@@ -282,19 +282,19 @@ fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
 
 /// Regression: the server does not answer, and every reload waited for it once more.
 #[test]
-fn a_list_that_could_not_be_read_so_far_was_waited_for_by_every_reload() {
+fn every_reload_waited_for_a_list_that_was_never_readable() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("it listens");
     let port = silent.local_addr().expect("it has a port").port();
     let guard = format!(
-        "guards: [{{ name: away, refuse: ip, redis: {{ set: s, url: 'redis://127.0.0.1:{port}' }}, timeout: 100ms }}]"
+        "guards: [{{ name: away, deny: ip, redis: {{ set: s, url: 'redis://127.0.0.1:{port}' }}, timeout: 100ms }}]"
     );
     let config = format!("{guard}\n{LIMITS}");
-    let builder = Limiter::builder().yaml(&config).expect("it is right");
+    let builder = Limiter::builder().yaml(&config).expect("a valid config");
     let limiter = runtime().block_on(builder.start()).expect("it starts");
     let failures = || limiter.lists()[0].failures;
     assert_eq!(failures(), 1, "it was tried at the start");
-    let config = Config::from_yaml(&config).expect("it is right");
-    runtime().block_on(limiter.read_ahead(&config));
+    let config = Config::from_yaml(&config).expect("a valid config");
+    runtime().block_on(limiter.preload_lists(&config));
     assert_eq!(failures(), 1, "it was waited for again");
     drop(silent);
 }

@@ -1,4 +1,4 @@
-use crate::{CAPACITY, DEADLINE, Instance, POLICY, RATE, Recorded, pass, under_load};
+use crate::{AdmissionRecord, CAPACITY, DEADLINE, Instance, POLICY, RATE, pass, under_load};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use tidegate::{LocalShare, OnFailure};
@@ -11,10 +11,10 @@ const HALF: LocalShare = LocalShare::Millionths(500_000);
 
 fn quota(amount: u64, burst: u64) -> Quota {
     let spec = Quota::new(amount, 1_000_000).burst(burst);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
-fn together(all: &[Recorded], which: impl Fn(&Recorded) -> &History) -> History {
+fn together(all: &[AdmissionRecord], which: impl Fn(&AdmissionRecord) -> &History) -> History {
     let mut sum = History::default();
     for recorded in all {
         sum.merge(which(recorded).clone());
@@ -81,7 +81,7 @@ fn at_most_its_share_above_the_policy_for_each_instance_that_is_cut_off() {
         above += locally;
         cut_off += u64::from(locally > 0);
     }
-    assert!(cut_off >= 3, "the share is there to be used");
+    assert!(cut_off >= 3, "the local share is used");
     let time = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let bound = cut_off * (CAPACITY + RATE * time / 1_000) / 2;
     println!("{above} above the policy in {took:?}, at most {bound}");

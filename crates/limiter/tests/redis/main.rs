@@ -6,6 +6,8 @@
     reason = "helpers of tests fail by panicking as tests do, and say what they measured"
 )]
 
+/// Windows of the calendar, of instances whose clocks differ.
+mod calendar;
 /// Counting requests by address, and banning addresses over the threshold.
 mod counting;
 /// Limits that are decided separately.
@@ -20,10 +22,15 @@ mod local;
 mod names;
 /// Rates from plans, in the layout of the documents.
 mod plans;
+/// A store whose callers have another clock.
+#[path = "../common/skewed.rs"]
+mod skewed;
 /// Costs that are known only after the response.
 mod spent;
 /// Two versions of a configuration at the same time.
 mod versions;
+/// Warnings, over restarts and by several instances.
+mod warned;
 /// `deny`, `error` and `allow`.
 mod words;
 
@@ -75,12 +82,12 @@ impl Instance {
         let counted = Arc::<AtomicU32>::default();
         let limiter = Limiter::builder()
             .yaml(POLICY)
-            .expect("it is right")
+            .expect("a valid config")
             .on_failure(on_failure)
             .local_share(share)
             .instances(Arc::clone(&counted))
             .max_keys(1_000)
-            .build_with(store.expect("the server is there"));
+            .build_with(store.expect("the server is up"));
         Self {
             limiter: limiter.expect("a limiter"),
             wire,
@@ -91,7 +98,7 @@ impl Instance {
 
 /// The requests that one instance admitted, by the component that decided, and their latency.
 #[derive(Default)]
-pub(crate) struct Recorded {
+pub(crate) struct AdmissionRecord {
     pub(crate) by_store: History,
     pub(crate) locally: History,
     pub(crate) without_either: u64,
@@ -129,7 +136,7 @@ fn await_more(counter: &AtomicU64, more: u64) {
 pub(crate) fn under_load(
     instances: &[Instance],
     during: impl FnOnce(&[Arc<Progress>]),
-) -> Vec<Recorded> {
+) -> Vec<AdmissionRecord> {
     let progress: Vec<Arc<Progress>> = instances.iter().map(|_| Arc::default()).collect();
     let mut tasks = JoinSet::new();
     for (nth, instance) in instances.iter().enumerate() {
@@ -146,8 +153,8 @@ pub(crate) fn under_load(
     all.into_iter().map(|(_, recorded)| recorded).collect()
 }
 
-async fn ask(limiter: Limiter<RedisStore>, progress: Arc<Progress>) -> Recorded {
-    let mut recorded = Recorded::default();
+async fn ask(limiter: Limiter<RedisStore>, progress: Arc<Progress>) -> AdmissionRecord {
+    let mut recorded = AdmissionRecord::default();
     while !progress.stop.load(SeqCst) {
         let began = Instant::now();
         let decision = limiter.check(&Request::new()).await;

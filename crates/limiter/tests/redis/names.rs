@@ -9,11 +9,11 @@ use tidegate_testkit::redis::Server;
 fn config(server: &Server, limits: &str) -> Config {
     let text = format!(
         "
-store: {{ url: '{}', layout: open, timeout: 10s }}
+store: {{ url: '{}', timeout: 10s, redis: {{ layout: open }} }}
 policies: [{{ name: api, limits: [{limits}] }}]",
         server.url()
     );
-    Config::from_yaml(&text).expect("it is right")
+    Config::from_yaml(&text).expect("a valid config")
 }
 
 #[test]
@@ -23,16 +23,16 @@ fn limits_that_a_reload_brings_are_named_by_their_templates() {
     let new = "{ name: new, key: user, rate: 10/h, template: 'new:{user}' }";
     runtime().block_on(async {
         let builder = Limiter::builder().config(config(&server, old));
-        let limiter = builder.connect().await.expect("the server is there");
+        let limiter = builder.connect().await.expect("the server is up");
         let ann = Request::new().user("ann");
-        let ask = async || limiter.check(&ann).await.expect("it is decided");
+        let ask = async || limiter.check(&ann).await.expect("a decision");
         assert!(ask().await.is_allowed());
         limiter
             .reload(config(&server, &format!("{old}, {new}")))
             .expect("it is taken");
         let decision = ask().await;
         let left: Vec<u64> = decision.applied().map(|it| it.remaining()).collect();
-        assert_eq!(left, [8, 9], "the old one goes on counting");
+        assert_eq!(left, [8, 9], "the old bucket keeps counting");
     });
     let mut keys = server.client().command(&["KEYS", "*"]).texts();
     keys.sort_unstable();
@@ -44,14 +44,14 @@ const FLUXGATE: &str = "template: 'fluxgate:{policy}:{limit}:{key}:{band}'";
 fn literal(url: &str, policy: &str) -> Config {
     let text = format!(
         "
-store: {{ url: '{url}', layout: open, key_names: literal, timeout: 10s }}
+store: {{ url: '{url}', timeout: 10s, redis: {{ layout: open, key_names: literal }} }}
 policies: [{{ name: api, {policy} }}]"
     );
-    Config::from_yaml(&text).expect("it is right")
+    Config::from_yaml(&text).expect("a valid config")
 }
 
 #[test]
-fn api_keys_with_other_characters_had_other_names_than_in_fluxgate() {
+fn api_keys_with_special_characters_had_other_names_than_in_fluxgate() {
     let limits = format!(
         "limits: [
     {{ name: per-key, key: api-key, rate: 10/h, {FLUXGATE} }},
@@ -137,22 +137,19 @@ fn blocks_and_marks_of_reservations_had_api_keys_in_the_clear() {
         .expect("it is a secret");
     runtime().block_on(async {
         let builder = Limiter::builder().config(config);
-        let limiter = builder.connect().await.expect("the server is there");
+        let limiter = builder.connect().await.expect("the server is up");
         let request = Request::new().api_key(api_key);
-        let reserved = limiter
-            .reserve(&request, None)
-            .await
-            .expect("it is decided");
-        let id = reserved.id().expect("it is held").to_owned();
+        let reserved = limiter.reserve(&request, None).await.expect("a decision");
+        let id = reserved.id().expect("the reservation holds").to_owned();
         limiter.commit(&id, 2).await.expect("it is settled");
         assert!(
             limiter
                 .check(&request)
                 .await
-                .expect("it is decided")
+                .expect("a decision")
                 .is_blocked()
         );
-        let block = Quota::block(1).expect("it can be");
+        let block = Quota::block(1).expect("a valid quota");
         for named in ["hush%3Ahush", &hash] {
             let bucket = format!("api/per-key/api-key:{named}");
             let kept = limiter.store().inspect(bucket.as_bytes(), &block).await;

@@ -8,8 +8,8 @@ use tidegate_testkit::redis::{Cluster, Server};
 fn config(server: &Server) -> Config {
     let text = format!(
         "
-store: {{ url: '{}', layout: open, timeout: 10s, deny_cache: 0 }}
-plans: [{{ name: events, from: {{ file: plans.yaml }} }}]
+store: {{ url: '{}', timeout: 10s, redis: {{ layout: open, deny_cache: 0 }} }}
+plans: [{{ name: events, file: plans.yaml }}]
 policies:
   - name: events
     limits:
@@ -20,34 +20,34 @@ policies:
 ",
         server.url()
     );
-    Config::from_yaml(&text).expect("it is right")
+    Config::from_yaml(&text).expect("a valid config")
 }
 
 fn document(text: &str) -> PlanDocument {
-    PlanDocument::read(text, false).expect("it is right")
+    tidegate::plans_from_text(text, false).expect("a valid config")
 }
 
 #[test]
-fn each_project_has_a_window_of_its_own_in_the_hash_that_all_share() {
+fn each_project_has_its_own_window_in_the_shared_hash() {
     let server = Server::start();
     let mut redis = server.client();
     runtime().block_on(async {
         let builder = Limiter::builder().config(config(&server));
-        let limiter = builder.connect().await.expect("the server is there");
+        let limiter = builder.connect().await.expect("the server is up");
         let plans = "
-plans: { free: { N: 3, T: 3600 } }
-workspaces: { acme: { plan: free } }
-projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: { N: 5, T: 10 } }
+plans: { free: { amount: 3, period: 3600 } }
+groups: { acme: { plan: free } }
+subjects: { one: { group: acme }, two: { group: acme, amount: 2 }, old: { amount: 5, period: 10 } }
 ";
         limiter
             .replace_plans("events", document(plans))
-            .expect("it is right");
+            .expect("a valid config");
         let passes = async |project: &str, times: usize| {
             let attributes = [("project", project)];
             let request = Request::new().attributes(&attributes);
             let mut passed = 0;
             for _ in 0..times {
-                let decision = limiter.check(&request).await.expect("it is decided");
+                let decision = limiter.check(&request).await.expect("a decision");
                 passed += usize::from(decision.is_allowed());
             }
             passed
@@ -66,7 +66,7 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
             numbers
         };
         let (start, count) = value(&mut redis, "one");
-        assert_eq!(count, 3, "what was refused was not counted");
+        assert_eq!(count, 3, "refused requests were not counted");
         assert_eq!(value(&mut redis, "two").1, 2);
         assert!(redis.command(&["HGET", "rate_limits", "stranger"]).is_nil());
 
@@ -85,8 +85,11 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
 
         // A new amount applies in the same window.
         limiter
-            .replace_plans("events", document("projects: { one: { N: 5, T: 3600 } }"))
-            .expect("it is right");
+            .replace_plans(
+                "events",
+                document("subjects: { one: { amount: 5, period: 3600 } }"),
+            )
+            .expect("a valid config");
         assert_eq!(passes("one", 9).await, 2);
         assert_eq!(value(&mut redis, "one"), (start, 5));
     });
@@ -95,13 +98,13 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
 /// The layout of the documents, on one server and on a Cluster: the log is a sorted set, and the block is a
 /// key next to it.
 #[test]
-fn every_token_is_blocked_for_as_long_as_its_line_says() {
+fn every_token_is_blocked_for_the_time_of_its_line() {
     let (server, cluster) = (Server::start(), Cluster::start(3, 0));
     for url in [server.url(), cluster.url()] {
         let text = format!(
             "
-store: {{ url: '{url}', layout: open, timeout: 10s }}
-plans: [{{ name: tokens, from: {{ file: tokens.json }}, unset: refuse }}]
+store: {{ url: '{url}', timeout: 10s, redis: {{ layout: open }} }}
+plans: [{{ name: tokens, file: tokens.json, unset: refuse }}]
 policies:
   - name: api
     limits:
@@ -113,22 +116,22 @@ policies:
         template: 'token:{{key}}'
 "
         );
-        let config = Config::from_yaml(&text).expect("it is right");
+        let config = Config::from_yaml(&text).expect("a valid config");
         runtime().block_on(async {
             let builder = Limiter::builder().config(config);
-            let limiter = builder.connect().await.expect("the server is there");
-            let tokens = r#"{"tokens": {
-                "abc": {"limit": 1, "window_seconds": 1},
-                "def": {"limit": 1, "window_seconds": 1, "block_duration_seconds": 600},
-                "ghi": {"limit": 1, "window_seconds": 3600, "block_duration_seconds": 0}
+            let limiter = builder.connect().await.expect("the server is up");
+            let tokens = r#"{"subjects": {
+                "abc": {"amount": 1, "period": 1},
+                "def": {"amount": 1, "period": 1, "block": 600},
+                "ghi": {"amount": 1, "period": 3600, "block": 0}
             }}"#;
             let replaced = limiter.replace_plans("tokens", document(tokens));
-            replaced.expect("it is right");
+            replaced.expect("a valid config");
             for (token, least_s, most_s) in [("abc", 200, 300), ("def", 500, 600)] {
                 let request = Request::new().api_key(token);
                 // Two in one second, even on a slow machine.
                 let refused = loop {
-                    let decision = limiter.check(&request).await.expect("it is decided");
+                    let decision = limiter.check(&request).await.expect("a decision");
                     if !decision.is_allowed() {
                         break decision;
                     }
@@ -140,7 +143,7 @@ policies:
             }
             let request = Request::new().api_key("ghi");
             for is_allowed in [true, false, false] {
-                let decision = limiter.check(&request).await.expect("it is decided");
+                let decision = limiter.check(&request).await.expect("a decision");
                 assert_eq!(decision.is_allowed(), is_allowed);
                 assert!(!decision.is_blocked());
             }

@@ -1,9 +1,9 @@
 //! Costs that are known only after the response, as Envoy's `apply_on_stream_done` sends them.
 
 use crate::runtime;
-use tidegate::{AnyStore, Descriptor, DescriptorHits, Limiter, Request, ToldLimit};
+use tidegate::{AnyStore, Descriptor, DescriptorHits, LimitOverride, Limiter, Request};
+use tidegate_import::{EnvoyOptions, SourceFile, envoy, limitador};
 use tidegate_policy::ChargeTime;
-use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy, limitador};
 use tidegate_testkit::redis::Server;
 
 const ANN: &[(&str, &str)] = &[("user", "ann")];
@@ -39,12 +39,12 @@ fn from_envoy(each: bool, charge: ChargeTime) -> String {
         ..EnvoyOptions::default()
     };
     let imported = envoy("config", &[file(ENVOY)], options);
-    imported.expect("it is right").to_part()
+    imported.expect("a valid config").to_part()
 }
 
 fn from_limitador(text: &str, charge: ChargeTime) -> String {
     let imported = limitador(&file(text), charge);
-    imported.expect("it is right").to_part()
+    imported.expect("a valid config").to_part()
 }
 
 /// Runs `scenario` with each of `policies`, with buckets in memory and in Redis.
@@ -54,8 +54,8 @@ fn everywhere(policies: &[String], scenario: &impl AsyncFn(&Checks<'_>)) {
         for url in ["memory", &server.url()] {
             let yaml = format!("store: {{ url: '{url}', timeout: 10s }}\n{policies}");
             runtime().block_on(async {
-                let builder = Limiter::builder().yaml(&yaml).expect("it is right");
-                let limiter = builder.start().await.expect("the server is there");
+                let builder = Limiter::builder().yaml(&yaml).expect("a valid config");
+                let limiter = builder.start().await.expect("the server is up");
                 scenario(&Checks {
                     limiter,
                     yaml: &yaml,
@@ -71,16 +71,19 @@ struct Checks<'a> {
     yaml: &'a str,
 }
 
-type Described = (&'static [(&'static str, &'static str)], DescriptorHits);
+type DescriptorSpec = (
+    &'static [(&'static str, &'static str)],
+    DescriptorHits<'static>,
+);
 
 impl Checks<'_> {
     async fn check_of(&self, descriptors: &[Descriptor<'_>]) -> bool {
         let request = Request::new().descriptors(descriptors);
         let decision = self.limiter.check(&request).await;
-        decision.expect("it is decided").is_allowed()
+        decision.expect("a decision").is_allowed()
     }
 
-    async fn check(&self, descriptors: &[Described]) -> bool {
+    async fn check(&self, descriptors: &[DescriptorSpec]) -> bool {
         let descriptors = descriptors.iter().map(|(entries, hits)| Descriptor {
             entries,
             hits: *hits,
@@ -96,7 +99,7 @@ impl Checks<'_> {
             limit: None,
         }];
         let request = Request::new().descriptors(&descriptors);
-        let decision = self.limiter.test(&request).await.expect("it is decided");
+        let decision = self.limiter.test(&request).await.expect("a decision");
         let band = decision.descriptor(0).expect("a limit");
         band.remaining()
     }
@@ -124,7 +127,7 @@ fn imported(charge: ChargeTime) -> [String; 4] {
 }
 
 #[test]
-fn a_debit_that_does_not_fit_is_charged_all_the_same() {
+fn a_debit_that_does_not_fit_is_still_charged() {
     everywhere(&imported(ChargeTime::EvenIfRefused), &async |checks| {
         assert_eq!(checks.passed().await, 2, "{}", checks.yaml);
     });
@@ -156,7 +159,7 @@ fn a_stated_cost_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
+fn an_overdrawn_window_refunds_exactly_its_charge() {
     everywhere(&imported(ChargeTime::EvenIfRefused), &async |checks| {
         for allowed in [true, false, false] {
             assert_eq!(
@@ -196,7 +199,7 @@ fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
 
 /// The usage of one request is charged to all limits of the call, even if one of them refuses.
 #[test]
-fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
+fn an_exceeded_limit_does_not_prevent_debits_of_others() {
     let both = [false, true].map(|each| from_envoy(each, ChargeTime::EvenIfRefused));
     everywhere(&both, &async |checks| {
         let debit = |ann, acme| {
@@ -221,7 +224,7 @@ fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
 }
 
 #[test]
-fn a_refused_request_that_states_no_cost_takes_nothing() {
+fn a_refused_request_without_a_cost_takes_nothing() {
     let together = [from_envoy(false, ChargeTime::EvenIfRefused)];
     everywhere(&together, &async |checks| {
         assert!(checks.check(&[(ANN, DescriptorHits::Take(1_000))]).await);
@@ -243,14 +246,14 @@ fn a_refused_request_that_states_no_cost_takes_nothing() {
 }
 
 #[test]
-fn a_limit_that_the_request_brings_is_charged_all_the_same() {
+fn a_limit_of_the_request_is_still_charged() {
     let both = [false, true].map(|each| from_envoy(each, ChargeTime::EvenIfRefused));
     everywhere(&both, &async |checks| {
         let told = |hits| {
             [Descriptor {
                 entries: ANN,
                 hits: DescriptorHits::Take(hits),
-                limit: Some(ToldLimit {
+                limit: Some(LimitOverride {
                     amount: 1_000,
                     period_us: 31_536_000_000_000,
                 }),

@@ -8,14 +8,14 @@ use tidegate_testkit::redis::Server;
 async fn version(server: &Server, layout: &str, limit: &str) -> Limiter<impl tidegate::Store> {
     let text = format!(
         "
-store: {{ url: '{}', layout: {layout}, timeout: 10s }}
+store: {{ url: '{}', timeout: 10s, redis: {{ layout: {layout} }} }}
 policies: [{{ name: api, limits: [{{ name: x, key: user, {limit} }}] }}]
 ",
         server.url()
     );
-    let config = Config::from_yaml(&text).expect("it is right");
+    let config = Config::from_yaml(&text).expect("a valid config");
     let limiter = Limiter::builder().config(config).connect().await;
-    limiter.expect("the server is there")
+    limiter.expect("the server is up")
 }
 
 /// Sends requests to both in turn, and returns the number that passed at each.
@@ -30,7 +30,7 @@ async fn in_turns(server: &Server, layout: &str, versions: [&str; 2]) -> [u64; 2
             0 => one.check(&request).await,
             _ => other.check(&request).await,
         };
-        let is_allowed = decision.expect("it is decided").is_allowed();
+        let is_allowed = decision.expect("a decision").is_allowed();
         passed[turn % 2] += u64::from(is_allowed);
     }
     passed
@@ -52,7 +52,7 @@ const LIMITS: [(&str, [&str; 2]); 11] = [
 ];
 
 #[test]
-fn two_versions_never_let_more_pass_than_the_larger_allows() {
+fn two_config_versions_never_allow_more_than_the_larger_limit() {
     let server = Server::start();
     runtime().block_on(async {
         for (layout, [one, other]) in LIMITS {
@@ -71,7 +71,7 @@ fn two_versions_never_let_more_pass_than_the_larger_allows() {
 
 /// Each counts in its own buckets, and finds them again.
 #[test]
-fn two_versions_that_reset_count_apart() {
+fn two_config_versions_that_reset_count_separately() {
     let server = Server::start();
     runtime().block_on(async {
         for layout in ["packed", "open"] {
@@ -97,7 +97,7 @@ fn two_versions_that_reset_count_apart() {
 
 /// Names are as documented, except for limits whose buckets are distinguished by their numbers.
 #[test]
-fn names_of_keys_end_with_the_numbers_only_where_those_reset() {
+fn key_names_end_with_a_quota_hash_only_if_changes_reset() {
     let server = Server::start();
     runtime().block_on(async {
         let mut redis = server.client();
@@ -105,7 +105,7 @@ fn names_of_keys_end_with_the_numbers_only_where_those_reset() {
             redis.command(&["FLUSHALL"]);
             let limiter = version(&server, "open", limit).await;
             let request = Request::new().user("ann");
-            limiter.check(&request).await.expect("it is decided");
+            limiter.check(&request).await.expect("a decision");
             redis.command(&["KEYS", "*"]).texts()
         };
         assert_eq!(keys("rate: 40/d").await, ["ratelimit:x:ann"]);

@@ -1,11 +1,11 @@
-use crate::{CAPACITY, DEADLINE, Instance, RATE, Recorded, under_load};
+use crate::{AdmissionRecord, CAPACITY, DEADLINE, Instance, RATE, under_load};
 use std::time::Duration;
 use tidegate::{LocalShare, OnFailure};
 use tidegate_core::Quota;
 use tidegate_testkit::redis::{Server, audit};
 
 /// Runs two instances with a server that is killed and restarts with empty data.
-fn outage(on_failure: OnFailure) -> Vec<Recorded> {
+fn outage(on_failure: OnFailure) -> Vec<AdmissionRecord> {
     let server = Server::start();
     let instances = [(); 2].map(|()| Instance::start(&server, on_failure, LocalShare::default()));
     let all = under_load(&instances, |progress| {
@@ -31,7 +31,7 @@ fn outage(on_failure: OnFailure) -> Vec<Recorded> {
         );
     }
     let quota = Quota::new(RATE, 1_000_000).burst(CAPACITY);
-    let over = by_store.over(&quota.build().expect("it fits"));
+    let over = by_store.over(&quota.build().expect("a valid quota"));
     println!(
         "{on_failure:?}: {} by Redis, {over} over",
         by_store.admitted()
@@ -43,14 +43,14 @@ fn outage(on_failure: OnFailure) -> Vec<Recorded> {
 }
 
 #[test]
-fn deny_refuses_everything_while_redis_is_away() {
+fn deny_refuses_everything_during_an_outage() {
     for recorded in outage(OnFailure::Deny) {
         assert_eq!((recorded.without_either, recorded.errors), (0, 0));
     }
 }
 
 #[test]
-fn error_tells_everybody_while_redis_is_away() {
+fn error_fails_every_request_during_an_outage() {
     for recorded in outage(OnFailure::Error) {
         assert_eq!(recorded.without_either, 0);
         assert!(recorded.errors >= 100);
@@ -58,7 +58,7 @@ fn error_tells_everybody_while_redis_is_away() {
 }
 
 #[test]
-fn allow_lets_everything_pass_while_redis_is_away() {
+fn allow_allows_everything_during_an_outage() {
     for recorded in outage(OnFailure::Allow) {
         assert_eq!(recorded.errors, 0);
         assert!(recorded.without_either >= 100);

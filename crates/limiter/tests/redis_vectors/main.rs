@@ -13,9 +13,9 @@ mod vector;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate::{Config, Limiter, ManualClock};
-use tidegate_policy::config::NoEnvironment;
+use tidegate_config::NoEnvironment;
 use tidegate_redis::{
-    Address, ConnectionSettings, HashTag, Layout, OpenLayout, RedisOptions, RedisStore,
+    Address, ConnectionSettings, HashTag, Layout, OpenLayout, RedisBuckets, RedisOptions,
     RedisTopology, TlsSettings,
 };
 use tidegate_testkit::redis::{
@@ -24,7 +24,7 @@ use tidegate_testkit::redis::{
 use tidegate_testkit::vectors::{self, Vector};
 use tokio::runtime::Runtime;
 
-/// The ACL rules that the limiter needs; see `docs/operating-redis.md`.
+/// The ACL rules that the limiter needs; see `docs/how-to/redis.md`.
 const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get +mget +set \
      +del +time +info +role +cluster|slots +hmget +hget +hset +hdel +hlen +hrandfield +zadd +zrange \
      +zrem +zcount +zremrangebyrank +pttl +exists +pexpire +pexpireat";
@@ -45,7 +45,7 @@ fn replay_all(
     let patience = Duration::from_secs(10);
     let settings = settings.clone().timeout(patience).connect_timeout(patience);
     let runtime = Runtime::new().unwrap();
-    for vector in vectors::all().into_iter().filter(fits) {
+    for vector in vectors::decided().into_iter().filter(fits) {
         let clock = ManualClock::default();
         let options = options
             .clone()
@@ -54,7 +54,7 @@ fn replay_all(
             .deny_cache(0)
             .clock(clock.clone());
         runtime.block_on(async {
-            let store = RedisStore::connect(settings.clone(), options)
+            let store = RedisBuckets::connect(settings.clone(), options)
                 .await
                 .unwrap();
             let builder = Limiter::builder().clock(clock.clone());
@@ -146,9 +146,9 @@ fn cluster_by_subject_and_by_policy() {
 /// Key names are made in two independent places: where a configuration is explained, and where keys are
 /// written.
 #[test]
-fn both_name_keys_of_the_open_layout_alike() {
+fn library_and_server_name_open_layout_keys_alike() {
     let text = "
-store: { url: 'redis://127.0.0.1:1', layout: open }
+store: { url: 'redis://127.0.0.1:1', redis: { layout: open } }
 policies:
   - name: api
     limits:

@@ -14,14 +14,14 @@ use tidegate_core::{Ask, ChargedOutcome, Inspection, PartialAnswer, Quota, Reply
 
 /// A shared store that becomes unreachable, wholly or in part.
 #[derive(Clone, Debug)]
-struct Flaky {
+struct UnreliableStore {
     shared: SharedMemory,
     is_down: Arc<AtomicBool>,
     /// Buckets whose names contain this are not answered for.
     lost: Arc<Mutex<Option<&'static str>>>,
 }
 
-impl Flaky {
+impl UnreliableStore {
     fn new(clock: ManualClock) -> Self {
         Self {
             shared: SharedMemory::new(clock, true),
@@ -65,7 +65,7 @@ impl Flaky {
     }
 }
 
-impl Store for Flaky {
+impl Store for UnreliableStore {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         self.reach()?;
         let lost = *self.lost.lock();
@@ -98,7 +98,7 @@ impl Store for Flaky {
     }
 }
 
-impl SharedState for Flaky {
+impl SharedState for UnreliableStore {
     fn secret(&self, proposal: [u8; 32]) -> Option<StateFuture<'_, [u8; 32]>> {
         match self.reach() {
             Ok(()) => self.shared.secret(proposal),
@@ -108,15 +108,15 @@ impl SharedState for Flaky {
 }
 
 /// Two instances, each of which has half of everything while the store is unreachable.
-struct Two {
-    store: Flaky,
-    limiters: [Limiter<Flaky>; 2],
+struct TwoInstances {
+    store: UnreliableStore,
+    limiters: [Limiter<UnreliableStore>; 2],
 }
 
-impl Two {
+impl TwoInstances {
     fn new(limits: &str) -> Self {
         let clock = clock();
-        let store = Flaky::new(clock.clone());
+        let store = UnreliableStore::new(clock.clone());
         let limiter = || {
             let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
             let builder = builder.local_share(LocalShare::Millionths(500_000));
@@ -141,9 +141,9 @@ impl Two {
 const HOURLY: &str = "{ name: tokens, rate: 100/h, overdraft: 20, algorithm: fixed-window }";
 
 #[tokio::test]
-async fn what_was_charged_here_is_settled_here_and_kept_elsewhere() {
+async fn a_local_charge_is_settled_here_and_kept_by_other_instances() {
     for algorithm in ["fixed-window", "token-bucket", "sliding-log"] {
-        let two = Two::new(&format!(
+        let two = TwoInstances::new(&format!(
             "{{ name: tokens, rate: 100/h, overdraft: 20, algorithm: {algorithm} }}"
         ));
         let [one, other] = &two.limiters;
@@ -163,14 +163,14 @@ async fn what_was_charged_here_is_settled_here_and_kept_elsewhere() {
         assert_eq!(
             remaining(one, &request).await,
             100,
-            "the store knows of nothing"
+            "no charge in the store"
         );
     }
 }
 
 #[tokio::test]
-async fn another_instance_keeps_what_it_cannot_reach() {
-    let two = Two::new(HOURLY);
+async fn another_instance_keeps_unreachable_charges() {
+    let two = TwoInstances::new(HOURLY);
     let [one, other] = &two.limiters;
     let request = Request::new();
     // Both have agreed on a seal before the outage.
@@ -191,8 +191,8 @@ async fn another_instance_keeps_what_it_cannot_reach() {
 }
 
 #[tokio::test]
-async fn a_commit_while_the_store_is_away_is_sent_again_and_counts_once() {
-    let two = Two::new(HOURLY);
+async fn a_commit_during_an_outage_is_retried_and_counts_once() {
+    let two = TwoInstances::new(HOURLY);
     let [one, other] = &two.limiters;
     let request = Request::new();
     let id = reserve(one, &request.cost(60)).await;
@@ -211,7 +211,7 @@ async fn a_commit_while_the_store_is_away_is_sent_again_and_counts_once() {
 #[tokio::test]
 async fn a_commit_that_was_answered_in_part_lost_or_doubled_the_excess() {
     for lost in ["tokens/", "~"] {
-        let two = Two::new(HOURLY);
+        let two = TwoInstances::new(HOURLY);
         let [one, other] = &two.limiters;
         let request = Request::new();
         let id = reserve(one, &request.cost(10)).await;
@@ -235,8 +235,8 @@ async fn a_commit_that_was_answered_in_part_lost_or_doubled_the_excess() {
 }
 
 #[tokio::test]
-async fn of_two_buckets_each_is_settled_once_whichever_failed_first() {
-    let two = Two::new("{ name: left, rate: 100/h }, { name: right, rate: 100/h }");
+async fn each_of_two_buckets_is_settled_once_after_any_failure() {
+    let two = TwoInstances::new("{ name: left, rate: 100/h }, { name: right, rate: 100/h }");
     let [one, other] = &two.limiters;
     let request = Request::new();
     for (first, second) in [("left", "right"), ("right", "left")] {
@@ -257,8 +257,8 @@ async fn of_two_buckets_each_is_settled_once_whichever_failed_first() {
 }
 
 #[tokio::test]
-async fn a_reservation_of_part_store_and_part_here_is_settled_in_both() {
-    let two = Two::new("{ name: left, rate: 100/h }, { name: right, rate: 100/h }");
+async fn a_partly_local_reservation_is_settled_in_both_places() {
+    let two = TwoInstances::new("{ name: left, rate: 100/h }, { name: right, rate: 100/h }");
     let [one, _] = &two.limiters;
     let request = Request::new();
     two.lose(Some("right"));
@@ -272,7 +272,7 @@ async fn a_reservation_of_part_store_and_part_here_is_settled_in_both() {
     assert_eq!(
         left().await,
         [60, 10],
-        "of the store all, of this instance a half"
+        "the whole quota from the store, half of it locally"
     );
     assert_eq!(one.commit(&id, 30).await.unwrap().state(), Settled);
     assert_eq!(left().await, [70, 20]);
@@ -281,17 +281,17 @@ async fn a_reservation_of_part_store_and_part_here_is_settled_in_both() {
 }
 
 #[tokio::test]
-async fn without_the_store_each_limit_does_as_it_says() {
+async fn without_the_store_each_limit_applies_its_failure_policy() {
     let request = Request::new();
-    let two = Two::new("{ name: tokens, rate: 100/h, on_failure: allow }");
+    let two = TwoInstances::new("{ name: tokens, rate: 100/h, on_failure: allow }");
     two.cut(true);
     let id = reserve(&two.limiters[0], &request.cost(500)).await;
     assert_eq!(two.limiters[0].refund(&id).await.unwrap().state(), Settled);
-    let two = Two::new("{ name: tokens, rate: 100/h, on_failure: deny }");
+    let two = TwoInstances::new("{ name: tokens, rate: 100/h, on_failure: deny }");
     two.cut(true);
     let refused = two.limiters[0].reserve(&request, MINUTE).await.unwrap();
     assert!(!refused.is_allowed());
-    let two = Two::new("{ name: tokens, rate: 100/h, on_failure: error }");
+    let two = TwoInstances::new("{ name: tokens, rate: 100/h, on_failure: error }");
     two.cut(true);
     let error = two.limiters[0].reserve(&request, MINUTE).await;
     assert!(matches!(error, Err(CheckError::Store(_))));
@@ -299,8 +299,8 @@ async fn without_the_store_each_limit_does_as_it_says() {
 
 /// Charges of a request refused by the store are refunded there, and leave nothing to settle.
 #[tokio::test]
-async fn a_limit_that_is_known_to_refuse_leaves_nothing_charged_here() {
-    let two = Two::new("{ name: left, rate: 10/h }, { name: right, rate: 100/h }");
+async fn a_certain_refusal_leaves_no_local_charge() {
+    let two = TwoInstances::new("{ name: left, rate: 10/h }, { name: right, rate: 100/h }");
     let [one, _] = &two.limiters;
     let request = Request::new();
     two.lose(Some("right"));
@@ -316,8 +316,8 @@ async fn a_limit_that_is_known_to_refuse_leaves_nothing_charged_here() {
 /// If the store cannot be asked for the seal, ids are closed by the instance's own seal. They are still valid
 /// when the store is back, and another seal is agreed on.
 #[tokio::test(start_paused = true)]
-async fn a_store_that_comes_later_brings_a_seal_and_what_was_closed_before_stays_known() {
-    let two = Two::new(HOURLY);
+async fn ids_sealed_before_the_shared_seal_stay_valid() {
+    let two = TwoInstances::new(HOURLY);
     let [one, other] = &two.limiters;
     let request = Request::new();
     two.cut(true);
@@ -335,13 +335,13 @@ async fn a_store_that_comes_later_brings_a_seal_and_what_was_closed_before_stays
 
 /// A failover may lose the agreed seal.
 #[tokio::test(start_paused = true)]
-async fn a_seal_that_the_store_has_lost_is_put_back() {
-    let two = Two::new(HOURLY);
+async fn a_seal_lost_by_the_store_is_restored() {
+    let two = TwoInstances::new(HOURLY);
     let [one, other] = &two.limiters;
     let request = Request::new();
     let before = reserve(one, &request.cost(10)).await;
     two.store.shared.forget_secret();
-    tokio::time::advance(Duration::from_mins(2)).await;
+    tokio::time::advance(Duration::from_secs(120)).await;
     let after = reserve(one, &request.cost(10)).await;
     assert_eq!(other.refund(&after).await.unwrap().state(), Settled);
     assert_eq!(other.refund(&before).await.unwrap().state(), Settled);
@@ -349,8 +349,8 @@ async fn a_seal_that_the_store_has_lost_is_put_back() {
 
 /// Forged ids do not cause a call to the store each.
 #[tokio::test(start_paused = true)]
-async fn ids_that_are_made_up_do_not_make_us_ask_the_store() {
-    let two = Two::new(HOURLY);
+async fn forged_ids_cause_no_store_calls() {
+    let two = TwoInstances::new(HOURLY);
     let [one, _] = &two.limiters;
     reserve(one, &Request::new()).await;
     let asked = two.store.shared.secrets_asked();

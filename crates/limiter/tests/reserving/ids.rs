@@ -1,4 +1,4 @@
-use crate::{Here, MINUTE, config, policy, reserve};
+use crate::{MINUTE, ManualLimiter, config, policy, reserve};
 use proptest::prelude::*;
 use tidegate::{Limiter, Request, SettleError, SettleState};
 
@@ -17,7 +17,7 @@ async fn is_unknown(limiter: &Limiter, id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_nobody_made_is_unknown() {
+async fn forged_ids_are_unknown() {
     let limiter = Limiter::builder().config(config(TOKENS)).build().unwrap();
     let id = reserve(&limiter, &Request::new().user("ann").cost(50)).await;
     for made_up in [
@@ -41,7 +41,7 @@ async fn what_nobody_made_is_unknown() {
 
 proptest! {
     #[test]
-    fn no_bit_of_an_id_can_be_changed(at in any::<prop::sample::Index>(), bit in 0..7_u8) {
+    fn an_id_with_any_flipped_bit_is_unknown(at in any::<prop::sample::Index>(), bit in 0..7_u8) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let limiter = Limiter::builder().config(config(TOKENS)).build().unwrap();
@@ -55,7 +55,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn who_has_another_secret_or_none_does_not_know_it() {
+async fn an_instance_with_another_secret_rejects_the_id() {
     let (one, other) = (with_secret("one"), with_secret("other"));
     let id = reserve(&one, &Request::new().user("ann")).await;
     assert!(is_unknown(&other, &id).await);
@@ -73,8 +73,8 @@ async fn who_has_another_secret_or_none_does_not_know_it() {
 }
 
 #[tokio::test]
-async fn nothing_of_who_asked_can_be_read_from_it_or_is_printed() {
-    let here = Here::new(TOKENS);
+async fn an_id_does_not_reveal_its_client() {
+    let here = ManualLimiter::new(TOKENS);
     let request = Request::new().user("ann-of-green-gables").cost(50);
     let reserved = here.limiter.reserve(&request, MINUTE).await.unwrap();
     let id = reserved.id().unwrap();

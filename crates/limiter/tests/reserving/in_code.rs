@@ -16,7 +16,7 @@ fn ann() -> Request<'static> {
 }
 
 #[tokio::test]
-async fn limits_in_code_take_reservations_once_told_to_and_still_after_a_reload() {
+async fn limits_in_code_accept_reservations_if_enabled_even_after_a_reload() {
     let yaml = "policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]";
     let config = || Config::from_yaml(yaml).unwrap();
     let builder = || Limiter::builder().config(config()).limit(tokens());
@@ -40,7 +40,7 @@ async fn limits_in_code_take_reservations_once_told_to_and_still_after_a_reload(
 }
 
 #[tokio::test]
-async fn their_buckets_lend_so_that_what_others_kept_in_debt_comes_back_late() {
+async fn reservations_in_code_are_refunded_late_if_others_kept_the_debt() {
     let clock = super::clock();
     let limiter = Limiter::builder()
         .limit(LimitSpec::new("all").band("100/s burst 100"))
@@ -62,7 +62,7 @@ async fn their_buckets_lend_so_that_what_others_kept_in_debt_comes_back_late() {
 }
 
 #[tokio::test]
-async fn a_maximum_may_be_told_too() {
+async fn a_maximum_ttl_can_be_set_in_code() {
     let reserving = ReserveRules {
         default_ttl: Duration::from_secs(5),
         max_ttl: Duration::from_secs(7),
@@ -80,7 +80,7 @@ async fn a_maximum_may_be_told_too() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_when_the_limiter_is_built() {
+fn invalid_reservation_settings_fail_the_build() {
     let error = |limit: LimitSpec, reserving: ReserveRules| {
         let built = Limiter::builder().limit(limit).reserve(reserving).build();
         let error = built.unwrap_err();
@@ -95,17 +95,17 @@ fn what_cannot_be_is_refused_when_the_limiter_is_built() {
         (
             tokens(),
             reserving(Duration::ZERO, MINUTE),
-            "0ns to live is not from 1ms to 1h",
+            "a lifetime of 0ns is not from 1ms to 1h",
         ),
         (
             tokens(),
             reserving(MINUTE, MINUTE * 61),
-            "3660s to live is not from 1ms to 1h",
+            "a lifetime of 3660s is not from 1ms to 1h",
         ),
         (
             tokens(),
             reserving(MINUTE, MINUTE / 2),
-            "60s unless told is longer than 30s, which is the longest",
+            "the default lifetime 60s is longer than the maximum 30s",
         ),
         (
             tokens().wait(MINUTE),
@@ -119,7 +119,7 @@ fn what_cannot_be_is_refused_when_the_limiter_is_built() {
 }
 
 #[tokio::test]
-async fn a_reservation_warns_as_a_decision_does_by_whichever_is_charged_last() {
+async fn a_reservation_warns_by_its_last_charge_like_a_decision() {
     let yaml = "
 policies:
   - name: llm
@@ -138,5 +138,5 @@ policies:
     assert_eq!(warned(400).await, (false, vec![]), "and nothing is charged");
     assert_eq!(warned(0).await, (true, vec![]), "which asks only");
     assert_eq!(warned(150).await, (true, vec!["tokens".to_owned()]));
-    assert_eq!(warned(50).await, (true, vec![]), "it was told");
+    assert_eq!(warned(50).await, (true, vec![]), "the outcome was reported");
 }

@@ -22,6 +22,10 @@ mod redis;
 mod settling;
 /// Stores that schedules run over.
 mod stores;
+/// Several units, case by case.
+mod units;
+/// Several units in any order of any operations, compared with a model.
+mod units_model;
 
 use std::time::Duration;
 use tidegate::{
@@ -29,7 +33,7 @@ use tidegate::{
 };
 use tidegate_core::{Clock, Timestamp};
 
-pub(crate) const MINUTE: Duration = Duration::from_mins(1);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// Returns a policy that accepts reservations, with these limits.
 pub(crate) fn policy(limits: &str) -> String {
@@ -47,12 +51,12 @@ pub(crate) fn clock() -> ManualClock {
 }
 
 /// A limiter in memory with a manual clock.
-pub(crate) struct Here {
+pub(crate) struct ManualLimiter {
     pub(crate) limiter: Limiter<MemoryStore<ManualClock>>,
     pub(crate) clock: ManualClock,
 }
 
-impl Here {
+impl ManualLimiter {
     pub(crate) fn new(limits: &str) -> Self {
         let clock = clock();
         let builder = Limiter::builder().config(config(limits));

@@ -68,7 +68,7 @@ fn limits(algorithm: &str) -> String {
 }
 
 /// A reservation, and its state.
-struct Held {
+struct HeldReservation {
     id: String,
     at_us: u64,
     estimate: u64,
@@ -79,7 +79,7 @@ struct World<'p, S> {
     pair: &'p Pair<S>,
     user: String,
     model: ModelBucket,
-    held: Vec<Held>,
+    held: Vec<HeldReservation>,
 }
 
 impl<S: Store + 'static> World<'_, S> {
@@ -100,7 +100,7 @@ impl<S: Store + 'static> World<'_, S> {
                     .unwrap();
                 if let Some(id) = reserved.id() {
                     assert!(self.model.take(now_us, estimate).allowed, "over");
-                    self.held.push(Held {
+                    self.held.push(HeldReservation {
                         id: id.to_owned(),
                         at_us: now_us,
                         estimate,
@@ -234,7 +234,7 @@ fn runtime() -> Runtime {
 }
 
 #[test]
-fn in_memory_no_order_of_anything_lets_through_more_than_the_model() {
+fn in_memory_no_interleaving_admits_more_than_the_model() {
     for (name, algorithm) in kinds() {
         let pair = stores::in_memory(&limits(name));
         run_over(&runtime(), 300, (&pair, algorithm));
@@ -242,7 +242,7 @@ fn in_memory_no_order_of_anything_lets_through_more_than_the_model() {
 }
 
 #[test]
-fn in_redis_no_order_of_anything_lets_through_more_than_the_model() {
+fn in_redis_no_interleaving_admits_more_than_the_model() {
     let server = Server::start();
     let runtime = runtime();
     for (name, algorithm) in kinds() {
@@ -255,7 +255,7 @@ fn in_redis_no_order_of_anything_lets_through_more_than_the_model() {
 }
 
 #[test]
-fn on_a_cluster_no_order_of_anything_lets_through_more_than_the_model() {
+fn on_a_cluster_no_interleaving_admits_more_than_the_model() {
     let cluster = Cluster::start(3, 0);
     let runtime = runtime();
     for tag in [KeyTag::Subject, KeyTag::Policy] {
@@ -272,7 +272,7 @@ fn on_a_cluster_no_order_of_anything_lets_through_more_than_the_model() {
 /// Counted from outside, without a model: usage in any interval is at most the burst, the refill in it, and
 /// the overdraft.
 #[test]
-fn what_is_used_never_exceeds_the_envelope() {
+fn usage_never_exceeds_the_envelope() {
     let runtime = runtime();
     let mut runner = TestRunner::new(Config::with_cases(200));
     let ran = runner.run(&schedule(), |schedule| {
@@ -356,12 +356,12 @@ async fn comes_back_after_seconds<S: Store + 'static>(pair: &Pair<S>) {
 const BUSY: &str = "{ name: tokens, rate: 100/s burst 100 }";
 
 #[tokio::test]
-async fn in_memory_a_reservation_comes_back_after_seconds_of_use_by_others() {
+async fn in_memory_a_reservation_is_refunded_after_use_by_others() {
     comes_back_after_seconds(&stores::in_memory(BUSY)).await;
 }
 
 #[tokio::test]
-async fn in_redis_a_reservation_comes_back_after_seconds_of_use_by_others() {
+async fn in_redis_a_reservation_is_refunded_after_use_by_others() {
     let server = Server::start();
     let settings = stores::standalone(&server);
     let pair = stores::in_redis(&settings, KeyTag::Subject, BUSY).await;

@@ -17,14 +17,14 @@ async fn instance(port: u16, timeout: Duration, limits: &str) -> Limiter<RedisSt
         ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(timeout);
     let store = RedisStore::connect(settings, RedisOptions::default()).await;
     let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
-    let built = builder.build_with(store.expect("it is there"));
+    let built = builder.build_with(store.expect("the server is up"));
     built.unwrap_or_else(|error| panic!("{error}"))
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn what_one_instance_reserves_another_settles_and_so_does_one_that_was_started_since() {
+async fn other_and_newer_instances_settle_a_reservation() {
     let server = Server::start();
     let ann = Request::new().user("ann");
     let one = instance(server.port(), PATIENCE, HOURLY).await;
@@ -47,7 +47,7 @@ async fn what_one_instance_reserves_another_settles_and_so_does_one_that_was_sta
 }
 
 #[tokio::test]
-async fn who_shares_a_secret_needs_no_seal_in_the_store() {
+async fn instances_with_a_shared_secret_need_no_seal_in_the_store() {
     let server = Server::start();
     let url = format!("store: {{ url: 'redis://127.0.0.1:{}'", server.port());
     let text = format!("{url}, key_secret: s3cret }}\n{}", crate::policy(HOURLY));
@@ -65,7 +65,7 @@ async fn who_shares_a_secret_needs_no_seal_in_the_store() {
 }
 
 #[tokio::test]
-async fn a_mark_lies_beside_its_bucket_and_goes_after_a_while() {
+async fn a_mark_shares_the_slot_of_its_bucket_and_expires() {
     let server = Server::start();
     let one = instance(server.port(), PATIENCE, HOURLY).await;
     let id = reserve(&one, &Request::new().user("ann").cost(40)).await;
@@ -80,7 +80,7 @@ async fn a_mark_lies_beside_its_bucket_and_goes_after_a_while() {
 
 /// Network failures, row by row: the request is lost, the reply is lost, the connection breaks.
 #[tokio::test]
-async fn whatever_the_network_does_to_a_commit_it_counts_once() {
+async fn a_commit_counts_once_under_any_network_failure() {
     let server = Server::start();
     let wire = FaultProxy::start(server.port());
     let far = instance(wire.port(), Duration::from_millis(100), HOURLY).await;
@@ -133,7 +133,7 @@ async fn until_it_settles(far: &Limiter<RedisStore>, near: &Limiter<RedisStore>)
 }
 
 #[tokio::test]
-async fn buckets_of_several_slots_are_all_settled_each_once() {
+async fn buckets_in_several_slots_are_each_settled_once() {
     let cluster = Cluster::start(3, 0);
     let settings = crate::stores::cluster(&cluster);
     let limits = "{ name: user, key: user, rate: 100/h }, { name: all, rate: 500/h }, \
@@ -161,7 +161,7 @@ async fn buckets_of_several_slots_are_all_settled_each_once() {
 }
 
 #[tokio::test]
-async fn many_who_commit_the_same_at_once_change_it_once() {
+async fn concurrent_commits_of_one_reservation_take_effect_once() {
     let server = Server::start();
     let settings = standalone(&server);
     let pair = in_redis(&settings, KeyTag::Subject, HOURLY).await;

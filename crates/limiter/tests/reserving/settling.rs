@@ -1,4 +1,4 @@
-use crate::{Here, MINUTE, policy, reserve};
+use crate::{MINUTE, ManualLimiter, policy, reserve};
 use std::time::Duration;
 use tidegate::SettleState::{Already, Expired, Settled};
 use tidegate::{CheckError, Config, Limiter, Request};
@@ -6,8 +6,8 @@ use tidegate::{CheckError, Config, Limiter, Request};
 const TOKENS: &str = "{ name: tokens, rate: 100/h, overdraft: 50 }";
 
 #[tokio::test]
-async fn what_was_not_used_comes_back_and_once() {
-    let here = Here::new(TOKENS);
+async fn unused_units_are_refunded_once() {
+    let here = ManualLimiter::new(TOKENS);
     let id = here.reserve(80).await;
     assert_eq!(here.remaining(), 20);
     assert_eq!(here.commit(&id, 30).await, Settled);
@@ -19,8 +19,8 @@ async fn what_was_not_used_comes_back_and_once() {
 }
 
 #[tokio::test]
-async fn what_comes_back_can_be_reserved_again() {
-    let here = Here::new(TOKENS);
+async fn refunded_units_can_be_reserved_again() {
+    let here = ManualLimiter::new(TOKENS);
     for _ in 0..20 {
         let id = here.reserve(100).await;
         assert_eq!(here.commit(&id, 0).await, Settled);
@@ -29,7 +29,7 @@ async fn what_comes_back_can_be_reserved_again() {
 }
 
 #[tokio::test]
-async fn every_algorithm_gives_back_what_was_not_used() {
+async fn every_algorithm_refunds_unused_units() {
     for algorithm in [
         "token-bucket",
         "fixed-window",
@@ -37,7 +37,7 @@ async fn every_algorithm_gives_back_what_was_not_used() {
         "sliding-log",
         "bucketed-window",
     ] {
-        let here = Here::new(&format!(
+        let here = ManualLimiter::new(&format!(
             "{{ name: tokens, rate: 60/h, algorithm: {algorithm} }}"
         ));
         let (first, second) = (here.reserve(30).await, here.reserve(30).await);
@@ -54,8 +54,8 @@ async fn every_algorithm_gives_back_what_was_not_used() {
 }
 
 #[tokio::test]
-async fn what_was_used_beyond_the_estimate_is_charged_down_to_the_overdraft() {
-    let here = Here::new(TOKENS);
+async fn usage_beyond_the_estimate_is_charged_down_to_the_overdraft() {
+    let here = ManualLimiter::new(TOKENS);
     let id = here.reserve(10).await;
     assert_eq!(here.commit(&id, 60).await, Settled);
     assert_eq!(here.remaining(), 40);
@@ -66,13 +66,14 @@ async fn what_was_used_beyond_the_estimate_is_charged_down_to_the_overdraft() {
     assert_eq!(here.commit(&id, 1_000).await, Settled);
     let refused = here.limiter.check_now(&Request::new()).unwrap();
     let wait = refused.binding().unwrap().retry_after().unwrap();
-    assert_eq!(wait, Duration::from_hours(1) * 51 / 100);
+    assert_eq!(wait, Duration::from_secs(3_600) * 51 / 100);
 }
 
-/// A forced charge refuses if nothing is left, though it is made; its mark must be taken all the same.
+/// A forced charge refuses if nothing is left, but is still made. Its mark must be recorded in any
+/// case.
 #[tokio::test]
-async fn an_excess_on_an_empty_bucket_is_charged_once_however_often_it_is_sent() {
-    let here = Here::new(TOKENS);
+async fn an_excess_on_an_empty_bucket_is_charged_once() {
+    let here = ManualLimiter::new(TOKENS);
     let id = here.reserve(100).await;
     assert_eq!(here.commit(&id, 110).await, Settled);
     let wait = || {
@@ -80,7 +81,7 @@ async fn an_excess_on_an_empty_bucket_is_charged_once_however_often_it_is_sent()
         refused.binding().unwrap().retry_after().unwrap()
     };
     let owed = wait();
-    assert_eq!(owed, Duration::from_hours(1) * 11 / 100);
+    assert_eq!(owed, Duration::from_secs(3_600) * 11 / 100);
     for _ in 0..3 {
         assert_eq!(here.commit(&id, 110).await, Already);
         assert_eq!(wait(), owed);
@@ -88,9 +89,9 @@ async fn an_excess_on_an_empty_bucket_is_charged_once_however_often_it_is_sent()
 }
 
 #[tokio::test]
-async fn nothing_comes_back_after_it_has_expired_and_an_excess_is_charged_all_the_same() {
+async fn an_expired_reservation_refunds_nothing_and_charges_an_excess() {
     let windows = "{ name: tokens, rate: 100/h, overdraft: 50, algorithm: fixed-window }";
-    let here = Here::new(windows);
+    let here = ManualLimiter::new(windows);
     let (less, same, more) = (
         here.reserve(20).await,
         here.reserve(20).await,
@@ -113,8 +114,8 @@ async fn nothing_comes_back_after_it_has_expired_and_an_excess_is_charged_all_th
 }
 
 #[tokio::test]
-async fn a_late_commit_of_all_that_was_reserved_was_told_as_settled_after_a_refund() {
-    let here = Here::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
+async fn a_late_full_commit_after_a_refund_was_reported_as_settled() {
+    let here = ManualLimiter::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
     let id = here.reserve(50).await;
     assert_eq!(here.commit(&id, 0).await, Settled);
     // The mark of the refund has expired.
@@ -124,7 +125,7 @@ async fn a_late_commit_of_all_that_was_reserved_was_told_as_settled_after_a_refu
 
 #[tokio::test]
 async fn a_mark_outlives_the_reservation() {
-    let here = Here::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
+    let here = ManualLimiter::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
     let id = here.reserve(50).await;
     assert_eq!(here.commit(&id, 10).await, Settled);
     // Long after the mark of a commit has expired, the reservation has expired as well.
@@ -137,13 +138,16 @@ async fn a_mark_outlives_the_reservation() {
 
 #[tokio::test]
 async fn a_ttl_beyond_the_longest_is_cut_and_none_is_the_default() {
-    let here = Here::new(TOKENS);
+    let here = ManualLimiter::new(TOKENS);
     let reserve = async |ttl: Option<Duration>| {
         let reserved = here.limiter.reserve(&Request::new(), ttl).await.unwrap();
         reserved.expires_after().unwrap()
     };
     assert_eq!(reserve(None).await, MINUTE);
-    assert_eq!(reserve(Some(Duration::from_hours(9))).await, 10 * MINUTE);
+    assert_eq!(
+        reserve(Some(Duration::from_secs(32_400))).await,
+        10 * MINUTE
+    );
     assert_eq!(reserve(Some(MINUTE / 2)).await, MINUTE / 2);
     let never = here.limiter.reserve(&Request::new(), Duration::ZERO).await;
     assert!(matches!(never, Err(CheckError::CannotReserve { .. })));
@@ -151,7 +155,7 @@ async fn a_ttl_beyond_the_longest_is_cut_and_none_is_the_default() {
 
 #[tokio::test]
 async fn all_limits_are_charged_or_none_and_all_are_settled() {
-    let here = Here::new(
+    let here = ManualLimiter::new(
         "{ name: user, key: user, rate: 100/h }, { name: all, rate: 120/h }, \
          { name: two, key: user, bands: [{ rate: 100/h, label: hour }, { rate: 500/d, label: day }] }",
     );
@@ -176,8 +180,8 @@ async fn all_limits_are_charged_or_none_and_all_are_settled() {
 }
 
 #[tokio::test]
-async fn an_estimate_must_fit_also_where_costs_are_always_charged() {
-    let here = Here::new("{ name: tokens, rate: 100/h, charge: always, overdraft: 50 }");
+async fn an_estimate_must_fit_even_if_costs_are_always_charged() {
+    let here = ManualLimiter::new("{ name: tokens, rate: 100/h, charge: always, overdraft: 50 }");
     let refused = here
         .limiter
         .reserve(&Request::new().cost(101), MINUTE)
@@ -190,8 +194,8 @@ async fn an_estimate_must_fit_also_where_costs_are_always_charged() {
 }
 
 #[tokio::test]
-async fn an_estimate_of_nothing_asks_whether_anything_is_left() {
-    let here = Here::new("{ name: tokens, rate: 10/h, overdraft: 10 }");
+async fn an_estimate_of_zero_tests_if_anything_is_left() {
+    let here = ManualLimiter::new("{ name: tokens, rate: 10/h, overdraft: 10 }");
     let id = here.reserve(0).await;
     assert_eq!(here.remaining(), 10);
     // Nothing was charged, so there is no bucket to settle: other usage is reported separately.
@@ -202,8 +206,8 @@ async fn an_estimate_of_nothing_asks_whether_anything_is_left() {
 }
 
 #[tokio::test]
-async fn what_is_only_watched_is_settled_if_it_was_charged() {
-    let here = Here::new(
+async fn shadow_limits_are_settled_if_they_were_charged() {
+    let here = ManualLimiter::new(
         "{ name: all, rate: 100/h }, { name: watched, rate: 30/h, mode: shadow, overdraft: 10 }",
     );
     let left = || -> Vec<u64> {
@@ -224,34 +228,36 @@ async fn what_is_only_watched_is_settled_if_it_was_charged() {
 }
 
 #[tokio::test]
-async fn what_meets_no_limit_is_reserved_and_settled_without_one() {
-    let here = Here::new("{ name: a, match: [{ path: /a }], rate: 1/h }");
+async fn a_request_without_limits_is_reserved_and_settled() {
+    let here = ManualLimiter::new("{ name: a, match: [{ path: /a }], rate: 1/h }");
     let id = reserve(&here.limiter, &Request::new().path("/b").cost(7)).await;
     let settled = here.limiter.commit(&id, 9).await.unwrap();
-    assert_eq!((settled.estimate(), settled.actual()), (7, 9));
+    let [unit] = settled.units() else {
+        panic!("the limits count one unit")
+    };
+    assert_eq!((unit.estimate, unit.actual), (7, 9));
     assert_eq!((settled.state(), settled.policy()), (Settled, "llm"));
 }
 
 #[tokio::test]
-async fn a_policy_that_takes_no_reservations_says_how_it_would() {
+async fn a_policy_without_reservations_reports_how_to_enable_them() {
     let limiter = Limiter::from_yaml("policies: [{ name: api, limits: [{ name: a, rate: 1/h }] }]");
     let limiter = limiter.unwrap();
     let error = limiter.reserve(&Request::new(), MINUTE).await.unwrap_err();
-    assert!(error.is_bad_question());
+    assert!(error.is_bad_request());
     assert_eq!(
         error.to_string(),
-        "policy `api` cannot reserve this: it takes no reservations; give it `reserve: 60s`, or as \
-         long as they may live"
+        "policy `api` cannot reserve this: it does not accept reservations; add `reserve: 60s`"
     );
     assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
 }
 
 #[tokio::test]
-async fn what_an_id_cannot_carry_is_refused_before_it_is_charged() {
+async fn a_reservation_too_large_for_its_id_is_refused_without_a_charge() {
     let limits: Vec<String> = (0..70)
         .map(|nth| format!("{{ name: l{nth}, rate: 100/h }}"))
         .collect();
-    let here = Here::new(&limits.join(", "));
+    let here = ManualLimiter::new(&limits.join(", "));
     let error = here.limiter.reserve(&Request::new(), MINUTE).await;
     assert!(matches!(error, Err(CheckError::CannotReserve { .. })));
     assert_eq!(here.remaining(), 100);
@@ -259,8 +265,8 @@ async fn what_an_id_cannot_carry_is_refused_before_it_is_charged() {
 
 /// Otherwise, a rate cut by a thousand would make each unit worth a thousand times as much time.
 #[tokio::test]
-async fn a_reload_does_not_change_what_a_reserved_unit_is_worth() {
-    let here = Here::new("{ name: tokens, rate: 1000/h }");
+async fn a_reload_does_not_change_the_value_of_a_reserved_unit() {
+    let here = ManualLimiter::new("{ name: tokens, rate: 1000/h }");
     let id = here.reserve(900).await;
     let load = |limits: &str| {
         let config = Config::from_yaml(&policy(limits)).unwrap();
@@ -279,25 +285,31 @@ async fn a_reload_does_not_change_what_a_reserved_unit_is_worth() {
     assert_eq!(
         here.commit(&id, 0).await,
         Already,
-        "whatever the policy is by now"
+        "regardless of the current policy"
     );
 }
 
 #[tokio::test]
-async fn a_decision_that_reserved_is_given_back_by_its_id_alone() {
-    let here = Here::new(TOKENS);
+async fn a_reserving_decision_is_refunded_only_by_its_id() {
+    let here = ManualLimiter::new(TOKENS);
     let reserved = here.limiter.reserve(&Request::new().cost(50), MINUTE).await;
     let reserved = reserved.unwrap();
-    assert!(!here.limiter.give_back(reserved.decision()).await.unwrap());
+    assert!(
+        !here
+            .limiter
+            .refund_decision(reserved.decision())
+            .await
+            .unwrap()
+    );
     assert_eq!(here.remaining(), 50);
     here.limiter.refund(reserved.id().unwrap()).await.unwrap();
     assert_eq!(here.remaining(), 100);
 }
 
-/// A full store has no room for more marks. Then, of all reservations that share the overflow mark, one is
-/// settled, and the estimates of the others stay charged. Never more than that is refunded.
+/// A full store has no room for more marks. Then, of all reservations that share the overflow mark,
+/// one is settled, and the estimates of the others stay charged. Never more than that is refunded.
 #[tokio::test]
-async fn a_store_without_room_for_marks_gives_back_too_little_and_never_too_much() {
+async fn a_store_without_room_for_marks_never_refunds_too_much() {
     let clock = crate::clock();
     let builder = Limiter::builder().config(crate::config("{ name: all, rate: 1000/h }"));
     let limiter = builder.clock(clock.clone()).max_keys(1).build().unwrap();

@@ -143,7 +143,7 @@ pub(crate) async fn in_redis(
     let mut stores = Vec::new();
     for _ in 0..2 {
         let store = RedisStore::connect(settings.clone(), options.clone()).await;
-        stores.push(store.expect("it is there"));
+        stores.push(store.expect("the server is up"));
     }
     let stores = Mutex::new(stores);
     Pair::over(clock, limits, || stores.lock().pop().unwrap())

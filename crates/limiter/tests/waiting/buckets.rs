@@ -32,7 +32,7 @@ async fn a_thousand_wait_in_order_of_arrival_and_the_next_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_longer_than_may_be_waited() {
+async fn no_request_waits_longer_than_max_wait() {
     let limiter = limiter("{ name: all, rate: 3/s burst 2, on_refusal: wait, max_wait: 1500ms }");
     // Two at once, and four refill in a second and a half.
     let all = Crowd::of(&limiter, 10).await.end().await;
@@ -44,7 +44,7 @@ async fn nobody_waits_longer_than_may_be_waited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_many_wait_as_may_and_who_leaves_makes_room_for_another() {
+async fn the_queue_is_bounded_and_leaving_frees_a_place() {
     let limiter = limiter(
         "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 3 }",
     );
@@ -65,7 +65,7 @@ async fn as_many_wait_as_may_and_who_leaves_makes_room_for_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_wait_any_more_still_passes_where_there_is_room_at_once() {
+async fn a_full_queue_does_not_refuse_requests_that_need_not_wait() {
     let limiter = limiter(
         "{ name: all, key: user, rate: 10/s burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 1 }",
     );
@@ -84,7 +84,7 @@ async fn who_may_not_wait_any_more_still_passes_where_there_is_room_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_a_place_does_not_compete_for_it_again() {
+async fn a_queued_request_does_not_compete_for_its_place_again() {
     let limiter = limiter("{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 1s }");
     let crowd = Crowd::of(&limiter, 6).await;
     // Other requests try all the time; those that do not wait find nothing in between.
@@ -102,7 +102,7 @@ async fn who_has_a_place_does_not_compete_for_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_no_stretch_of_time_passes_more_than_the_policy_allows() {
+async fn no_interval_exceeds_the_policy() {
     let (rate, burst) = (50, 7);
     let limiter = limiter(
         "{ name: all, rate: 50/s burst 7, on_refusal: wait, max_wait: 2s, max_waiting: 40 }",
@@ -144,7 +144,7 @@ async fn in_no_stretch_of_time_passes_more_than_the_policy_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cost_that_never_fits_is_refused_at_once_and_costs_wait_their_due() {
+async fn an_impossible_cost_is_refused_at_once_and_others_wait_exactly() {
     let limiter = limiter("{ name: all, rate: 10/s burst 5, on_refusal: wait, max_wait: 1s }");
     let never = ask_for(&limiter, 6).await.unwrap();
     assert!(!never.is_allowed());

@@ -20,7 +20,7 @@ async fn room(limiter: &InMemory) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_goes_makes_room_for_as_many_others_wherever_they_stood() {
+async fn leavers_free_as_many_places_from_any_position() {
     let everybody: Vec<usize> = (1..=100).collect();
     let front: Vec<usize> = (1..=50).collect();
     let back: Vec<usize> = (51..=100).rev().collect();
@@ -44,7 +44,7 @@ async fn whoever_goes_makes_room_for_as_many_others_wherever_they_stood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stays_moves_up_when_others_before_it_go() {
+async fn waiters_move_up_when_earlier_ones_leave() {
     let limiter = limiter(HUNDRED);
     let mut crowd = Crowd::of(&limiter, 11).await;
     for nth in [3, 7, 1] {
@@ -69,7 +69,7 @@ async fn who_stays_moves_up_when_others_before_it_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_other_limits_were_charged_comes_back_as_well() {
+async fn charges_of_other_limits_are_refunded_as_well() {
     let limiter = limiter(
         "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s },
          { name: hourly, rate: 40/h },
@@ -96,7 +96,7 @@ async fn what_other_limits_were_charged_comes_back_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_at_its_turn_has_either_passed_or_given_back() {
+async fn a_request_leaving_at_its_turn_has_passed_or_is_refunded() {
     let limiter = limiter("{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 10s }");
     ask(&limiter).await.unwrap();
     let waits = ask(&limiter);
@@ -112,7 +112,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn places_are_given_back_exactly_in_whatever_order(
+    fn places_are_released_exactly_in_any_order(
         steps in prop::collection::vec((0_usize..60, 0_u64..40), 1..60),
         rate in 1_u64..50,
         burst in 1_u64..5,

@@ -10,8 +10,8 @@ fn text(algorithm: &str) -> String {
     format!(
         "
 routes:
-  - {{ id: both, match: {{ path: /both }}, upstreams: 'http://a', policy: [a, b] }}
-  - {{ id: rest, upstreams: 'http://a', policy: a }}
+  - {{ name: both, match: {{ path: /both }}, upstreams: 'http://a', policy: [a, b] }}
+  - {{ name: rest, upstreams: 'http://a', policy: a }}
 policies:
   - name: a
     limits:
@@ -49,7 +49,7 @@ fn counts(few: u32, many: u32) -> Vec<(String, u32)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_many_wait_for_a_limit_as_it_lets_by_whichever_policy_they_meet_it() {
+async fn the_queue_bound_of_a_limit_holds_across_its_policies() {
     for (algorithm, many) in [("token-bucket", 2), ("fixed-window", 0)] {
         let limiter = limiter(algorithm);
         let first = ask(&limiter, "a");
@@ -77,7 +77,7 @@ async fn as_many_wait_for_a_limit_as_it_lets_by_whichever_policy_they_meet_it() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reload_keeps_those_who_wait_whether_or_not_policies_are_joined_any_more() {
+async fn a_reload_keeps_waiters_even_if_policies_are_no_longer_joined() {
     let limiter = limiter("token-bucket");
     ask(&limiter, "a+b").await.unwrap();
     let waiters = [ask(&limiter, "a+b"), ask(&limiter, "a")];

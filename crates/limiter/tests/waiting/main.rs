@@ -17,6 +17,8 @@ mod giving_back;
 mod gone;
 /// Limits in joined policies.
 mod joined;
+/// Waiting by a key alone.
+mod keyed;
 /// Several limits at once, reloads, and callers that do not wait.
 mod mixed;
 /// Requests behind one that leaves move up, and nothing overtakes them.

@@ -44,7 +44,7 @@ async fn of_two_limits_that_wait_the_longer_wait_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn places_and_lines_together_hold_both_limits() {
+async fn queues_of_places_and_lines_together_keep_both_limits() {
     let limiter = limiter(
         "{ name: bucket, rate: 10/s burst 1, on_refusal: wait, max_wait: 2s },
          { name: window, rate: 4/s, algorithm: fixed-window, on_refusal: wait, max_wait: 2s }",
@@ -66,7 +66,7 @@ async fn places_and_lines_together_hold_both_limits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reload_lets_those_who_wait_wait_and_the_bounds_go_on() {
+async fn a_reload_keeps_waiters_and_their_bounds() {
     let text = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s, max_waiting: 5 }";
     let limiter = limiter(text);
     let crowd = Crowd::of(&limiter, 6).await;
@@ -85,7 +85,7 @@ async fn a_reload_lets_those_who_wait_wait_and_the_bounds_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_is_given_back_to_the_bucket_it_was_taken_from_though_the_limit_has_changed() {
+async fn a_place_is_released_to_its_own_bucket_after_a_limit_change() {
     let limiter = limiter("{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }");
     let crowd = Crowd::of(&limiter, 51).await;
     limiter
@@ -102,7 +102,7 @@ async fn a_place_is_given_back_to_the_bucket_it_was_taken_from_though_the_limit_
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_wait_is_told_at_once() {
+async fn a_non_waiting_request_is_decided_at_once() {
     let limiter = limiter("{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }");
     let rules = limiter.rules().unwrap();
     let is_pending = |request: &Request<'_>| {
@@ -124,7 +124,7 @@ async fn who_does_not_wait_is_told_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_meets_no_limit_that_waits_is_decided_at_once() {
+async fn a_request_without_waiting_limits_is_decided_at_once() {
     let limiter = limiter(
         "{ name: slow, match: { path: /slow }, rate: 1/s, on_refusal: wait, max_wait: 10s },
          { name: all, rate: 2/h }",
@@ -139,7 +139,7 @@ async fn a_request_that_meets_no_limit_that_waits_is_decided_at_once() {
 }
 
 #[test]
-fn without_a_runtime_nobody_waits() {
+fn without_a_runtime_no_request_waits() {
     let text = policy("{ name: all, rate: 1/h, on_refusal: wait, max_wait: 1h }");
     let limiter = Limiter::from_yaml(&text).unwrap();
     assert!(
@@ -177,18 +177,18 @@ async fn a_thousand_requests_for_as_many_clients_leave_no_trace() {
 }
 
 #[test]
-fn what_cannot_wait_is_refused_in_code_as_in_a_configuration() {
+fn limits_that_cannot_wait_are_rejected_in_code_and_config() {
     let spec = || LimitSpec::new("all").band("10/s");
     let refused = |spec| {
         let error = Limiter::builder().limit(spec).build().unwrap_err();
         error.to_string()
     };
     let second = Duration::from_secs(1);
-    assert!(refused(spec().max_waiting(5)).contains("nobody waits"));
+    assert!(refused(spec().max_waiting(5)).contains("has no effect without `.wait(..)`"));
     assert!(refused(spec().wait(Duration::ZERO)).contains("1ms to 1h"));
     assert!(refused(spec().wait(second * 3_601)).contains("1ms to 1h"));
     assert!(refused(spec().wait(second).max_waiting(0)).contains("1 to 1000000"));
-    assert!(refused(spec().wait(second).shadow()).contains("only watches"));
+    assert!(refused(spec().wait(second).shadow()).contains("conflicts with `.shadow()`"));
     assert!(
         Limiter::builder()
             .limit(spec().wait(second))

@@ -21,9 +21,9 @@ const ONE: &str =
     "{ name: all, rate: 100/s burst 10, on_refusal: wait, max_wait: 4s, max_waiting: 5000 }";
 
 /// Selects the waiting requests that leave: by the number of arrival, and the position in the line.
-type Goes = fn(nth: usize, position: usize, of: usize) -> bool;
+type LeaverRule = fn(nth: usize, position: usize, of: usize) -> bool;
 
-const GOERS: [(&str, Goes); 5] = [
+const GOERS: [(&str, LeaverRule); 5] = [
     ("every second", |_, position, _| position % 2 == 1),
     ("all but every third", |_, position, _| position % 3 != 0),
     ("some", |nth, position, _| is_picked(nth * 1_000 + position)),
@@ -80,7 +80,7 @@ impl Scene {
                 match returns_after.filter(|_| nth % 2 == 1) {
                     Some(after) => {
                         sleep(after).await;
-                        assert!(limiter.give_back(&decision).await.unwrap());
+                        assert!(limiter.refund_decision(&decision).await.unwrap());
                     }
                     None => {
                         passed.lock().insert(nth, began.elapsed());
@@ -99,7 +99,7 @@ impl Scene {
     }
 
     /// Makes some requests leave, and returns their number.
-    async fn go(&mut self, goes: Goes) -> usize {
+    async fn go(&mut self, goes: LeaverRule) -> usize {
         let waiting = self.waiting();
         let of = waiting.len();
         let positions = waiting.into_iter().enumerate();
@@ -168,7 +168,7 @@ fn assert_never_over(history: &History, (rate, burst): (u64, u64), of: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_that_many_leave_and_others_join_is_never_over_nor_idle() {
+async fn a_queue_with_leavers_and_joiners_is_never_exceeded_or_idle() {
     for (of, goes) in GOERS {
         let mut scene = Scene::new(ONE, 1);
         scene.come(410).await;
@@ -192,7 +192,7 @@ async fn a_queue_that_many_leave_and_others_join_is_never_over_nor_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_stay_pass_as_soon_as_if_the_others_had_never_come() {
+async fn remaining_waiters_pass_as_if_leavers_had_never_come() {
     for (of, goes) in GOERS {
         let mut scene = Scene::new(ONE, 1);
         scene.come(410).await;
@@ -209,7 +209,7 @@ async fn those_who_stay_pass_as_soon_as_if_the_others_had_never_come() {
 /// A request passes when all of its turns have come. So its passing is exact only for the limit that it waits
 /// for longest: once that for all, and once that for each.
 #[tokio::test(start_paused = true)]
-async fn of_two_limits_that_wait_the_one_that_holds_back_is_never_over_nor_idle() {
+async fn of_two_waiting_limits_the_slower_is_never_exceeded_or_idle() {
     for each_holds_back in [false, true] {
         let (all, each, clients) = if each_holds_back {
             ((2_000, 100), (25, 10), 4)
@@ -250,7 +250,7 @@ async fn of_two_limits_that_wait_the_one_that_holds_back_is_never_over_nor_idle(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_passed_and_is_given_back_lets_all_behind_it_move_up() {
+async fn a_refund_of_a_passed_request_moves_all_waiters_up() {
     for after in [0, 20, 50] {
         let of = format!("given back after {after} ms");
         let mut scene = Scene::new(ONE, 1);

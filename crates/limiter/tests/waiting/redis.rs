@@ -29,7 +29,7 @@ fn limiter(server: &Server, limits: &str) -> Limiter<RedisStore> {
     let store = runtime().block_on(RedisStore::connect(settings, RedisOptions::default()));
     let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
     builder
-        .build_with(store.expect("it is there"))
+        .build_with(store.expect("the server is up"))
         .expect("a limiter")
 }
 
@@ -37,7 +37,7 @@ fn limiter(server: &Server, limits: &str) -> Limiter<RedisStore> {
 fn ask(limiter: &Limiter<RedisStore>, began: Instant) -> JoinHandle<(Decision, Duration)> {
     let limiter = limiter.clone();
     runtime().spawn(async move {
-        let decision = limiter.check(&Request::new()).await.expect("it is decided");
+        let decision = limiter.check(&Request::new()).await.expect("a decision");
         (decision, began.elapsed())
     })
 }
@@ -48,7 +48,7 @@ fn waiting(limiters: &[Limiter<RedisStore>]) -> u32 {
 }
 
 #[test]
-fn two_limiters_share_one_line_of_places_and_are_never_over() {
+fn two_limiters_share_one_queue_and_never_exceed() {
     let server = Server::start();
     let text = "{ name: all, rate: 200/s burst 5, on_refusal: wait, max_wait: 2s }";
     let limiters = [limiter(&server, text), limiter(&server, text)];
@@ -73,7 +73,7 @@ fn two_limiters_share_one_line_of_places_and_are_never_over() {
 }
 
 #[test]
-fn who_goes_hands_its_place_over_and_nobody_is_over() {
+fn a_leaver_hands_over_its_place_without_exceeding_the_limit() {
     let server = Server::start();
     let text = "{ name: all, rate: 100/s burst 5, on_refusal: wait, max_wait: 1min }";
     let limiters = [limiter(&server, text), limiter(&server, text)];
@@ -81,7 +81,7 @@ fn who_goes_hands_its_place_over_and_nobody_is_over() {
     let ours: Vec<_> = (0..200).map(|_| ask(&limiters[0], began)).collect();
     until("all of ours have passed or wait", || {
         let done = ours.iter().filter(|task| task.is_finished()).count();
-        done + usize::try_from(waiting(&limiters)).expect("few") == 200
+        done + usize::try_from(waiting(&limiters)).expect("a small count") == 200
     });
     let theirs: Vec<_> = (0..100).map(|_| ask(&limiters[1], began)).collect();
     until("all of theirs wait", || waiting(&limiters[1..]) == 100);
@@ -94,7 +94,7 @@ fn who_goes_hands_its_place_over_and_nobody_is_over() {
         // Takes enough time for any refund to arrive.
         let look = Request::new().cost(0);
         let looked = runtime().block_on(limiters[0].check(&look));
-        looked.expect("it is decided");
+        looked.expect("a decision");
     }
 
     let mut history = History::default();
@@ -103,10 +103,10 @@ fn who_goes_hands_its_place_over_and_nobody_is_over() {
         let mut passed = Vec::new();
         for (decision, at) in ended.filter_map(Result::ok) {
             assert!(decision.is_allowed());
-            history.admit(u64::try_from(at.as_micros()).expect("soon"), 1);
+            history.admit(u64::try_from(at.as_micros()).expect("fits in 64 bits"), 1);
             passed.push(at);
         }
-        passed.into_iter().max().expect("somebody passes")
+        passed.into_iter().max().expect("a request passes")
     };
     let (our_last, their_last, last) = (pass(ours), pass(theirs), pass(others));
     // The places of the first instance end 195 turns after the first, those of the second a hundred later.
@@ -116,40 +116,50 @@ fn who_goes_hands_its_place_over_and_nobody_is_over() {
     assert!(last >= turns(384), "nor is there a place before: {last:?}");
     // On a busy machine some are late, and pass nearer to those after them.
     let quota = Quota::new(100, 1_000_000).burst(5).build();
-    let quota = quota.expect("it can be represented");
+    let quota = quota.expect("a valid quota");
     assert_eq!(history.over_with_skew(&quota, 50_000), 0);
     assert_eq!(waiting(&limiters), 0);
 }
 
 #[test]
-fn what_was_allowed_is_given_back_once_across_the_network() {
+fn an_allowed_decision_is_refunded_once_across_the_network() {
     let server = Server::start();
     let limiter = limiter(&server, "{ name: all, rate: 2/h, refundable: true }");
     runtime().block_on(async {
         let request = Request::new();
-        let first = limiter.check(&request).await.expect("it is decided");
+        let first = limiter.check(&request).await.expect("a decision");
         assert!(
             limiter
                 .check(&request)
                 .await
-                .expect("it is decided")
+                .expect("a decision")
                 .is_allowed()
         );
-        assert!(limiter.give_back(&first).await.expect("it is given back"));
-        assert!(!limiter.give_back(&first.clone()).await.expect("nothing"));
-        assert_eq!(limiter.give_back_at_once(&first), None);
+        assert!(
+            limiter
+                .refund_decision(&first)
+                .await
+                .expect("it is given back")
+        );
+        assert!(
+            !limiter
+                .refund_decision(&first.clone())
+                .await
+                .expect("nothing")
+        );
+        assert_eq!(limiter.refund_decision_at_once(&first), None);
         assert!(
             limiter
                 .check(&request)
                 .await
-                .expect("it is decided")
+                .expect("a decision")
                 .is_allowed()
         );
         assert!(
             !limiter
                 .check(&request)
                 .await
-                .expect("it is decided")
+                .expect("a decision")
                 .is_allowed()
         );
     });

@@ -13,7 +13,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Buckets behind a slow wire that can be cut.
 #[derive(Clone, Debug)]
-struct Far {
+struct RemoteStore {
     memory: Arc<MemoryStore<RuntimeClock>>,
     is_cut: Arc<AtomicBool>,
     /// The number of refunds in flight, by one limiter.
@@ -21,7 +21,7 @@ struct Far {
     given_back: Arc<AtomicUsize>,
 }
 
-impl Far {
+impl RemoteStore {
     fn new() -> Self {
         let memory = MemoryStore::builder().clock(RuntimeClock::start()).build();
         Self {
@@ -43,7 +43,7 @@ impl Far {
     }
 }
 
-impl Store for Far {
+impl Store for RemoteStore {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         if self.is_cut.load(Relaxed) {
             return Err(StoreError::transient("the wire is cut"));
@@ -68,12 +68,12 @@ impl Store for Far {
     }
 }
 
-fn ask(limiter: &Limiter<Far>) -> JoinHandle<Decision> {
+fn ask(limiter: &Limiter<RemoteStore>) -> JoinHandle<Decision> {
     let limiter = limiter.clone();
     tokio::spawn(async move { limiter.check(&Request::new()).await.unwrap() })
 }
 
-fn waiting(limiter: &Limiter<Far>) -> u32 {
+fn waiting(limiter: &Limiter<RemoteStore>) -> u32 {
     limiter.waiting()[0].count
 }
 
@@ -81,7 +81,7 @@ fn waiting(limiter: &Limiter<Far>) -> u32 {
 const TWO: &str = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s },
      { name: hourly, rate: 1000/h }";
 
-fn remaining(limiter: &Limiter<Far>) -> JoinHandle<u64> {
+fn remaining(limiter: &Limiter<RemoteStore>) -> JoinHandle<u64> {
     let limiter = limiter.clone();
     tokio::spawn(async move {
         let looked = limiter.check(&Request::new().cost(0)).await.unwrap();
@@ -91,8 +91,8 @@ fn remaining(limiter: &Limiter<Far>) -> JoinHandle<u64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_what_is_no_place() {
-    let store = Far::new();
+async fn two_processes_share_one_queue_and_leavers_refund_other_charges() {
+    let store = RemoteStore::new();
     let (one, other) = (store.limiter(TWO), store.limiter(TWO));
     let mut tasks = Vec::new();
     for _ in 0..60 {
@@ -115,7 +115,7 @@ async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_what_is_no_
     assert_eq!(
         waiting(&one) + waiting(&other),
         50,
-        "nobody waits who has gone"
+        "no cancelled request waits"
     );
     sleep(200 * MS).await;
     assert_eq!(store.given_back.load(Relaxed), 50);
@@ -129,9 +129,9 @@ async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_what_is_no_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_goes_to_the_next_of_the_same_process_and_nobody_else_moves() {
+async fn a_freed_place_goes_only_to_the_next_waiter_of_the_process() {
     let text = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }";
-    let store = Far::new();
+    let store = RemoteStore::new();
     let limiters = [store.limiter(text), store.limiter(text)];
     let began = Instant::now();
     let mut tasks = Vec::new();
@@ -163,11 +163,11 @@ async fn a_place_goes_to_the_next_of_the_same_process_and_nobody_else_moves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_passed_is_not_given_back_where_others_may_have_places_behind_it() {
-    let store = Far::new();
+async fn passed_requests_are_not_refunded_ahead_of_possible_waiters() {
+    let store = RemoteStore::new();
     let alone = store.limiter("{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 3s }");
     let decision = ask(&alone).await.unwrap();
-    assert!(!alone.give_back(&decision).await.unwrap());
+    assert!(!alone.refund_decision(&decision).await.unwrap());
     assert_eq!(store.given_back.load(Relaxed), 0);
     let late = ask(&alone).await.unwrap();
     assert!(
@@ -178,15 +178,15 @@ async fn what_passed_is_not_given_back_where_others_may_have_places_behind_it() 
     let both = store.limiter(TWO);
     let decision = ask(&both).await.unwrap();
     let before = remaining(&both).await.unwrap();
-    assert!(both.give_back(&decision).await.unwrap());
+    assert!(both.refund_decision(&decision).await.unwrap());
     assert_eq!(remaining(&both).await.unwrap(), before + 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_go_at_once_give_back_exactly_one_after_the_other() {
+async fn simultaneous_leavers_are_refunded_exactly_in_turn() {
     let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 100s },
          { name: hourly, rate: 1000/h }";
-    let store = Far::new();
+    let store = RemoteStore::new();
     let limiter = store.limiter(text);
     let tasks: Vec<_> = (0..101).map(|_| ask(&limiter)).collect();
     settle().await;
@@ -201,10 +201,10 @@ async fn all_who_go_at_once_give_back_exactly_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leave_to_wait_is_held_until_all_is_given_back() {
+async fn a_wait_permit_is_held_until_everything_is_refunded() {
     let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 10 },
          { name: hourly, rate: 1000/h }";
-    let store = Far::new();
+    let store = RemoteStore::new();
     let limiter = store.limiter(text);
     let tasks: Vec<_> = (0..11).map(|_| ask(&limiter)).collect();
     settle().await;
@@ -225,8 +225,8 @@ async fn leave_to_wait_is_held_until_all_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_store_nobody_waits() {
-    let store = Far::new();
+async fn without_the_store_no_request_waits() {
+    let store = RemoteStore::new();
     let limiter = store.limiter(
         "{ name: all, rate: 10/s burst 10, on_refusal: wait, max_wait: 10s, on_failure: local }",
     );
@@ -236,7 +236,7 @@ async fn without_the_store_nobody_waits() {
     for _ in 0..20 {
         let decision = ask(&limiter).await.unwrap();
         assert_eq!(decision.decided_by(), DecidedBy::Local);
-        assert!(!limiter.give_back(&decision).await.unwrap());
+        assert!(!limiter.refund_decision(&decision).await.unwrap());
         allowed += u32::from(decision.is_allowed());
     }
     assert_eq!(allowed, 5, "half of the burst");
@@ -245,8 +245,8 @@ async fn without_the_store_nobody_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_before_a_window_when_the_store_goes_is_decided_without_it() {
-    let store = Far::new();
+async fn a_window_waiter_is_decided_without_the_store_on_an_outage() {
+    let store = RemoteStore::new();
     let limiter = store.limiter(
         "{ name: all, rate: 2/s, algorithm: fixed-window, on_refusal: wait, max_wait: 10s, on_failure: deny }",
     );
@@ -266,8 +266,8 @@ async fn who_waits_before_a_window_when_the_store_goes_is_decided_without_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_given_back_stays_charged() {
-    let store = Far::new();
+async fn nonrefundable_charges_stay_charged() {
+    let store = RemoteStore::new();
     let limiter = store.limiter(TWO);
     let tasks: Vec<_> = (0..4).map(|_| ask(&limiter)).collect();
     settle().await;

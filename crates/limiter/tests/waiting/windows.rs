@@ -21,7 +21,7 @@ fn windows(algorithm: &str, rest: &str) -> InMemory {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_pass_in_order_of_arrival_and_never_over_the_policy() {
+async fn all_pass_in_order_of_arrival_within_the_policy() {
     for algorithm in ALGORITHMS {
         let limiter = windows(algorithm, "max_wait: 1h");
         let all = Crowd::of(&limiter, 50).await.end().await;
@@ -53,7 +53,7 @@ async fn all_pass_in_order_of_arrival_and_never_over_the_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_not_reached_in_time_is_refused_then_and_not_later() {
+async fn a_waiter_not_reached_in_time_is_refused_on_time() {
     for algorithm in ALGORITHMS {
         let limiter = windows(algorithm, "max_wait: 2500ms");
         let all = Crowd::of(&limiter, 40).await.end().await;
@@ -78,7 +78,7 @@ async fn whoever_is_not_reached_in_time_is_refused_then_and_not_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_wait_than_may_and_nobody_passes_those_who_do() {
+async fn the_window_queue_is_bounded_and_never_overtaken() {
     let limiter = windows("fixed-window", "max_wait: 1h, max_waiting: 3");
     let crowd = Crowd::of(&limiter, 8).await;
     assert_eq!(waiting(&limiter), 3);
@@ -102,7 +102,7 @@ async fn no_more_wait_than_may_and_nobody_passes_those_who_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_much_is_not_overtaken_by_those_who_need_little() {
+async fn a_waiter_with_a_large_cost_is_not_overtaken_by_small_ones() {
     let limiter = windows("sliding-log", "max_wait: 1h");
     for _ in 0..3 {
         ask(&limiter).await.unwrap();
@@ -121,7 +121,7 @@ async fn who_waits_for_much_is_not_overtaken_by_those_who_need_little() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_first_goes_the_next_one_asks() {
+async fn when_the_first_waiter_leaves_the_next_one_asks() {
     let limiter = windows("sliding-log", "max_wait: 1h");
     for _ in 0..2 {
         ask(&limiter).await.unwrap();
@@ -139,7 +139,7 @@ async fn when_the_first_goes_the_next_one_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_goes_leaves_nothing_behind() {
+async fn a_leaving_waiter_leaves_no_trace() {
     let limiter = windows("fixed-window", "max_wait: 1h, max_waiting: 50");
     for turn in 0..20 {
         let crowd = Crowd::of(&limiter, 60).await;
@@ -161,7 +161,7 @@ async fn whoever_goes_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lines_of_different_clients_do_not_wait_for_each_other() {
+async fn queues_of_different_clients_are_independent() {
     let limiter = limiter(
         "{ name: all, key: user, rate: 1/s, algorithm: fixed-window, on_refusal: wait, max_wait: 1h }",
     );
@@ -179,7 +179,7 @@ async fn lines_of_different_clients_do_not_wait_for_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_windows_that_refuse_in_turn_do_not_wait_for_each_other_for_ever() {
+async fn two_alternately_refusing_windows_do_not_deadlock() {
     let limiter = limiter(
         "{ name: short, rate: 2/s, algorithm: sliding-log, on_refusal: wait, max_wait: 1h },
          { name: long, key: user, rate: 3/2s, algorithm: fixed-window, on_refusal: wait, max_wait: 1h }",

@@ -1,103 +1,128 @@
-//! The store: where a bucket goes, and how requests are decided.
+//! The store: the choice between table and records, and the ways to decide a request.
+//!
+//! | module | requests |
+//! |---|---|
+//! | `one` | one ask |
+//! | `words` | a few takes whose buckets all exist as words |
+//! | `several` | everything else |
+//! | `moving` | buckets whose quota needs the other form |
+//! | `overflow` | keys without a slot |
 
+mod builder;
 mod moving;
 mod one;
 mod overflow;
 mod several;
 mod words;
 
+pub use builder::MemoryStoreBuilder;
+
 use crate::clock::SystemClock;
-use crate::overflow::{Overflowed, Shared};
+use crate::overflow::{OverflowCounts, OverflowedLimit};
 use crate::records::Records;
+use crate::seeds::HashSeeds;
 use crate::shared_state::ProcessState;
 use crate::sync::AtomicU64;
 use crate::table::WordTable;
-use crate::word::{self, Narrow, with_state};
-use foldhash::SharedSeed;
-use foldhash::quality::SeedableRandomState;
+use crate::word::{self, NarrowState, with_state};
 use std::future::{Future, ready};
-#[cfg(not(loom))]
-use std::hash::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::Hasher;
 use std::time::Duration;
 use tidegate_core::quota::Basis;
 use tidegate_core::{
     AppliedAsks, Ask, Bucket, BucketState, ChargedOutcome, Clock, Inspection, LimitMode, Op,
-    Outcome, Quota, Reply, SharedState, Store, StoreError, Timestamp,
+    Outcome, Quota, Reply, SharedState, Store, StoreError, Timestamp, step,
 };
 
-/// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
-/// unevenly.
-const RECORD_BYTES_PER_KEY: usize = 240;
-
-/// Buckets in this process.
+/// Buckets in memory.
 ///
-/// Decisions never wait for I/O, so beside the asynchronous [`Store`] it has
+/// Decisions never wait for I/O. So in addition to the asynchronous [`Store`] it has
 /// [`decide_one`](Self::decide_one) and [`decide_now`](Self::decide_now) for callers that are not
-/// asynchronous. It is shared by reference or in an `Arc`.
+/// asynchronous. Share it by reference or in an `Arc`.
 ///
 /// # Bounds
 ///
-/// Memory is bounded by [`max_keys`](MemoryStoreBuilder::max_keys). A bucket gives up its place only once it
-/// is as good as new. When no place is left, the new keys of a limit share overflow buckets, counted
-/// in [`MemoryStats::shared`]: one for all keys of a network, of 64 for each quota. They are limited
-/// together, and no key that was limited is forgotten. A key that finds a place begins fresh, unless it
-/// was itself charged in its overflow bucket: then it begins with a copy of that bucket.
+/// Memory is bounded by [`max_keys`](MemoryStoreBuilder::max_keys). A bucket loses its slot only
+/// once it is full again. When no slot is left, the new keys of a limit share overflow buckets,
+/// counted in [`MemoryStats::shared`]: one for all keys of a network, of 64 for each quota. They
+/// are limited together, and no key that was limited is forgotten. A key that finds a slot begins
+/// full, unless it was itself charged in its overflow bucket: then it begins with a copy of that
+/// bucket.
 ///
-/// Keys are told apart by a 64-bit hash with a seed of this process. Two keys that collide share a
+/// A 64-bit hash with a seed of this process identifies a key. Two keys that collide share a
 /// bucket, so neither ever gets more than its limit.
+///
+/// # Example
+///
+/// ```
+/// use tidegate_core::{Ask, ManualClock, Quota, Timestamp};
+/// use tidegate_memory::MemoryStore;
+///
+/// let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+/// let store = MemoryStore::builder().max_keys(1_000).clock(clock.clone()).build();
+/// let quota = Quota::new(1, 1_000_000).build()?;
+/// let ask = Ask::take(b"alice", &quota, 1);
+///
+/// assert!(store.decide_one(&ask).is_allowed());
+/// assert!(!store.decide_one(&ask).is_allowed());
+/// clock.advance_micros(1_000_000);
+/// assert!(store.decide_one(&ask).is_allowed());
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
 #[derive(Debug)]
 pub struct MemoryStore<C = SystemClock> {
-    clock: C,
-    /// When the store began, in microseconds: words count from here.
-    epoch: u64,
-    /// When words can hold no later instant.
+    /// Time of all decisions.
+    pub(crate) clock: C,
+    /// Instant at which the store began, in microseconds: words count from here.
+    pub(crate) epoch: u64,
+    /// First instant that words cannot hold.
     words_end: u64,
-    /// This process's own, so that nobody outside can choose keys that collide.
-    seed: u64,
-    table: WordTable,
-    records: Records,
-    /// No overflow bucket matters from this instant on, in microseconds. Raised while the place is
-    /// held that a key turned away does not have, and so in time for whoever claims it next.
-    overflow_until: AtomicU64,
-    /// 1 once there has been a record of a key that might have been a word, or may become one.
-    movable: AtomicU64,
-    state: ProcessState,
+    /// Random seeds, so that clients cannot choose keys that collide.
+    pub(crate) seeds: HashSeeds,
+    /// States that fit a word.
+    pub(crate) table: WordTable,
+    /// States that do not.
+    pub(crate) records: Records,
+    /// Instant, in microseconds, from which no overflow bucket matters. It is raised while the slot
+    /// that a rejected key does not have is held, and so in time for the next claim of it.
+    pub(crate) overflow_until: AtomicU64,
+    /// Not 0 once there has been a record of a key that might have been a word, or may become one.
+    /// Until then a new word needs no search among the records. It rises with every word that
+    /// becomes a record.
+    pub(crate) movable: AtomicU64,
+    /// Number of records that became words.
+    pub(crate) moved_back: AtomicU64,
+    /// Sets and counts of this process.
+    pub(crate) state: ProcessState,
 }
 
-/// Settings of a [`MemoryStore`].
-#[derive(Clone, Debug)]
-pub struct MemoryStoreBuilder<C = SystemClock> {
-    max_keys: usize,
-    clock: C,
-}
-
-/// How full a [`MemoryStore`] is.
+/// Usage of a [`MemoryStore`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Buckets that still matter, at this moment.
+    /// Number of buckets that still matter at this moment.
     pub buckets: usize,
-    /// Bytes that records take, beside the table, whose size is fixed.
+    /// Bytes of the records, in addition to the table, whose size is fixed.
     pub record_bytes: usize,
-    /// Slots of the table.
+    /// Number of slots of the table.
     pub slots: usize,
     /// Decisions of overflow buckets since the store began.
-    pub shared: Shared,
-    /// Logs made coarser for want of room since the store began.
+    pub shared: OverflowCounts,
+    /// Logs made coarser because there was no room, since the store began.
     pub coarsened: u64,
 }
 
 impl MemoryStore {
-    /// A store with room for a million keys.
+    /// Creates a store with room for a million keys and real time.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// Begins a store with other settings.
+    /// Starts a store with other settings. Default: a million keys and real time.
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder {
             max_keys: 1_000_000,
             clock: SystemClock::new(),
+            seeds: None,
         }
     }
 }
@@ -108,60 +133,7 @@ impl Default for MemoryStore {
     }
 }
 
-// === impl Builder ===
-
-impl<C> MemoryStoreBuilder<C> {
-    /// Keeps up to `max_keys` buckets: 32 bytes each, taken from the system as they are used, and
-    /// up to 240 more for each that does not fit a word.
-    #[must_use]
-    pub fn max_keys(self, max_keys: usize) -> Self {
-        Self { max_keys, ..self }
-    }
-
-    /// Takes the time from `clock`.
-    #[must_use]
-    pub fn clock<D: Clock>(self, clock: D) -> MemoryStoreBuilder<D> {
-        MemoryStoreBuilder {
-            max_keys: self.max_keys,
-            clock,
-        }
-    }
-
-    /// The store.
-    ///
-    /// # Panics
-    ///
-    /// If the system has no room for a table of that many keys; see [`try_build`](Self::try_build).
-    pub fn build(self) -> MemoryStore<C>
-    where
-        C: Clock,
-    {
-        self.try_build()
-            .expect("memory for a table of `max_keys` keys")
-    }
-
-    /// The store, or `None` where the system has no room for a table of that many keys.
-    pub fn try_build(self) -> Option<MemoryStore<C>>
-    where
-        C: Clock,
-    {
-        let record_bytes = self.max_keys.saturating_mul(RECORD_BYTES_PER_KEY);
-        let epoch = self.clock.now().as_micros();
-        Some(MemoryStore {
-            epoch,
-            words_end: epoch.saturating_add(word::INSTANT_END),
-            clock: self.clock,
-            seed: seed(),
-            table: WordTable::new(self.max_keys)?,
-            records: Records::new(record_bytes),
-            overflow_until: AtomicU64::new(0),
-            movable: AtomicU64::new(0),
-            state: ProcessState::default(),
-        })
-    }
-}
-
-/// The asks that a request of one ask carried out.
+/// Returns the applied asks of a request of one ask.
 #[inline]
 fn applied_alone(op: Op, units: u64) -> AppliedAsks {
     let mut applied = AppliedAsks::NONE;
@@ -184,18 +156,49 @@ fn applied_alone(op: Op, units: u64) -> AppliedAsks {
 // === impl MemoryStore ===
 
 impl<C: Clock> MemoryStore<C> {
-    /// Decides one ask by itself. A shadow is decided like any other: there is no request that it
-    /// could refuse.
+    /// Decides one ask alone. A shadow is decided like any other: there is no request that it could
+    /// refuse.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Quota};
+    /// use tidegate_memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::builder().max_keys(1_000).build();
+    /// let quota = Quota::new(3, 60_000_000).build()?;
+    /// assert_eq!(store.decide_one(&Ask::take(b"alice", &quota, 2)).remaining, 1);
+    /// assert_eq!(store.decide_one(&Ask::look(b"alice", &quota)).remaining, 1);
+    /// assert!(!store.decide_one(&Ask::take(b"alice", &quota, 2)).is_allowed());
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     #[inline]
     pub fn decide_one(&self, ask: &Ask<'_>) -> Outcome {
         self.decide_one_at(ask, self.clock.now()).outcome
     }
 
-    /// Decides a request in one step, all or nothing.
+    /// Decides a request atomically, all or nothing.
+    ///
+    /// The reply has one outcome per ask, in order. A refused request charges nothing; the
+    /// exceptions are in laws 9 and 16 of [`Store`].
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Quota};
+    /// use tidegate_memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::builder().max_keys(1_000).build();
+    /// let (large, small) = (Quota::new(5, 60_000_000).build()?, Quota::new(1, 60_000_000).build()?);
+    /// let asks = [Ask::take(b"large", &large, 1), Ask::take(b"small", &small, 1)];
+    /// assert!(store.decide_now(&asks).passed);
+    /// assert!(!store.decide_now(&asks).passed);
+    /// assert_eq!(store.decide_one(&Ask::look(b"large", &large)).remaining, 4);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     // Not inlined: it writes its reply, which is large, to where the caller keeps it.
     #[inline(never)]
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
         let at = self.clock.now();
+        if step::is_outside(asks, at) {
+            return Reply::undecided(at, asks.len());
+        }
         if let [ask] = asks
             && !(ask.mode == LimitMode::Shadow && ask.op.is_forced())
         {
@@ -215,7 +218,19 @@ impl<C: Clock> MemoryStore<C> {
         reply
     }
 
-    /// What is kept of a bucket, or `None` where nothing is.
+    /// Returns the stored state of a bucket; `None` if there is none, which means that it is full.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Quota};
+    /// use tidegate_memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::new();
+    /// let quota = Quota::new(10, 60_000_000).build()?;
+    /// assert!(store.inspect_now(b"alice", &quota).is_none());
+    /// store.decide_one(&Ask::take(b"alice", &quota, 1));
+    /// assert!(store.inspect_now(b"alice", &quota).is_some());
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     pub fn inspect_now(&self, bucket: &[u8], quota: &Quota) -> Option<Inspection> {
         let at = self.clock.now();
         let fingerprint = self.fingerprint(bucket, quota);
@@ -223,7 +238,20 @@ impl<C: Clock> MemoryStore<C> {
         Some(Inspection { at, bucket })
     }
 
-    /// Makes a bucket as good as new; tells whether there was anything to forget.
+    /// Resets a bucket. Returns true if there was a state to forget.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Quota};
+    /// use tidegate_memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::builder().max_keys(1_000).build();
+    /// let quota = Quota::new(1, 60_000_000).build()?;
+    /// let ask = Ask::take(b"alice", &quota, 1);
+    /// assert!(store.decide_one(&ask).is_allowed());
+    /// assert!(store.reset_now(b"alice", &quota));
+    /// assert!(store.decide_one(&ask).is_allowed());
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     pub fn reset_now(&self, bucket: &[u8], quota: &Quota) -> bool {
         let at = self.clock.now();
         let fingerprint = self.fingerprint(bucket, quota);
@@ -248,7 +276,22 @@ impl<C: Clock> MemoryStore<C> {
         record
     }
 
-    /// How full it is. Reads the whole table, so it is for operators and not for every request.
+    /// Returns the usage of the store. It reads the whole table, so call it for operators and not
+    /// for every request.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Quota};
+    /// use tidegate_memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::builder().max_keys(1_000).build();
+    /// let quota = Quota::new(1, 60_000_000).build()?;
+    /// store.decide_one(&Ask::take(b"alice", &quota, 1));
+    /// store.decide_one(&Ask::take(b"bob", &quota, 1));
+    /// let stats = store.stats();
+    /// assert_eq!(stats.buckets, 2);
+    /// assert_eq!(stats.shared.total(), 0, "every key has its own bucket");
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     pub fn stats(&self) -> MemoryStats {
         let now = self.clock.now();
         let usage = self.records.usage(now);
@@ -262,13 +305,32 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
-    /// Decisions of overflow buckets since the store began. Costs a lock, unlike [`stats`](Self::stats).
-    pub fn shared(&self) -> Shared {
+    /// Returns the decisions of overflow buckets since the store began. Costs a lock, unlike
+    /// [`stats`](Self::stats) not a search.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Quota};
+    /// use tidegate_memory::MemoryStore;
+    ///
+    /// let store = MemoryStore::builder().max_keys(1).build();
+    /// let quota = Quota::new(1, 60_000_000).build()?;
+    /// for key in 0..1_000_u32 {
+    ///     store.decide_one(&Ask::take(&key.to_be_bytes(), &quota, 1));
+    /// }
+    /// assert!(store.has_overflow());
+    /// assert!(store.shared().refused > 0, "the keys without a slot share a limit");
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn shared(&self) -> OverflowCounts {
         self.records.lock_overflow().shared()
     }
 
-    /// A limit that has overflowed within the last `time`, for people to read. Costs a lock.
-    pub fn overflowed(&self, time: Duration) -> Option<Overflowed> {
+    /// Returns a limit that has overflowed within the last `time`, for people to read. Costs a
+    /// lock.
+    ///
+    /// It has the name of the limit, and the beginning of the client's address if there is one, so
+    /// that an operator can recognize a flood from one network.
+    pub fn overflowed(&self, time: Duration) -> Option<OverflowedLimit> {
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let now = self.clock.now();
         self.records
@@ -283,8 +345,8 @@ impl<C: Clock> MemoryStore<C> {
         self.is_overflowing(self.clock.now())
     }
 
-    /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at
-    /// any time, but for a process that has run for 70 years.
+    /// Returns true if buckets of `quota` are words in the table. The same for all buckets of a
+    /// quota at any time, except in a process that has run for 70 years.
     #[inline]
     fn is_word(&self, quota: &Quota, now: Timestamp) -> bool {
         // Neither comes near the end of a word's 64 bits.
@@ -292,8 +354,8 @@ impl<C: Clock> MemoryStore<C> {
         quota.is_narrow() && latest < self.words_end
     }
 
-    /// Tells buckets apart; never 0. The seed is this process's own, so that nobody outside can
-    /// choose keys that collide.
+    /// Hashes a bucket's name and quota; never 0. The seeds are random, so that clients cannot choose
+    /// keys that collide.
     #[inline]
     fn fingerprint(&self, bucket: &[u8], quota: &Quota) -> u64 {
         let mut hasher = self.hasher(quota);
@@ -304,43 +366,30 @@ impl<C: Clock> MemoryStore<C> {
     /// Begins a hash of something that belongs to the band of `quota`.
     #[inline]
     fn hasher(&self, quota: &Quota) -> impl Hasher {
-        let seed = self.seed ^ quota.id().as_u64();
-        #[cfg(not(loom))]
-        let shared = SharedSeed::global_random();
-        #[cfg(loom)]
-        let shared = SharedSeed::global_fixed();
-        // Of the quality kind: every bit of it chooses a place somewhere.
-        SeedableRandomState::with_seed(seed, shared).build_hasher()
+        self.seeds.hasher(quota.id().as_u64())
     }
 
+    /// Returns the microseconds from the start of the store to `now`.
     #[inline]
-    fn since_epoch(&self, now: Timestamp) -> u64 {
+    pub(crate) fn since_epoch(&self, now: Timestamp) -> u64 {
         now.as_micros().saturating_sub(self.epoch)
     }
 
+    /// Reads the state in `word`.
     fn unpack(&self, word: u64, quota: &Quota) -> Bucket {
         with_state!(quota, State => State::BUCKET(State::unpack(word, self.epoch, quota)))
     }
 
+    /// Returns the word for a state. The caller has checked that the quota's states are words.
     fn pack(&self, bucket: &Bucket, quota: &Quota) -> u64 {
         match bucket {
             Bucket::Fixed(window) => window.pack(self.epoch, quota),
+            Bucket::Calendar(window) => window.pack(self.epoch, quota),
             Bucket::Tokens(tokens) => tokens.pack(self.epoch, quota),
             // `unpack` makes no others.
             Bucket::Sliding(_) | Bucket::Log(_) | Bucket::Lent(_) => 0,
         }
     }
-}
-
-#[cfg(not(loom))]
-fn seed() -> u64 {
-    RandomState::new().hash_one(0)
-}
-
-/// The same in every run of a model, for a run must be repeatable.
-#[cfg(loom)]
-fn seed() -> u64 {
-    crate::sync::SEED.get()
 }
 
 impl<C: Clock> Store for MemoryStore<C> {
@@ -370,6 +419,10 @@ impl<C: Clock> Store for MemoryStore<C> {
 
     fn has_machine_clock(&self) -> bool {
         self.clock.is_machine()
+    }
+
+    fn present(&self) -> Option<Timestamp> {
+        Some(self.clock.now())
     }
 
     #[inline]

@@ -1,20 +1,20 @@
-//! From a word to a record and back, when a quota is changed so that its buckets are the other.
+//! Moves between words and records, when a quota changes so that its buckets need the other form.
 //!
-//! A key of a token bucket or a fixed window has a state in one of the two places at most. Whoever
-//! finds it in neither makes one under the key's stripe, after having looked into the other place under
-//! it: so that a bucket goes with its quota and nobody begins anew, whichever version of a policy asks
-//! first, and even while requests of both are under way.
+//! A key of a token bucket, a fixed window or a calendar window has a state in at most one of the two places. A
+//! request that finds it in neither creates one under the key's stripe, after it has searched the
+//! other place under it. So a bucket follows its quota and never starts from zero, regardless of
+//! which version of a policy comes first, and even while requests of both are in flight.
 
 use super::MemoryStore;
 use crate::records::Shard;
 use crate::sync::MutexGuard;
 use crate::table::SlotIndex;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use tidegate_core::algorithm::token_bucket::CreditCount;
 use tidegate_core::quota::Basis;
 use tidegate_core::{Algorithm, Bucket, BucketState, Clock, Quota, Timestamp};
 
-/// Where a bucket is that was looked for among the records.
+/// Location of a bucket that was searched among the records.
 pub(super) enum BucketLocation {
     /// It has a slot now.
     Word(SlotIndex),
@@ -24,17 +24,17 @@ pub(super) enum BucketLocation {
     Nowhere,
 }
 
-/// Whether buckets of a quota like this one may be words, or may have been.
+/// Returns true if buckets of a quota like this one may be words, or may have been.
 pub(super) fn can_move(quota: &Quota) -> bool {
     matches!(
         quota.algorithm(),
-        Algorithm::TokenBucket | Algorithm::FixedWindow(_)
+        Algorithm::TokenBucket | Algorithm::FixedWindow(_) | Algorithm::CalendarWindow
     )
 }
 
 impl<C: Clock> MemoryStore<C> {
-    /// Whether any record can be of a key that is to be a word. Whoever holds the key's stripe sees it
-    /// in time.
+    /// Returns true if any record can be of a key that is to be a word. The holder of the key's
+    /// stripe sees it in time.
     #[inline]
     pub(super) fn has_movable(&self) -> bool {
         self.movable.load(Relaxed) != 0
@@ -53,20 +53,29 @@ impl<C: Clock> MemoryStore<C> {
         if shard.contains(fingerprint) {
             return;
         }
+        if self.table.find(fingerprint).is_none() {
+            return;
+        }
         let now = self.clock.now();
         let instant = self.since_epoch(now);
+        // Before the word is gone, so that a snapshot that misses it sees this.
+        self.movable.fetch_add(1, AcqRel);
         if let Some(word) = self.table.vacate(stripe, fingerprint, instant)
             && let Some(mut bucket) = self.unpack(word, quota).adapted(Basis::PLAIN, quota, now)
         {
-            // A word does not know what was credited.
+            // A word has no credit count.
             match &mut bucket {
                 Bucket::Tokens(tokens) if quota.is_refundable() => {
                     tokens.credits = CreditCount::unknown(now);
                 }
                 Bucket::Lent(lent) => lent.tokens.credits = CreditCount::unknown(now),
-                Bucket::Tokens(_) | Bucket::Fixed(_) | Bucket::Sliding(_) | Bucket::Log(_) => {}
+                Bucket::Tokens(_)
+                | Bucket::Fixed(_)
+                | Bucket::Calendar(_)
+                | Bucket::Sliding(_)
+                | Bucket::Log(_) => {}
             }
-            bucket.settle(quota, now);
+            bucket.clamp_to_now(quota, now);
             shard.put(fingerprint, bucket, quota, now);
         }
     }
@@ -87,10 +96,11 @@ impl<C: Clock> MemoryStore<C> {
             shard.forget(fingerprint, now);
             return BucketLocation::Nowhere;
         };
-        bucket.settle(quota, now);
+        bucket.clamp_to_now(quota, now);
         let (word, instant) = (self.pack(&bucket, quota), self.since_epoch(now));
         match self.table.claim(stripe, fingerprint, word, instant) {
             Ok((place, _)) => {
+                self.moved_back.fetch_add(1, AcqRel);
                 shard.forget(fingerprint, now);
                 BucketLocation::Word(place)
             }
@@ -98,7 +108,7 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
-    /// What is kept of a key, as `quota` reads it, wherever it is.
+    /// Returns the state of a key as `quota` reads it, from either place.
     pub(super) fn kept(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
         let word = || {
             let place = self.table.find(fingerprint).filter(|_| can_move(quota))?;

@@ -1,16 +1,17 @@
-//! One bucket by itself: a word by compare-and-swap, a record under its shard's mutex.
+//! One bucket alone: a word by compare-and-swap, a record under its shard's mutex.
 
 use super::MemoryStore;
 use super::moving::{BucketLocation, can_move};
-use crate::records::{Entrance, Shard};
+use crate::records::{NewKeyAdmission, Shard};
 use crate::sync::{MutexGuard, SpinBackoff};
 use crate::table::TableFull;
-use crate::word::{Narrow, with_state};
+use crate::word::{NarrowState, with_state};
 use tidegate_core::{
     Ask, Bucket, BucketState, ChargedOutcome, Clock, Op, Outcome, Quota, Timestamp, step,
 };
 
 impl<C: Clock> MemoryStore<C> {
+    /// Decides one ask at `now`, by a word or by a record.
     #[inline]
     pub(super) fn decide_one_at(&self, ask: &Ask<'_>, now: Timestamp) -> ChargedOutcome {
         let fingerprint = self.fingerprint(ask.bucket, ask.quota);
@@ -20,9 +21,14 @@ impl<C: Clock> MemoryStore<C> {
         with_state!(ask.quota, State => self.decide_word::<State>(ask, fingerprint, now))
     }
 
-    /// One ask on one word: read, decide, swap; nothing is written for a refusal.
+    /// Decides one ask on one word: read, decide, swap. A refusal writes nothing.
+    ///
+    /// If another thread swaps first, it starts over with the new word.
+    ///
+    /// The loop ends: a swap fails only if another thread's has succeeded. A key without a slot
+    /// goes to [`decide_new_word`](Self::decide_new_word).
     #[inline]
-    pub(super) fn decide_word<N: Narrow>(
+    pub(super) fn decide_word<N: NarrowState>(
         &self,
         ask: &Ask<'_>,
         fingerprint: u64,
@@ -54,18 +60,18 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
-    /// Whether the state in `word` is further ahead of `now` than the quota allows.
+    /// Returns true if the state in `word` is further ahead of `now` than the quota allows.
     #[inline]
     pub(super) fn is_word_ahead(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> bool {
         with_state!(ask.quota, State => {
-            State::unpack(word, self.epoch, ask.quota).is_ahead(ask.quota, now)
+            State::unpack(word, self.epoch, ask.quota).is_beyond_reach(ask.quota, now)
         })
     }
 
     /// Decides by a word that was further ahead of `now` than the quota allows. Either this thread
-    /// was put to sleep after it had read the clock, or the quota was cut: then the word is settled.
+    /// was suspended after it had read the clock, or the quota was cut: then the word is settled.
     #[cold]
-    pub(super) fn decide_ahead<N: Narrow>(
+    pub(super) fn decide_ahead<N: NarrowState>(
         &self,
         ask: &Ask<'_>,
         fingerprint: u64,
@@ -76,7 +82,7 @@ impl<C: Clock> MemoryStore<C> {
         {
             let now = self.clock.now();
             let mut state = N::unpack(word, self.epoch, ask.quota);
-            state.settle(ask.quota, now);
+            state.clamp_to_now(ask.quota, now);
             let settled = state.pack(self.epoch, ask.quota);
             if settled == word || self.table.swap(place, word, settled) {
                 return self.decide_word::<N>(ask, fingerprint, now);
@@ -85,10 +91,10 @@ impl<C: Clock> MemoryStore<C> {
         self.decide_word::<N>(ask, fingerprint, then)
     }
 
-    /// What becomes of `word` if it is of the usual kind: a take, of a cost that can pass, from a
-    /// state that is not ahead. Here everything stays in registers.
+    /// Computes the next word in the usual case: a take, of a cost that can pass, from a state that
+    /// is not ahead. Here everything stays in registers.
     #[inline]
-    pub(super) fn take_word<N: Narrow>(
+    pub(super) fn take_word<N: NarrowState>(
         &self,
         ask: &Ask<'_>,
         word: u64,
@@ -107,10 +113,12 @@ impl<C: Clock> MemoryStore<C> {
         Some((outcome, next))
     }
 
-    /// What becomes of `word` otherwise; `None` if it is further ahead of `now` than the quota
-    /// allows and refuses.
-    #[cold]
-    pub(super) fn step_unusual<N: Narrow>(
+    /// Computes the next word in any other case; `None` if the state is further ahead of `now` than
+    /// the quota allows and refuses.
+    // Out of line, for the sake of the usual case. Not cold: there the compiler inlines nothing, and the
+    // limits of a policy may be debited by every request.
+    #[inline(never)]
+    pub(super) fn step_unusual<N: NarrowState>(
         &self,
         ask: &Ask<'_>,
         word: u64,
@@ -121,9 +129,9 @@ impl<C: Clock> MemoryStore<C> {
         (!refused || !self.is_word_ahead(ask, word, now)).then_some((charged, next))
     }
 
-    /// What becomes of `word`.
+    /// Computes the next word and the outcome.
     #[inline]
-    pub(super) fn step_word<N: Narrow>(
+    pub(super) fn step_word<N: NarrowState>(
         &self,
         ask: &Ask<'_>,
         word: u64,
@@ -134,9 +142,13 @@ impl<C: Clock> MemoryStore<C> {
         (charged, state.pack(self.epoch, ask.quota))
     }
 
-    /// Decides for a key that has no slot; `None` if it turns out to have one.
+    /// Decides for a key that has no slot; `None` if another thread has just given it one.
+    ///
+    /// An ask that changes nothing, such as a look, needs no slot and in general no lock. Otherwise
+    /// it holds the key's stripe until the slot is claimed, so that no other thread claims one for
+    /// the same key. If there is no room, the overflow bucket decides under the same stripe.
     #[cold]
-    pub(super) fn decide_new_word<N: Narrow>(
+    pub(super) fn decide_new_word<N: NarrowState>(
         &self,
         ask: &Ask<'_>,
         fingerprint: u64,
@@ -189,6 +201,8 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
+    /// Decides one ask by a record. If there is none and the key may be a word, the table is
+    /// searched under the key's stripe, which is locked before the shard.
     #[cold]
     pub(super) fn decide_record(
         &self,
@@ -209,7 +223,8 @@ impl<C: Clock> MemoryStore<C> {
         self.decide_in(shard, ask, fingerprint, now)
     }
 
-    /// Decides by the record in its shard; one that is not there yet is made.
+    /// Decides by the record in its shard. Creates one if there is none, or uses the overflow
+    /// bucket if there is no room.
     fn decide_in(
         &self,
         mut shard: MutexGuard<'_, Shard>,
@@ -222,7 +237,7 @@ impl<C: Clock> MemoryStore<C> {
         } else {
             now
         };
-        if !shard.has_room(fingerprint, Entrance::IfRoom, now) {
+        if !shard.has_room(fingerprint, NewKeyAdmission::IfRoom, now) {
             return self.decide_overflow(ask, fingerprint, now);
         }
         let (now, copy) = if shard.contains(fingerprint) {
@@ -232,7 +247,7 @@ impl<C: Clock> MemoryStore<C> {
         };
         let is_copy = copy.is_some();
         let mut bucket = copy.unwrap_or_else(|| shard.take(fingerprint, ask.quota, now));
-        let now = self.settle([(&mut bucket, ask.quota)], now);
+        let now = self.clamp_to_now([(&mut bucket, ask.quota)], now);
         let charged = step::charge_one(ask.quota, &mut bucket, ask.op, now);
         if !(is_copy && is_look(ask, &charged.outcome)) {
             shard.put(fingerprint, bucket, ask.quota, now);
@@ -240,32 +255,32 @@ impl<C: Clock> MemoryStore<C> {
         charged
     }
 
-    /// Settles states that are further ahead of `now` than their quotas allow; tells the instant to
-    /// decide them at. The caller holds them, so that the clock is read after them.
-    pub(super) fn settle<'a>(
+    /// Settles states that are further ahead of `now` than their quotas allow. Returns the instant
+    /// at which to decide them. The caller holds them, so that the clock is read after them.
+    pub(super) fn clamp_to_now<'a>(
         &self,
         states: impl IntoIterator<Item = (&'a mut Bucket, &'a Quota)>,
         now: Timestamp,
     ) -> Timestamp {
         let mut latest = now;
         for (bucket, quota) in states {
-            if bucket.is_ahead(quota, latest) {
+            if bucket.is_beyond_reach(quota, latest) {
                 latest = self.clock.now();
-                bucket.settle(quota, latest);
+                bucket.clamp_to_now(quota, latest);
             }
         }
         latest
     }
 }
 
-/// What a take from a word was charged.
+/// Returns the charge of a take from a word.
 #[inline]
 fn taken_alone(op: Op, outcome: Outcome) -> ChargedOutcome {
     let units = if outcome.is_allowed() { op.cost() } else { 0 };
     ChargedOutcome { outcome, units }
 }
 
-/// Whether the ask can have changed nothing, now or later.
+/// Returns true if the ask can have changed nothing, now or later.
 pub(super) fn is_look(ask: &Ask<'_>, outcome: &Outcome) -> bool {
     match ask.op {
         Op::Look | Op::Take(0) | Op::Debit(0) | Op::Test(_) | Op::Block => true,

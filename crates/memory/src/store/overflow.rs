@@ -1,11 +1,12 @@
-//! Where no place is left: the buckets that new keys of a limit share.
+//! Decisions without a free slot: the buckets that new keys of a limit share.
 //!
-//! A key without a place is decided by the overflow bucket of its quota and group, alone, while the place
-//! that it does not have is held. A key that finds a place begins fresh, unless it was itself charged in
-//! the overflow bucket: then it begins with a copy of it, because its own debt is a part of that one.
+//! A key without a slot is decided by the overflow bucket of its quota and group, alone, while the
+//! slot that it does not have is held. A key that finds a slot begins full, unless it was itself
+//! charged in the overflow bucket: then it begins with a copy of it, because its own debt is a part
+//! of that one.
 //!
-//! The group of a key is its network (IPv4 /16, IPv6 /32) if an address is in its name, and else the key
-//! itself. It follows from the name alone, so that all asks for a bucket agree.
+//! The group of a key is its network (IPv4 /16, IPv6 /32) if its name contains an address, and else
+//! the key itself. It follows from the name alone, so that all asks for a bucket agree.
 
 use super::MemoryStore;
 use crate::overflow::{GROUPS, Overflow};
@@ -29,7 +30,7 @@ impl<C: Clock> MemoryStore<C> {
         let mut overflow = self.records.lock_overflow();
         let now = self.unless_late(&overflow, now);
         let mut bucket = overflow.take(name, ask.quota, now);
-        let now = self.settle([(&mut bucket, ask.quota)], now);
+        let now = self.clamp_to_now([(&mut bucket, ask.quota)], now);
         let mut charged = step::charge_one(ask.quota, &mut bucket, without_credit(ask.op), now);
         if ask.op.receipt().is_some() {
             charged.outcome.mark = 0;
@@ -45,6 +46,7 @@ impl<C: Clock> MemoryStore<C> {
         charged
     }
 
+    /// Stores an overflow bucket, and extends the time for which overflow buckets matter.
     pub(super) fn put_overflow(
         &self,
         overflow: &mut Overflow,
@@ -57,8 +59,9 @@ impl<C: Clock> MemoryStore<C> {
         overflow.put(name, bucket, ask.quota, now);
     }
 
-    /// The name of the overflow bucket of a key. It contains the numbers of the quota, which differ from
-    /// key to key where a plan sets them: a bucket that owes by one rate cannot be read by another.
+    /// Returns the name of the overflow bucket of a key. It contains the numbers of the quota,
+    /// which may differ from key to key if a plan sets them: a debt by one rate cannot be read by
+    /// another.
     pub(super) fn overflow_of(&self, ask: &Ask<'_>, key: u64) -> u64 {
         let ((scope, subject), quota) = (parts(ask), ask.quota);
         let group = match network(subject) {
@@ -81,15 +84,16 @@ impl<C: Clock> MemoryStore<C> {
         hasher.finish().wrapping_add(group)
     }
 
-    /// Whether some overflow bucket still matters.
+    /// Returns true if some overflow bucket still matters.
     #[inline]
     pub(super) fn is_overflowing(&self, now: Timestamp) -> bool {
         now.as_micros() < self.overflow_until.load(Relaxed)
     }
 
-    /// The state that a key without a place begins with when it gets one: a copy of the overflow bucket
-    /// if it was charged there, and else `None`, for a new one. It keeps the copy even if that refuses
-    /// it, so that it need not wait until no key uses the overflow bucket any more.
+    /// Returns the state that a key without a place begins with when it gets one: a copy of the
+    /// overflow bucket if it was charged there, and else `None`, for a new one. It keeps the copy
+    /// even if that refuses it, so that it need not wait until no key uses the overflow bucket any
+    /// more.
     ///
     /// The caller holds the place. Returns the instant to decide at, too.
     pub(super) fn begin(
@@ -107,7 +111,7 @@ impl<C: Clock> MemoryStore<C> {
         (now, overflow.copy((name, key), ask.quota, now))
     }
 
-    /// [`begin`](Self::begin), as a word.
+    /// Returns the first state of a key ([`begin`](Self::begin)) as a word.
     pub(super) fn first_word(&self, ask: &Ask<'_>, key: u64, now: Timestamp) -> (Timestamp, u64) {
         match self.begin(ask, key, now) {
             (now, Some(bucket)) => (now, self.pack(&bucket, ask.quota)),
@@ -115,7 +119,8 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
-    /// `now`, or the time if that is later than a change of the overflow buckets, which are locked.
+    /// Returns `now`, or the present time if the overflow buckets, which are locked, were changed
+    /// after `now`.
     fn unless_late(&self, overflow: &Overflow, now: Timestamp) -> Timestamp {
         if overflow.is_late(now) {
             self.clock.now()
@@ -125,7 +130,7 @@ impl<C: Clock> MemoryStore<C> {
     }
 }
 
-/// Counts what an overflow bucket has decided.
+/// Counts a decision of an overflow bucket.
 pub(super) fn count(overflow: &mut Overflow, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
     if ask.op.receipt().is_none() {
         let (scope, subject) = parts(ask);
@@ -133,21 +138,22 @@ pub(super) fn count(overflow: &mut Overflow, ask: &Ask<'_>, outcome: &Outcome, n
     }
 }
 
-/// The names of the limit and of the subject.
+/// Splits the bucket name into the names of the limit and of the subject.
 fn parts<'a>(ask: &Ask<'a>) -> (&'a [u8], &'a [u8]) {
     let parts = ask.bucket.split_at_checked(ask.scope);
     parts.unwrap_or((&[], ask.bucket))
 }
 
-/// The operation as it is carried out on an overflow bucket. Nothing is credited there: the charge may
-/// have been made elsewhere, and then the units would be other keys'.
+/// Returns the operation for an overflow bucket. Nothing is credited there: the charge may have
+/// been made elsewhere, and then the units would be other keys'.
 pub(super) fn without_credit(op: Op) -> Op {
     op.receipt().map_or(op, |_| Op::Look)
 }
 
-/// The network of the address in the name of a subject, as it is written there: up to the second `.` of
-/// an IPv4 address, or the second `:` of an IPv6 address.
+/// Returns the network of the address in the name of a subject: up to the second `.` of an IPv4
+/// address, or the second `:` of an IPv6 address. `None` if the name contains no address.
 fn network(subject: &[u8]) -> Option<&[u8]> {
+    /// Prefix of an address in the name of a subject.
     const ADDRESS: &[u8] = b"ip:";
     let starts = |at: &usize| {
         let before = at.checked_sub(1).and_then(|at| subject.get(at));

@@ -1,15 +1,15 @@
-//! A request over a few buckets that are all words and all there: the usual request with several
-//! limits or bands, decided without the machinery of [`several`](super::several).
+//! A request over a few buckets that all exist as words: the usual request with several limits or
+//! bands, decided without the machinery of [`several`](super::several).
 //!
 //! 1. Read every word and decide on it. If one refuses, the request is refused, and nothing has
 //!    been written.
-//! 2. Lock the words, each from the value that was read. If one has changed since, unlock and begin
-//!    again, a few times; then leave it to the general way.
+//! 2. Lock the words, each from the value that was read. If one has changed since, unlock and start
+//!    over, a few times; then use the general way.
 //! 3. Write and unlock.
 //!
-//! Everything out of the ordinary is left to the general way as well: a shadow, something other
-//! than a take, a bucket that is not there yet, is asked for twice or is in somebody's hands, or
-//! has a state to [settle](tidegate_core::Meter::settle).
+//! Every other case uses the general way as well: a shadow, an operation other than a take, a
+//! bucket that does not exist yet, occurs twice or is locked, or has a state to
+//! [clamp](tidegate_core::BucketState::clamp_to_now).
 
 use super::MemoryStore;
 use crate::sync::SpinBackoff;
@@ -17,22 +17,25 @@ use crate::table::SlotIndex;
 use crate::word::{LOCKED, with_state};
 use tidegate_core::{Ask, ChargedOutcome, Clock, LimitMode, Op, Outcome, Outcomes, Timestamp};
 
-/// Requests over more buckets than this are left to the general way.
+/// Number of buckets above which a request uses the general way.
 const FEW: usize = 8;
 
-/// How often it begins again because a word has changed meanwhile.
+/// Maximum attempts while words change concurrently.
 const TRIES_MAX: u32 = 8;
 
-/// A word as it was read, and as it is to be.
+/// A word as it was read, and its replacement.
 #[derive(Clone, Copy, Default)]
 struct WordChange {
+    /// Slot of the word.
     place: SlotIndex,
+    /// Word that was read.
     old: u64,
+    /// Word to write.
     new: u64,
 }
 
-/// Whether a bucket is asked for twice: then the second has less room than it seems. Of a request that
-/// passes, it is noticed when the words are locked.
+/// Returns true if a bucket occurs twice: then the second has less room than it seems. In a request
+/// that passes, locking the words detects it.
 fn is_any_twice(changes: &[WordChange]) -> bool {
     let mut rest = changes;
     while let [change, others @ ..] = rest {
@@ -45,10 +48,11 @@ fn is_any_twice(changes: &[WordChange]) -> bool {
 }
 
 impl<C: Clock> MemoryStore<C> {
-    /// Decides the request, if it is of the usual kind, and tells whether it passes. `outcomes` are
-    /// of no use if it is not.
+    /// Decides the request, if it is of the usual kind, and returns true if it passes. Otherwise
+    /// `outcomes` are invalid.
     ///
-    /// The answer is written where it is to be in the end, for moving it costs as much as a bucket.
+    /// The outcomes are written to their final place, because moving them costs as much as a
+    /// bucket.
     #[inline]
     pub(super) fn decide_words(
         &self,
@@ -59,8 +63,8 @@ impl<C: Clock> MemoryStore<C> {
         let mut changes = [WordChange::default(); FEW];
         let changes = changes.get_mut(..asks.len())?;
         let mut backoff = SpinBackoff::default();
-        // Whoever changes a word that all requests meet does so in a moment; the general way would
-        // take longer than looking again.
+        // Another thread changes a shared word within nanoseconds; the general way would take
+        // longer than a retry.
         for _ in 0..TRIES_MAX {
             let passed = self.draft_words(asks, changes, outcomes, now)?;
             if !passed {
@@ -79,7 +83,7 @@ impl<C: Clock> MemoryStore<C> {
         None
     }
 
-    /// Step 1: what is to become of each word, and whether the request passes.
+    /// Carries out step 1: computes each next word, and returns true if the request passes.
     #[inline]
     fn draft_words(
         &self,
@@ -104,9 +108,9 @@ impl<C: Clock> MemoryStore<C> {
         Some(passed)
     }
 
-    /// Steps 2 and 3; fails if a word has changed since it was read, or is there twice.
+    /// Carries out steps 2 and 3. Fails if a word has changed since it was read, or occurs twice.
     ///
-    /// The order does not matter here, for nobody waits: a word that is locked already has changed.
+    /// The order does not matter here, because no thread waits: a word that is locked has changed.
     #[inline]
     fn lock_and_write(&self, changes: &[WordChange]) -> bool {
         for (nth, change) in changes.iter().enumerate() {
@@ -124,7 +128,8 @@ impl<C: Clock> MemoryStore<C> {
         true
     }
 
-    /// The request is refused: those who had room are not charged, and answer as to a look.
+    /// Turns the outcomes of buckets with room into readings, after a refusal: they are not
+    /// charged.
     fn withdraw(&self, asks: &[Ask<'_>], outcomes: &mut Outcomes, now: Timestamp) -> Option<()> {
         for (ask, outcome) in asks.iter().zip(outcomes.iter_mut()) {
             if outcome.is_allowed() {
@@ -141,12 +146,13 @@ impl<C: Clock> MemoryStore<C> {
         Some(())
     }
 
-    /// What becomes of `word`, if it is of the usual kind.
+    /// Computes the outcome and the next word, if it is of the usual kind.
     #[inline]
     fn take_usual(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> Option<(Outcome, u64)> {
         with_state!(ask.quota, State => self.take_word::<State>(ask, word, now))
     }
 
+    /// Computes the outcome and the next word, for any operation.
     #[inline]
     fn step(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> (ChargedOutcome, u64) {
         with_state!(ask.quota, State => self.step_word::<State>(ask, word, now))

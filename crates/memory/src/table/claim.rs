@@ -1,32 +1,43 @@
-//! Claiming, taking over and leaving slots: everything that writes a fingerprint, under its stripe.
+//! Claiming, taking over and leaving slots: all code that writes a fingerprint, under its stripe.
+//!
+//! A claim prefers, in this order: the key's own slot, a slot that was never used or has been full
+//! for a second, and a slot that is full at this moment. If both sets of the key have none, the
+//! table is full for this key.
 
 use super::{MutexGuard, SET, SPILLED, SlotIndex, TableFull, WordSlot, WordTable, start_of};
 use crate::word::{self, LOCKED};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// How long a bucket that is as good as new keeps its slot while there are others: one second.
+/// Time that a full bucket keeps its slot while there are other free slots: one second.
 const REST_US: u64 = 1_000_000;
 
 /// Slots of its home set that may matter before a new key looks at its other set.
 const CROWDED: usize = SET / 2;
 
-/// The fingerprint of a slot that was [vacated](WordTable::vacate). A key that is known by the same, one in
-/// 2^64, finds there what it would find anywhere: a bucket as good as new.
-const NOBODY: u64 = u64::MAX;
+/// Fingerprint of a slot that was [vacated](WordTable::vacate). A key with the same fingerprint,
+/// one in 2^64, finds the same there as anywhere: a full bucket.
+pub(super) const NOBODY: u64 = u64::MAX;
 
-/// A set, and how crowded it is.
+/// A set, and its load.
 struct Survey {
+    /// Number of the set.
     nth: usize,
+    /// Slots that hold a bucket that mattered a while ago.
     live: usize,
+    /// True if all slots hold a bucket that matters now.
     is_full: bool,
 }
 
 impl WordTable {
-    /// Finds or claims a slot for `fingerprint`; a claimed one starts with `word`. Tells whether it
-    /// was claimed.
+    /// Finds or claims a slot for `fingerprint`; a claimed one starts with `word`. Returns true if
+    /// it was claimed.
     ///
-    /// `now` decides which buckets are as good as new and may be taken over. The caller holds the
-    /// fingerprint's stripe, and goes on holding it if the slot must not be taken over.
+    /// `now` decides which buckets are full and may be taken over. The caller holds the
+    /// fingerprint's stripe, and keeps holding it if the slot must not be taken over.
+    ///
+    /// # Errors
+    ///
+    /// [`TableFull`] if every slot in both sets of the key holds a bucket that matters at `now`.
     pub(crate) fn claim(
         &self,
         stripe: &mut MutexGuard<'_, u64>,
@@ -37,8 +48,8 @@ impl WordTable {
         if let Some(place) = self.find(fingerprint) {
             return Ok((place, false));
         }
-        // A bucket that drains within milliseconds is as good as new most of the time, and yet asked
-        // for again and again: while there is room, it keeps its slot for a while.
+        // A bucket that drains within milliseconds is full most of the time, and yet in constant
+        // use: while there is room, it keeps its slot for a while.
         let rested = now.saturating_sub(REST_US);
         let sets = self.emptier_first(fingerprint, (rested, now));
         for fresh_by in [rested, now] {
@@ -52,7 +63,7 @@ impl WordTable {
         Err(TableFull)
     }
 
-    /// The two sets of a key, the one to claim a slot in first.
+    /// Returns the two sets of a key, the preferred one for a claim first.
     fn emptier_first(&self, fingerprint: u64, by: (u64, u64)) -> [Survey; 2] {
         let nth = self.home(fingerprint);
         let unseen = |nth| Survey {
@@ -77,8 +88,8 @@ impl WordTable {
         }
     }
 
-    /// Counts the slots of a set that hold a bucket that mattered a while ago, and tells whether all of
-    /// them hold one that matters now.
+    /// Counts the slots of a set that hold a bucket that mattered a while ago, and returns true if
+    /// all of them hold one that matters now.
     fn survey(&self, nth: usize, (rested, now): (u64, u64)) -> Survey {
         let (mut live, mut is_full) = (0_usize, true);
         for [key, state] in self.slots_of(nth) {
@@ -89,8 +100,7 @@ impl WordTable {
         Survey { nth, live, is_full }
     }
 
-    /// Claims the first slot of a set that was never used, or whose bucket was as good as new by
-    /// `fresh_by`.
+    /// Claims the first slot of a set that was never used, or whose bucket was full by `fresh_by`.
     fn seize(
         &self,
         (fingerprint, set): (u64, usize),
@@ -125,8 +135,8 @@ impl WordTable {
         })
     }
 
-    /// Whether `fingerprint` has a slot or could claim one at `now`. The caller holds its stripe, so
-    /// that nobody else claims one; but the bucket in it may be charged meanwhile.
+    /// Returns true if `fingerprint` has a slot or could claim one at `now`. The caller holds its
+    /// stripe, so that no other thread claims one; but the bucket in it may be charged meanwhile.
     pub(crate) fn has_room(
         &self,
         _stripe: &MutexGuard<'_, u64>,
@@ -144,7 +154,7 @@ impl WordTable {
             .any(|set| self.slots_of(set).iter().any(is_free))
     }
 
-    /// Takes the word of `fingerprint`, if it has a slot, which is then nobody's. The caller holds its
+    /// Takes the word of `fingerprint`, if it has a slot, and frees the slot. The caller holds its
     /// stripe.
     pub(crate) fn vacate(
         &self,
@@ -162,19 +172,20 @@ impl WordTable {
         Some(word)
     }
 
+    /// Returns the slots of a set.
     fn slots_of(&self, set: usize) -> &[WordSlot] {
         let first = set.wrapping_mul(SET);
         let slots = self.slots.get(first..first.wrapping_add(SET));
         slots.unwrap_or_default()
     }
 
-    /// How many slots of a set were ever used.
-    fn used(&self, set: usize) -> usize {
+    /// Returns the number of slots of a set that were ever used.
+    pub(super) fn used(&self, set: usize) -> usize {
         let mark = self.marks.get(set).map_or(0, |mark| mark.load(Relaxed));
         usize::from(mark & !SPILLED)
     }
 
-    /// Changes the marks of a set. The caller holds its stripe, so that nobody else does.
+    /// Changes the marks of a set. The caller holds its stripe, so that no other thread does.
     fn mark(&self, set: usize, change: impl Fn(u8) -> u8) {
         if let Some(mark) = self.marks.get(set) {
             mark.store(change(mark.load(Relaxed)), Release);
@@ -182,7 +193,7 @@ impl WordTable {
     }
 }
 
-/// The slots of a set in the order in which `fingerprint` is looked for.
+/// Iterates over the slots of a set in the search order of `fingerprint`.
 fn probe(set: usize, fingerprint: u64) -> impl Iterator<Item = SlotIndex> {
     let (first, start) = (set * SET, start_of(fingerprint));
     (0..SET).map(move |step| SlotIndex(first + (start + step) % SET))

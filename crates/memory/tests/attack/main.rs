@@ -1,6 +1,6 @@
 //! Memory exhaustion: unique keys at 50,000 a second for a virtual minute, into a store of 100,000;
-//! a tenth of each in debug builds, which are slow. A program of its own, for it measures what the
-//! process has in memory.
+//! a tenth of each in debug builds, which are slow. A separate test binary, because it measures the
+//! memory of the process.
 #![expect(
     clippy::unwrap_used,
     reason = "the helpers of tests fail by panicking, as tests do"
@@ -19,7 +19,7 @@ const RATE: u64 = 50_000 / SCALE;
 const ROOM: u64 = 100_000 / SCALE;
 const SECONDS: u64 = 60;
 
-/// What this process has in memory, in bytes.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm
@@ -29,7 +29,8 @@ fn resident() -> usize {
     pages.unwrap_or(0) * 4096
 }
 
-/// Attacks for a minute, and asks on the victims' behalf all along; how many of theirs passed.
+/// Attacks for a minute, with requests of the victims all along; returns the number of those that
+/// passed.
 fn attack(
     store: &MemoryStore<ManualClock>,
     clock: &ManualClock,
@@ -51,7 +52,7 @@ fn attack(
 
 /// Victims are limited to 10 an hour and have used them up; a minute of flood gives them nothing.
 #[test]
-fn those_who_were_limited_stay_limited_under_a_flood_of_unique_keys() {
+fn limited_keys_stay_limited_under_a_flood_of_unique_keys() {
     let hourly = |refundable: bool| {
         Quota::new(10, 36_000_000_000)
             .refundable(refundable)
@@ -80,7 +81,7 @@ fn those_who_were_limited_stay_limited_under_a_flood_of_unique_keys() {
         );
         let grown = resident().saturating_sub(before);
         assert!(grown < (64 << 20), "{grown} bytes more");
-        // And the flood is over: newcomers are served again once it has been forgotten.
+        // After the flood is forgotten, newcomers are served again.
         clock.advance_micros(120_000_000);
         let newcomer = name("login", u64::MAX);
         assert!(
@@ -91,9 +92,9 @@ fn those_who_were_limited_stay_limited_under_a_flood_of_unique_keys() {
     }
 }
 
-/// The flood as a whole gets what the keys that fit get, and one bucket's worth for all the others.
+/// The whole flood gets one bucket per key with a slot, and one overflow bucket for all others.
 #[test]
-fn a_flood_gets_no_more_than_the_places_there_are() {
+fn a_flood_is_admitted_only_up_to_the_capacity() {
     let (store, _clock) = store(1_000);
     let quota = narrow(1);
     let admitted = (0..200_000)
@@ -110,18 +111,18 @@ struct Newcomers {
     /// First requests of innocent clients of the flooded limit.
     first: u64,
     refused: u64,
-    /// Of those, the ones that had a place.
+    /// The number of those whose key had a slot.
     refused_with_place: u64,
     /// Refused requests of another limit.
     other_refused: u64,
 }
 
-/// The room of the floods below: all slots are used, for the table is not rounded up.
+/// The capacity in the floods below: all slots are used, because the table is not rounded up.
 const FLOODED_ROOM: u64 = 131_072 / 8 / if cfg!(debug_assertions) { 2 } else { 1 };
 
-/// Floods `10/h` with unique keys of a few networks for ten seconds, half as many as `halves` times the
-/// room. Innocent newcomers of 60,000 networks come all along and for 20 seconds after, three requests
-/// each, and others to another limit.
+/// Floods `10/h` with unique keys of a few networks for ten seconds: half as many as `halves` times
+/// the capacity. Innocent newcomers of 60,000 networks send three requests each, during the flood
+/// and for 20 seconds after it, and other clients use another limit.
 fn flood(halves: u64, networks: u64) -> Newcomers {
     let hourly = Quota::new(10, 3_600_000_000).build().unwrap();
     let (store, clock) = store(usize::try_from(FLOODED_ROOM).unwrap());
@@ -155,8 +156,8 @@ fn flood(halves: u64, networks: u64) -> Newcomers {
     result
 }
 
-/// It was 73 of a hundred, and 64 of another limit: a new bucket began as a copy of the drained overflow
-/// bucket, and keys were turned away when 58 % of the slots were taken.
+/// Regression: 73 of a hundred were refused, and 64 of another limit. A new bucket began as a copy
+/// of the drained overflow bucket, and keys were turned away when 58 % of the slots were taken.
 #[test]
 fn a_flood_that_fits_the_table_refuses_no_newcomer() {
     for networks in [1, 5_000] {
@@ -176,9 +177,9 @@ fn a_flood_that_fits_the_table_refuses_no_newcomer() {
     }
 }
 
-/// Those for whom there is a place begin fresh, whatever the flood.
+/// A newcomer with a slot starts with a full bucket during any flood.
 #[test]
-fn a_flood_larger_than_the_table_refuses_nobody_who_has_a_place() {
+fn a_flood_larger_than_the_table_refuses_no_key_with_a_slot() {
     for networks in [1, 5_000] {
         for halves in [4, 6] {
             let result = flood(halves, networks);

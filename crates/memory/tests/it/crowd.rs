@@ -9,7 +9,7 @@ use tidegate_memory::MemoryStore;
 
 const THREADS: u64 = 4;
 
-/// Runs `work` on some threads at once, each told its number; the sum of what they return.
+/// Runs `work` on several threads, each with its number; returns the sum of the results.
 fn crowd(work: impl Fn(u64) -> u64 + Sync) -> u64 {
     let barrier = Barrier::new(usize::try_from(THREADS).unwrap());
     thread::scope(|scope| {
@@ -48,7 +48,8 @@ fn a_hot_key_admits_exactly_its_capacity() {
                 .count() as u64
         });
         assert_eq!(admitted, 3_000, "{quota:?}");
-        // Half a minute later half of them are back, or none, or all: exactly as the bucket says.
+        // Half a minute later half of the units have refilled, or none, or all, as the algorithm
+        // defines.
         clock.advance_micros(MINUTE_US / 2);
         let left = remaining(&store, &ask);
         let admitted = crowd(|_| {
@@ -60,13 +61,12 @@ fn a_hot_key_admits_exactly_its_capacity() {
     }
 }
 
-/// Time runs while they hammer: what passes in all is the burst and what has come back since, and
-/// not one more.
+/// Time passes under load: exactly the burst and the refill pass in total.
 #[test]
 fn a_hot_key_admits_exactly_its_envelope_while_time_runs() {
     for _ in 0..5 {
         let (store, clock) = store(1_000);
-        // One each 10 microseconds.
+        // One every 10 microseconds.
         let quota = Quota::new(100_000, 1_000_000).burst(50).build().unwrap();
         let ask = Ask::take(b"hot", &quota, 1);
         let admitted = crowd(|nth| {
@@ -79,7 +79,7 @@ fn a_hot_key_admits_exactly_its_envelope_while_time_runs() {
                 })
                 .count() as u64
         });
-        // Each advance of the clock gave one more; what nobody took is still there.
+        // Each step of the clock refilled one unit; unused ones are still there.
         let made = 50 + 1_000;
         let unused = remaining(&store, &ask);
         assert!(admitted + unused <= made, "{admitted} + {unused}");
@@ -87,9 +87,9 @@ fn a_hot_key_admits_exactly_its_envelope_while_time_runs() {
     }
 }
 
-/// Requests over three of six buckets, narrow and wide, in an order of each thread's own: what
-/// passed is charged to all three and what was refused to none, so that in the end every count is
-/// exact; and everybody comes to an end.
+/// Requests over three of six buckets, narrow and wide, in a different order per thread. A passed
+/// request is charged to all three and a refused one to none, so all final counts are exact; and
+/// there is no deadlock.
 #[test]
 fn overlapping_requests_in_any_order_are_all_or_nothing() {
     for round in 0..20_u64 {
@@ -134,8 +134,7 @@ fn overlapping_requests_in_any_order_are_all_or_nothing() {
     }
 }
 
-/// Words alone, some charged by single asks and some by requests: no charge is lost between the
-/// swap of the one and the lock of the other.
+/// Words only, charged by single asks and by requests: no charge is lost between a swap and a lock.
 #[test]
 fn single_asks_and_requests_on_the_same_words_lose_nothing() {
     let (store, _clock) = store(1_000);
@@ -156,16 +155,16 @@ fn single_asks_and_requests_on_the_same_words_lose_nothing() {
     assert_eq!(remaining(&store, &two), 4_000 - 1_600);
 }
 
-/// Far more keys than slots, each as good as new soon after: slots are taken over all the time,
-/// under the hands of threads that ask for the same keys, and no key ever gets more than its one.
+/// Far more keys than slots, each full again soon: slots are taken over all the time, while other
+/// threads use the same keys. No key ever gets more than its single unit.
 #[test]
-fn keys_that_expire_are_taken_over_and_never_doubled() {
+fn slots_of_expired_keys_are_reused_without_duplicates() {
     let (store, clock) = store(16);
     let quota = Quota::new(1, 1_000).build().unwrap();
     for round in 0..2_000_u64 {
         let keys: Vec<String> = (0..4).map(|i| format!("key {}", round * 4 + i)).collect();
         let admitted: Vec<AtomicU64> = keys.iter().map(|_| AtomicU64::new(0)).collect();
-        // Threads are dear; one in twenty rounds is raced, the others only use up slots.
+        // Threads are expensive: one in twenty rounds is concurrent, the others only use up slots.
         if round % 20 == 0 {
             crowd(|nth| {
                 for step in 0..8_usize {
@@ -199,10 +198,10 @@ fn keys_that_expire_are_taken_over_and_never_doubled() {
     assert_eq!(store.shared().total(), 0);
 }
 
-/// A store so small that threads fight over room, slots and overflow buckets: everybody comes to
-/// an end, and no key gets more than its limit.
+/// A store so small that threads compete for memory, slots and overflow buckets: there is no
+/// deadlock, and no key exceeds its limit.
 #[test]
-fn a_full_store_under_a_crowd_lets_no_key_have_more_than_its_limit() {
+fn a_full_store_under_contention_keeps_every_limit() {
     for round in 0..10_u64 {
         let (store, clock) = store(1);
         let quotas = [narrow(3), wide(3)];

@@ -1,10 +1,10 @@
-//! What a full store does.
+//! A full store.
 
 use crate::shop::{MINUTE_US, ask, log, name, narrow, store, take, wide};
 use tidegate_core::{Algorithm, Ask, Bucket, ManualClock, Op, Quota};
 use tidegate_memory::MemoryStore;
 
-/// Fills a store with subjects of `limit` until one of them is turned away; how many there are.
+/// Fills a store with subjects of `limit` until one gets no slot; returns their number.
 fn fill(store: &MemoryStore<ManualClock>, limit: &str, quota: &Quota) -> u64 {
     for subject in 0..1_000_000 {
         take(store, limit, subject, quota);
@@ -12,11 +12,11 @@ fn fill(store: &MemoryStore<ManualClock>, limit: &str, quota: &Quota) -> u64 {
             return subject;
         }
     }
-    panic!("a bounded store is full at some time");
+    panic!("a bounded store fills up");
 }
 
 #[test]
-fn a_full_store_keeps_everybody_that_it_knows() {
+fn a_full_store_keeps_all_known_keys() {
     for quota in [narrow(2), wide(2)] {
         let (store, _clock) = store(100);
         let known = fill(&store, "api", &quota);
@@ -37,7 +37,8 @@ fn a_full_store_keeps_everybody_that_it_knows() {
     }
 }
 
-/// New subjects of a limit share one bucket; each limit has its own, and each band of it.
+/// New subjects of a limit share one bucket. Each limit has a separate one, and so has each of its
+/// bands.
 #[test]
 fn new_subjects_of_a_limit_share_its_overflow_bucket() {
     let (store, _clock) = store(1);
@@ -71,7 +72,7 @@ fn new_subjects_of_a_limit_share_its_overflow_bucket() {
     assert_eq!(store.shared().total() - before, 8);
 }
 
-/// In one request: two new keys of one limit share, and count twice.
+/// Two new keys of one limit in one request share the bucket, and count twice.
 #[test]
 fn two_new_keys_of_one_limit_in_one_request_are_charged_together() {
     for (filler, quota) in [(narrow(1), narrow(5)), (wide(1), wide(5))] {
@@ -92,10 +93,10 @@ fn two_new_keys_of_one_limit_in_one_request_are_charged_together() {
     }
 }
 
-/// A key that was limited together with others gets a place of its own when there is room again.
-/// It begins there with what the shared bucket owed, not with a full one.
+/// A key that was limited in an overflow bucket gets a slot when there is room again. It starts
+/// with the debt of the shared bucket, not with a full one.
 #[test]
-fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
+fn limited_keys_get_no_fresh_bucket_when_room_returns() {
     let hour = 3_600_000_000;
     let spec = Quota::new(60, hour).burst(3);
     let kinds = [
@@ -114,7 +115,7 @@ fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
             let names = [name("api", 1), name("api", 2)];
             let decide = |which: usize| {
                 let ask = ask(&names[which], "api", &quota);
-                // Beside it, a look at something else, so that it is decided the general way.
+                // With a read of another bucket, the request takes the general path.
                 let other = Ask::look(b"other", &quota);
                 if several {
                     store.decide_now(&[ask, other]).outcomes[0]
@@ -126,7 +127,7 @@ fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
                 assert!(decide(0).is_allowed());
             }
             assert!(!decide(0).is_allowed());
-            // The fillers are as good as new; what "api" owes is not.
+            // The fillers are full again; "api" is still in debt.
             clock.advance_micros(MINUTE_US / 2 * 3);
             let overflowed = store.shared().total();
             let outcome = decide(0);
@@ -134,22 +135,22 @@ fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
             assert_eq!(outcome.is_allowed(), back == 1, "{several}: {quota:?}");
             assert!(!decide(0).is_allowed(), "{several}: {quota:?}");
             assert_eq!(store.shared().total(), overflowed, "there was room");
-            // Another new key was not charged there, and begins fresh.
+            // Another new key was not charged there, and starts full.
             for _ in 0..3 {
                 assert!(decide(1).is_allowed(), "{several}: {quota:?}");
             }
             assert!(!decide(1).is_allowed(), "{several}: {quota:?}");
-            // Once the shared bucket is as good as new, new keys are too.
+            // Once the shared bucket is full again, new keys start full too.
             clock.advance_micros(3 * hour);
             assert_eq!(take(&store, "api", 3, &quota).remaining, 2);
         }
     }
 }
 
-/// A look at a key that was charged in an overflow bucket shows what it would begin with, and keeps
+/// A read of a key that was charged in an overflow bucket returns its initial state, and stores
 /// nothing.
 #[test]
-fn a_look_at_a_key_that_was_turned_away_shows_what_the_overflow_bucket_owes() {
+fn a_read_of_a_key_without_a_slot_shows_the_overflow_debt() {
     let spec = Quota::new(60, 3_600_000_000).burst(3).label("slow");
     for quota in [spec, spec.refundable(true)].map(|spec| spec.build().unwrap()) {
         let (store, clock) = store(1);
@@ -195,7 +196,7 @@ fn a_store_that_is_full_for_a_while_works_as_before_afterwards() {
     }
 }
 
-/// However many units logs hold, memory stays near its bound: logs are made coarser, and then count
+/// Logs with any number of units stay within the memory bound: they become coarser, and then count
 /// longer, never shorter.
 #[test]
 fn logs_coarsen_when_full_and_never_admit_more() {
@@ -228,15 +229,15 @@ fn logs_coarsen_when_full_and_never_admit_more() {
     }
 }
 
-/// Overflow buckets are few, one for each band of a limit, and go when they are as good as new.
+/// There is one overflow bucket per band of a limit, removed once it is full again.
 #[test]
-fn overflow_buckets_of_limits_long_gone_are_dropped() {
+fn overflow_buckets_of_unused_limits_are_dropped() {
     let (store, clock) = store(1);
     for subject in 0..1_000 {
         take(&store, "filler", subject, &wide(1));
     }
     for round in 0..300 {
-        // Limits of ever new names, as after reloads.
+        // Limits with new names, as after reloads.
         for limit in 0..20 {
             let limit = format!("limit {round} {limit}");
             take(&store, &limit, 1, &wide(1));
@@ -250,7 +251,7 @@ fn overflow_buckets_of_limits_long_gone_are_dropped() {
     assert!(bytes < 64 * 4096 * 2, "{bytes} bytes");
 }
 
-/// A forced charge on an overflow bucket is what it is on any other; a refund changes nothing.
+/// Forced charges on an overflow bucket work as on any other; refunds change nothing.
 #[test]
 fn every_operation_works_on_an_overflow_bucket() {
     let (store, _clock) = store(1);
@@ -275,10 +276,10 @@ fn every_operation_works_on_an_overflow_bucket() {
     assert!(matches!(Bucket::new(&quota), Bucket::Tokens(_)));
 }
 
-/// It was: with one seed in fifty or so, names that differ in their last digits only crowded into
-/// some sets of the table, and the store was full for a new key before half of it was used.
+/// Regression: with one seed in fifty or so, names that differ in their last digits only crowded
+/// into some sets of the table, and the store was full for a new key before half of it was used.
 #[test]
-fn similar_names_spread_over_the_whole_table_whatever_the_seed() {
+fn similar_names_crowded_into_few_sets_for_some_seeds() {
     let quota = narrow(1);
     for round in 0..300 {
         let (store, _clock) = store(1_000);
@@ -289,10 +290,10 @@ fn similar_names_spread_over_the_whole_table_whatever_the_seed() {
     }
 }
 
-/// Who is blocked while there is no room for it is refused by the limit alone, and nobody is blocked
-/// in their place.
+/// If there is no room for a block, the limit alone refuses the client, and no other client is
+/// blocked.
 #[test]
-fn a_full_store_blocks_nobody_for_others() {
+fn a_full_store_does_not_block_a_key_for_another() {
     let (quota, block) = (narrow(2), Quota::block(5 * MINUTE_US).unwrap());
     let (store, clock) = store(1);
     for subject in 0..3_000 {
@@ -312,7 +313,8 @@ fn a_full_store_blocks_nobody_for_others() {
     for subject in 0..3 {
         assert_eq!(decide(subject).passed, subject < 2, "they share the limit");
     }
-    // It was so: the reply listed the block among the charges, and told of a block of five minutes.
+    // Regression: the reply listed the block among the charges, and reported a block of five
+    // minutes.
     let refused = decide(2);
     assert!(!refused.applied.contains(1), "a block that is not kept");
     assert!(refused.outcomes[1].is_allowed(), "{refused:?}");
@@ -320,17 +322,17 @@ fn a_full_store_blocks_nobody_for_others() {
     assert!(decide(2).passed && decide(3).passed, "and no block");
 }
 
-/// It did: a refund for a key without a place was credited to the bucket that all such keys share, so
-/// that other clients got the units back. Later it was not, but a lone refund was listed among the asks
-/// that changed their buckets.
+/// Regression: a refund for a key without a slot was credited to the bucket that all such keys
+/// share, so that other clients got the units back. Later it was not, but a lone refund was listed
+/// among the asks that changed their buckets.
 #[test]
-fn giving_back_for_a_key_without_a_place_credits_no_shared_bucket() {
+fn refunds_for_a_key_without_a_slot_credit_no_overflow_bucket() {
     for (filler, quota) in [(narrow(1), narrow(3)), (wide(1), wide(3))] {
         for several in [false, true] {
             let (store, _clock) = store(1);
             let names = [name("api", 1_000_000), name("api", 1_000_001)];
             let [own, shared] = [&names[0], &names[1]].map(|name| ask(name, "api", &quota));
-            // Charged while there is room, and again when the place is another key's.
+            // Charged while there is room, and again when another key has the slot.
             for subject in 0..10_000 {
                 take(&store, "filler", subject, &filler);
             }
@@ -362,10 +364,10 @@ fn giving_back_for_a_key_without_a_place_credits_no_shared_bucket() {
     }
 }
 
-/// Documents promise up to 240 bytes for each of `max_keys`. A record that is no log takes less, because
-/// shards fill unevenly.
+/// The docs promise up to 240 bytes per key of `max_keys`. A record that is no log takes less,
+/// because shards fill unevenly.
 #[test]
-fn a_record_was_said_to_take_more_bytes_than_it_does() {
+fn the_documented_size_of_a_record_was_too_large() {
     let (store, _clock) = store(1_000);
     take(&store, "api", 0, &wide(2));
     assert_eq!(store.stats().record_bytes, 160);

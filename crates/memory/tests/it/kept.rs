@@ -1,4 +1,4 @@
-//! What is kept, and what an operator sees of it.
+//! The stored state, and its view for operators.
 
 use crate::shop::{MINUTE_US, START, ask, log, narrow, store, take, wide, window};
 use tidegate_core::{Ask, BucketState, LimitMode, Op, Quota, Wait};
@@ -26,7 +26,7 @@ fn a_bucket_is_inspected_exactly_as_long_as_it_matters() {
 
 /// Records stay in memory until their room is needed, but do not count.
 #[test]
-fn a_record_as_good_as_new_is_no_bucket_that_matters() {
+fn a_full_record_does_not_count_as_a_bucket() {
     let (store, clock) = store(100);
     for subject in 0..20 {
         take(&store, "api", subject, &wide(3));
@@ -37,7 +37,7 @@ fn a_record_as_good_as_new_is_no_bucket_that_matters() {
 }
 
 #[test]
-fn looking_and_being_refused_keep_nothing() {
+fn reads_and_refusals_store_nothing() {
     let (store, clock) = store(100);
     let kinds = [narrow(3), wide(3), window(3), log(3)];
     for quota in &kinds {
@@ -56,10 +56,10 @@ fn looking_and_being_refused_keep_nothing() {
     assert_eq!((stats.buckets, stats.record_bytes), (0, 0));
 }
 
-/// A state further ahead than its quota allows is settled by the first refusal, in whichever way a
-/// request is decided; else the wait that it tells would never end.
+/// The first refusal clamps a state that is further ahead than its quota allows, on each code path.
+/// Otherwise the reported wait would never end.
 #[test]
-fn a_cut_quota_is_settled_by_the_first_refusal() {
+fn the_state_of_a_cut_quota_is_clamped_by_the_first_refusal() {
     let [large, small] = [1_000, 10].map(|burst| {
         let spec = Quota::new(1, 1_000_000).burst(burst).label("band");
         [false, true].map(|refundable| spec.refundable(refundable).build().unwrap())
@@ -84,7 +84,7 @@ fn a_cut_quota_is_settled_by_the_first_refusal() {
     }
 }
 
-/// Alone in its request, a forced shadow that refuses is not charged either.
+/// Alone in its request, a refused forced shadow ask is not charged either.
 #[test]
 fn a_forced_shadow_alone_is_charged_only_if_it_would_allow() {
     let spec = Quota::new(1, MINUTE_US).overdraft(5);
@@ -107,7 +107,7 @@ fn a_forced_shadow_alone_is_charged_only_if_it_would_allow() {
 
 /// Two bands under one name are two buckets; the same band with another amount is the same bucket.
 #[test]
-fn buckets_are_told_apart_by_name_and_band() {
+fn buckets_are_distinguished_by_name_and_band() {
     let (store, _clock) = store(100);
     let hourly = Quota::new(5, 3_600_000_000).build().unwrap();
     assert_eq!(take(&store, "api", 1, &narrow(5)).remaining, 4);

@@ -1,8 +1,8 @@
-//! Threads that read the clock and then slept, while others went on.
+//! Threads that read the clock and were then suspended, while others continued.
 //!
-//! A clock that is set back for one reading is such a thread: it decides as of an instant that is
-//! long gone. It must neither put a bucket back to then nor find that a key which has come and gone
-//! meanwhile was never there.
+//! A clock that is set back for one reading simulates such a thread: it decides as of an instant
+//! long ago. It must neither set a bucket back to then, nor miss a key that was created and removed
+//! meanwhile.
 
 use crate::shop::{START, log, name};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate_core::{Ask, Clock, Op, Quota, Timestamp};
 use tidegate_memory::MemoryStore;
 
-/// Shows one time to everybody but the next to ask.
+/// Shows one time to all readers except the next.
 #[derive(Clone, Debug)]
-struct Sleepy(Arc<[AtomicU64; 2]>);
+struct DelayedClock(Arc<[AtomicU64; 2]>);
 
-impl Sleepy {
+impl DelayedClock {
     fn new() -> Self {
         let now = AtomicU64::new(START.as_micros());
         Self(Arc::new([now, AtomicU64::new(0)]))
@@ -24,21 +24,21 @@ impl Sleepy {
         self.0[0].fetch_add(micros, Relaxed);
     }
 
-    /// The next reading is one of `micros` ago.
+    /// Makes the next reading `micros` old.
     fn lag(&self, micros: u64) {
         self.0[1].store(micros, Relaxed);
     }
 }
 
-impl Clock for Sleepy {
+impl Clock for DelayedClock {
     fn now(&self) -> Timestamp {
         let lag = self.0[1].swap(0, Relaxed);
         Timestamp::from_micros(self.0[0].load(Relaxed) - lag)
     }
 }
 
-fn store(max_keys: usize) -> (MemoryStore<Sleepy>, Sleepy) {
-    let clock = Sleepy::new();
+fn store(max_keys: usize) -> (MemoryStore<DelayedClock>, DelayedClock) {
+    let clock = DelayedClock::new();
     let store = MemoryStore::builder()
         .max_keys(max_keys)
         .clock(clock.clone())
@@ -46,7 +46,7 @@ fn store(max_keys: usize) -> (MemoryStore<Sleepy>, Sleepy) {
     (store, clock)
 }
 
-/// 50 at once, one each 10 microseconds: narrow, wide, and a log.
+/// 50 at once, one every 10 microseconds: narrow, wide, and a log.
 fn kinds() -> Vec<Quota> {
     let spec = Quota::new(100_000, 1_000_000).burst(50);
     let short_log = Quota::new(50, 500).algorithm(log(1).algorithm());
@@ -57,9 +57,9 @@ fn kinds() -> Vec<Quota> {
     ]
 }
 
-/// Asks in the way that a request over one or over two buckets is decided.
+/// Sends a request over one or over two buckets, which take different code paths.
 fn take(
-    store: &MemoryStore<Sleepy>,
+    store: &MemoryStore<DelayedClock>,
     bucket: &str,
     quota: &Quota,
     cost: u64,
@@ -97,26 +97,26 @@ fn a_late_refusal_does_not_put_a_bucket_back() {
     }
 }
 
-/// The key had its fill, was as good as new, and gave up its place. Whoever read the clock before
-/// all that is decided as of now, and counted.
+/// The key was drained, was full again, and lost its slot. A request that read the clock before all
+/// that is decided as of now, and counted.
 #[test]
-fn a_late_ask_for_a_key_that_has_come_and_gone_is_decided_as_of_now() {
+fn a_late_request_for_an_evicted_key_is_decided_as_of_now() {
     for quota in kinds() {
         for several in [false, true] {
-            // Which slots the others get is a matter of chance, so it is tried often.
+            // The slots of the others are random, so there are many attempts.
             for _ in 0..30 {
-                come_and_gone(&quota, several);
+                arrive_and_expire(&quota, several);
             }
         }
     }
 }
 
-fn come_and_gone(quota: &Quota, several: bool) {
+fn arrive_and_expire(quota: &Quota, several: bool) {
     let (store, clock) = store(20);
     clock.advance(60_000_000);
     assert!(take(&store, "gone", quota, 50, several));
     clock.advance(10_000_000);
-    // A record that is found to be as good as new is dropped; a slot is taken over by others.
+    // A full record is dropped when it is found; a slot is taken over by others.
     take(&store, "gone", quota, 0, several);
     for subject in 0..40 {
         take(&store, &name("crowd", subject), quota, 1, false);
@@ -124,7 +124,7 @@ fn come_and_gone(quota: &Quota, several: bool) {
     clock.advance(10_000_000);
     clock.lag(25_000_000);
     assert!(take(&store, "gone", quota, 20, several));
-    // Counted as of then, those twenty would be back by now.
+    // Counted as of then, those twenty would have refilled by now.
     let again = take(&store, "gone", quota, 50, several);
     assert!(!again, "{several}: {quota:?}");
 }

@@ -1,4 +1,4 @@
-//! The laws that every store obeys, by a large store and by one so small that it is always full.
+//! The store laws, with a large store and with one so small that it is always full.
 
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -19,7 +19,7 @@ fn subject() -> Manual<MemoryStore<ManualClock>> {
 tidegate_testkit::store_laws!(subject);
 
 #[test]
-fn sets_and_counts_of_one_process_do_as_those_of_redis() {
+fn sets_and_counts_in_memory_behave_as_in_redis() {
     let store = MemoryStore::builder().max_keys(10).build();
     let state = store.shared_state().unwrap();
     let checked = pin!(shared_state::check(state, "own"));

@@ -1,4 +1,4 @@
-//! The memory store against the laws, the model, crowds and attackers.
+//! The memory store against the laws, the model, many threads and attackers.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,11 +7,12 @@
 )]
 
 mod crowd; // many threads: exact counts, no deadlock
-mod full; // what a full store does: overflow buckets, nobody forgotten, bounded memory
-mod kept; // what is kept: inspect, reset, settle, stats
-mod late; // threads that read the clock, and then slept
-mod laws; // the laws that every store obeys
+mod full; // a full store: overflow buckets, no limited client forgotten, bounded memory
+mod kept; // stored state: inspect, reset, clamp, stats
+mod late; // threads that read the clock, and were then suspended
+mod laws; // the store laws
 mod model; // many keys and quotas in one small store, against the model
 mod moving; // quotas that change so that a bucket moves between the table and the records
-mod overflow; // keys for which no place is left, and those that they do not disturb
-mod shop; // a store with a clock moved by hand, and quotas for it
+mod overflow; // keys without a slot, and the keys that they do not affect
+mod shop; // a store with a manual clock, and quotas for it
+mod snapshot; // a store that is written, and read by the next process

@@ -1,7 +1,8 @@
-//! Many keys and quotas, narrow and wide mixed, in one small store: every outcome is the model's.
+//! Many keys and quotas, narrow and wide mixed, in one small store: every outcome equals the
+//! model's.
 //!
-//! The store has slots to spare, but not many: keys whose buckets are as good as new give up their
-//! slots to others all the time.
+//! The store has slots to spare, but not many: keys with full buckets lose their slots to others
+//! all the time.
 
 use crate::shop::{START, store};
 use proptest::prelude::*;
@@ -46,12 +47,17 @@ pub(crate) fn quotas() -> Vec<(Quota, ModelQuota)> {
             ModelAlgorithm::BucketedWindow { parts },
             3,
         ),
+        (
+            Quota::new(3, 610).algorithm(Algorithm::CalendarWindow),
+            ModelAlgorithm::CalendarWindow,
+            3,
+        ),
     ]
     .into_iter()
     .enumerate()
     .map(|(nth, (spec, algorithm, burst))| {
         let quota = spec
-            .label(["a", "b", "c", "d", "e", "f", "g", "h", "i"][nth])
+            .label(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][nth])
             .build()
             .unwrap();
         let model = ModelQuota {
@@ -75,7 +81,7 @@ pub(crate) fn answer(outcome: &Outcome) -> ModelAnswer {
     }
 }
 
-/// A key, which of the quotas it is asked under, a cost, and a pause before.
+/// A key, its quotas, a cost, and a pause before.
 fn steps() -> impl Strategy<Value = Vec<(usize, Vec<usize>, u64, u64)>> {
     let bands = prop::collection::btree_set(0..9_usize, 1..4);
     let pause = prop_oneof![3 => Just(0), 2 => 1..=50_u64, 1 => 1..=1_200_u64];
@@ -89,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_small_store_decides_as_the_model_does(steps in steps()) {
+    fn a_small_store_matches_the_model(steps in steps()) {
         let (store, clock) = store(500);
         let quotas = quotas();
         let mut models: Vec<Vec<ModelBucket>> = (0..60)
@@ -117,10 +123,10 @@ proptest! {
         prop_assert_eq!(store.shared().total(), 0);
     }
 
-    /// Refunds of words: by the time passed alone, never more than the model, and of windows
-    /// exactly.
+    /// Refunds of words: by the elapsed time alone, never more than the model, and exact for
+    /// windows.
     #[test]
-    fn a_word_gives_back_no_more_than_the_model(
+    fn a_word_refunds_no_more_than_the_model(
         steps in prop::collection::vec((0..4_usize, any::<bool>(), 1..=3_u64, 0..=700_u64), 1..60),
     ) {
         let (store, clock) = store(500);
@@ -159,7 +165,7 @@ proptest! {
 
 /// The first instants of a store, where words are near 0.
 #[test]
-fn a_store_that_has_just_begun_decides_as_any_other() {
+fn a_new_store_decides_as_any_other() {
     for (quota, model) in quotas() {
         for start in [0, 1, START.as_micros()] {
             let clock =

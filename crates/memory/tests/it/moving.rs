@@ -1,4 +1,5 @@
-//! A quota changes, and its buckets with it from the table to the records or back: nobody begins anew.
+//! A quota changes, and its buckets move from the table to the records or back, without being
+//! reset.
 
 use crate::shop::{START, store};
 use std::sync::Barrier;
@@ -8,8 +9,8 @@ use tidegate_memory::MemoryStore;
 
 const HOUR_US: u64 = 3_600_000_000;
 
-/// A quota as it was and as it is, the one narrow and the other not, and what `used` units of the one
-/// leave in the other.
+/// An old and a new quota, exactly one of them narrow, and what `used` units of the old leave in
+/// the new.
 struct Change {
     one: Quota,
     other: Quota,
@@ -28,7 +29,7 @@ fn change(one: QuotaSpec<'_>, other: QuotaSpec<'_>, used: u64, left: u64) -> Cha
     }
 }
 
-/// Whatever makes a bucket move.
+/// Returns every kind of change that moves a bucket.
 fn changes() -> Vec<Change> {
     let hundred = Quota::new(100, HOUR_US);
     let fixed = |amount| {
@@ -46,7 +47,7 @@ fn changes() -> Vec<Change> {
         change(fixed(4_000), fixed(5_000), 3_000, 2_000),
         change(fixed(5_000), fixed(4_000), 3_000, 1_000),
         change(fixed(5_000), fixed(4_000), 4_900, 0),
-        // A drain that passes 4,096; half of an hour is owed either way.
+        // A drain above 4,096; half of an hour is owed in both cases.
         change(
             Quota::new(5_000, HOUR_US),
             Quota::new(4_999 * 2, HOUR_US * 2),
@@ -69,9 +70,9 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-/// All ways in which a request is decided find the bucket, whichever of them asks first.
+/// All code paths find the bucket, whichever comes first.
 #[test]
-fn a_bucket_goes_where_its_quota_goes() {
+fn a_bucket_moves_with_its_quota() {
     for (nth, change) in changes().iter().enumerate() {
         for way in 0..4 {
             let (store, clock) = store(100);
@@ -97,16 +98,16 @@ fn a_bucket_goes_where_its_quota_goes() {
                 }
             };
             assert_eq!(left, change.left, "change {nth}, way {way}");
-            // The slot that it left is free from the next instant on.
+            // Its old slot is free from the next instant on.
             clock.advance_micros(1);
             assert_eq!(store.stats().buckets, 1, "change {nth}, way {way}");
         }
     }
 }
 
-/// What the one version takes is gone for the other, for as long as both are asked.
+/// Units consumed by one version are gone for the other, while both are in use.
 #[test]
-fn two_versions_that_take_turns_share_one_bucket() {
+fn alternating_quota_versions_share_one_bucket() {
     let spec = Quota::new(100, HOUR_US).label("band");
     let versions = [false, true].map(|refundable| spec.refundable(refundable).build().unwrap());
     for several in [false, true] {
@@ -124,7 +125,7 @@ fn two_versions_that_take_turns_share_one_bucket() {
 }
 
 #[test]
-fn a_bucket_that_moved_is_forgotten_when_it_is_reset() {
+fn a_moved_bucket_is_removed_by_a_reset() {
     for change in changes() {
         let (store, _clock) = store(100);
         store.decide_one(&Ask::take(b"api/1", &change.one, change.used));
@@ -137,9 +138,9 @@ fn a_bucket_that_moved_is_forgotten_when_it_is_reset() {
     }
 }
 
-/// A word knows nothing of what was credited, so nothing comes back of what was taken before.
+/// A word stores no credits, so earlier charges are not refunded.
 #[test]
-fn what_was_taken_from_a_word_is_not_given_back_to_a_record() {
+fn charges_of_a_word_are_not_refunded_to_a_record() {
     let spec = Quota::new(100, HOUR_US).label("band");
     let [narrow, wide] =
         [false, true].map(|refundable| spec.refundable(refundable).build().unwrap());
@@ -154,9 +155,9 @@ fn what_was_taken_from_a_word_is_not_given_back_to_a_record() {
     assert_eq!(store.decide_one(&back).remaining, 50);
 }
 
-/// Where the table has no place, a record stays what it is, and is used as such.
+/// If the table has no slot, a record stays a record and is used as such.
 #[test]
-fn a_record_for_which_the_table_has_no_room_stays_a_record() {
+fn a_record_without_a_free_slot_stays_a_record() {
     let spec = Quota::new(100, HOUR_US).label("band");
     let [narrow, wide] =
         [false, true].map(|refundable| spec.refundable(refundable).build().unwrap());
@@ -181,9 +182,9 @@ fn a_record_for_which_the_table_has_no_room_stays_a_record() {
     assert_eq!(store.decide_one(&Ask::look(b"api/1", &wide)).remaining, 20);
 }
 
-/// Requests of both versions at the same time, by many threads, alone and together with others.
+/// Concurrent requests of both versions, alone and together with other buckets.
 #[test]
-fn a_crowd_of_two_versions_gets_no_more_than_there_is() {
+fn concurrent_quota_versions_never_exceed_the_bucket() {
     const THREADS: usize = 4;
     const KEYS: u32 = 40;
     let spec = Quota::new(50, 24 * HOUR_US).label("band");

@@ -1,4 +1,4 @@
-//! Keys for which no place is left: whom they share a bucket with, and whom they do not disturb.
+//! Keys without a slot: the keys that they share a bucket with, and those that they do not affect.
 
 use crate::model::{answer, quotas};
 use crate::shop::{MINUTE_US, ask, narrow, store, take, wide};
@@ -16,10 +16,10 @@ fn hourly(refundable: bool) -> Quota {
     spec.label("hourly").build().unwrap()
 }
 
-/// It was so: a new bucket began as a copy of the drained overflow bucket, and after the tenth overflow
-/// of `10/h` nobody new was let in, though nearly all found a place.
+/// Regression: a new bucket began as a copy of the drained overflow bucket. After the tenth
+/// overflow of `10/h` no new client was admitted, though nearly all found a slot.
 #[test]
-fn a_newcomer_for_whom_there_is_a_place_begins_fresh_after_any_number_of_overflows() {
+fn new_keys_with_a_slot_inherited_the_drained_overflow_bucket() {
     for quota in [hourly(false), hourly(true)] {
         let (store, _clock) = store(10_000);
         let (mut placed_late, mut shared_before) = (0, 0);
@@ -40,7 +40,7 @@ fn a_newcomer_for_whom_there_is_a_place_begins_fresh_after_any_number_of_overflo
 
 /// With one set for each key, the first was turned away when 58 to 63 % of the slots were taken.
 #[test]
-fn the_table_is_nearly_full_before_a_key_is_turned_away() {
+fn keys_overflow_only_when_the_table_is_nearly_full() {
     for round in 0..8 {
         let (store, _clock) = store(16_384);
         let slots = u64::try_from(store.stats().slots).unwrap();
@@ -64,7 +64,7 @@ fn the_overflow_of_a_limit_or_a_band_never_touches_another() {
         for subject in 0..10_000 {
             take(&store, "filler", subject, &minute);
         }
-        // All that the limit's overflow bucket has.
+        // All units of the limit's overflow bucket.
         let quota = hourly(refundable);
         for subject in 0..20 {
             take(&store, "login", subject, &quota);
@@ -73,7 +73,7 @@ fn the_overflow_of_a_limit_or_a_band_never_touches_another() {
         for (limit, subject) in [("web", 0), ("login/more", 0), ("", 0), ("web", 0)] {
             assert!(take(&store, limit, subject, &quota).is_allowed());
         }
-        // Once there is room, other limits begin fresh, and so does every key that was not charged.
+        // Once there is room, other limits start full, and so does every key that was not charged.
         clock.advance_micros(MINUTE_US + 1);
         assert_eq!(take(&store, "web", 1, &quota).remaining, 9);
         assert_eq!(take(&store, "login", 20, &quota).remaining, 9);
@@ -82,7 +82,7 @@ fn the_overflow_of_a_limit_or_a_band_never_touches_another() {
 }
 
 #[test]
-fn a_debit_that_an_overflow_bucket_refused_follows_its_key_to_its_place() {
+fn a_debit_refused_by_an_overflow_bucket_follows_its_key() {
     let (store, clock) = store(1);
     for subject in 0..10_000 {
         take(&store, "filler", subject, &narrow(1));
@@ -94,14 +94,14 @@ fn a_debit_that_an_overflow_bucket_refused_follows_its_key_to_its_place() {
         ..ask(&name, "login", &quota)
     };
     assert!(!store.decide_one(&debit).is_allowed());
-    assert!(store.shared().total() > 0, "it has no place");
+    assert!(store.shared().total() > 0, "the key has no slot");
     clock.advance_micros(MINUTE_US + 1);
     assert!(!take(&store, "login", 0, &quota).is_allowed());
     assert!(take(&store, "login", 1, &quota).is_allowed());
 }
 
-/// Keys of a plan have one label and different rates. They shared one overflow bucket, and each request at
-/// the fast rate cut the debt of the slow one down to a second.
+/// Regression: keys of a plan have one label and different rates. They shared one overflow bucket,
+/// and each request at the fast rate cut the debt of the slow one down to a second.
 #[test]
 fn a_fast_rate_of_a_plan_does_not_erase_the_debt_of_a_slow_one() {
     for refundable in [false, true] {
@@ -138,9 +138,9 @@ fn a_fast_rate_of_a_plan_does_not_erase_the_debt_of_a_slow_one() {
     }
 }
 
-/// A request that may wait has the same bucket and another overdraft.
+/// A request with a queue has the same bucket and another overdraft.
 #[test]
-fn a_key_that_may_wait_gets_no_second_overflow_bucket_for_that() {
+fn a_waiting_key_gets_no_second_overflow_bucket() {
     let (store, _clock) = store(1);
     for subject in 0..10_000 {
         take(&store, "filler", subject, &wide(1));
@@ -152,10 +152,10 @@ fn a_key_that_may_wait_gets_no_second_overflow_bucket_for_that() {
     };
     let before = store.shared().total();
     assert_eq!((passed(&quota), passed(&quota.queueing())), (2, 3));
-    assert_eq!(store.shared().total() - before, 20, "it has no place");
+    assert_eq!(store.shared().total() - before, 20, "the key has no slot");
 }
 
-/// The first answer contained the wait of the quota before the reload.
+/// Regression: the first reply contained the wait of the quota before the reload.
 #[test]
 fn a_reload_to_a_shorter_period_ends_the_wait_of_a_key_without_a_place() {
     for refundable in [false, true] {
@@ -179,10 +179,11 @@ fn a_reload_to_a_shorter_period_ends_the_wait_of_a_key_without_a_place() {
     }
 }
 
-/// At the floor, a debit takes only what the clock has paid off since the one before it. Each of them was
-/// noted all the same, and the filter took nearly every newcomer for a key that was charged.
+/// Regression: at the floor, a debit takes only what the clock has paid off since the one before
+/// it. Each of them was recorded all the same, so the filter reported nearly every newcomer as
+/// charged.
 #[test]
-fn a_flood_of_debits_takes_no_fresh_start_from_newcomers_with_a_place() {
+fn a_flood_of_debits_denied_new_keys_a_fresh_bucket() {
     let window = Quota::new(10, HOUR_US).algorithm(Algorithm::FixedWindow(Align::Clock));
     for spec in [
         Quota::new(10, HOUR_US),
@@ -215,16 +216,16 @@ fn a_flood_of_debits_takes_no_fresh_start_from_newcomers_with_a_place() {
             let refused = (20_000..20_050)
                 .filter(|subject| !take(&store, "login", *subject, &quota).is_allowed());
             assert_eq!(refused.count(), 0, "{several}: {quota:?}");
-            // The first debit took three units, and is not forgotten.
+            // The first debit consumed three units, and is remembered.
             assert!(!take(&store, "login", 0, &quota).is_allowed());
         }
     }
 }
 
-/// It was not: putting the first of two new overflow buckets back dropped the keys of the second, and
-/// the key began fresh there as soon as it found a place.
+/// Regression: writing the first of two new overflow buckets dropped the keys of the second, and
+/// the key started full as soon as it got a slot.
 #[test]
-fn a_request_without_a_place_is_remembered_in_all_its_overflow_buckets() {
+fn a_request_without_slots_is_charged_in_all_its_overflow_buckets() {
     let (store, clock) = store(1);
     for subject in 0..100 {
         take(&store, "filler", subject, &narrow(1));
@@ -242,9 +243,10 @@ fn a_request_without_a_place_is_remembered_in_all_its_overflow_buckets() {
     }
 }
 
-/// Keys without a place share with keys of their own network only, as far as 64 groups tell them apart.
+/// Keys without a slot share with keys of their own network only, as far as 64 groups separate
+/// them.
 #[test]
-fn a_network_that_overflows_leaves_others_their_bucket() {
+fn an_overflowing_network_does_not_use_the_buckets_of_others() {
     let (store, _clock) = store(1);
     for subject in 0..10_000 {
         take(&store, "filler", subject, &narrow(1));
@@ -265,7 +267,7 @@ fn a_network_that_overflows_leaves_others_their_bucket() {
 #[test]
 fn shared_decisions_are_counted_and_the_limit_is_noted_without_its_keys() {
     let (store, clock) = store(1);
-    let minute = Duration::from_mins(1);
+    let minute = Duration::from_secs(60);
     assert_eq!(store.shared().total(), 0);
     assert_eq!(store.overflowed(minute), None);
     for subject in 0..10_000 {
@@ -291,7 +293,7 @@ fn shared_decisions_are_counted_and_the_limit_is_noted_without_its_keys() {
     assert_eq!(store.overflowed(minute), None, "that was a minute ago");
 }
 
-/// Fillers whose buckets are as good as new one after the other.
+/// Adds keys whose buckets fill up one after the other.
 fn fill(store: &MemoryStore<ManualClock>, round: u64) {
     for nth in 0..70_u64 {
         let spec = Quota::new(1, 300 + nth * 40).label("filler");
@@ -316,9 +318,9 @@ fn fill(store: &MemoryStore<ManualClock>, round: u64) {
 /// An aligned window is the same for all keys; this one begins with the first request of a bucket.
 const FIRST_REQUEST: usize = 4;
 
-/// From here on they slide. Nothing is forced there: a forced charge for which the shared bucket has no
-/// room counts as far as it fits, and the units of other keys that fill it up leave a sliding window
-/// before the key's own would.
+/// From here on the quotas are sliding windows, without forced charges: if the shared bucket has no
+/// room, a forced charge counts only partly, and the units of other keys that fill it leave the
+/// sliding window before the key's own would.
 const SLIDING: usize = 6;
 
 #[derive(Clone, Debug)]
@@ -345,13 +347,13 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever is let in, an exact bucket for each key lets in as well. And a key that has a place and
-    /// was never charged in an overflow bucket is decided as by a bucket of its own.
+    /// Every admission would also be admitted by an exact bucket per key. A key with a slot that
+    /// was never charged in an overflow bucket is decided exactly.
     ///
-    /// Seen to fail where the filter remembers nothing, where all new keys begin with a copy, and where
-    /// the group of a key depends on the cost.
+    /// Fails if the filter remembers nothing, if all new keys begin with a copy, and if the group
+    /// of a key depends on the cost.
     #[test]
-    fn a_full_store_never_lets_in_more_than_an_exact_bucket_for_each_key(steps in steps()) {
+    fn a_full_store_admits_at_most_as_exact_buckets_would(steps in steps()) {
         let (store, clock) = store(1);
         let quotas = quotas();
         let mut models: Vec<Vec<ModelBucket>> = (0..24)
@@ -390,7 +392,7 @@ proptest! {
                         (answer.allowed, vec![answer])
                     }
                     Op::Take(cost) => decide_all(&mut exact.iter_mut().collect::<Vec<_>>(), now_us, cost),
-                    _ => unreachable!("only these are asked"),
+                    _ => unreachable!("no other operations"),
                 };
                 let outcomes: Vec<_> = reply.outcomes.iter().map(answer).collect();
                 prop_assert_eq!((reply.passed, outcomes), (passed, expected), "{:?}", op);
@@ -398,13 +400,13 @@ proptest! {
             for band in &bands {
                 let model = &mut models[key][*band];
                 match op {
-                    // A forced charge that finds an overflow bucket empty does not follow its key.
+                    // A forced charge on an empty overflow bucket does not follow its key.
                     Op::Force(cost) if is_placed || reply.passed => {
                         model.force(now_us, cost);
                     }
                     Op::Take(cost) if reply.passed => {
                         let answer = model.take(now_us, cost);
-                        // What it is let in of the windows of others ends with them.
+                        // Units admitted in the windows of other keys end with them.
                         let is_exact = *band != FIRST_REQUEST || !is_shared(band);
                         prop_assert!(answer.allowed || !is_exact, "over: {:?} {:?}", op, answer);
                         if *band == FIRST_REQUEST {

@@ -2,16 +2,84 @@
 
 use super::Headers;
 use super::text::only;
+use crate::unit::{Cost, CostMap, Unit};
+use std::borrow::Cow;
+
+/// The sources of a request's cost.
+#[derive(Clone, Debug, Default)]
+pub enum CostRules {
+    /// None: every request costs one request.
+    #[default]
+    None,
+    /// One header with a number.
+    Number(CostRule),
+    /// Headers by unit.
+    Units(Vec<(Unit, CostRule)>),
+}
+
+/// The cost that a request states, as [`CostRules`] find it, or as an application sets it.
+#[derive(Clone, Debug, Default)]
+pub struct FoundCost<'a> {
+    cost: CostMap<'a>,
+    /// True if rules found it. They are the same for all policies.
+    is_by_rule: bool,
+}
+
+impl CostRules {
+    /// Returns true if requests cannot state a cost.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Returns the cost of a request.
+    pub(super) fn of<'a, 'h>(&'a self, headers: impl Headers<'h>) -> FoundCost<'a> {
+        let cost = match self {
+            Self::None => CostMap::default(),
+            Self::Number(rule) => CostMap::Number(rule.of(headers)),
+            Self::Units(rules) => {
+                let rules = rules.iter();
+                rules
+                    .map(|(unit, rule)| (unit.as_str(), rule.of(headers)))
+                    .collect()
+            }
+        };
+        FoundCost {
+            cost,
+            is_by_rule: true,
+        }
+    }
+}
+
+impl FoundCost<'_> {
+    /// Returns the cost. If rules found it, units that a policy does not count are no mistake.
+    pub fn cost(&self) -> Cost<'_> {
+        let cost = Cost::from(&self.cost);
+        if self.is_by_rule { cost.found() } else { cost }
+    }
+}
+
+impl<'a> From<CostMap<'static>> for FoundCost<'a> {
+    fn from(cost: CostMap<'static>) -> Self {
+        let pair = |(unit, amount)| -> (Cow<'a, str>, u64) { (unit, amount) };
+        Self {
+            cost: match cost {
+                CostMap::Number(number) => CostMap::Number(number),
+                CostMap::Units(units) => units.into_iter().map(pair).collect(),
+            },
+            is_by_rule: false,
+        }
+    }
+}
 
 /// Reads the cost from a header, within bounds.
 #[derive(Clone, Debug)]
-pub(crate) struct CostRule {
+pub struct CostRule {
     /// The name of the header, in lower case.
-    pub(crate) header: String,
+    pub header: String,
     /// The maximum cost of a request.
-    pub(crate) max: u64,
+    pub max: u64,
     /// The cost if the header is absent, repeated or malformed.
-    pub(crate) default: u64,
+    pub default: u64,
 }
 
 impl CostRule {
@@ -41,7 +109,7 @@ mod tests {
     use super::CostRule;
 
     #[test]
-    fn a_cost_keeps_to_its_bounds() {
+    fn a_cost_outside_its_bounds_is_clamped() {
         let rule = CostRule {
             header: "x-cost".to_owned(),
             max: 100,

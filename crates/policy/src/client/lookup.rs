@@ -5,7 +5,7 @@ use super::text::{identity, is_identity, only};
 use super::{
     Client, ClientIdentity, Headers, IdentitySource, RequestFacts, Trust, cookie, query, segment,
 };
-use super::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, beside};
+use super::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, named_value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -29,9 +29,11 @@ pub(super) struct Lookup<'a, 'q, H> {
 
 /// The identities that are needed. Attributes are always read: guards and plans refer to them by name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdentityNeeds {
-    pub(crate) user: bool,
-    pub(crate) api_key: bool,
+pub struct IdentityNeeds {
+    /// True if the user is needed.
+    pub user: bool,
+    /// True if the API key is needed.
+    pub api_key: bool,
 }
 
 impl IdentityNeeds {
@@ -73,10 +75,10 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         for (name, sources) in &client.attributes {
             let (value, silent) = self.first(sources);
             match value {
-                None => self.say_all(name, silent, &mut attributes),
+                None => self.add_ambiguous(name, silent, &mut attributes),
                 Some(value) => {
                     attributes.push((name.as_str(), value));
-                    self.say_too(name, silent, &mut attributes);
+                    self.add_ambiguous_for_guards(name, silent, &mut attributes);
                 }
             }
         }
@@ -85,17 +87,16 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
                 return None;
             }
             let (value, silent) = self.first(sources);
-            self.say_all(name, silent, &mut attributes);
+            self.add_ambiguous(name, silent, &mut attributes);
             value
         };
         let user = first(SAID_USERS, &client.user, wanted.user);
         let api_key = first(SAID_API_KEYS, &client.api_key, wanted.api_key);
-        let cost = client.cost.as_ref();
         ClientIdentity {
             ip,
             user,
             api_key,
-            cost: cost.map_or(1, |rule| rule.of(self.asking.headers)),
+            cost: client.cost.of(self.asking.headers),
             attributes,
             token_refused: match self.token {
                 TokenLookup::Refused(why) => Some(why.word()),
@@ -106,7 +107,12 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
 
     /// Collects ambiguous values. They count as absent for limits, because the name then has several values.
     /// Guards see all of them: a listed client must not evade a guard by sending a second value.
-    fn say_all(&mut self, name: &'a str, silent: &'a [IdentitySource], said: &mut NamedValues<'a>) {
+    fn add_ambiguous(
+        &mut self,
+        name: &'a str,
+        silent: &'a [IdentitySource],
+        said: &mut NamedValues<'a>,
+    ) {
         for source in silent {
             let mut values = self.all(source);
             if let [alone] = &*values {
@@ -122,13 +128,20 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         }
     }
 
-    /// Like [`say_all`](Self::say_all), where a later source supplies the effective value: only guards see
+    /// Like [`add_ambiguous`](Self::add_ambiguous), where a later source supplies the effective value: only guards see
     /// these values, and separately.
-    fn say_too(&mut self, name: &'a str, silent: &'a [IdentitySource], said: &mut NamedValues<'a>) {
+    fn add_ambiguous_for_guards(
+        &mut self,
+        name: &'a str,
+        silent: &'a [IdentitySource],
+        said: &mut NamedValues<'a>,
+    ) {
         let mut others = NamedValues::new();
-        self.say_all(name, silent, &mut others);
+        self.add_ambiguous(name, silent, &mut others);
         let others = others.into_iter();
-        said.extend(others.map(|(_, value)| (SAID_ATTRIBUTES, Cow::Owned(beside(name, &value)))));
+        said.extend(
+            others.map(|(_, value)| (SAID_ATTRIBUTES, Cow::Owned(named_value(name, &value)))),
+        );
     }
 
     /// Returns all values of a source.

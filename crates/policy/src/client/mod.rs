@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `asking` | the input from a frontend, and the resulting identity |
+//! | `facts` | the input from a frontend, and the resulting identity |
 //! | `address` | the client's address behind proxies |
 //! | `source` | the sources of an identity |
 //! | `lookup` | the search for identities in one request |
@@ -11,25 +11,25 @@
 //! | `cost` | the cost that a request states |
 
 mod address;
-mod asking;
 mod cookie;
 mod cost;
-pub(crate) mod jwt;
+mod facts;
+pub mod jwt;
 mod lookup;
 mod query;
 mod segment;
 mod source;
 mod text;
 
-pub(crate) use address::AddressHeader;
-pub use asking::{ClientIdentity, Headers, RequestFacts};
-pub(crate) use cost::CostRule;
-pub(crate) use lookup::IdentityNeeds;
-pub(crate) use source::{IdentitySource, Trust};
+pub use address::AddressHeader;
+pub use cost::{CostRule, CostRules, FoundCost};
+pub use facts::{ClientIdentity, Headers, RequestFacts};
+pub use lookup::IdentityNeeds;
+pub use source::{IdentitySource, Trust};
 
-use crate::Policy;
-use crate::config::{ConfigErrors, NoEnvironment};
-use crate::limit::{AddressRules, KeyPart};
+use crate::address_rules::AddressRules;
+pub use crate::address_rules::canonical;
+use crate::key_part::KeyPart;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use jwt::Jwt;
 use lookup::Lookup;
@@ -38,15 +38,15 @@ use std::sync::Arc;
 
 /// The attribute names that hold users and API keys if a request contains several. No attribute of a
 /// configuration can have such a name.
-pub(crate) const SAID_USERS: &str = "users said";
-pub(crate) const SAID_API_KEYS: &str = "api keys said";
+pub(crate) const SAID_USERS: &str = "users";
+pub(crate) const SAID_API_KEYS: &str = "api keys";
 
 /// The attribute name that holds the ambiguous values of an earlier source if a later source supplies the
-/// effective value. Each value has the format of [`beside`].
-pub(crate) const SAID_ATTRIBUTES: &str = "attributes said";
+/// effective value. Each value has the format of [`named_value`].
+pub(crate) const SAID_ATTRIBUTES: &str = "attributes";
 
 /// Formats a value of the attribute `name` together with its name.
-fn beside(name: &str, value: &str) -> String {
+fn named_value(name: &str, value: &str) -> String {
     format!("{name} {value}")
 }
 
@@ -62,12 +62,10 @@ pub(crate) fn said_of<'s>(name: &str, said: &'s str) -> Option<&'s str> {
 /// same identity at all of them.
 ///
 /// ```
-/// use tidegate_policy::client::{RequestFacts, Client};
+/// use tidegate_policy::client::{Client, IdentitySource, RequestFacts};
 ///
-/// let client = Client::from_yaml("
-/// trusted_proxies: [10.0.0.0/8]
-/// attributes: { project: { segment: 2 } }
-/// ")?;
+/// let mut client = Client::default().trusting(["10.0.0.0/8".parse()?]);
+/// client.attributes.push(("project".to_owned(), vec![IdentitySource::Segment(2)]));
 /// let identity = client.identify(&RequestFacts {
 ///     peer: "10.0.0.1".parse().ok(),
 ///     headers: &[("x-forwarded-for", "192.0.2.9, 198.51.100.7"), ("x-api-key", "k1")][..],
@@ -77,23 +75,27 @@ pub(crate) fn said_of<'s>(name: &str, said: &'s str) -> Option<&'s str> {
 /// assert_eq!(identity.ip, "198.51.100.7".parse().ok());
 /// assert_eq!(identity.api_key.as_deref(), Some("k1"));
 /// assert_eq!(identity.attributes[0], ("project", "apollo".into()));
-/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Client {
     /// Proxies whose headers are trusted. IPv4-mapped IPv6 networks are stored as IPv4.
-    pub(crate) trusted_proxies: Vec<IpNet>,
-    pub(crate) ipv6_prefix: u8,
+    pub trusted_proxies: Vec<IpNet>,
+    /// The number of leading bits by which IPv6 addresses are counted.
+    pub ipv6_prefix: u8,
     /// The headers for the client's address; the first one that a request carries applies.
-    pub(crate) address: Vec<AddressHeader>,
-    /// The sources of the user; the first one with a value applies. The same holds for the fields below.
-    pub(crate) user: Vec<IdentitySource>,
-    pub(crate) api_key: Vec<IdentitySource>,
+    pub address: Vec<AddressHeader>,
+    /// The sources of the user; the first one with a value applies. The same holds for the API key and
+    /// for attributes.
+    pub user: Vec<IdentitySource>,
+    /// The sources of the API key.
+    pub api_key: Vec<IdentitySource>,
     /// Sources by name of the attribute, including `consumer` and `token`.
-    pub(crate) attributes: Vec<(String, Vec<IdentitySource>)>,
-    pub(crate) cost: Option<CostRule>,
+    pub attributes: Vec<(String, Vec<IdentitySource>)>,
+    /// The sources of a request's cost.
+    pub cost: CostRules,
     /// The token that supplies claims.
-    pub(crate) jwt: Option<Arc<Jwt>>,
+    pub jwt: Option<Arc<Jwt>>,
 }
 
 impl Default for Client {
@@ -108,19 +110,13 @@ impl Default for Client {
             user: Vec::new(),
             api_key: vec![IdentitySource::header("x-api-key", Trust::Anyone)],
             attributes: Vec::new(),
-            cost: None,
+            cost: CostRules::None,
             jwt: None,
         }
     }
 }
 
 impl Client {
-    /// Parses the section `client` of a configuration, in YAML or JSON. Environment variables are not
-    /// expanded.
-    pub fn from_yaml(text: &str) -> Result<Self, ConfigErrors> {
-        crate::config::parse_client(text, "client", &NoEnvironment)
-    }
-
     /// Replaces the trusted proxies with these.
     #[must_use]
     pub fn trusting(mut self, proxies: impl IntoIterator<Item = IpNet>) -> Self {
@@ -134,6 +130,16 @@ impl Client {
     }
 
     /// Returns true if `peer` is a trusted proxy.
+    ///
+    /// ```
+    /// use tidegate_policy::Client;
+    ///
+    /// let client = Client::default().trusting(["192.0.2.0/24".parse()?]);
+    /// assert!(client.trusts("192.0.2.7".parse()?));
+    /// assert!(client.trusts("::ffff:192.0.2.7".parse()?), "the same address, mapped to IPv6");
+    /// assert!(!client.trusts("198.51.100.7".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn trusts(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
@@ -164,7 +170,7 @@ impl Client {
             IdentitySource::Query(_) | IdentitySource::Segment(_) => path,
         };
         // A missing cost header means the default cost, which may not be 1.
-        self.cost.is_some()
+        !self.cost.is_none()
             || self.user.iter().any(can)
             || self.api_key.iter().any(can)
             || self
@@ -192,16 +198,8 @@ impl Client {
         self.identify_by(asking, IdentityNeeds::ALL)
     }
 
-    /// Like [`identify`](Self::identify), but skips a user or an API key that `policy` does not read.
-    pub fn identify_for<'a, H: Headers<'a>>(
-        &'a self,
-        asking: &RequestFacts<'a, H>,
-        policy: &Policy,
-    ) -> ClientIdentity<'a> {
-        self.identify_by(asking, policy.reads_who())
-    }
-
-    fn identify_by<'a, H: Headers<'a>>(
+    /// Like [`identify`](Self::identify), but skips a user or an API key that is not in `wanted`.
+    pub(crate) fn identify_by<'a, H: Headers<'a>>(
         &'a self,
         asking: &RequestFacts<'a, H>,
         wanted: IdentityNeeds,
@@ -216,7 +214,7 @@ impl Client {
 
     /// Returns the identity that a caller of `/v1/check` reports for its client. The caller may set
     /// everything, so all values count. The address is not determined here: the caller sends it.
-    pub fn identify_told<'a, H: Headers<'a>>(
+    pub fn identify_reported<'a, H: Headers<'a>>(
         &'a self,
         asking: &RequestFacts<'a, H>,
     ) -> ClientIdentity<'a> {
@@ -230,18 +228,4 @@ impl Client {
         address::walk_header(self, seen, AddressHeader::XForwardedFor, &headers[..])
             .unwrap_or_else(|| seen.to_canonical())
     }
-}
-
-/// Converts an IPv4-mapped IPv6 network to IPv4.
-pub(crate) fn canonical(network: IpNet) -> IpNet {
-    let IpAddr::V4(v4) = network.addr().to_canonical() else {
-        return network;
-    };
-    let prefix = match network {
-        IpNet::V4(_) => Some(network.prefix_len()),
-        IpNet::V6(_) => network.prefix_len().checked_sub(96),
-    };
-    prefix
-        .and_then(|prefix| Ipv4Net::new(v4, prefix).ok())
-        .map_or(network, IpNet::V4)
 }

@@ -1,7 +1,7 @@
 //! Query parameters in the format of forms.
 
 use super::text::only;
-use crate::matching::unhex;
+use crate::patterns::escape::unhex;
 use std::borrow::Cow;
 
 /// Returns the value of the parameter `name` in the query of `target`. Returns `None` if it is repeated or
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_doubtful_is_absent() {
+    fn ambiguous_parameters_are_absent() {
         for target in [
             "",
             "/plan=gold",

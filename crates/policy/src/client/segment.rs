@@ -1,6 +1,6 @@
 //! Segments of a path.
 
-use crate::matching::normalise;
+use crate::patterns::normalise;
 use std::borrow::Cow;
 
 /// Returns segment `nth` of the path in `target`, counted from 1. The path is normalised first, so the way it
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_of_a_path_moves_a_segment() {
+    fn no_path_notation_shifts_a_segment() {
         for target in [
             "//projects//apollo/",
             "/./projects/x/../apollo",

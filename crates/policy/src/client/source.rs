@@ -4,9 +4,14 @@ use std::fmt;
 
 /// The source of an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum IdentitySource {
+pub enum IdentitySource {
     /// A header, by lower-case name.
-    Header { name: String, trust: Trust },
+    Header {
+        /// The name.
+        name: String,
+        /// The senders whose value is trusted.
+        trust: Trust,
+    },
     /// A cookie.
     Cookie(String),
     /// A parameter of the query.
@@ -19,7 +24,7 @@ pub(crate) enum IdentitySource {
 
 /// The senders whose value of a header is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub enum Trust {
     /// Any sender: the value proves itself, or nothing depends on it.
     Anyone,
     /// Trusted proxies only. The value does not count if another peer sends it.
@@ -27,7 +32,8 @@ pub(crate) enum Trust {
 }
 
 impl IdentitySource {
-    pub(crate) fn header(name: &str, trust: Trust) -> Self {
+    /// Returns a header as a source, by lower-case name.
+    pub fn header(name: &str, trust: Trust) -> Self {
         Self::Header {
             name: name.to_owned(),
             trust,

@@ -1,8 +1,7 @@
 //! A list of addresses and networks. A lookup costs one probe per distinct prefix length in the list,
 //! regardless of the number of members.
 
-use crate::client::canonical;
-use crate::limit::AddressRules;
+use crate::address_rules::AddressMember;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use ipnet::IpNet;
@@ -25,33 +24,6 @@ struct PrefixLevel<N> {
 pub(super) struct AddressTable {
     v4: Vec<PrefixLevel<u32>>,
     v6: Vec<PrefixLevel<u128>>,
-}
-
-/// An address or a network in a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AddressMember(IpNet);
-
-// === impl AddressMember ===
-
-impl AddressMember {
-    /// Parses an address or a network. IPv4-mapped IPv6 is IPv4. An IPv6 address covers all addresses that
-    /// count as the same client; with `/128` it covers only itself.
-    pub(crate) fn parse(text: &str, rules: AddressRules) -> Option<Self> {
-        if let Ok(address) = text.parse::<IpAddr>() {
-            let address = address.to_canonical();
-            let prefix = match address {
-                IpAddr::V4(_) => 32,
-                IpAddr::V6(_) => rules.ipv6_prefix.min(128),
-            };
-            return IpNet::new(address, prefix).ok().map(Self);
-        }
-        text.parse::<IpNet>().ok().map(canonical).map(Self)
-    }
-
-    /// Returns the network, with the bits after its prefix cleared.
-    pub(crate) fn network(self) -> IpNet {
-        self.0.trunc()
-    }
 }
 
 // === impl AddressTable ===

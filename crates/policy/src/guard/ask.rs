@@ -2,10 +2,10 @@
 
 use super::{Guard, GuardEffect, GuardMembers};
 use crate::client::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, said_of};
-use crate::limit::KeyPart;
-use crate::lookup::DigestedText;
-use crate::matching::{MatchInput, Reads, Spellings};
-use crate::{Policy, Request};
+use crate::digest::DigestedText;
+use crate::key_part::KeyPart;
+use crate::matching::{FieldNeeds, MatchInput, Spellings};
+use crate::request::Request;
 use std::fmt;
 use tidegate_core::LimitMode;
 
@@ -16,7 +16,7 @@ pub struct Guards {
     all: Vec<Guard>,
     /// Indices in the order of evaluation: guards that exempt come first. Disabled guards are left out.
     order: Vec<usize>,
-    reads: Reads,
+    reads: FieldNeeds,
     /// True if all guards look up addresses, or refuse by attributes. Both need no normalisation.
     is_plain: bool,
     /// The first guard that refuses by an attribute.
@@ -75,7 +75,8 @@ impl Guards {
     /// Returns the same guards in a configuration with this mode. In shadow mode, all guards that refuse are
     /// in shadow mode too. Exemptions stay in force, so that limits count only requests that they would
     /// refuse.
-    pub(crate) fn in_mode(mut self, mode: LimitMode) -> Self {
+    #[must_use]
+    pub fn in_mode(mut self, mode: LimitMode) -> Self {
         let refusing = self
             .all
             .iter_mut()
@@ -103,9 +104,19 @@ impl Guards {
         self.all.get(number)
     }
 
+    /// Returns the subjects of the enabled guards, in the order written.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &KeyPart> {
+        asked(&self.all).map(|(_, guard)| &guard.subject)
+    }
+
+    /// Returns the facts that its enabled guards read.
+    pub(crate) fn reads(&self) -> FieldNeeds {
+        self.reads
+    }
+
     /// Returns the subject whose digest [`mark`](Self::mark) computes.
     #[inline]
-    fn marked(&self) -> Option<&KeyPart> {
+    pub(crate) fn marked(&self) -> Option<&KeyPart> {
         Some(&self.all.get(self.by_attribute?)?.subject)
     }
 
@@ -181,20 +192,6 @@ impl GuardVerdict {
     /// Returns true if the guard with this number is in shadow mode and would have acted.
     pub fn is_watched(&self, number: usize) -> bool {
         self.watched & bit(number) != 0
-    }
-}
-
-// === impl Policy ===
-
-impl Policy {
-    /// Makes frontends determine everything that `guards` look up, in addition to the data for its limits.
-    pub fn guarded_by(&mut self, guards: &Guards) {
-        let subjects = asked(&guards.all).map(|(_, guard)| &guard.subject);
-        self.matcher.read_too(guards.reads, subjects);
-        let marked = guards.marked();
-        let mut plans = self.limits.iter().filter_map(|limit| limit.plan.as_ref());
-        let foreseen = plans.find(|plan| Some(&plan.subject) == marked);
-        self.foreseen = foreseen.map(|plan| plan.source);
     }
 }
 
@@ -311,8 +308,8 @@ fn any_descriptor(
     }
 }
 
-fn reads(guards: &[Guard]) -> Reads {
-    let mut reads = Reads::default();
+fn reads(guards: &[Guard]) -> FieldNeeds {
+    let mut reads = FieldNeeds::default();
     for (_, guard) in asked(guards) {
         reads.host |= guard.subject == KeyPart::Host;
         reads.path |= guard.subject == KeyPart::Path;

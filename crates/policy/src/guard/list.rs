@@ -1,10 +1,11 @@
 //! The members of a guard's list.
 
-use super::addresses::{AddressMember, AddressTable};
+use super::addresses::AddressTable;
 use super::texts::TextSet;
-use crate::limit::{AddressRules, KeyPart};
-use crate::lookup::DigestedText;
-use crate::matching::{canonical_host, normalise};
+use crate::address_rules::{AddressMember, AddressRules};
+use crate::digest::DigestedText;
+use crate::key_part::KeyPart;
+use crate::patterns::{canonical_host, normalise};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -29,7 +30,7 @@ pub struct GuardMembers {
 
 /// A list under construction, member by member.
 #[derive(Debug)]
-pub struct Building {
+pub struct GuardMembersBuilder {
     spelling: Spelling,
     rules: AddressRules,
     list: GuardMembers,
@@ -75,7 +76,7 @@ impl GuardMembers {
         rules: AddressRules,
         members: impl IntoIterator<Item = &'t str>,
     ) -> Self {
-        let mut building = Building::new(subject, rules);
+        let mut building = GuardMembersBuilder::new(subject, rules);
         for member in members {
             building.push(member);
         }
@@ -105,6 +106,15 @@ impl GuardMembers {
     }
 
     /// Returns true if exactly this text is listed. Always false for a list of addresses.
+    ///
+    /// ```
+    /// use tidegate_policy::guard::GuardMembers;
+    /// use tidegate_policy::limit::{AddressRules, KeyPart};
+    ///
+    /// let list = GuardMembers::new(&KeyPart::Host, AddressRules::default(), ["API.example.com"]);
+    /// assert!(list.contains("api.example.com"), "members are stored in normalized form");
+    /// assert!(!list.contains("example.com"));
+    /// ```
     #[inline]
     pub fn contains(&self, text: &str) -> bool {
         self.contains_marked(text, None)
@@ -128,7 +138,7 @@ impl GuardMembers {
         }
     }
 
-    /// Returns the time at which this address leaves the list, as passed to [`Building::push_until`]. Returns
+    /// Returns the time at which this address leaves the list, as passed to [`GuardMembersBuilder::push_until`]. Returns
     /// `None` if it is not listed, or if a member that contains it does not expire.
     pub fn end_of(&self, address: IpAddr) -> Option<u64> {
         match &self.members {
@@ -150,7 +160,7 @@ impl fmt::Debug for GuardMembers {
 
 // === impl Building ===
 
-impl Building {
+impl GuardMembersBuilder {
     /// Starts a list of values of `subject`.
     pub fn new(subject: &KeyPart, rules: AddressRules) -> Self {
         Self {
@@ -184,10 +194,10 @@ impl Building {
     /// applies.
     ///
     /// ```
-    /// use tidegate_policy::guard::Building;
+    /// use tidegate_policy::guard::GuardMembersBuilder;
     /// use tidegate_policy::limit::{AddressRules, KeyPart};
     ///
-    /// let mut list = Building::new(&KeyPart::Ip, AddressRules::default());
+    /// let mut list = GuardMembersBuilder::new(&KeyPart::Ip, AddressRules::default());
     /// list.push_until("192.0.2.1", Some(17));
     /// list.push_until("198.51.100.7", Some(17));
     /// list.push("198.51.100.0/24");

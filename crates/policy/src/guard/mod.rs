@@ -3,27 +3,25 @@
 //! | module | contents |
 //! |---|---|
 //! | this one | a compiled guard |
-//! | `reason` | the reason of a response |
 //! | `list` | the members of a list, with fast lookup by `texts` and `addresses` for lists of any size |
 //! | `ask` | the evaluation of all guards of a configuration for one request |
 
 mod addresses;
 mod ask;
 mod list;
-mod reason;
 #[cfg(test)]
 mod tests;
 mod texts;
 
-pub(crate) use addresses::AddressMember;
 pub use ask::{GuardOutcome, GuardScratch, GuardVerdict, Guards};
-pub use list::{Building, GuardMembers};
-pub use reason::AnswerReason;
-pub(crate) use texts::MEMBER_BYTES_MAX;
+pub use list::{GuardMembers, GuardMembersBuilder};
+pub use texts::MEMBER_BYTES_MAX;
 
-use crate::config::RedisSettings;
-use crate::limit::KeyPart;
+pub use crate::address_rules::AddressMember;
+use crate::key_part::KeyPart;
+pub use crate::respond::AnswerReason;
 use crate::respond::RefusalStyle;
+use crate::store::RedisSettings;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

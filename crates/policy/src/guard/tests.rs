@@ -2,8 +2,9 @@ use super::{
     AnswerReason, Guard, GuardEffect, GuardMembers, GuardOutcome, GuardScratch, GuardVerdict,
     Guards, ListOrigin,
 };
+use crate::client::{IdentitySource, Trust};
 use crate::limit::{AddressRules, KeyPart};
-use crate::{Config, Descriptor, DescriptorHits, Request};
+use crate::{Descriptor, DescriptorHits, Request};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_core::LimitMode;
@@ -56,7 +57,7 @@ fn ask(guards: Vec<(Guard, &[&str])>, request: &Request<'_>) -> GuardVerdict {
 }
 
 #[test]
-fn an_address_is_found_in_whatever_form_it_is_written_and_no_neighbour_with_it() {
+fn an_address_is_found_in_any_notation_and_its_neighbours_are_not() {
     let list = addresses(&[
         "192.0.2.7",
         "::ffff:198.51.100.9",
@@ -79,7 +80,7 @@ fn an_address_is_found_in_whatever_form_it_is_written_and_no_neighbour_with_it()
 }
 
 #[test]
-fn an_ipv6_address_stands_for_its_client_and_with_its_whole_length_for_itself() {
+fn an_ipv6_address_covers_its_network_unless_written_with_128() {
     let list = addresses(&["2001:db8::1", "2001:db8:1::1/128", "2001:db8:2::/48"]);
     for (address, listed) in [
         ("2001:db8::ffff", true),
@@ -100,7 +101,7 @@ fn an_ipv6_address_stands_for_its_client_and_with_its_whole_length_for_itself() 
 }
 
 #[test]
-fn what_is_no_address_is_skipped_and_counted() {
+fn invalid_addresses_are_skipped_and_counted() {
     let list = addresses(&[
         "",
         "host",
@@ -125,7 +126,7 @@ fn all_networks_of_ipv4_hold_no_address_of_ipv6() {
 }
 
 #[test]
-fn texts_are_compared_to_the_letter_and_kept_once() {
+fn texts_are_compared_exactly_and_stored_once() {
     let list = texts(&KeyPart::ApiKey, &["k1", "K1", "k1", "k12", ""]);
     assert_eq!((list.len(), list.skipped()), (3, 1));
     assert!(list.contains("k1") && list.contains("K1") && list.contains("k12"));
@@ -137,7 +138,7 @@ fn texts_are_compared_to_the_letter_and_kept_once() {
 }
 
 #[test]
-fn many_members_are_all_found() {
+fn all_members_of_a_large_list_are_found() {
     let members: Vec<String> = (0..20_000).map(|n| format!("project-{n}")).collect();
     let list = GuardMembers::new(
         &KeyPart::User,
@@ -158,7 +159,7 @@ fn no_member_is_ever_printed() {
 }
 
 #[test]
-fn hosts_methods_and_paths_are_found_in_any_spelling() {
+fn hosts_methods_and_paths_are_normalized_before_lookup() {
     for (subject, member, request) in [
         (
             KeyPart::Host,
@@ -180,7 +181,7 @@ fn hosts_methods_and_paths_are_found_in_any_spelling() {
 }
 
 #[test]
-fn exemptions_come_first_and_the_first_written_decides() {
+fn exemptions_come_first_and_then_the_order_written() {
     let user = || guard(GuardEffect::Refuse, KeyPart::User);
     let exempt = guard(GuardEffect::Exempt, KeyPart::ApiKey);
     let guards = || {
@@ -202,7 +203,7 @@ fn exemptions_come_first_and_the_first_written_decides() {
 }
 
 #[test]
-fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
+fn a_shadow_guard_is_reported_and_the_next_one_decides() {
     let watching = Guard {
         mode: LimitMode::Shadow,
         ..guard(GuardEffect::Refuse, KeyPart::User)
@@ -217,7 +218,7 @@ fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
 }
 
 #[test]
-fn a_guard_that_is_off_is_not_asked_and_the_others_keep_their_numbers() {
+fn a_disabled_guard_is_not_evaluated_and_others_keep_their_numbers() {
     let off = |effect| Guard {
         enabled: false,
         ..guard(effect, KeyPart::User)
@@ -249,7 +250,7 @@ fn a_guard_that_is_off_is_not_asked_and_the_others_keep_their_numbers() {
 }
 
 #[test]
-fn what_only_a_guard_that_is_off_looks_at_changes_nothing_for_the_others() {
+fn subjects_of_a_disabled_guard_do_not_affect_the_others() {
     let attribute = || KeyPart::Attr("project".to_owned());
     let off = Guard {
         enabled: false,
@@ -273,7 +274,7 @@ fn what_only_a_guard_that_is_off_looks_at_changes_nothing_for_the_others() {
 }
 
 #[test]
-fn saying_something_twice_neither_evades_a_guard_nor_exempts_anybody() {
+fn duplicate_values_neither_evade_a_guard_nor_exempt_a_client() {
     let twice = [("x-project", "good"), ("X-Project", "bad")];
     let header = || KeyPart::Header("x-project".to_owned());
     let request = Request::new().headers(&twice);
@@ -314,52 +315,7 @@ fn one_listed_descriptor_refuses_and_all_of_them_exempt() {
 }
 
 #[test]
-fn every_policy_reads_what_guards_look_up_joined_ones_too() {
-    let guarded = |guards: &str| {
-        let text = format!(
-            "
-guards: [{guards}]
-routes: [{{ id: all, upstreams: [http://127.0.0.1:9], policy: [a, b] }}]
-policies:
-  - {{ name: a, limits: [{{ name: all, rate: 1/s }}] }}
-  - {{ name: b, limits: [{{ name: most, rate: 1/s }}] }}
-"
-        );
-        Config::from_yaml(&text).unwrap().policies
-    };
-    let of = |part: &str, list: &str| {
-        guarded(&format!("{{ name: g, refuse: '{part}', list: [{list}] }}"))
-    };
-    let none = guarded("{ name: g, refuse: 'attr:x', list: [x] }");
-    assert!(
-        none.iter()
-            .all(|it| !it.reads_address() && it.header_names().next().is_none())
-    );
-    assert!(
-        none.iter()
-            .all(|it| !it.reads_who().user && !it.reads_who().api_key)
-    );
-    assert!(
-        of("ip", "10.0.0.0/8")
-            .iter()
-            .all(crate::Policy::reads_address)
-    );
-    assert!(of("host", "h").iter().all(crate::Policy::reads_host));
-    assert!(of("path", "/p").iter().all(crate::Policy::reads_path));
-    assert!(
-        of("method", "TRACE")
-            .iter()
-            .all(crate::Policy::reads_method)
-    );
-    assert!(of("user", "u").iter().all(|it| it.reads_who().user));
-    assert!(of("api-key", "k").iter().all(|it| it.reads_who().api_key));
-    let named = of("header:X-Bot", "b");
-    assert_eq!(named.len(), 3);
-    assert!(named.iter().all(|it| it.header_names().eq(["x-bot"])));
-}
-
-#[test]
-fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
+fn a_guards_result_does_not_depend_on_other_guards() {
     let refuse = |subject| guard(GuardEffect::Refuse, subject);
     let project = || KeyPart::Attr("project".to_owned());
     let plain = || {
@@ -385,12 +341,22 @@ fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
 }
 
 #[test]
-fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
-    let sources = "[{ header: X-Who }, { query: who }]";
-    let yaml = format!(
-        "user: {sources}\napi_key: {sources}\nattributes: {{ project: {sources}, p: {sources} }}"
-    );
-    let client = crate::Client::from_yaml(&yaml).expect("it is right");
+fn a_later_source_hid_duplicate_values_of_an_earlier_one_from_guards() {
+    let sources = || {
+        vec![
+            IdentitySource::header("x-who", Trust::Anyone),
+            IdentitySource::Query("who".to_owned()),
+        ]
+    };
+    let client = crate::Client {
+        user: sources(),
+        api_key: sources(),
+        attributes: vec![
+            ("project".to_owned(), sources()),
+            ("p".to_owned(), sources()),
+        ],
+        ..crate::Client::default()
+    };
     let project = || KeyPart::Attr("project".to_owned());
     for (said, listed, is_refused) in [
         (&["eve", "eve"][..], "eve", true),

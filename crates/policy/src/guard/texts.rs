@@ -1,9 +1,9 @@
 //! A set of texts. It stores only the digest of each text.
 
-use crate::lookup::{DigestFilter, DigestedText, Marks, TEXT_BYTES_MAX, TextDigest};
+use crate::digest::{DigestFilter, DigestedText, Marks, TEXT_BYTES_MAX, TextDigest};
 
 /// The maximum length of a member. No identity is longer, so a longer member could never match.
-pub(crate) const MEMBER_BYTES_MAX: usize = TEXT_BYTES_MAX;
+pub const MEMBER_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
 /// The initial capacity.
 const FIRST: usize = 16;

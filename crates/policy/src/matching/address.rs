@@ -1,7 +1,7 @@
 //! Addresses in the format of keys.
 
-use super::escape::hex;
-use crate::limit::AddressRules;
+use crate::address_rules::AddressRules;
+use crate::patterns::escape::hex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Appends the address that `address` counts as: `192.0.2.1`, `2001:db8::/64`.

@@ -1,11 +1,11 @@
 //! The parts of a condition besides the path.
 
-use super::entry::EntryPattern;
 use super::facts::MatchInput;
+use crate::patterns::EntryPattern;
 use crate::{Condition, Descriptor};
 
 /// Returns true if everything except path and descriptor holds; the trie checks the path.
-pub(super) fn holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
+pub(crate) fn holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
     method_holds(condition, facts)
         && host_holds(condition, facts)
         && client_holds(condition, facts)
@@ -14,7 +14,7 @@ pub(super) fn holds(condition: &Condition, facts: &MatchInput<'_>) -> bool {
 }
 
 /// Returns true if a descriptor has an entry for each of these patterns.
-pub(super) fn is_held(entries: &[EntryPattern], descriptor: &Descriptor<'_>) -> bool {
+pub(crate) fn is_held(entries: &[EntryPattern], descriptor: &Descriptor<'_>) -> bool {
     entries.iter().all(|wanted| {
         let mut sent = descriptor.entries.iter();
         sent.any(|(name, value)| wanted.matches(name, value))

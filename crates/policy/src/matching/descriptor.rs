@@ -5,9 +5,8 @@
 //! never backtracks, and the position counts only if the entries end there. So an exact value shadows the
 //! keyed default next to it, even where no limit is below it.
 
-use super::entry::{EntryPattern, ValuePattern};
 use super::trie::Candidate;
-use super::wildcard::Wildcard;
+use crate::patterns::{EntryPattern, ValuePattern, Wildcard};
 use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashMap};
 use std::hash::{Hash, Hasher};

@@ -1,8 +1,7 @@
 //! A request in normalised form.
 
-use super::host::canonical_host;
-use super::normalise::normalise;
 use crate::client::IdentityNeeds;
+use crate::patterns::{canonical_host, normalise};
 use crate::plan::PlanGroup;
 use crate::{Descriptor, KeyPart, Request};
 use std::net::IpAddr;
@@ -25,7 +24,7 @@ pub(crate) struct MatchInput<'a> {
 
 /// The fields that a policy reads. Host and path are normalised only if they are read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reads {
+pub(crate) struct FieldNeeds {
     pub(crate) host: bool,
     pub(crate) path: bool,
     pub(crate) method: bool,
@@ -43,7 +42,11 @@ pub(crate) struct Spellings {
 
 impl<'a> MatchInput<'a> {
     #[inline]
-    pub(crate) fn of(request: &'a Request<'a>, reads: Reads, spellings: &'a mut Spellings) -> Self {
+    pub(crate) fn of(
+        request: &'a Request<'a>,
+        reads: FieldNeeds,
+        spellings: &'a mut Spellings,
+    ) -> Self {
         let host = request.host.filter(|_| reads.host);
         let path = request.path.filter(|_| reads.path);
         Self {

@@ -5,12 +5,13 @@
 //! absent, the address replaces it, in a form that no client with that identity has: `user~ip:192.0.2.1`.
 
 use super::address::push_address;
-use super::entry::DescriptorPattern;
-use super::escape::{push_name, push_value};
 use super::facts::MatchInput;
-use super::secret::{is_secret_name, push_fingerprint, replace_by_fingerprint};
-use crate::limit::AddressRules;
-use crate::{KeyPart, Limit, Missing};
+use super::secret::{push_fingerprint, replace_by_fingerprint};
+use crate::address_rules::AddressRules;
+use crate::key_part::part_label;
+use crate::patterns::escape::{push_name, push_value};
+use crate::patterns::{DescriptorPattern, is_secret_name};
+use crate::{KeyPart, Limit, MissingIdentity};
 use std::fmt;
 use std::ops::Range;
 
@@ -24,6 +25,12 @@ const LITERAL_BYTES_MAX: usize = 256;
 /// The maximum length of all entries of a descriptor together, as written in a key.
 const ENTRIES_BYTES_MAX: usize = 128;
 
+/// The value of a part by address, if the address is absent.
+const UNKNOWN_ADDRESS: &str = ":unknown";
+
+/// The value of another part, if the identity and the address are absent.
+const UNKNOWN_CLIENT: &str = "~unknown";
+
 /// The rules for writing keys. They must be the same on every instance that shares a store.
 #[derive(Clone, Copy, Default)]
 pub struct KeyRules {
@@ -32,30 +39,30 @@ pub struct KeyRules {
     /// The key for hashes of secrets and of long values (`store.key_secret`).
     pub secret: Option<[u8; 32]>,
     /// True if secrets and values of up to 256 bytes stay as sent in the names of buckets with a template
-    /// (`store.key_names`), because another system uses these names. Output still shows them as hashes, and
+    /// (`store.redis.key_names`), because another system uses these names. Output still shows them as hashes, and
     /// keys without a template contain them as hashes ([`hash`](Self::hash)).
     pub literal: bool,
 }
 
 /// The key of one limit, prepared for writing.
 #[derive(Debug)]
-pub(super) struct PreparedKey {
+pub(crate) struct PreparedKey {
     /// `policy/limit/`
     prefix: String,
     parts: Vec<PreparedKeyPart>,
-    missing: Missing,
+    missing: MissingIdentity,
     /// True if a template names its keys in Redis.
     is_open: bool,
 }
 
 /// The positions of a key's pieces in the text that it was written to.
-pub(super) struct WrittenKey {
+pub(crate) struct WrittenKey {
     /// The end of the bucket's name, which starts where the text was appended.
-    pub(super) end: usize,
+    pub(crate) end: usize,
     /// The number of leading bytes of that name that all subjects of the limit share.
-    pub(super) scope: usize,
+    pub(crate) scope: usize,
     /// The subject as shown to operators.
-    pub(super) subject: Range<usize>,
+    pub(crate) subject: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -66,34 +73,6 @@ struct PreparedKeyPart {
     is_secret: bool,
     /// True if only the request shows whether the value is a secret.
     may_be_secret: bool,
-}
-
-/// Returns the label before the value of a part.
-pub(crate) fn part_label(part: &KeyPart) -> String {
-    let (kind, name) = match part {
-        KeyPart::Ip => ("ip", None),
-        KeyPart::User => ("user", None),
-        KeyPart::ApiKey => ("api-key", None),
-        KeyPart::Header(name) => ("header.", Some(name.to_ascii_lowercase())),
-        KeyPart::Attr(name) => ("attr.", Some(name.clone())),
-        KeyPart::Route => ("route", None),
-        KeyPart::Host => ("host", None),
-        KeyPart::Method => ("method", None),
-        KeyPart::Path => ("path", None),
-        KeyPart::Descriptor => ("descriptor", None),
-        KeyPart::DescriptorEntry { name, nth: None } => ("descriptor.", Some(name.clone())),
-        KeyPart::DescriptorEntry {
-            name,
-            nth: Some(nth),
-        } => ("descriptor.", Some(format!("{name}#{nth}"))),
-        KeyPart::Group => ("group", None),
-        KeyPart::Global => ("global", None),
-    };
-    let mut label = kind.to_owned();
-    if let Some(name) = &name {
-        push_name(&mut label, name);
-    }
-    label
 }
 
 // === impl KeyRules ===
@@ -156,7 +135,7 @@ impl PreparedKey {
     /// Returns `None` if an identity is absent and has no replacement. The caller must then remove the text
     /// that was already appended.
     #[inline]
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         facts: &MatchInput<'_>,
         rules: &KeyRules,
@@ -180,6 +159,13 @@ impl PreparedKey {
         })
     }
 
+    /// Returns true if a key with this subject is that of all requests without the identity and without an
+    /// address.
+    pub(crate) fn is_unknown_client(&self, subject: &str) -> bool {
+        let mut parts = subject.split(',').zip(&self.parts);
+        parts.any(|(text, part)| part.is_unknown(text))
+    }
+
     /// Appends all parts. With `is_literal`, secrets and long values are written as they are.
     #[inline]
     fn write_parts(
@@ -194,7 +180,7 @@ impl PreparedKey {
                 text.push(',');
             }
             if !part.write(facts, rules, is_literal, text) {
-                if self.missing != Missing::Address {
+                if self.missing != MissingIdentity::Address {
                     return None;
                 }
                 part.write_missing(facts, rules, text);
@@ -284,16 +270,26 @@ impl PreparedKeyPart {
         }
     }
 
+    /// Returns true if `text` replaces this part because the identity and the address are absent. No present
+    /// value looks like that: it follows the label and a `:`, and none is an address called `unknown`.
+    fn is_unknown(&self, text: &str) -> bool {
+        let unknown = match self.of {
+            KeyPart::Ip => UNKNOWN_ADDRESS,
+            _ => UNKNOWN_CLIENT,
+        };
+        text.strip_prefix(self.label.as_str()) == Some(unknown)
+    }
+
     /// Appends the replacement for an absent part: the address, or `unknown` if the address is absent too.
     fn write_missing(&self, facts: &MatchInput<'_>, rules: &KeyRules, text: &mut String) {
         text.push_str(&self.label);
         match (&self.of, facts.ip) {
-            (KeyPart::Ip, _) => text.push_str(":unknown"),
+            (KeyPart::Ip, _) => text.push_str(UNKNOWN_ADDRESS),
             (_, Some(ip)) => {
                 text.push_str("~ip:");
                 push_address(text, ip, rules.address);
             }
-            (_, None) => text.push_str("~unknown"),
+            (_, None) => text.push_str(UNKNOWN_CLIENT),
         }
     }
 }

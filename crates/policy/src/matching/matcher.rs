@@ -1,12 +1,12 @@
 //! The limits of a policy, prepared for matching: the candidates for a request, and their keys.
 
 use super::descriptor::DescriptorTree;
-use super::entry::DescriptorPattern;
-use super::facts::{MatchInput, Reads};
+use super::facts::{FieldNeeds, MatchInput};
 use super::key::PreparedKey;
 use super::trie::{Candidate, Trie, TrieWalk};
 use super::values::{Values, ValuesScratch};
-use crate::{KeyPart, Limit, Missing};
+use crate::patterns::DescriptorPattern;
+use crate::{KeyPart, Limit, MissingIdentity};
 
 /// The limits of a policy, prepared once, so that the cost of a request depends only on the limits that
 /// match.
@@ -25,8 +25,10 @@ pub struct Matcher {
     replaces: bool,
     /// The key of each limit, and last that of the hidden limit.
     keys: Vec<PreparedKey>,
-    reads: Reads,
+    reads: FieldNeeds,
     reads_address: bool,
+    /// The first enabled limit with a condition on the address.
+    first_by_client: Option<usize>,
     /// In lower case, sorted, without duplicates.
     header_names: Vec<String>,
 }
@@ -89,6 +91,9 @@ impl Matcher {
                 .collect(),
             reads: reads(limits),
             reads_address: limits.iter().any(|it| it.enabled && reads_address(it)),
+            first_by_client: limits
+                .iter()
+                .position(|it| it.enabled && selects_clients(it)),
             header_names: header_names(limits),
         }
     }
@@ -101,7 +106,7 @@ impl Matcher {
     /// Declares that guards read these fields too.
     pub(crate) fn read_too<'a>(
         &mut self,
-        reads: Reads,
+        reads: FieldNeeds,
         subjects: impl Iterator<Item = &'a KeyPart>,
     ) {
         self.reads.host |= reads.host;
@@ -122,7 +127,7 @@ impl Matcher {
 
     /// Returns the candidates for a request, in the order written. The rest of each condition is not checked
     /// yet.
-    pub(super) fn candidates<'a>(
+    pub(crate) fn candidates<'a>(
         &'a self,
         facts: &MatchInput<'_>,
         walk: &'a mut TrieWalk,
@@ -145,13 +150,13 @@ impl Matcher {
 
     /// Returns the candidates for a descriptor with these entries, in the order written. The rest of each
     /// condition, including the path, is not checked yet.
-    pub(super) fn described(&self, entries: &[(&str, &str)]) -> &[Candidate] {
+    pub(crate) fn described(&self, entries: &[(&str, &str)]) -> &[Candidate] {
         self.tree.walk(entries)
     }
 
     /// Returns those candidates of [`described`](Self::described) whose path condition holds, in the order
     /// written. Returns `None` if none of them has a path condition.
-    pub(super) fn described_paths<'a>(
+    pub(crate) fn described_paths<'a>(
         &'a self,
         path: Option<&str>,
         walk: &'a mut TrieWalk,
@@ -161,30 +166,35 @@ impl Matcher {
     }
 
     /// Returns true if any limit replaces others.
-    pub(super) fn replaces(&self) -> bool {
+    pub(crate) fn replaces(&self) -> bool {
         self.replaces
     }
 
-    pub(super) fn key(&self, limit: usize) -> Option<&PreparedKey> {
+    pub(crate) fn key(&self, limit: usize) -> Option<&PreparedKey> {
         self.keys.get(limit)
     }
 
-    pub(super) fn reads(&self) -> Reads {
+    pub(crate) fn reads(&self) -> FieldNeeds {
         self.reads
     }
 
-    pub(super) fn reads_address(&self) -> bool {
+    pub(crate) fn reads_address(&self) -> bool {
         self.reads_address
     }
 
-    pub(super) fn header_names(&self) -> &[String] {
+    /// Returns the first enabled limit with a condition on the address.
+    pub(crate) fn first_by_client(&self) -> Option<usize> {
+        self.first_by_client
+    }
+
+    pub(crate) fn header_names(&self) -> &[String] {
         &self.header_names
     }
 }
 
 /// Returns the fields that enabled limits read, in conditions and keys.
-fn reads(limits: &[Limit]) -> Reads {
-    let mut reads = Reads::default();
+fn reads(limits: &[Limit]) -> FieldNeeds {
+    let mut reads = FieldNeeds::default();
     for limit in limits.iter().filter(|limit| limit.enabled) {
         let looks_at = |part: &KeyPart| limit.identities().any(|it| it == part);
         reads.host |=
@@ -199,14 +209,19 @@ fn reads(limits: &[Limit]) -> Reads {
     reads
 }
 
+/// Returns true if a limit has a condition on the address.
+fn selects_clients(limit: &Limit) -> bool {
+    limit.conditions.iter().any(|it| !it.clients.is_empty())
+}
+
 /// Returns true if a limit reads the address, or may need it in place of an absent identity.
 fn reads_address(limit: &Limit) -> bool {
-    limit.conditions.iter().any(|it| !it.clients.is_empty())
+    selects_clients(limit)
         || limit.key.iter().any(|part| match part {
             KeyPart::Ip => true,
             // Every HTTP request has these.
             KeyPart::Global | KeyPart::Method | KeyPart::Host | KeyPart::Path => false,
-            _ => limit.missing == Missing::Address,
+            _ => limit.missing == MissingIdentity::Address,
         })
 }
 
@@ -228,7 +243,7 @@ fn header_names(limits: &[Limit]) -> Vec<String> {
 
 /// Merges three sorted lists.
 #[derive(Debug)]
-pub(super) struct Candidates<'a> {
+pub(crate) struct Candidates<'a> {
     always: &'a [Candidate],
     by_path: &'a [Candidate],
     by_value: &'a [Candidate],

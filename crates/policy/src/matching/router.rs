@@ -4,11 +4,9 @@
 //! own trie with the paths of its conditions, and so has each wildcard domain. A request walks the tries of
 //! its host and the one for all hosts. Of the candidates found, the first in the order written is taken.
 
-use super::host::{HostPattern, canonical_host};
-use super::normalise::normalise;
-use super::path_pattern::PathPattern;
 use super::trie::{Candidate, Trie, TrieWalk};
 use crate::Condition;
+use crate::patterns::{HostPattern, PathPattern, canonical_host, normalise};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::fmt;

@@ -96,7 +96,7 @@ fn digit(number: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matching::escape::is_value;
+    use crate::patterns::escape::is_value;
 
     fn spelt(subject: &[u8], secret: Option<[u8; 32]>) -> String {
         let rules = KeyRules {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_itself_or_an_escape_and_no_two_subjects_are_spelt_alike() {
+    fn subject_escaping_is_injective() {
         for byte in 0..=u8::MAX {
             let spelling = spelt(&[byte], None);
             if is_value(byte) {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_stands_as_a_hash_which_nobody_else_can_guess_with_a_secret() {
+    fn long_subjects_are_hashed_with_the_secret() {
         assert_eq!(spelt(&[b'x'; 64], None), "x".repeat(64));
         let long = spelt(&[b'x'; 65], None);
         assert!(long.starts_with('#') && long.len() == 33, "{long}");

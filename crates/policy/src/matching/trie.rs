@@ -11,18 +11,18 @@
 //! pattern makes a walk explode. Only states along the path are entered, so patterns for other paths cost
 //! nothing.
 
-use super::path_pattern::{PathExtent, PathPattern, Segment};
+use crate::patterns::{PathExtent, PathPattern, Segment};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::mem;
 
 /// A limit that may apply by one of its conditions, or a route that may be taken. Ordered as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     /// Index of the limit or route.
-    pub(super) limit: usize,
+    pub(crate) limit: usize,
     /// Index of the condition; 0, which does not exist, where the limit has no conditions.
-    pub(super) condition: usize,
+    pub(crate) condition: usize,
 }
 
 /// The patterns of a policy.
@@ -49,7 +49,7 @@ struct State {
 
 /// The buffers of a walk, reused for the next one.
 #[derive(Debug, Default)]
-pub(super) struct TrieWalk {
+pub(crate) struct TrieWalk {
     current: Vec<usize>,
     next: Vec<usize>,
     marks: Vec<VisitMark>,
@@ -157,6 +157,10 @@ impl Trie {
                 break;
             }
             walk.found.extend_from_slice(&state.prefixes);
+            // No pattern continues from here, so the rest of the path does not matter.
+            if state.literals.is_empty() && state.wholes.is_empty() {
+                break;
+            }
             let Some(segment) = segments.next() else {
                 walk.found.extend_from_slice(&state.wholes);
                 break;

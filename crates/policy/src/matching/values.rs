@@ -4,12 +4,10 @@
 //! they are looked up by the request's value. The cost of a request then depends only on the limits that
 //! match, for ten tenants with limits or ten thousand.
 
-use super::entry::{DescriptorPattern, ValuePattern};
 use super::facts::MatchInput;
-use super::host::HostPattern;
-use super::path_pattern::PathPattern;
 use super::trie::{Candidate, Trie, TrieWalk};
 use crate::Condition;
+use crate::patterns::{DescriptorPattern, HostPattern, PathPattern, ValuePattern};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
@@ -54,7 +52,7 @@ type ConditionSubject<'a> = (Option<&'a str>, ValueSubject);
 
 /// Buffers that are reused for the next request.
 #[derive(Debug, Default)]
-pub(super) struct ValuesScratch {
+pub(crate) struct ValuesScratch {
     walk: TrieWalk,
     lower: String,
     found: Vec<Candidate>,

@@ -1,9 +1,10 @@
 //! The document that a source delivers: plans, groups and subjects.
 
 use super::error::{PlanErrors, PlanLine};
+use super::format::PlanFormat;
 use super::settings::{FIELDS, LevelSettings, flag};
 use super::table::PlanTable;
-use crate::config::{ConfigFault, closest};
+use crate::text::{ConfigFault, closest};
 use std::fmt;
 
 /// The maximum length of an id, in bytes.
@@ -18,15 +19,15 @@ const ENTRIES_MAX: usize = 10_000_000;
 /// [`table`](Self::table) reports all errors in them together.
 ///
 /// ```
-/// use tidegate_policy::plan::{PlanDocument, PlanShare, Unset};
+/// use tidegate_policy::plan::{PlanDocument, PlanShare, UnsetShare};
 ///
 /// let mut document = PlanDocument::default();
-/// document.plan("free", &[("N", "100"), ("T", "60")]);
-/// document.group("acme", &[("plan", "free"), ("N", "500")]);
+/// document.plan("free", &[("rate", "100/min")]);
+/// document.group("acme", &[("plan", "free"), ("amount", "500")]);
 /// document.subject("p1", &[("group", "acme")]);
-/// document.subject("p2", &[("group", "acme"), ("T", "1h")]);
+/// document.subject("p2", &[("group", "acme"), ("period", "1h")]);
 ///
-/// let table = document.table(Unset::Unlimited)?;
+/// let table = document.table(UnsetShare::Unlimited)?;
 /// let has = |id| match table.get(id)?.given {
 ///     PlanShare::Rate(number) => Some(table.rates()[number as usize].to_string()),
 ///     _ => None,
@@ -83,8 +84,8 @@ pub enum PlanLevel {
     Subject,
 }
 
-/// The names of the field with a subject's group, in this and other formats.
-pub(super) const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
+/// The field with a subject's group.
+pub(super) const GROUP: &str = "group";
 
 /// The field that enables or disables an entry.
 pub(super) const ENABLED: &str = "enabled";
@@ -102,8 +103,8 @@ impl PlanDocument {
         self
     }
 
-    /// Adds a plan. Fields are `N` and `T` (or `amount` and `period`, `limit` and `window_seconds`), or
-    /// `rate`, or `unlimited`. With the prefix `quota.` they apply to a group's quota. An entry with
+    /// Adds a plan. Its field is `rate`, such as `100/min` or `unlimited`; or `amount` or `period`, to inherit
+    /// the other one. With the prefix `quota.` they apply to a group's quota. An entry with
     /// `enabled` `false` is checked, but counts as absent; this holds for all kinds of entries.
     pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
         self.add_texts(PlanLevel::Plan, id, fields);
@@ -126,7 +127,7 @@ impl PlanDocument {
 
     /// Flattens the document into a table. `unset` applies to subjects without a complete rate. Returns all
     /// errors of the document together.
-    pub fn table(self, unset: super::Unset) -> Result<PlanTable, PlanErrors> {
+    pub fn table(self, unset: super::UnsetShare) -> Result<PlanTable, PlanErrors> {
         PlanTable::build(self, unset)
     }
 
@@ -181,10 +182,7 @@ impl PlanDocument {
             }
         }
         if id.is_empty() || id.len() > ID_MAX {
-            let why = format!(
-                "an id has 1 to {ID_MAX} bytes, and this one has {}",
-                id.len()
-            );
+            let why = format!("an id has 1 to {ID_MAX} bytes; this one has {}", id.len());
             self.refuse_entry(kind, (id, line), &why);
         }
         let list = match kind {
@@ -218,7 +216,7 @@ impl PlanDocument {
         let (hides, number) = (self.hides_subjects, self.seen.saturating_add(1));
         self.errors.add(line, || {
             if kind == PlanLevel::Subject && hides {
-                format!("subject number {number} (not shown, for it is a secret): {why}")
+                format!("subject number {number} (hidden because it is a secret): {why}")
             } else {
                 format!("{} {}: {why}", kind.noun(), ConfigFault::quote(id))
             }
@@ -258,7 +256,7 @@ impl PlanEntry {
             self.plan_line = line;
             return Ok(());
         }
-        if kind == PlanLevel::Subject && GROUP.contains(&name) {
+        if kind == PlanLevel::Subject && name == GROUP {
             self.group = named();
             return Ok(());
         }
@@ -291,9 +289,12 @@ fn unknown(kind: PlanLevel, name: &str) -> String {
         .copied(),
     );
     let quoted = ConfigFault::quote(name);
+    if let Some(help) = PlanFormat::elsewhere(name) {
+        return format!("unknown field {quoted}; {help}");
+    }
     match closest(name, known) {
         Some(meant) => format!("unknown field {quoted}; did you mean `{meant}`?"),
-        None => format!("unknown field {quoted}; expected `N` and `T`, or `rate`"),
+        None => format!("unknown field {quoted}; expected `rate`, or `amount` and `period`"),
     }
 }
 

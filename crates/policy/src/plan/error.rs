@@ -1,12 +1,15 @@
 //! The errors in a document of plans.
 
-use crate::config::TextSpan;
+use crate::text::TextSpan;
 use std::fmt;
 
 /// The maximum number of errors that are kept. Further errors are only counted.
 const KEPT_MAX: usize = 20;
 
 /// All errors in a document of plans. Each names its entry, and none shows a secret.
+///
+/// At most 20 messages are kept, and the others are counted: a document of a million subjects may have a million
+/// errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanErrors {
     /// Name of the file or other text with the errors, if it has one.
@@ -34,6 +37,11 @@ impl PlanErrors {
         }
     }
 
+    /// Adds an error at a position. Calls `message` only if the error is kept.
+    pub fn add_at(&mut self, place: TextSpan, message: impl FnOnce() -> String) {
+        self.add(place.into(), message);
+    }
+
     /// Sets the name of the text with the errors, such as the path of a file.
     pub(super) fn set_text(&mut self, name: &str) {
         self.text = Some(name.to_owned());
@@ -55,7 +63,11 @@ impl PlanErrors {
     }
 
     /// Returns `value` if there are no errors.
-    pub(super) fn or<T>(self, value: T) -> Result<T, Self> {
+    ///
+    /// # Errors
+    ///
+    /// These errors, if there are any.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.count() == 0 {
             Ok(value)
         } else {

@@ -1,12 +1,12 @@
 //! The merge of a document's levels into a table with one rate for each subject.
 
 use super::document::{PlanDocument, PlanEntry, PlanLevel};
-use super::given::Has;
-use super::settings::{LevelSettings, Sum};
+use super::settings::{LevelSettings, MergedLevels};
+use super::subject_share::PackedShare;
 use super::subjects::Subjects;
 use super::table::PlanTable;
-use super::{PlanErrors, PlanRate, Unset};
-use crate::config::{ConfigFault, closest};
+use super::{PlanErrors, PlanRate, UnsetShare};
+use crate::text::{ConfigFault, closest};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
@@ -18,7 +18,7 @@ const RATES_MAX: usize = 65_536;
 const SHOWN_MAX: usize = 5;
 
 impl PlanTable {
-    pub(super) fn build(mut document: PlanDocument, unset: Unset) -> Result<Self, PlanErrors> {
+    pub(super) fn build(mut document: PlanDocument, unset: UnsetShare) -> Result<Self, PlanErrors> {
         let mut builder = PlanTableBuilder::new(unset);
         let plans = plans(&mut document);
         let groups = std::mem::take(&mut document.groups);
@@ -33,8 +33,8 @@ impl PlanTable {
         builder.table.groups.shrink();
         if let Some(whose) = builder.too_many {
             document.refuse(format!(
-                "{whose}: there are {RATES_MAX} different rates before this one, and no more can be; \
-                 let subjects share plans, or round their numbers"
+                "{whose}: more than {RATES_MAX} different rates; let subjects share plans, or \
+                 round the amounts"
             ));
         }
         document.errors.or(builder.table)
@@ -61,7 +61,7 @@ fn plans(document: &mut PlanDocument) -> PlanLevels {
     plans
 }
 
-const TWICE: &str = "it is there twice";
+const TWICE: &str = "it is a duplicate";
 
 /// Returns the settings of the plan that an entry refers to, or none if it refers to none. A plan that does
 /// not exist is an error: otherwise its subjects would be unlimited.
@@ -96,10 +96,10 @@ fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
     names.sort_unstable();
     match closest(name, names.iter().copied()) {
         Some(meant) => format!(
-            "there is no plan {quoted}; did you mean {}?",
+            "unknown plan {quoted}; did you mean {}?",
             ConfigFault::quote(meant)
         ),
-        None if names.is_empty() => format!("there is no plan {quoted}, nor any other"),
+        None if names.is_empty() => format!("unknown plan {quoted}; there are no plans"),
         None => {
             let shown: Vec<String> = names
                 .iter()
@@ -111,10 +111,7 @@ fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
             } else {
                 ""
             };
-            format!(
-                "there is no plan {quoted}; there are {}{more}",
-                shown.join(", ")
-            )
+            format!("unknown plan {quoted}; expected {}{more}", shown.join(", "))
         }
     }
 }
@@ -122,8 +119,8 @@ fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
 /// A table under construction.
 struct PlanTableBuilder {
     table: PlanTable,
-    unset: Has,
-    numbers: HashMap<PlanRate, Has, RandomState>,
+    unset: PackedShare,
+    numbers: HashMap<PlanRate, PackedShare, RandomState>,
     /// The settings that subjects inherit from each group, by its number.
     levels: Vec<LevelSettings>,
     /// The owner of the first rate beyond the maximum.
@@ -131,15 +128,15 @@ struct PlanTableBuilder {
 }
 
 impl PlanTableBuilder {
-    fn new(unset: Unset) -> Self {
+    fn new(unset: UnsetShare) -> Self {
         let mut builder = Self {
             table: PlanTable::default(),
-            unset: Has::unset(unset),
+            unset: PackedShare::unset(unset),
             numbers: HashMap::default(),
             levels: Vec::new(),
             too_many: None,
         };
-        if let Unset::Rate(rate) = unset {
+        if let UnsetShare::Rate(rate) = unset {
             builder.rate(rate, || "`unset` of the source".to_owned());
         }
         builder
@@ -197,26 +194,26 @@ impl PlanTableBuilder {
         Some(number)
     }
 
-    fn has(&mut self, settings: LevelSettings, whose: impl FnOnce() -> String) -> Has {
+    fn has(&mut self, settings: LevelSettings, whose: impl FnOnce() -> String) -> PackedShare {
         match settings.sum() {
-            Sum::Rate(rate) => self.rate(rate, whose),
-            Sum::Unlimited => Has::UNLIMITED,
-            Sum::Unset => self.unset,
+            MergedLevels::Rate(rate) => self.rate(rate, whose),
+            MergedLevels::Unlimited => PackedShare::UNLIMITED,
+            MergedLevels::Unset => self.unset,
         }
     }
 
-    fn rate(&mut self, rate: PlanRate, whose: impl FnOnce() -> String) -> Has {
+    fn rate(&mut self, rate: PlanRate, whose: impl FnOnce() -> String) -> PackedShare {
         if let Some(known) = self.numbers.get(&rate) {
             return *known;
         }
         let number = u32::try_from(self.table.rates.len());
         let Some(number) = number.ok().filter(|_| self.table.rates.len() < RATES_MAX) else {
             self.too_many.get_or_insert_with(whose);
-            return Has::UNLIMITED;
+            return PackedShare::UNLIMITED;
         };
         self.table.named.push(whose().into());
         self.table.rates.push(rate);
-        self.numbers.insert(rate, Has(number));
-        Has(number)
+        self.numbers.insert(rate, PackedShare(number));
+        PackedShare(number)
     }
 }

@@ -1,7 +1,7 @@
 //! JSON as a tree. Documents from programs are large, and JSON parses ten times as fast as YAML.
 
-use crate::config::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use crate::text::{MapEntry, MapKey, NodeKind, TextSpan, YamlNode};
+use serde_core::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::fmt;
 

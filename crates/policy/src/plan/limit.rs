@@ -1,15 +1,13 @@
 //! A limit's reference to a plan, and the plan's result.
 
-use super::{PlanGroup, PlanRate, PlanShare, PlanTable, Tables};
-use crate::Policy;
-use crate::config::{BandDefaults, build_band};
-use crate::limit::{Band, KeyPart, Limit};
-use crate::lookup::DigestedText;
-use std::time::Duration;
+use super::{PlanGroup, PlanShare, PlanTable, Tables};
+use crate::band::{Band, BandDefaults};
+use crate::digest::DigestedText;
+use crate::key_part::KeyPart;
 
 /// The label of every band from a plan. It does not depend on the rate, so another amount or period uses the
 /// same bucket.
-pub(crate) const LABEL: &str = "plan";
+pub const LABEL: &str = "plan";
 
 /// The source of a limit's rate in a plan (`rate: { plan: … }`).
 #[derive(Clone, Debug)]
@@ -21,13 +19,13 @@ pub struct PlannedRate {
     /// The owner of the rate: the subject or its group.
     pub of: RateOwner,
     /// The action for a subject that the source does not know.
-    pub unknown: Unknown,
+    pub unknown: UnknownSubject,
     /// The rules for making bands from rates.
-    pub(crate) counting: BandDefaults,
+    pub counting: BandDefaults,
     /// A sample of the bands that rates make, if the limit itself has none.
-    pub(crate) sample: Option<Box<Band>>,
+    pub sample: Option<Box<Band>>,
     /// True if reservations may borrow units.
-    pub(crate) lends: bool,
+    pub lends: bool,
 }
 
 /// The owner of a rate.
@@ -42,7 +40,7 @@ pub enum RateOwner {
 
 /// The action for a subject that the source does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownSubject {
     /// The band of the limit applies.
     Band,
     /// The subject is unlimited.
@@ -97,7 +95,7 @@ pub struct PlanLookup<'t> {
 
 impl<'t> PlanLookup<'t> {
     #[inline]
-    fn table(self, source: usize) -> Option<&'t PlanTable> {
+    pub(crate) fn table(self, source: usize) -> Option<&'t PlanTable> {
         self.tables.get(source)?.as_deref()
     }
 }
@@ -111,20 +109,6 @@ impl<'t> From<&'t Tables> for PlanLookup<'t> {
     }
 }
 
-// === impl Policy ===
-
-impl Policy {
-    /// Starts to fetch the plan entry of the text in `told.marked`, if that is the guards'
-    /// [`mark`](crate::Guards::mark). The memory access then overlaps with the evaluation of the guards.
-    #[inline]
-    pub fn fetch_plan(&self, told: PlanLookup<'_>) {
-        let table = self.foreseen.and_then(|source| told.table(source));
-        if let (Some(table), Some(marked)) = (table, told.marked) {
-            table.fetch(marked);
-        }
-    }
-}
-
 // === impl PlannedRate ===
 
 impl PlannedRate {
@@ -134,10 +118,10 @@ impl PlannedRate {
     pub(crate) fn answer<'t>(
         &self,
         subject: Option<&str>,
-        told: PlanLookup<'t>,
+        lookup: PlanLookup<'t>,
     ) -> (PlanAnswer, Option<PlanGroup<'t>>) {
-        let found = told.table(self.source).zip(subject);
-        let found = found.and_then(|(table, subject)| table.look(subject, self.of, told.marked));
+        let found = lookup.table(self.source).zip(subject);
+        let found = found.and_then(|(table, subject)| table.look(subject, self.of, lookup.marked));
         let Some((given, is_unset, group)) = found else {
             return (self.unknown(), None);
         };
@@ -156,10 +140,10 @@ impl PlannedRate {
 
     fn unknown(&self) -> PlanAnswer {
         match self.unknown {
-            Unknown::Band => PlanAnswer::UnknownBand,
-            Unknown::Unlimited => PlanAnswer::UnknownUnlimited,
-            Unknown::Refuse => PlanAnswer::Refused { is_unset: false },
-            Unknown::Skip => PlanAnswer::UnknownSkipped,
+            UnknownSubject::Band => PlanAnswer::UnknownBand,
+            UnknownSubject::Unlimited => PlanAnswer::UnknownUnlimited,
+            UnknownSubject::Refuse => PlanAnswer::Refused { is_unset: false },
+            UnknownSubject::Skip => PlanAnswer::UnknownSkipped,
         }
     }
 }
@@ -191,47 +175,6 @@ impl PlanAnswer {
             | Self::UnknownUnlimited
             | Self::UnknownSkipped
             | Self::Refused { .. } => Some("unknown"),
-        }
-    }
-}
-
-// === impl Limit ===
-
-impl Limit {
-    /// Returns the band for a rate of its plan. The error is the reason why there is no such band.
-    pub fn planned_band(&self, rate: PlanRate) -> Result<Band, String> {
-        let Some(plan) = &self.plan else {
-            return Err("the limit has no plan".to_owned());
-        };
-        let mut band = build_band(rate, LABEL, plan.counting)?;
-        band.quota = band
-            .quota
-            .with_refundable(plan.counting.refundable || band.quota.is_refundable());
-        if plan.lends {
-            band.quota = band.quota.with_lending(true);
-        }
-        Ok(band)
-    }
-
-    /// Returns the block for subjects with `rate`, if refusals block them. A plan can change the length only
-    /// if the limit has a block. The error is the reason why the length is invalid.
-    pub fn planned_block(&self, rate: PlanRate) -> Result<Option<Band>, String> {
-        match (&self.block, rate.block_us) {
-            (None, _) | (_, Some(0)) => Ok(None),
-            (Some(own), None) => Ok(Some(own.clone())),
-            (Some(_), Some(length_us)) => {
-                let block = Band::blocking(Duration::from_micros(length_us));
-                block.map(|block| Some(self.in_its_mode(block)))
-            }
-        }
-    }
-
-    /// Returns its bands. If all its rates come from a plan, returns a sample of such a band, which shows the
-    /// form of its buckets.
-    pub fn shapes(&self) -> &[Band] {
-        match (self.bands.as_slice(), &self.plan) {
-            ([], Some(plan)) => plan.sample.as_deref().map_or(&[], std::slice::from_ref),
-            (bands, _) => bands,
         }
     }
 }

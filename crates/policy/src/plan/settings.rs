@@ -1,7 +1,8 @@
 //! The settings of one level, and the merge of levels.
 
-use crate::config::{ConfigFault, parse_amount, parse_duration_us, parse_rate};
-use crate::limit::Band;
+use crate::band::{Band, BandDefaults, build};
+use crate::text::rate::RateText;
+use crate::text::{ConfigFault, parse_amount, parse_duration_us, parse_rate};
 use std::fmt;
 
 /// A rate: an amount per period.
@@ -31,34 +32,21 @@ pub(super) struct LevelSettings {
 
 /// The result of merging all levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sum {
+pub(super) enum MergedLevels {
     Rate(PlanRate),
     Unlimited,
     /// No level sets an amount, or none sets a period.
     Unset,
 }
 
-/// The names of an entry's fields, in this and other formats.
-const AMOUNT: [&str; 3] = ["N", "amount", "limit"];
-const PERIOD: [&str; 4] = ["T", "period", "window_seconds", "window"];
-const BLOCK: [&str; 2] = ["block", "block_duration_seconds"];
+const AMOUNT: &str = "amount";
+const PERIOD: &str = "period";
+const BLOCK: &str = "block";
 const RATE: &str = "rate";
 const UNLIMITED: &str = "unlimited";
 
 /// All fields that set a rate or a block.
-pub(super) const FIELDS: [&str; 11] = [
-    "N",
-    "T",
-    "rate",
-    "unlimited",
-    "amount",
-    "period",
-    "limit",
-    "window_seconds",
-    "window",
-    "block",
-    "block_duration_seconds",
-];
+pub(super) const FIELDS: [&str; 5] = [RATE, AMOUNT, PERIOD, UNLIMITED, BLOCK];
 
 // === impl LevelSettings ===
 
@@ -66,31 +54,31 @@ impl LevelSettings {
     /// Reads one field. Returns `Ok(false)` if it is not one of [`FIELDS`].
     pub(super) fn take(&mut self, name: &str, text: &str) -> Result<bool, String> {
         let text = text.trim();
-        let mut told = Self::default();
-        if AMOUNT.contains(&name) {
-            told.amount = amount(text)?;
-        } else if PERIOD.contains(&name) {
-            told.period_us = period(text)?;
-        } else if BLOCK.contains(&name) {
-            told.block_us = Some(block(text)?);
+        let mut settings = Self::default();
+        if name == AMOUNT {
+            settings.amount = amount(text)?;
+        } else if name == PERIOD {
+            settings.period_us = period(text)?;
+        } else if name == BLOCK {
+            settings.block_us = Some(block(text)?);
         } else if name == RATE {
-            told = Self::from_rate(text)?;
+            settings = Self::from_rate(text)?;
         } else if name == UNLIMITED {
-            told.unlimited = flag(text)?;
+            settings.unlimited = flag(text)?;
         } else {
             return Ok(false);
         }
-        let is_twice = (self.amount.is_some() && told.amount.is_some())
-            || (self.period_us.is_some() && told.period_us.is_some())
-            || (self.block_us.is_some() && told.block_us.is_some());
+        let is_twice = (self.amount.is_some() && settings.amount.is_some())
+            || (self.period_us.is_some() && settings.period_us.is_some())
+            || (self.block_us.is_some() && settings.block_us.is_some());
         if is_twice {
-            return Err(format!("`{name}` says what another field says already"));
+            return Err(format!("`{name}` duplicates another field"));
         }
-        self.amount = self.amount.or(told.amount);
-        self.period_us = self.period_us.or(told.period_us);
-        self.burst = self.burst.or(told.burst);
-        self.block_us = self.block_us.or(told.block_us);
-        self.unlimited |= told.unlimited;
+        self.amount = self.amount.or(settings.amount);
+        self.period_us = self.period_us.or(settings.period_us);
+        self.burst = self.burst.or(settings.burst);
+        self.block_us = self.block_us.or(settings.block_us);
+        self.unlimited |= settings.unlimited;
         Ok(true)
     }
 
@@ -114,7 +102,7 @@ impl LevelSettings {
     /// Checks that the fields do not contradict each other.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.unlimited && (self.amount.is_some() || self.period_us.is_some()) {
-            return Err("it is unlimited, and says how much as well".to_owned());
+            return Err("it is unlimited, but also has a rate".to_owned());
         }
         Ok(())
     }
@@ -136,16 +124,16 @@ impl LevelSettings {
 
     /// Returns the result of the merge. A subject that is unlimited stays so until a complete rate overrides
     /// it.
-    pub(super) fn sum(self) -> Sum {
+    pub(super) fn sum(self) -> MergedLevels {
         match (self.amount, self.period_us) {
-            (Some(amount), Some(period_us)) => Sum::Rate(PlanRate {
+            (Some(amount), Some(period_us)) => MergedLevels::Rate(PlanRate {
                 amount,
                 period_us,
                 burst: self.burst,
                 block_us: self.block_us,
             }),
-            _ if self.unlimited => Sum::Unlimited,
-            _ => Sum::Unset,
+            _ if self.unlimited => MergedLevels::Unlimited,
+            _ => MergedLevels::Unset,
         }
     }
 }
@@ -173,7 +161,7 @@ fn period(text: &str) -> Result<Option<u64>, String> {
     match parse_duration_us(text) {
         Ok(micros) => Ok(Some(micros).filter(|micros| *micros > 0)),
         Err(_) => Err(format!(
-            "{} is not a period; expected whole seconds, or a length of time such as `1min`",
+            "{} is not a period; expected whole seconds, or a duration such as `1min`",
             quoted()
         )),
     }
@@ -191,8 +179,8 @@ fn block(text: &str) -> Result<u64, String> {
         Some(0) => Ok(0),
         Some(length_us) if Band::block(text, length_us).is_ok() => Ok(length_us),
         _ => Err(format!(
-            "{} is no time for which to block; expected whole seconds, or a length of time such as \
-             `5m`, from 1ms to 365d; 0 for not at all",
+            "{} is not a block time; expected whole seconds, or a duration such as `5m`, from \
+             1ms to 365d; 0 for none",
             ConfigFault::quote(text)
         )),
     }
@@ -234,6 +222,24 @@ pub(super) fn flag(text: &str) -> Result<bool, String> {
 }
 
 // === impl PlanRate ===
+
+impl PlanRate {
+    /// Builds the band of a limit with this rate.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the rate cannot be represented.
+    pub fn band(self, label: &str, counting: BandDefaults) -> Result<Band, String> {
+        let numbers = RateText {
+            amount: self.amount,
+            period_us: self.period_us,
+            burst: self.burst,
+            calendar: None,
+        };
+        let band = build(self.to_string(), numbers, Some(label.to_owned()), counting);
+        band.map_err(ConfigFault::into_sentence)
+    }
+}
 
 impl fmt::Display for PlanRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

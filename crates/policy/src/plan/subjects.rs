@@ -1,6 +1,6 @@
 //! The share of each subject, found by its id with one memory access; its group takes one more.
 
-use crate::lookup::{DigestSlot, DigestedText, Marks, TextDigest};
+use crate::digest::{DigestSlot, DigestedText, Marks, TextDigest};
 
 /// The number that marks a subject without a group.
 const NONE: u32 = u32::MAX;
@@ -8,7 +8,7 @@ const NONE: u32 = u32::MAX;
 /// Distinct subjects. Their ids are not stored, only their digests.
 #[derive(Default)]
 pub(super) struct Subjects {
-    /// The share of each, as one number; see [`Has`](super::given::Has).
+    /// The share of each, as one number; see [`PackedShare`](super::subject_share::Has).
     marks: Marks,
     /// The numbers of their groups, by position; empty if no subject has a group.
     groups: Vec<u32>,

@@ -1,10 +1,10 @@
 //! A flattened document: from a subject to its rate and its group, in constant time.
 
-use super::given::{Has, PlanShare};
 use super::index::Index;
+use super::subject_share::{PackedShare, PlanShare};
 use super::subjects::Subjects;
 use super::{PlanRate, RateOwner};
-use crate::lookup::{DigestSlot, DigestedText};
+use crate::digest::{DigestSlot, DigestedText};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct PlanTable {
     pub(super) subjects: Subjects,
     pub(super) groups: Index,
     /// The quotas, by the numbers of groups.
-    pub(super) quotas: Vec<Has>,
+    pub(super) quotas: Vec<PackedShare>,
     pub(super) notes: PlanNotes,
 }
 
@@ -62,7 +62,7 @@ impl PlanTable {
     #[inline]
     pub fn get(&self, subject: &str) -> Option<SubjectEntry<'_>> {
         let DigestSlot { at, number } = self.subjects.get(subject, None)?;
-        Some(self.found(Has(number), self.subjects.group(at)))
+        Some(self.found(PackedShare(number), self.subjects.group(at)))
     }
 
     /// Returns the entry of a subject's group. Returns `None` if the source does not know the subject, or if
@@ -90,7 +90,7 @@ impl PlanTable {
     ) -> Option<(PlanShare, bool, PlanGroup<'_>)> {
         let DigestSlot { at, number } = self.subjects.get(subject, made)?;
         let has = match of {
-            RateOwner::Subject => Has(number),
+            RateOwner::Subject => PackedShare(number),
             RateOwner::Group => self.quota(self.subjects.group(at)?)?,
         };
         let (given, is_unset) = has.given();
@@ -103,16 +103,16 @@ impl PlanTable {
 
     /// Starts to fetch the entry of a subject for a lookup that follows soon.
     #[inline]
-    pub(super) fn fetch(&self, subject: DigestedText<'_>) {
+    pub(crate) fn fetch(&self, subject: DigestedText<'_>) {
         self.subjects.fetch(subject);
     }
 
     /// Returns the share of the group with this number.
-    fn quota(&self, group: u32) -> Option<Has> {
+    fn quota(&self, group: u32) -> Option<PackedShare> {
         self.quotas.get(usize::try_from(group).ok()?).copied()
     }
 
-    fn found(&self, has: Has, group: Option<u32>) -> SubjectEntry<'_> {
+    fn found(&self, has: PackedShare, group: Option<u32>) -> SubjectEntry<'_> {
         let (given, is_unset) = has.given();
         SubjectEntry {
             given,
@@ -128,7 +128,7 @@ impl PlanTable {
 
     /// Returns the first owner of the rate with this number as text for messages. Its name is not shown if it
     /// is a secret.
-    pub fn whose(&self, rate: usize) -> &str {
+    pub fn owner_of_rate(&self, rate: usize) -> &str {
         self.named.get(rate).map_or("", |name| name)
     }
 
@@ -149,7 +149,10 @@ impl PlanTable {
 
     /// Returns its approximate size in bytes.
     pub fn bytes(&self) -> usize {
-        let entries = self.quotas.capacity().saturating_mul(size_of::<Has>());
+        let entries = self
+            .quotas
+            .capacity()
+            .saturating_mul(size_of::<PackedShare>());
         let indexes = self.subjects.bytes().saturating_add(self.groups.bytes());
         indexes.saturating_add(entries)
     }

@@ -1,34 +1,42 @@
 //! Settings that override one another: a profile, the whole configuration, a policy, a limit.
 
-use super::XRateLimit;
+use super::{AnswerReason, XRateLimit};
 use super::{
     Dialect, LimitHeaderValue, NameVisibility, Placeholder, Profile, RefusalStyle, ResetFormat,
     Respond, RlsHeaders, Wording, XField,
 };
-use crate::guard::AnswerReason;
 use std::sync::Arc;
 
 /// Settings, any of which may be unset.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layer {
-    pub(crate) headers: Option<Vec<Dialect>>,
-    pub(crate) fields: Option<Vec<XField>>,
-    pub(crate) limit: Option<LimitHeaderValue>,
-    pub(crate) reset: Option<ResetFormat>,
-    pub(crate) retry_after: Option<bool>,
-    pub(crate) correlation: Option<String>,
-    pub(crate) names: Option<NameVisibility>,
-    pub(crate) rls: Option<RlsHeaders>,
-    pub(crate) refusal: RefusalLayer,
+pub struct Layer {
+    /// The families of header fields.
+    pub headers: Option<Vec<Dialect>>,
+    /// The fields of `X-RateLimit-*`.
+    pub fields: Option<Vec<XField>>,
+    /// The meaning of `X-RateLimit-Limit`.
+    pub limit: Option<LimitHeaderValue>,
+    /// The format of `X-RateLimit-Reset`.
+    pub reset: Option<ResetFormat>,
+    /// True if refusals carry `Retry-After`.
+    pub retry_after: Option<bool>,
+    /// The header with the correlation id.
+    pub correlation: Option<String>,
+    /// The visibility of names.
+    pub names: Option<NameVisibility>,
+    /// The responses with headers for Envoy.
+    pub rls: Option<RlsHeaders>,
+    /// The form of a refusal.
+    pub refusal: RefusalLayer,
     /// Overrides `refusal` where a guard refuses because the client is blocked.
-    pub(crate) blocked: Option<RefusalLayer>,
+    pub blocked: Option<RefusalLayer>,
     /// Overrides `refusal` where a guard refuses an address on a blacklist.
-    pub(crate) blacklisted: Option<RefusalLayer>,
+    pub blacklisted: Option<RefusalLayer>,
 }
 
 /// A setting that can be unset, and that a higher layer can also clear.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Layered<T> {
+pub enum LayeredSetting<T> {
     /// Unset: the lower layer applies.
     #[default]
     Open,
@@ -40,19 +48,24 @@ pub(crate) enum Layered<T> {
 
 /// The settings of a refusal.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RefusalLayer {
-    pub(crate) status: Option<u16>,
-    pub(crate) type_uri: Layered<String>,
-    pub(crate) message: Layered<Wording>,
-    pub(crate) content_type: Option<String>,
-    pub(crate) body: Option<Wording>,
+pub struct RefusalLayer {
+    /// The status.
+    pub status: Option<u16>,
+    /// The `type` of the problem.
+    pub type_uri: LayeredSetting<String>,
+    /// The text of `{message}`.
+    pub message: LayeredSetting<Wording>,
+    /// The content type.
+    pub content_type: Option<String>,
+    /// The body.
+    pub body: Option<Wording>,
 }
 
 // === impl Layer ===
 
 impl Layer {
     /// Returns the lowest layer: the default profile, and the settings that no profile has.
-    pub(crate) fn bottom() -> Self {
+    pub fn bottom() -> Self {
         let settings = Self {
             retry_after: Some(true),
             correlation: Some("x-correlation-id".to_owned()),
@@ -65,7 +78,7 @@ impl Layer {
 
     /// Returns these settings overridden by those that `upper` sets.
     #[must_use]
-    pub(crate) fn with(self, upper: &Self) -> Self {
+    pub fn with(self, upper: &Self) -> Self {
         Self {
             headers: upper.headers.clone().or(self.headers),
             fields: upper.fields.clone().or(self.fields),
@@ -83,7 +96,7 @@ impl Layer {
 
     /// Returns the form of a guard's refusal for this reason. It is that of any refusal, without the texts
     /// about exceeded limits.
-    pub(crate) fn refusal_for(&self, reason: AnswerReason) -> RefusalLayer {
+    pub fn refusal_for(&self, reason: AnswerReason) -> RefusalLayer {
         let own = match reason {
             AnswerReason::Blacklisted => &self.blacklisted,
             _ => &self.blocked,
@@ -94,7 +107,7 @@ impl Layer {
 
     /// Resolves the settings. [`bottom`](Self::bottom) sets all of them; any that is still unset becomes
     /// empty.
-    pub(crate) fn respond(&self) -> Respond {
+    pub fn respond(&self) -> Respond {
         Respond {
             headers: self.headers.clone().unwrap_or_default(),
             x_ratelimit: XRateLimit {
@@ -115,14 +128,14 @@ impl Layer {
 
 // === impl Layered ===
 
-impl<T> Layered<T> {
+impl<T> LayeredSetting<T> {
     /// Returns the value of a configuration, or unset if it is absent.
-    pub(crate) fn written(setting: Option<T>) -> Self {
+    pub fn written(setting: Option<T>) -> Self {
         setting.map_or(Self::Open, Self::This)
     }
 
     /// Returns the value of a complete set, or cleared if it is absent.
-    pub(crate) fn all(setting: Option<T>) -> Self {
+    pub fn all(setting: Option<T>) -> Self {
         setting.map_or(Self::Nothing, Self::This)
     }
 
@@ -146,7 +159,7 @@ impl<T> Layered<T> {
 impl RefusalLayer {
     /// Returns these settings overridden by those that `upper` sets.
     #[must_use]
-    pub(crate) fn with(self, upper: &Self) -> Self {
+    pub fn with(self, upper: &Self) -> Self {
         Self {
             status: upper.status.or(self.status),
             type_uri: upper.type_uri.clone().or(self.type_uri),
@@ -170,15 +183,15 @@ impl RefusalLayer {
         };
         Self {
             status: self.status,
-            type_uri: Layered::Nothing,
-            message: Layered::Nothing,
+            type_uri: LayeredSetting::Nothing,
+            message: LayeredSetting::Nothing,
             content_type,
             body,
         }
     }
 
     /// Resolves the settings.
-    pub(crate) fn refusal(&self) -> RefusalStyle {
+    pub fn refusal(&self) -> RefusalStyle {
         RefusalStyle {
             status: self.status.unwrap_or(429),
             type_uri: self.type_uri.clone().get(),

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_content_type_tells_how_to_escape() {
+    fn the_content_type_selects_the_escaping() {
         for (content_type, expected) in [
             ("application/json", Escaping::Json),
             ("Application/JSON ; charset=utf-8", Escaping::Json),

@@ -7,23 +7,23 @@
 //! | `media` | content types, and the escaping of values in them |
 //! | `profile` | the responses of other systems, as settings |
 //! | `layer` | settings that override one another |
-//! | `spoken` | the name of a band, and its quota, in header fields |
+//! | `reason` | the reason of a response |
+//! | `header_names` | the name of a band, and its quota, in header fields |
 
+mod header_names;
 mod layer;
 mod media;
 mod profile;
-mod spoken;
+mod reason;
 mod wording;
 
-pub(crate) use layer::{Layer, Layered, RefusalLayer};
+pub use header_names::HeaderNames;
+pub use layer::{Layer, LayeredSetting, RefusalLayer};
 pub use media::Escaping;
 pub use profile::Profile;
-pub use spoken::HeaderNames;
-pub(crate) use spoken::speak;
+pub use reason::AnswerReason;
 pub use wording::{Placeholder, Wording, WordingPiece};
 
-use crate::config::ConfigErrors;
-use crate::guard::AnswerReason;
 use std::sync::{Arc, LazyLock};
 
 /// The form of a policy's responses: the headers that report limits to the client, and the form of a refusal.
@@ -61,7 +61,6 @@ pub struct Respond {
 
 /// A family of header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Dialect {
     /// `X-RateLimit-Limit`, `-Remaining`, `-Reset`: the de facto standard.
     XRateLimit,
@@ -85,7 +84,6 @@ pub struct XRateLimit {
 
 /// One of the fields that begin with `X-RateLimit-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum XField {
     /// `X-RateLimit-Limit`: the total amount.
     Limit,
@@ -175,21 +173,6 @@ impl Respond {
     pub fn standard() -> &'static Self {
         static STANDARD: LazyLock<Respond> = LazyLock::new(Respond::default);
         &STANDARD
-    }
-
-    /// Parses the section `respond` of a configuration, in YAML or JSON. Environment variables are not
-    /// expanded.
-    ///
-    /// ```
-    /// use tidegate_policy::Respond;
-    ///
-    /// let respond = Respond::from_yaml("{ profile: gateway, names: hidden }")?;
-    /// assert_eq!(respond.refusal.content_type, "application/json");
-    /// assert!(Respond::from_yaml("body: '{titel}'").is_err());
-    /// # Ok::<(), tidegate_policy::ConfigErrors>(())
-    /// ```
-    pub fn from_yaml(text: &str) -> Result<Self, ConfigErrors> {
-        crate::config::parse_respond(text, "respond")
     }
 
     /// Returns the responses of one of the known [profiles](Profile).

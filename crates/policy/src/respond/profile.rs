@@ -3,7 +3,7 @@
 //! A profile consists of settings only: a configuration with the same fields gives the same responses.
 
 use super::{
-    Dialect, Layer, Layered, LimitHeaderValue, RefusalLayer, ResetFormat, Wording, XField,
+    Dialect, Layer, LayeredSetting, LimitHeaderValue, RefusalLayer, ResetFormat, Wording, XField,
 };
 
 /// A named set of response settings.
@@ -181,7 +181,7 @@ impl Profile {
     }
 
     /// Returns the profile as a layer of settings.
-    pub(crate) fn layer(self) -> Layer {
+    pub fn layer(self) -> Layer {
         let preset = self.preset();
         Layer {
             headers: Some(preset.headers.to_vec()),
@@ -190,8 +190,8 @@ impl Profile {
             reset: Some(preset.reset),
             refusal: RefusalLayer {
                 status: Some(preset.status),
-                type_uri: Layered::all(preset.type_uri.map(str::to_owned)),
-                message: Layered::all(preset.message.map(wording)),
+                type_uri: LayeredSetting::all(preset.type_uri.map(str::to_owned)),
+                message: LayeredSetting::all(preset.message.map(wording)),
                 content_type: Some(preset.content_type.to_owned()),
                 body: Some(wording(preset.body)),
             },
@@ -208,7 +208,7 @@ impl GuardWording {
     fn layer(&self) -> RefusalLayer {
         RefusalLayer {
             status: self.status,
-            message: Layered::written(self.message.map(wording)),
+            message: LayeredSetting::written(self.message.map(wording)),
             ..RefusalLayer::default()
         }
     }

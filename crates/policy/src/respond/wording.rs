@@ -51,6 +51,8 @@ pub enum Placeholder {
     Limit,
     /// Its band.
     Band,
+    /// The unit that the limit counts, such as `requests`.
+    Unit,
     /// The capacity of the bucket.
     Capacity,
     /// The amount that is left.
@@ -75,7 +77,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder with its name.
-    pub const ALL: [(&'static str, Self); 18] = [
+    pub const ALL: [(&'static str, Self); 19] = [
         ("type", Self::Type),
         ("title", Self::Title),
         ("status", Self::Status),
@@ -84,6 +86,7 @@ impl Placeholder {
         ("policy", Self::Policy),
         ("limit", Self::Limit),
         ("band", Self::Band),
+        ("unit", Self::Unit),
         ("capacity", Self::Capacity),
         ("remaining", Self::Remaining),
         ("retry_after", Self::RetryAfter),
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_hold_no_name_stand_for_themselves() {
+    fn braces_without_a_name_are_literal() {
         for (text, expected) in [
             ("", ""),
             ("{title}", "Title"),

@@ -20,7 +20,7 @@ pub struct HealthCheck {
 
 /// The rules for ejecting an upstream that fails requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Eject {
+pub struct EjectionRules {
     /// The number of consecutive failures.
     pub failures: u32,
     /// The length of the ejection.
@@ -40,7 +40,7 @@ impl HealthCheck {
     }
 }
 
-impl Default for Eject {
+impl Default for EjectionRules {
     fn default() -> Self {
         Self {
             failures: 5,

@@ -15,22 +15,25 @@ mod routes;
 mod upstream;
 
 pub use claims::CLIENT_CLAIMS;
-pub use health::{Eject, HealthCheck};
+pub use health::{EjectionRules, HealthCheck};
 pub use rewrite::Rewrite;
 pub use routes::{FoundRoute, Routes};
-pub use upstream::{ClientCertificate, Http2Use, Upstream, UpstreamScheme, UpstreamTls};
+pub use upstream::{Http2Use, Upstream, UpstreamScheme};
 
 use crate::limit::Condition;
+use crate::tls::ClientTls;
 use std::time::Duration;
-use tidegate_core::Quota;
+use tidegate_core::{LimitMode, Quota};
 
 /// A route of the gateway: its requests, their upstreams, and their limits.
 #[derive(Debug)]
 pub struct Route {
     /// The name, unique among routes. Limits with `key: route` and metrics use it.
-    pub id: String,
+    pub name: String,
     /// False for a route that never matches.
     pub enabled: bool,
+    /// The mode of its limits. [`policy`](Self::policy) is already in this mode.
+    pub mode: LimitMode,
     /// The route matches if any of these conditions holds, and every request if there are none. They contain
     /// only paths, hosts and methods.
     pub conditions: Vec<Condition>,
@@ -40,13 +43,13 @@ pub struct Route {
     /// The targets of requests; there is always one.
     pub upstreams: Vec<Upstream>,
     /// The TLS settings for upstreams that use it.
-    pub tls: UpstreamTls,
+    pub tls: ClientTls,
     /// The selection among several upstreams.
     pub balance: Balance,
     /// The health checks of upstreams, if there are any.
     pub health: Option<HealthCheck>,
     /// The rules for ejecting an upstream that fails requests, if it may be ejected.
-    pub eject: Option<Eject>,
+    pub eject: Option<EjectionRules>,
     /// The timeouts.
     pub timeouts: Timeouts,
     /// The limits on connections to each upstream.
@@ -103,7 +106,7 @@ pub struct MessageBounds {
 pub struct RoutePolicy {
     /// The name, for [`Request::policy`](crate::Request::policy).
     pub name: String,
-    /// The index in [`Config::policies`](crate::Config::policies).
+    /// The index in `Config::policies`.
     pub index: usize,
 }
 
@@ -193,8 +196,8 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(2),
-            response: Duration::from_mins(1),
-            idle: Duration::from_mins(1),
+            response: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
             upload_grace: Duration::from_secs(10),
         }
     }

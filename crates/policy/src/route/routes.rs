@@ -11,30 +11,7 @@ thread_local! {
 }
 
 /// The routes of a configuration, in the order written; none where it has no gateway.
-///
-/// ```
-/// use tidegate_policy::Config;
-///
-/// let text = "
-/// routes:
-///   - id: orders
-///     match: { path: /api/orders, method: GET }
-///     upstreams: [http://127.0.0.1:9001]
-///   - id: rest
-///     upstreams: [http://127.0.0.1:9002]
-/// policies:
-///   - name: api
-///     limits: [{ name: per-client, key: ip, rate: 10/s }]
-/// ";
-/// let config = Config::from_yaml(text)?;
-/// let taken = |method, path| {
-///     let found = config.routes.find(method, Some("example.com"), path)?;
-///     Some(found.route.id.as_str())
-/// };
-/// assert_eq!(taken("GET", "/api/orders/7"), Some("orders"));
-/// assert_eq!(taken("PUT", "/api/orders/7"), Some("rest"));
-/// # Ok::<(), tidegate_policy::ConfigErrors>(())
-/// ```
+/// The first that matches a request is taken.
 #[derive(Debug, Default)]
 pub struct Routes {
     ordered: Vec<Arc<Route>>,

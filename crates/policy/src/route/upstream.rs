@@ -1,6 +1,5 @@
 //! The target of requests.
 
-use crate::config::Secret;
 use std::fmt;
 use std::net::Ipv6Addr;
 
@@ -44,34 +43,13 @@ pub enum Http2Use {
     Never,
 }
 
-/// The TLS settings for upstreams. The contents of PEM files are read together with the configuration and
-/// never printed: a file of certificates may also contain the private key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamTls {
-    /// The certificate authorities of the upstream's certificate, in PEM; those of the system where absent.
-    pub ca: Option<Secret>,
-    /// The name in the upstream's certificate and in SNI; the host of the URL where absent.
-    pub server_name: Option<String>,
-    /// The client certificate and its private key.
-    pub identity: Option<ClientCertificate>,
-}
-
-/// A certificate and its private key, in PEM.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientCertificate {
-    /// The certificate chain.
-    pub cert: Secret,
-    /// Its private key.
-    pub key: Secret,
-}
-
 // === impl Upstream ===
 
 impl Upstream {
     /// Returns host and port in the form of a `Host` header: without the default port of the scheme, IPv6 in
     /// brackets.
     pub fn authority(&self) -> String {
-        let host = Bracketed(&self.host);
+        let host = BracketedHost(&self.host);
         if self.port == self.scheme.port() {
             host.to_string()
         } else {
@@ -88,7 +66,7 @@ impl fmt::Display for Upstream {
             UpstreamScheme::H2c => "h2c",
             UpstreamScheme::Https => "https",
         };
-        let host = Bracketed(&self.host);
+        let host = BracketedHost(&self.host);
         write!(f, "{scheme}://{host}:{}{}", self.port, self.prefix)
     }
 }
@@ -106,9 +84,9 @@ impl UpstreamScheme {
 }
 
 /// A host in the form that a port can follow.
-struct Bracketed<'a>(&'a str);
+struct BracketedHost<'a>(&'a str);
 
-impl fmt::Display for Bracketed<'_> {
+impl fmt::Display for BracketedHost<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.parse::<Ipv6Addr>().is_ok() {
             write!(f, "[{}]", self.0)

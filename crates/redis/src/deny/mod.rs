@@ -1,20 +1,22 @@
 //! Deny cache: a "no" that Redis would give as well, given here.
 //!
-//! Nothing but time and a reset makes a bucket that refuses refuse less, and a refusal writes
-//! nothing (but for blocks, which `refuse` looks after). So the state that refused tells for how long it goes on refusing: at least until the
-//! instant *before the question was sent* plus the wait, for Redis decided after that. A "yes" is
-//! never remembered.
+//! Only time and a reset make a bucket that refuses refuse less, and a refusal writes nothing (except for
+//! blocks, which `refuse` handles). So the state that refused determines how long it keeps refusing: at
+//! least until the instant *before the request was sent* plus the wait, because Redis decided after that.
+//! A "yes" is never cached.
 //!
-//! What is told of a refusal is true of all its buckets, of those with room as well; so they are
-//! remembered too, and where nothing is known of one, Redis is asked. A bucket without a unit left is
-//! as it was until time brings one back: nobody can take from it. Such an entry is believed for a
-//! second at most, so that a reset (an operator's `DEL` too) acts within a second. Any other may be
-//! changed by somebody else: it has units left, charges can be given back to it, or it has an overdraft
-//! and is no fixed window, which reads the same however deep it is. It is
-//! believed for 50 ms, and no longer than until this process asks for something of the bucket.
+//! A cached refusal reports all buckets of the request, including those with room. So these are cached
+//! too, and if one is missing, Redis decides. A bucket without a unit left stays as it is until time
+//! brings one back: no request can take from it. Such an entry is valid for a second at most, so that a
+//! reset (an operator's `DEL` too) takes effect within a second. Any other bucket may be changed by other
+//! requests: it has units left, charges can be refunded to it, or it has an overdraft and is no fixed
+//! window, which reads the same at any depth. Such an entry is valid for 50 ms, and only until this
+//! process takes from the bucket.
 //!
-//! What is remembered is the state and not the verdict: it is asked with the quota and cost of the
-//! question at hand, so that a changed policy needs no clearing.
+//! The cache holds the state and not the verdict. The state is evaluated with the quota and cost of the
+//! present request, so a changed policy needs no clearing.
+
+pub(crate) mod refuse;
 
 use crate::request::RedisKey;
 use foldhash::quality::RandomState;
@@ -26,12 +28,13 @@ use std::time::Duration;
 use tidegate_core::{Bucket, BucketState, Outcome, Quota, Timestamp, Wait};
 use tokio::time::Instant;
 
-/// How long an entry is believed.
+/// The longest validity of an entry.
 const LIFE_MAX: Duration = Duration::from_secs(1);
 
-/// How long an entry is believed of a bucket that others may change meanwhile.
+/// The validity of an entry for a bucket that other requests may change.
 const LIFE_LOOSE: Duration = Duration::from_millis(50);
 
+/// The number of shards, each under its own mutex.
 const SHARDS: usize = 16;
 
 /// Refused buckets, as they were last seen. Bounded.
@@ -40,37 +43,38 @@ pub(crate) struct DenyCache {
     shards: [Mutex<HashMap<u64, DenyEntry, RandomState>>; SHARDS],
     /// Entries in all shards, so that a cache that is empty costs nothing.
     len: AtomicUsize,
-    /// Until when, in microseconds after `born`, any entry is believed that others may change: so that
-    /// where there is none, nobody looks for one to forget.
+    /// The end of validity, in microseconds after `born`, of all entries that other requests may change.
+    /// While there is none, there is nothing to look for.
     loose_until: AtomicU64,
     born: Instant,
     max_per_shard: usize,
     hasher: RandomState,
 }
 
+/// A cached bucket. It is valid until an instant that depends on who may change it.
 #[derive(Clone, Debug)]
 struct DenyEntry {
-    /// When the question was sent that this answered.
+    /// The time at which the request was sent.
     sent: Instant,
-    /// When this is no more believed.
+    /// The end of validity.
     until: Instant,
     /// The store's instant at which it was seen.
     at: Timestamp,
     seen: CachedState,
 }
 
-/// What was seen of a bucket.
+/// The cached state of a bucket.
 #[derive(Clone, Debug)]
 enum CachedState {
     State(Bucket),
     Log(SeenLog),
 }
 
-/// A log may be large; only what it said is kept, which holds until a unit comes back.
+/// A log may be large, so only its outcome is kept, which is valid until a unit comes back.
 #[derive(Clone, Debug)]
 struct SeenLog {
     quota: Quota,
-    /// What was asked for, and what it said to that.
+    /// The cost of the request, and the outcome.
     cost: u64,
     outcome: Outcome,
     /// When a unit comes back.
@@ -86,11 +90,11 @@ pub(crate) struct RefusedBucket<'a> {
     pub(crate) bucket: &'a Bucket,
 }
 
-/// What the cache knows of a bucket.
+/// The cache's answer for a bucket.
 pub(crate) enum CachedAnswer {
     /// Redis would refuse; at the latest at this instant of its.
     Refuses(Outcome, Timestamp),
-    /// It did not refuse when last seen; fit to be shown beside another that does.
+    /// It did not refuse when last seen. Reported together with another bucket that does.
     Reads(Outcome, Timestamp),
     /// Nothing.
     Nothing,
@@ -109,12 +113,12 @@ impl DenyCache {
         }
     }
 
-    /// Whether nothing is remembered, so that there is no use asking.
+    /// Returns true if the cache is empty, so that a lookup is useless.
     pub(crate) fn is_empty(&self) -> bool {
         self.len.load(Relaxed) == 0
     }
 
-    /// What is known of a bucket that is to give `cost`.
+    /// Returns the cached answer of a bucket for `cost` units.
     pub(crate) fn ask(
         &self,
         key: &RedisKey,
@@ -145,11 +149,12 @@ impl DenyCache {
                 outcome: refused.outcome,
                 next: next(refused, at),
             }),
-            // What it remembers beyond its debt is of no use here.
+            // Only its debt matters here.
             Bucket::Lent(lent) => CachedState::State(Bucket::Tokens(lent.tokens)),
-            state @ (Bucket::Tokens(_) | Bucket::Fixed(_) | Bucket::Sliding(_)) => {
-                CachedState::State(state.clone())
-            }
+            state @ (Bucket::Tokens(_)
+            | Bucket::Fixed(_)
+            | Bucket::Calendar(_)
+            | Bucket::Sliding(_)) => CachedState::State(state.clone()),
         };
         let life = life(refused, at);
         let until = sent.checked_add(life).unwrap_or(sent);
@@ -165,7 +170,7 @@ impl DenyCache {
         if before >= self.max_per_shard && !entries.contains_key(&hash) {
             entries.retain(|_, entry| sent < entry.until);
             if entries.len() >= self.max_per_shard {
-                // Whoever is dropped costs Redis one more question.
+                // A dropped entry costs Redis one more call.
                 entries.clear();
             }
         }
@@ -179,9 +184,9 @@ impl DenyCache {
         self.count(before, entries.len());
     }
 
-    /// Forgets one bucket that is about to be changed, or just was, unless nobody can change it.
+    /// Removes a bucket that is about to change, or just changed, unless nothing can change it.
     #[inline]
-    pub(crate) fn disturb(&self, key: &RedisKey, quota: &Quota, now: Instant) {
+    pub(crate) fn invalidate(&self, key: &RedisKey, quota: &Quota, now: Instant) {
         if self.micros(now) < self.loose_until.load(Relaxed) {
             self.forget_if(key, quota, |entry| {
                 entry.until.saturating_duration_since(entry.sent) <= LIFE_LOOSE
@@ -194,6 +199,7 @@ impl DenyCache {
         self.forget_if(key, quota, |_| true);
     }
 
+    /// Removes the entry of a bucket if `is_meant` is true for it.
     fn forget_if(&self, key: &RedisKey, quota: &Quota, is_meant: impl Fn(&DenyEntry) -> bool) {
         let hash = self.hash(key, quota);
         if let Some(shard) = self.shard(hash) {
@@ -216,6 +222,7 @@ impl DenyCache {
         }
     }
 
+    /// Adjusts the total length by the change of one shard.
     fn count(&self, before: usize, after: usize) {
         if after >= before {
             self.len.fetch_add(after - before, Relaxed);
@@ -230,26 +237,30 @@ impl DenyCache {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 
+    /// Returns the hash of a bucket under a quota. A state is only valid under the same band and basis:
+    /// under others it would mean something else.
     fn hash(&self, key: &RedisKey, quota: &Quota) -> u64 {
         // A state is read by these: under others it would mean something else.
         self.hasher
             .hash_one((key.as_slice(), quota.id(), quota.basis()))
     }
 
+    /// Returns the shard of a hash.
     fn shard(&self, hash: u64) -> Option<&Mutex<HashMap<u64, DenyEntry, RandomState>>> {
         // The map uses the low bits.
         self.shards.get((hash >> 60) as usize % SHARDS)
     }
 }
 
-/// For how long a state is believed, from when its question was sent.
+/// Returns the validity of a state, from the time at which its request was sent.
 fn life(refused: &RefusedBucket<'_>, at: Timestamp) -> Duration {
     let RefusedBucket { quota, bucket, .. } = refused;
     let until = |wait: Wait| wait.as_duration().unwrap_or(LIFE_MAX);
     // A fixed window that is used up reads the same however deep it is.
-    let has_depth = quota.overdraft() > 0 && !matches!(bucket, Bucket::Fixed(_));
+    let is_flat = matches!(bucket, Bucket::Fixed(_) | Bucket::Calendar(_));
+    let has_depth = quota.overdraft() > 0 && !is_flat;
     let is_out_of_reach = !quota.is_refundable() && !has_depth;
-    // Until there is a unit again, nobody takes one.
+    // Until a unit comes back, no request takes one.
     let empty = match bucket.wait(quota, 1, at) {
         wait if is_out_of_reach && !wait.is_none() => until(wait).min(LIFE_MAX),
         _ => Duration::ZERO,
@@ -257,7 +268,11 @@ fn life(refused: &RefusedBucket<'_>, at: Timestamp) -> Duration {
     let life = empty.max(LIFE_LOOSE);
     match bucket {
         Bucket::Log(_) => life.min(until(next(refused, at))),
-        Bucket::Tokens(_) | Bucket::Lent(_) | Bucket::Fixed(_) | Bucket::Sliding(_) => life,
+        Bucket::Tokens(_)
+        | Bucket::Lent(_)
+        | Bucket::Fixed(_)
+        | Bucket::Calendar(_)
+        | Bucket::Sliding(_) => life,
     }
 }
 
@@ -268,12 +283,19 @@ fn next(refused: &RefusedBucket<'_>, at: Timestamp) -> Wait {
 }
 
 impl DenyEntry {
+    /// Returns the answer for `cost` units at `now`, as the engine computes it from the cached state.
     fn ask(&self, quota: &Quota, cost: u64, now: Instant) -> CachedAnswer {
         let passed_us = now.saturating_duration_since(self.sent).as_micros();
         let passed_us = u64::try_from(passed_us).unwrap_or(u64::MAX);
-        // Not earlier than the store's present instant, for it decided after `sent`.
+        // At least the store's present instant, because it decided after `sent`.
         let latest = self.at.plus(passed_us);
         let outcome = match &self.seen {
+            // Redis picks the window, or makes it one of other starts.
+            CachedState::State(bucket @ Bucket::Calendar(_))
+                if quota.is_outside(latest) || bucket.is_beyond_reach(quota, latest) =>
+            {
+                None
+            }
             CachedState::State(bucket) => {
                 let wait = match cost {
                     0 => Wait::NONE,
@@ -292,7 +314,7 @@ impl DenyEntry {
 }
 
 impl SeenLog {
-    /// What it says `passed_us` later, before a unit has come back.
+    /// Returns the outcome `passed_us` later, before a unit has come back.
     fn ask(&self, quota: &Quota, cost: u64, passed_us: u64) -> Option<Outcome> {
         let mut outcome = self.outcome;
         let wait = match cost {

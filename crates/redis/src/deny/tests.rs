@@ -10,7 +10,7 @@ fn key(name: &str) -> RedisKey {
     RedisKey::from_slice(name.as_bytes())
 }
 
-/// Fills a bucket, lets it refuse one more unit, and remembers that.
+/// Empties a bucket, refuses one more unit, and caches the refusal.
 fn remember(cache: &DenyCache, key: &RedisKey, quota: &Quota, sent: Instant) -> (Bucket, Outcome) {
     let mut bucket = Bucket::new(quota);
     bucket.charge(quota, quota.capacity(), AT);
@@ -34,8 +34,8 @@ fn refuses(cache: &DenyCache, key: &RedisKey, quota: &Quota, now: Instant) -> Op
 }
 
 #[test]
-fn it_refuses_as_long_as_the_store_would_and_says_the_same() {
-    // 10/s: a unit is back after 100 ms.
+fn the_cache_refuses_exactly_as_long_as_the_store_would() {
+    // 10/s: a unit refills in 100 ms.
     let quota = Quota::new(10, 1_000_000).burst(3).build().unwrap();
     let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
     let (bucket, _) = remember(&cache, &name, &quota, sent);
@@ -63,7 +63,7 @@ fn a_reset_acts_within_a_second_and_a_refund_within_50_ms() {
 }
 
 #[test]
-fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_changes_it() {
+fn cached_refusals_of_shared_buckets_last_50_ms_or_until_a_local_change() {
     let hour = Quota::new(3, 3_600_000_000);
     let overdrawn = hour.overdraft(1).build().unwrap();
     let window = hour.algorithm(Algorithm::FixedWindow(Align::Clock));
@@ -103,7 +103,7 @@ fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_change
         };
         assert_eq!(left(49), Some(3 - taken), "{quota:?}");
         assert_eq!(left(50).is_some(), is_firm, "{quota:?}");
-        cache.disturb(&name, &quota, sent);
+        cache.invalidate(&name, &quota, sent);
         assert_eq!(left(0).is_some(), is_firm, "{quota:?}");
     }
 }
@@ -135,7 +135,7 @@ fn a_raised_limit_counts_at_once() {
 }
 
 #[test]
-fn of_a_log_only_the_same_question_is_answered() {
+fn for_a_log_only_the_same_request_is_answered_from_the_cache() {
     let log = |amount| {
         let quota = Quota::new(amount, 1_000_000).algorithm(Algorithm::SlidingLog);
         quota.build().unwrap()
@@ -153,7 +153,7 @@ fn of_a_log_only_the_same_question_is_answered() {
 }
 
 #[test]
-fn others_are_not_refused_and_what_is_forgotten_is_asked_again() {
+fn the_cache_refuses_only_known_buckets_and_asks_again_after_eviction() {
     let quota = Quota::new(1, 3_600_000_000).build().unwrap();
     let other = Quota::new(1, 60_000_000).build().unwrap();
     let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
@@ -170,7 +170,7 @@ fn others_are_not_refused_and_what_is_forgotten_is_asked_again() {
 }
 
 #[test]
-fn strangers_cannot_fill_it() {
+fn unique_keys_cannot_fill_the_cache() {
     let quota = Quota::new(1, 3_600_000_000).build().unwrap();
     let (cache, sent) = (DenyCache::new(64), Instant::now());
     for nth in 0..10_000 {

@@ -1,13 +1,13 @@
-//! What the open script is told beside the program, and what that weighs.
+//! The further arguments of the open script, and their weight.
 
 use super::key::{Form, OpenKey};
 use crate::request::{RedisKey, RequestOp, SlotAsks};
 use tidegate_core::{Algorithm, Op, Quota};
 
-/// The price of a unit under each quota and what an empty bucket owes (`I7` each; a queue may owe
-/// more than that, which the documents know nothing of), and whether it is a block, whose windows begin
-/// when they do and not with a second (`B`); then for each key its form (`B`) and, if it is a
-/// field, the field (`I2` and so many bytes).
+/// Returns the price of a unit under each quota and the debt of an empty bucket (`I7` each; a queue may
+/// owe more, for which the documents have no form), and a flag for blocks, whose windows do not begin
+/// on a second (`B`); then for each key its form (`B`) and, if it is a field, the field (`I2` and that
+/// many bytes).
 pub(crate) fn push_forms(quotas: &[Quota], keys: &[RedisKey]) -> Vec<u8> {
     let mut forms = Vec::with_capacity(16);
     for quota in quotas {
@@ -63,7 +63,10 @@ pub(crate) fn weight(request: &SlotAsks) -> u32 {
                 let weight = members.saturating_mul(MEMBER_WEIGHT);
                 u32::try_from(weight).unwrap_or(u32::MAX)
             }
-            Algorithm::TokenBucket | Algorithm::SlidingWindow | Algorithm::BucketedWindow => 0,
+            Algorithm::TokenBucket
+            | Algorithm::SlidingWindow
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow => 0,
         };
         sum.saturating_add(extra)
     });

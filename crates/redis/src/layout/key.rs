@@ -2,7 +2,7 @@
 
 use crate::request::RedisKey;
 
-/// In what form a bucket is kept. The numbers are those of `open.lua`.
+/// The form of a stored bucket. The numbers are those of `open.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// As in the packed layout.
@@ -17,8 +17,9 @@ pub(crate) enum Form {
     Window = 4,
 }
 
-/// What a [`RedisKey`] says in the open layout: one byte for the form, two for the length of the name, the
-/// name, the field. Two buckets are the same if their keys are, and all else treats a key as bytes.
+/// The content of a [`RedisKey`] in the open layout: one byte for the form, two for the length of the
+/// name, the name, the field. Two buckets are the same if their keys are, and all other code treats a key
+/// as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenKey<'a> {
     pub(crate) form: Form,
@@ -37,6 +38,7 @@ impl<'a> OpenKey<'a> {
         }
     }
 
+    /// Encodes the key.
     pub(crate) fn write(&self) -> RedisKey {
         let mut key = RedisKey::new();
         key.push(self.form as u8);
@@ -47,6 +49,7 @@ impl<'a> OpenKey<'a> {
         key
     }
 
+    /// Decodes a key. Bytes of another form are the name of a packed bucket.
     pub(crate) fn read(key: &'a RedisKey) -> Self {
         let read = || {
             let (form, rest) = key.split_first()?;

@@ -1,10 +1,11 @@
-//! Values as clients send them: where they may stand in a name, and where a hash does.
+//! Values as clients send them: literal in a name if possible, else hashed.
 
 use super::template::BucketParts;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+/// A function from label and value to the hash of the value; `None` if it stays literal.
 type ValueHash = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
 
 /// Hashes values in names that no template makes.
@@ -12,6 +13,7 @@ type ValueHash = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
 pub(super) struct Hashing(Arc<ValueHash>);
 
 impl Hashing {
+    /// Returns the rule that hashes values by `hash`.
     pub(super) fn new(hash: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(hash))
     }
@@ -38,11 +40,11 @@ impl Hashing {
         Cow::Owned(name)
     }
 
-    /// Returns the label of a part and the hash of its value, unless it stands as it is.
+    /// Returns the label of a part and the hash of its value, unless it stays literal.
     fn hash<'p>(&self, part: &'p [u8]) -> Option<(&'p str, String)> {
         let (label, value) = str::from_utf8(part).ok()?.split_once(':')?;
-        // It stands in for an absent one, is a hash already, or is a descriptor, whose entries are
-        // hashed as a whole where they need be.
+        // It is a placeholder for an absent one, is a hash already, or is a descriptor, whose entries are
+        // hashed as a whole if necessary.
         if label.contains('~') || value.starts_with('#') || value.contains('=') {
             return None;
         }
@@ -58,7 +60,7 @@ impl fmt::Debug for Hashing {
     }
 }
 
-/// Appends a value in which those characters that `is_plain` says are not escaped.
+/// Appends a value, with the characters for which `is_plain` is true not escaped.
 pub(super) fn push_unescaped(name: &mut Vec<u8>, value: &[u8], is_plain: impl Fn(u8) -> bool) {
     let mut rest = value;
     while let Some((first, after)) = rest.split_first() {

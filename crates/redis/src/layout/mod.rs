@@ -1,10 +1,10 @@
-//! In what form buckets are kept in Redis.
+//! The form of buckets in Redis.
 //!
 //! *Packed* is ours: one short string for all bands of a subject. *Open* is for people and for other
-//! systems: keys and values as the documents of four earlier systems show them, so that their tools
-//! go on working and their state goes on counting. Beside what a document shows there is a field of
-//! ours where that is not exact; nothing is lost to rounding as long as only we write, and what
-//! another wrote is read as its document says. The tables are in `docs/redis-keys.md`.
+//! systems: keys and values as the documents of four earlier systems show them, so that their tools keep
+//! working and their state remains valid. If a documented value is not exact, Tidegate adds a field that is.
+//! Nothing is lost to rounding as long as only Tidegate writes, and a value that another system wrote is
+//! read as its document defines. The tables are in `docs/reference/redis-keys.md`.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `text` | numbers as the documents write them |
 //! | `tokens` | token buckets in two hashes |
 //! | `window` | fixed windows of whole seconds |
-//! | `call` | what the open script is told beside the program |
+//! | `call` | the further arguments of the open script |
 //! | `literal` | values as clients send them, and hashes in their place |
 
 mod call;
@@ -44,7 +44,7 @@ use std::borrow::Cow;
 use template::{BucketParts, KeySubject};
 use tidegate_core::{Algorithm, BandId, Quota};
 
-/// In what form buckets are kept.
+/// The form of buckets in Redis.
 #[derive(Clone, Debug, Default)]
 pub enum Layout {
     /// One short string for all bands of a subject.
@@ -54,11 +54,11 @@ pub enum Layout {
     Open(OpenLayout),
 }
 
-/// How keys of the open layout are named.
+/// The naming of keys in the open layout.
 ///
-/// A bucket is named `policy/limit/subject`; what is known of `policy/limit` names its keys. Buckets
-/// of limits that are not known are named after themselves and the number of their band, after the
-/// store's prefix.
+/// A bucket is named `policy/limit/subject`. The entry of `policy/limit` defines the names of its keys.
+/// Buckets of other limits are named by their own name and the number of their band, after the store's
+/// prefix.
 ///
 /// ```
 /// use tidegate_core::Quota;
@@ -90,30 +90,30 @@ pub enum Layout {
 #[must_use]
 pub struct OpenLayout {
     limits: HashMap<Box<[u8]>, OpenLimit, RandomState>,
-    /// How buckets are kept whose limit is not known.
+    /// The form of buckets whose limit has no entry.
     unknown: TokenFields,
     /// Hashes values in names that no template makes.
     hashing: Option<Hashing>,
 }
 
-/// How the keys of one limit are named.
+/// The naming of the keys of one limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenLimit {
     /// The name, piece by piece. With [`KeyPiece::Band`] in it, token buckets are kept in the fields
     /// of [`TokenFields::Nanos`], else in those of [`TokenFields::Millis`]. For a fixed window it
     /// is the name of the hash of which each subject is a field.
     pub template: Vec<KeyPiece>,
-    /// What [`KeyPiece::Band`] stands for, by [`Quota::family`]; a band that is not in here stands as a
-    /// number. Where other numbers begin with new buckets, the name ends with `~` and
+    /// The text for [`KeyPiece::Band`], by [`Quota::family`]; a band that is missing here appears as a
+    /// number. If changed numbers start with new buckets, the name ends with `~` and
     /// [`Quota::reset_number`] in eight hexadecimal digits.
     pub bands: Vec<(BandId, String)>,
-    /// Characters that stand for themselves in the values of names, where they are escaped in the names
-    /// of buckets; but for a `#` at the beginning, which begins a hash. None by default. Whoever
-    /// names some sees to it that no two buckets share a key by them.
+    /// Characters that stay literal in the values of names, although they are escaped in the names of
+    /// buckets; except for a `#` at the beginning, which begins a hash. Default: none. The caller makes
+    /// sure that no two buckets share a key because of them.
     pub literal: String,
 }
 
-/// The fields of a token bucket's hash, beside the one of ours.
+/// The fields of a token bucket's hash, in addition to ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenFields {
     /// `tokens` with its fraction, and `lastRefill` in milliseconds.
@@ -180,12 +180,8 @@ impl OpenLayout {
     /// buckets of limits that are not known.
     pub(crate) fn key(&self, prefix: &[u8], bucket: &[u8], quota: &Quota) -> Option<RedisKey> {
         // No document knows blocks, and under a name without the band it would be taken for the
-        // limit's own.
-        if quota.is_block() {
-            return None;
-        }
-        // Nor does any document say of what a bucket was a share.
-        if quota.scales() {
+        // limit's own. Nor do documents store the whole that a share refers to.
+        if quota.is_block() || quota.scales() {
             return None;
         }
         let limit = self.limits.get(BucketParts::of(bucket).policy_and_limit());
@@ -196,7 +192,10 @@ impl OpenLayout {
             },
             Algorithm::SlidingLog => Form::Log,
             Algorithm::FixedWindow(_) if window::is_whole(quota) => Form::Window,
-            Algorithm::FixedWindow(_) | Algorithm::SlidingWindow | Algorithm::BucketedWindow => {
+            Algorithm::FixedWindow(_)
+            | Algorithm::SlidingWindow
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow => {
                 return None;
             }
         };
@@ -237,6 +236,7 @@ impl OpenLayout {
         )
     }
 
+    /// Returns the token fields of a limit, or those of limits without an entry.
     fn fields(&self, limit: Option<&OpenLimit>) -> TokenFields {
         match limit {
             Some(limit) if limit.template.contains(&KeyPiece::Band) => TokenFields::Nanos,
@@ -246,7 +246,7 @@ impl OpenLayout {
     }
 }
 
-/// What stands for a band: its label, or its number.
+/// Returns the text of a band: its label, or its number.
 fn band(limit: Option<&OpenLimit>, quota: &Quota) -> String {
     let family = quota.family();
     let known = limit.and_then(|limit| limit.bands.iter().find(|(band, _)| *band == family));

@@ -3,7 +3,7 @@
 
 use super::literal::push_unescaped;
 
-/// Names longer than this stand as a hash, so that nobody can fill the store with names.
+/// The longest name. Longer ones are hashed, so that no client can fill the store with names.
 const NAME_BYTES_MAX: usize = 512;
 
 /// A piece of a key's name.
@@ -26,6 +26,7 @@ pub enum KeyPiece {
 }
 
 impl KeyPiece {
+    /// Appends this piece of a bucket's key to `name`.
     pub(super) fn push(
         &self,
         name: &mut Vec<u8>,
@@ -45,7 +46,7 @@ impl KeyPiece {
     }
 }
 
-/// Whose bucket: its name in parts. A name of another form is all subject.
+/// The name of a bucket in parts. A name of another form is all subject.
 pub(super) struct BucketParts<'a> {
     bucket: &'a [u8],
     policy: &'a [u8],
@@ -54,6 +55,7 @@ pub(super) struct BucketParts<'a> {
 }
 
 impl<'a> BucketParts<'a> {
+    /// Splits the name of a bucket.
     pub(super) fn of(bucket: &'a [u8]) -> Self {
         let mut parts = bucket.splitn(3, |byte| *byte == b'/');
         match (parts.next(), parts.next(), parts.next()) {
@@ -79,20 +81,23 @@ impl<'a> BucketParts<'a> {
         self.bucket.get(..end).unwrap_or_default()
     }
 
+    /// Appends the whole name.
     pub(super) fn push(&self, name: &mut Vec<u8>) {
         push_plain(name, self.bucket);
     }
 
+    /// Appends `policy/limit`.
     pub(super) fn push_limit(&self, name: &mut Vec<u8>) {
         push_plain(name, self.policy_and_limit());
     }
 
+    /// Appends the subject.
     pub(super) fn push_subject(&self, name: &mut Vec<u8>) {
         push_plain(name, self.subject);
     }
 }
 
-/// The subject; one that nobody's policy makes stands as a hash.
+/// The subject; one that no policy makes is hashed.
 pub(super) enum KeySubject<'a> {
     /// Its text, and the characters that stand for themselves in its values.
     Parts(&'a [u8], &'a str),
@@ -100,6 +105,7 @@ pub(super) enum KeySubject<'a> {
 }
 
 impl<'a> KeySubject<'a> {
+    /// Returns the subject of a bucket. `literal` are the characters that are not escaped in its values.
     pub(super) fn of(whose: &BucketParts<'a>, literal: &'a str) -> Self {
         if is_plain(whose.subject) {
             Self::Parts(whose.subject, literal)
@@ -108,6 +114,7 @@ impl<'a> KeySubject<'a> {
         }
     }
 
+    /// Appends the subject with its labels.
     fn push(&self, name: &mut Vec<u8>) {
         match self {
             Self::Parts(subject, _) => name.extend_from_slice(subject),
@@ -129,6 +136,7 @@ impl<'a> KeySubject<'a> {
         }
     }
 
+    /// Appends the value of the part with this label, if the subject has it.
     fn push_part(&self, name: &mut Vec<u8>, label: &[u8]) {
         let Self::Parts(subject, literal) = self else {
             return self.push(name);
@@ -144,8 +152,8 @@ impl<'a> KeySubject<'a> {
     }
 }
 
-/// Appends the value of a part, or what stands in for one that is absent, with its `~`. Nobody can
-/// pose as one whose identity is absent, or as a hash.
+/// Appends the value of a part, or the placeholder of an absent one, with its `~`. No client can pose as
+/// one whose identity is absent, or as a hash.
 fn push_value(name: &mut Vec<u8>, part: &[u8], literal: &str) {
     let end = part.iter().position(|byte| matches!(byte, b':' | b'~'));
     let value = match end.and_then(|end| part.split_at_checked(end)) {
@@ -170,6 +178,7 @@ fn is_plain(name: &[u8]) -> bool {
     name.len() <= NAME_BYTES_MAX && !name.iter().any(|byte| matches!(byte, b'{' | b'}'))
 }
 
+/// Appends a text as it is, or its hash if it is too long or has braces.
 fn push_plain(name: &mut Vec<u8>, text: &[u8]) {
     if is_plain(text) {
         name.extend_from_slice(text);
@@ -178,6 +187,7 @@ fn push_plain(name: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
+/// Appends the hash of a text.
 fn push_hash(name: &mut Vec<u8>, text: &[u8]) {
     let hash = blake3::hash(text).to_hex();
     name.push(b'#');

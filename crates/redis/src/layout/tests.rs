@@ -1,10 +1,11 @@
-//! What the script's tests cannot show: that nothing but these texts is a number.
+//! Parsing of numbers in the open layout, which the script's tests cannot cover: only these texts
+//! are numbers.
 
 use super::key::{Form, OpenKey};
 use super::text::{decimal, millis, nanos, signed, whole, whole_nanos};
 
 #[test]
-fn numbers_are_what_the_documents_print() {
+fn key_numbers_match_the_documentation() {
     for (text, number) in [
         ("14.5", Some(14.5)),
         ("0", Some(0.0)),
@@ -51,7 +52,7 @@ fn instants_between_two_microseconds_are_the_next() {
 }
 
 #[test]
-fn a_key_says_what_it_was_told() {
+fn a_key_round_trips_its_parts() {
     let key = OpenKey {
         form: Form::Window,
         name: b"rate_limits",

@@ -28,7 +28,7 @@ pub(super) fn decimal(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// What follows at least `least` digits.
+/// Returns the text after at least `least` digits.
 fn digits(text: &[u8], least: usize) -> Option<&[u8]> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     text.get(count..).filter(|_| count >= least)
@@ -51,12 +51,12 @@ pub(super) fn signed(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// An instant in milliseconds, in microseconds; the next where it lies between two.
+/// Returns an instant in milliseconds as microseconds, rounded up.
 pub(super) fn millis(text: &[u8]) -> Option<u64> {
     micros(decimal(text)? * 1000.0)
 }
 
-/// An instant in nanoseconds, in microseconds; the next where it lies between two.
+/// Returns an instant in nanoseconds as microseconds, rounded up.
 pub(super) fn nanos(text: &[u8]) -> Option<u64> {
     match whole_nanos(text) {
         Some(micros) => Some(micros),
@@ -73,6 +73,7 @@ pub(super) fn whole_nanos(text: &[u8]) -> Option<u64> {
     Some(nanos.div_ceil(1_000)).filter(|micros| *micros <= EXACT_MAX)
 }
 
+/// Rounds microseconds up. `None` if the number is out of range.
 fn micros(micros: f64) -> Option<u64> {
     whole_of(micros.ceil())
 }

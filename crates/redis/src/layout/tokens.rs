@@ -1,32 +1,34 @@
-//! Token buckets in hashes: the documented fields, and beside them `tg`, which is exact.
+//! Token buckets in hashes: the documented fields, and `tg`, which is exact.
 //!
-//! `tg` holds both documented values as they were written with it, and then the state: `tokens`,
-//! the instant, the tick in microseconds, `at`, `fraction` and, if refundable, what was
-//! credited, `since` and `ticks`, and if it lends, `at` and `ticks` of each low; with blanks between.
-//! Instants are differences to the one before them, so that it stays short. As long as the documented values are those, the state counts. Where they
-//! are not, an instance of the other system has written since, and what it says counts.
+//! `tg` holds both documented values as they were written with it, and then the state: `tokens`, the
+//! instant, the tick in microseconds, `at`, `fraction` and, if refundable, the credits as `since` and
+//! `ticks`, and if it lends, `at` and `ticks` of each low; separated by blanks. Instants are differences
+//! to the one before them, so that it stays short. The state is valid as long as the documented values
+//! are the same. If they differ, an instance of the other system has written since, and its values count.
 
 use super::text::{self, signed, whole, whole_of};
-use redis::Value;
 use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::algorithm::token_bucket::CreditCount;
 use tidegate_core::quota::{EXACT_MAX, TICKS_US};
 use tidegate_core::{Bucket, Quota, Timestamp};
+use tidegate_redis_client::protocol::Value;
 
-/// How the documented instant is written.
+/// The notation of the documented instant.
 #[derive(Clone, Copy)]
 pub(super) struct Instant {
     /// Reads it, in microseconds.
     pub(super) read: fn(&[u8]) -> Option<u64>,
-    /// Within so many microseconds of it the tokens were counted.
+    /// The tokens were counted within this many microseconds of the instant.
     pub(super) span_us: u64,
 }
 
+/// An instant in milliseconds.
 pub(super) const MILLIS: Instant = Instant {
     read: text::millis,
     span_us: 1_000,
 };
 
+/// An instant in nanoseconds.
 pub(super) const NANOS: Instant = Instant {
     read: text::nanos,
     span_us: 1,
@@ -57,7 +59,7 @@ pub(super) fn read(
     documented(text::decimal(tokens)?, latest_us, quota, now)
 }
 
-/// What follows the documented values, if they are the same.
+/// Returns the text after the documented values, if they are the same.
 fn written_with<'a>(exact: &'a [u8], tokens: &[u8], last: &[u8]) -> Option<&'a [u8]> {
     let rest = exact.strip_prefix(tokens)?.strip_prefix(b" ")?;
     rest.strip_prefix(last)?.strip_prefix(b" ")
@@ -103,7 +105,7 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
     ))
 }
 
-/// An instant in ticks of so many microseconds, in those of `quota`.
+/// Converts an instant in ticks of this many microseconds to those of `quota`.
 fn in_ticks_of(quota: &Quota, at: u64, tick: u64) -> u64 {
     let own = quota.tick_us().max(1);
     let at = if tick > own {
@@ -114,13 +116,13 @@ fn in_ticks_of(quota: &Quota, at: u64, tick: u64) -> u64 {
     at.min(EXACT_MAX - 1)
 }
 
-/// `number` and a difference, if that is below 2^53.
+/// Returns the sum of `number` and a difference, if it is below 2^53.
 fn later(number: u64, difference: &[u8]) -> Option<u64> {
     let sum = number.checked_add_signed(signed(difference)?)?;
     (sum < EXACT_MAX).then_some(sum)
 }
 
-/// So many tokens at that instant, in microseconds.
+/// Returns the state with this many tokens at that instant in microseconds.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a quota's numbers are below 2^53; the rest is rounded as the script does"

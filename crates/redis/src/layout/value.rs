@@ -1,24 +1,24 @@
-//! From what the open script replied to a state.
+//! The state of a bucket, from the reply of the open script.
 
 use super::key::{Form, OpenKey};
 use super::window::Rounding;
 use super::{text, tokens, window};
-use crate::record::{self, Corrupt};
+use crate::record::{self, CorruptRecord};
 use crate::request::RedisKey;
-use redis::Value;
 use tidegate_core::algorithm::lent::Lows;
 use tidegate_core::algorithm::log::LogRun;
 use tidegate_core::algorithm::{Log, TokenBucket};
 use tidegate_core::{Bucket, BucketState, Quota, Timestamp};
+use tidegate_redis_client::protocol::Value;
 
-/// The state of `quota` under `key` if it still matters at `now`. `value` is what was there before
-/// the call: nothing, 0 for what is not of the key's form, or what its form says.
+/// Returns the state of `quota` under `key` if it still matters at `now`. `value` is the previous value:
+/// nothing, 0 if it is not of the key's form, or a value of that form.
 pub(crate) fn find_in(
     key: &RedisKey,
     value: &Value,
     quota: &Quota,
     now: Timestamp,
-) -> Result<Option<Bucket>, Corrupt> {
+) -> Result<Option<Bucket>, CorruptRecord> {
     let form = OpenKey::read(key).form;
     let bucket = match (form, value) {
         (Form::Packed, value) => return record::find_in(value, quota, now),
@@ -29,19 +29,20 @@ pub(crate) fn find_in(
         (Form::Window, Value::BulkString(value)) => window::read(value).map(Bucket::Fixed),
         _ => None,
     };
-    let bucket = bucket.ok_or(Corrupt)?;
+    let bucket = bucket.ok_or(CorruptRecord)?;
     Ok(Some(bucket).filter(|bucket| matters(bucket, quota, now)))
 }
 
+/// Returns true if the bucket is not full at `now`.
 fn matters(bucket: &Bucket, quota: &Quota, now: Timestamp) -> bool {
     bucket.expires_us(quota) > now.as_micros()
 }
 
-/// A member for each unit, oldest first: its instant in nanoseconds. The units of one microsecond
-/// count down from it, so that rounding up tells it, of theirs and of ours alike.
+/// Reads one member for each unit, oldest first: its instant in nanoseconds. The units of one microsecond
+/// count down from it, so that rounding up restores it, for members of both systems.
 ///
-/// Of a long set the script lists the oldest alone, which is enough to decide what was asked; before
-/// them stand how many more there are, and the newest.
+/// Of a long set the script lists only the oldest members, which are enough for the decision; before them
+/// come the number of the others, and the newest.
 fn log(members: &[Value]) -> Option<Log> {
     match members {
         [Value::Int(rest), Value::BulkString(newest), oldest @ ..] => {
@@ -56,6 +57,7 @@ fn log(members: &[Value]) -> Option<Log> {
     }
 }
 
+/// Reads the members of a sorted set into runs of equal instants.
 fn runs(members: &[Value]) -> Option<Vec<LogRun>> {
     let mut runs: Vec<LogRun> = Vec::with_capacity(members.len());
     for member in members {
@@ -65,7 +67,7 @@ fn runs(members: &[Value]) -> Option<Vec<LogRun>> {
         let stamp = text::whole_nanos(member)?;
         match runs.last_mut() {
             Some(last) if last.stamp == stamp => last.units = last.units.saturating_add(1),
-            // The score says another thing than the member.
+            // Score and member contradict each other.
             Some(last) if last.stamp > stamp => return None,
             _ => runs.push(LogRun { stamp, units: 1 }),
         }
@@ -81,16 +83,20 @@ pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp
     let mut next = match bucket {
         Bucket::Tokens(state) => switched_tokens((state, None), old, new, now),
         Bucket::Lent(lent) => switched_tokens((&lent.tokens, Some(lent.lows)), old, new, now),
-        Bucket::Fixed(_) | Bucket::Sliding(_) | Bucket::Log(_) => bucket.clone(),
+        Bucket::Fixed(_) | Bucket::Calendar(_) | Bucket::Sliding(_) | Bucket::Log(_) => {
+            bucket.clone()
+        }
     };
     if !matters(&next, new, now) {
         return Bucket::new(new);
     }
-    next.settle(new, now);
+    next.clamp_to_now(new, now);
     Rounding::of(&mut next);
     next
 }
 
+/// Converts the state of a token bucket from quota `old` to `new`. If their ticks differ, the debt is
+/// rounded up and its credits are unknown.
 fn switched_tokens(
     (state, lows): (&TokenBucket, Option<Lows>),
     old: &Quota,

@@ -1,9 +1,8 @@
 //! Fixed windows of whole seconds, `start:count`.
 //!
-//! A window that begins between two seconds is written down as beginning with the later one: it ends
-//! up to a second later than it would, and never admits more. What was charged before that second
-//! began can be given back until it does; after that nobody can tell it from what was charged to the
-//! window before.
+//! A window that begins between two seconds is stored as beginning with the later one: it ends up to a
+//! second later than it would, and never admits more. A charge from before that second can be refunded
+//! until it begins; after that it cannot be distinguished from charges of the previous window.
 
 use super::key::Form;
 use super::text::whole;
@@ -11,9 +10,10 @@ use tidegate_core::algorithm::FixedWindow;
 use tidegate_core::quota::EXACT_MAX;
 use tidegate_core::{Algorithm, Bucket, Outcome, Quota, Receipt, Timestamp, Wait};
 
+/// A second in microseconds: the documented instants are whole seconds.
 const SECOND_US: u64 = 1_000_000;
 
-/// Whether windows of this quota end with whole seconds if they begin with them.
+/// Returns true if windows of this quota end with whole seconds if they begin with them.
 pub(super) fn is_whole(quota: &Quota) -> bool {
     matches!(quota.algorithm(), Algorithm::FixedWindow(_))
         && quota.period_us().is_multiple_of(SECOND_US)
@@ -33,7 +33,7 @@ pub(super) fn read(value: &[u8]) -> Option<FixedWindow> {
     Some(FixedWindow { start, used })
 }
 
-/// How far a window's beginning was moved.
+/// The shift of a window's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rounding {
     later_us: u64,
@@ -53,7 +53,7 @@ impl Rounding {
         Self { later_us }
     }
 
-    /// Corrects what was said before it was moved.
+    /// Corrects an outcome from before the shift.
     pub(crate) fn correct(self, outcome: &mut Outcome) {
         if outcome.reset_us > 0 {
             outcome.reset_us = outcome.reset_us.saturating_add(self.later_us);
@@ -64,8 +64,8 @@ impl Rounding {
     }
 }
 
-/// A receipt as the engine understands it: what was charged in the second before the window's
-/// begins belongs to it.
+/// Returns a receipt as the engine understands it: a charge in the second before the window begins
+/// belongs to it.
 pub(crate) fn receipt(
     form: Form,
     (bucket, quota): (&Bucket, &Quota),

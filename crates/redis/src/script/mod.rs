@@ -1,53 +1,13 @@
-//! Scripts: their text, the name under which Redis knows it, and which clock they go by.
+//! Scripts: their text, its digest, and their clock.
 //!
-//! A script is put together from parts, each of which is one idea. The algorithms and the step know
-//! nothing of how a bucket is stored; [`packed`](general) is the one layout here, and another brings
-//! its own part in place of `packed.lua`.
+//! A script consists of parts, one idea each. The algorithms and the step do not depend on the stored
+//! form of a bucket; [`packed`](general) is the one layout here, and another replaces `packed.lua`
+//! with its own part.
 
-use std::fmt;
 use tidegate_core::Quota;
+use tidegate_redis_client::Script;
 
-/// A Lua script that is loaded into Redis and called by its hash.
-#[derive(Clone)]
-pub struct Script {
-    name: &'static str,
-    text: String,
-    sha: String,
-}
-
-impl Script {
-    /// A script; `name` is for people.
-    pub fn new(name: &'static str, text: String) -> Self {
-        let sha = redis::Script::new(&text).get_hash().to_owned();
-        Self { name, text, sha }
-    }
-
-    /// What people call it.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Its source.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The SHA1 of its source as 40 hexadecimal digits: what `EVALSHA` wants.
-    pub fn sha(&self) -> &str {
-        &self.sha
-    }
-}
-
-impl fmt::Debug for Script {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Script")
-            .field("name", &self.name)
-            .field("sha", &self.sha)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whose clock a script goes by.
+/// The clock of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ScriptClock {
     /// The server's, which all instances share.
@@ -97,21 +57,23 @@ impl ScriptClock {
     }
 }
 
+/// Returns a Lua expression for the whole milliseconds in a variable of microseconds.
 fn whole_ms(name: &str) -> String {
     format!("({name} - {name} % 1000) / 1000")
 }
 
-/// How a source begins: short names and the instant.
+/// The beginning of a source: short names and the instant.
 pub(crate) const NAMES: &str = include_str!("lua/names.lua");
 
-/// What is asked, and the algorithms and the step, whatever the layout.
+/// The arguments, for any layout.
 pub(crate) const PROGRAM: &str = include_str!("lua/program.lua");
 
-/// The algorithms and what can be done to a bucket, whatever the layout: after [`PROGRAM`].
-pub(crate) const ALGORITHMS: [&str; 8] = [
+/// The algorithms and the operations on a bucket, for any layout: after [`PROGRAM`].
+pub(crate) const ALGORITHMS: [&str; 9] = [
     include_str!("lua/places.lua"),
     include_str!("lua/token_bucket.lua"),
     include_str!("lua/fixed_window.lua"),
+    include_str!("lua/calendar_window.lua"),
     include_str!("lua/sliding_window.lua"),
     include_str!("lua/log.lua"),
     include_str!("lua/operations.lua"),
@@ -119,7 +81,7 @@ pub(crate) const ALGORITHMS: [&str; 8] = [
     include_str!("lua/adapt.lua"),
 ];
 
-/// The step, whatever the layout: after the layout's part, before [`MAIN`].
+/// The step, for any layout: after the layout's part, before [`MAIN`].
 pub(crate) const STEP: &str = include_str!("lua/step.lua");
 
 /// Reads, decides and writes: last.
@@ -128,7 +90,7 @@ pub(crate) const MAIN: &str = include_str!("lua/main.lua");
 /// The layout: brings `load(k)`, `save_all()`, `bases` and `reply`.
 const PACKED: &str = include_str!("lua/packed.lua");
 
-/// The usual call over the packed layout, which needs nothing of the rest: after [`NAMES`].
+/// The fast path over the packed layout, which needs no other part: after [`NAMES`].
 const PLAIN: &str = include_str!("lua/plain.lua");
 
 /// A script for the general call over a layout, of which this is the part.
@@ -136,6 +98,7 @@ pub(crate) fn general_over(layout: &str, clock: ScriptClock) -> String {
     assemble(&[NAMES, PROGRAM], layout, clock)
 }
 
+/// Joins the parts of a script, and fills in its clock.
 fn assemble(first: &[&str], layout: &str, clock: ScriptClock) -> String {
     let mut source = String::new();
     let last = [layout, STEP, MAIN];
@@ -152,8 +115,8 @@ pub(crate) fn general(clock: ScriptClock) -> Script {
     Script::new("general", text)
 }
 
-/// The layout of other systems' documents, which keeps what they have no form for as
-/// [`PACKED`] does: after it.
+/// The layout of other systems' documents, after [`PACKED`], which stores everything that the
+/// documents have no form for.
 const OPEN: [&str; 5] = [
     include_str!("lua/open.lua"),
     include_str!("lua/open_tokens.lua"),

@@ -1,25 +1,26 @@
-//! Blocks in a store that remembers refusals, batches requests and spreads them over slots.
+//! Blocks in a store that caches refusals, batches requests and spreads them over slots.
 
 use crate::world::{self, own_prefix, runtime};
 use tidegate_core::{Ask, LimitMode, Op, Outcome, Quota, Reply, Store};
-use tidegate_redis::{ConnectionSettings, HashTag, Layout, OpenLayout, RedisOptions, RedisStore};
+use tidegate_redis::{HashTag, Layout, OpenLayout, RedisBuckets, RedisOptions};
+use tidegate_redis_client::ConnectionSettings;
 
 const HOUR_US: u64 = 3_600_000_000;
 
-/// By the server's clock, and with all that a store remembers.
-fn store(settings: ConnectionSettings, options: RedisOptions) -> RedisStore {
+/// Returns a store with the server's clock and all caches.
+fn store(settings: ConnectionSettings, options: RedisOptions) -> RedisBuckets {
     let options = options.prefix(own_prefix());
     runtime()
-        .block_on(RedisStore::connect(settings, options))
-        .expect("the server is there")
+        .block_on(RedisBuckets::connect(settings, options))
+        .expect("the server is up")
 }
 
 fn quota() -> Quota {
-    Quota::new(2, HOUR_US).build().expect("it can be")
+    Quota::new(2, HOUR_US).build().expect("a valid quota")
 }
 
 fn block() -> Quota {
-    Quota::block(HOUR_US).expect("it can be")
+    Quota::block(HOUR_US).expect("a valid quota")
 }
 
 fn asks<'a>(bucket: &'a [u8], (quota, block): (&'a Quota, &'a Quota), cost: u64) -> [Ask<'a>; 2] {
@@ -32,7 +33,7 @@ fn asks<'a>(bucket: &'a [u8], (quota, block): (&'a Quota, &'a Quota), cost: u64)
     ]
 }
 
-async fn decide(store: &RedisStore, asks: &[Ask<'_>]) -> Reply {
+async fn decide(store: &RedisBuckets, asks: &[Ask<'_>]) -> Reply {
     store.decide(asks).await.expect("a healthy store answers")
 }
 
@@ -41,7 +42,7 @@ fn is_blocked(reply: &Reply) -> bool {
 }
 
 #[test]
-fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
+fn a_cached_refusal_never_replaces_the_first_blocking_one() {
     let store = store(
         world::standalone(world::shared_server()),
         RedisOptions::default(),
@@ -51,7 +52,7 @@ fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
         let bucket = b"api/all/x";
         let [take, _] = asks(bucket, (&quota, &block), 2);
         assert!(decide(&store, &[take]).await.passed);
-        // Somebody else, by a policy without a block, has been refused: it is remembered here.
+        // Another client, with a policy without a block, was refused. The refusal is cached here.
         for _ in 0..2 {
             assert!(!decide(&store, &[take]).await.passed);
         }
@@ -62,13 +63,13 @@ fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
         assert_eq!(store.stats().refused_here.get(), here, "Redis was asked");
         let kept = store.inspect(bucket, &block).await.expect("an answer");
         assert!(kept.is_some(), "and has charged the block");
-        // From now on it is known here.
+        // From now on the block is cached.
         let again = decide(&store, &blocking).await;
         assert!(is_blocked(&again));
         assert_eq!(store.stats().refused_here.get(), here + 1);
         let wait_us = again.outcomes[1].wait.as_micros().expect("it ends");
         assert!((1..=HOUR_US).contains(&wait_us), "{wait_us}");
-        // Lifted, it is asked for again, and the bucket refuses as before.
+        // After the reset, Redis decides again, and the bucket refuses as before.
         assert!(store.reset(bucket, &block).await.expect("an answer"));
         assert!(store.reset(bucket, &quota).await.expect("an answer"));
         assert!(decide(&store, &blocking).await.passed);
@@ -76,13 +77,13 @@ fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
 }
 
 #[test]
-fn of_many_at_once_two_pass_and_one_block_is_charged() {
+fn of_concurrent_requests_two_pass_and_one_block_is_charged() {
     let settings = || world::standalone(world::shared_server());
     let options = || RedisOptions::default().prefix("tgmany:");
-    let stores: Vec<RedisStore> = (0..2)
+    let stores: Vec<RedisBuckets> = (0..2)
         .map(|_| {
-            let connect = RedisStore::connect(settings(), options());
-            runtime().block_on(connect).expect("the server is there")
+            let connect = RedisBuckets::connect(settings(), options());
+            runtime().block_on(connect).expect("the server is up")
         })
         .collect();
     let (quota, block) = (quota(), block());
@@ -106,9 +107,10 @@ fn of_many_at_once_two_pass_and_one_block_is_charged() {
     assert!(kept.expect("an answer").is_some());
 }
 
-/// On a Cluster each limit's block lies with it, whatever else of the request lies elsewhere.
+/// On a Cluster each limit's block is in the slot of the limit, wherever the other buckets of the
+/// request are.
 #[test]
-fn on_a_cluster_each_limit_that_refuses_blocks_by_itself() {
+fn on_a_cluster_each_refusing_limit_blocks_in_its_own_slot() {
     for tag in [HashTag::Subject, HashTag::Policy] {
         each_limit_blocks(RedisOptions::default().tag(tag));
     }
@@ -118,12 +120,12 @@ fn on_a_cluster_each_limit_that_refuses_blocks_by_itself() {
 fn each_limit_blocks(options: RedisOptions) {
     let store = store(world::cluster(world::shared_cluster()), options);
     let (block, roomy) = (block(), Quota::new(1_000, HOUR_US).refundable(true));
-    let roomy = roomy.build().expect("it can be");
+    let roomy = roomy.build().expect("a valid quota");
     let tight = Quota::new(1, HOUR_US)
         .refundable(true)
         .label("tight")
         .build();
-    let tight = tight.expect("it can be");
+    let tight = tight.expect("a valid quota");
     let names: Vec<String> = (0..8)
         .map(|nth| format!("api/{nth}/subject-{nth}"))
         .collect();
@@ -153,7 +155,7 @@ fn each_limit_blocks(options: RedisOptions) {
                 assert_eq!(kept.is_some(), expected.is_some(), "limit {}", ask.limit);
             }
         }
-        // What can never pass blocks nobody else.
+        // A cost that can never pass blocks no other request.
         assert!(!decide(&store, &all(1_001)).await.passed);
         for name in names.iter().skip(1).step_by(2) {
             let kept = store.inspect(name.as_bytes(), &block).await;
@@ -162,17 +164,17 @@ fn each_limit_blocks(options: RedisOptions) {
     });
 }
 
-/// No slot knows whether the request passes in the others: what would be a block is kept once all have
-/// answered, and only then.
+/// A slot does not know whether the other slots allow the request. A shadow block is stored only
+/// once all have replied.
 #[test]
-fn on_a_cluster_what_would_be_a_block_is_kept_where_the_request_passes() {
-    let block = Quota::shadow_block(HOUR_US).expect("it can be");
+fn on_a_cluster_shadow_blocks_are_stored_only_if_the_request_passes() {
+    let block = Quota::shadow_block(HOUR_US).expect("a valid quota");
     for (nth, layout) in (0..).zip([Layout::Packed, Layout::Open(OpenLayout::new())]) {
         let cluster = world::cluster(world::shared_cluster());
         let store = store(cluster, RedisOptions::default().layout(layout));
         for enforced in [2, 3] {
             let passes = Quota::new(enforced, HOUR_US).refundable(true).build();
-            let (passes, watched) = (passes.expect("it can be"), quota());
+            let (passes, watched) = (passes.expect("a valid quota"), quota());
             let names: Vec<String> = (0..4)
                 .map(|limit| format!("api/{limit}/s-{nth}-{enforced}-{limit}"))
                 .collect();

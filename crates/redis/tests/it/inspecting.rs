@@ -1,4 +1,4 @@
-//! Inspecting a bucket under numbers that are not its own, as clients do that know only its name.
+//! Inspecting a bucket with another quota, as clients do that know only its name.
 
 use crate::world::{self, World};
 use tidegate_core::{Algorithm, Align, Ask, Quota};
@@ -11,7 +11,7 @@ const HOUR_US: u64 = 3_600 * SECOND_US;
 
 fn quota(algorithm: Algorithm, amount: u64, period_us: u64) -> Quota {
     let quota = Quota::new(amount, period_us).algorithm(algorithm);
-    quota.label("any").build().expect("it fits")
+    quota.label("any").build().expect("a valid quota")
 }
 
 /// Returns the value of a key and the instant at which it expires.
@@ -21,7 +21,7 @@ fn stored(server: &Server, key: &[u8]) -> (Vec<u8>, i64) {
 }
 
 #[test]
-fn a_look_under_other_numbers_refilled_the_bucket() {
+fn a_read_with_another_quota_refilled_the_bucket() {
     let server = Server::start();
     let open = |fields| Layout::Open(OpenLayout::new().unknown_tokens(fields));
     for (layout, name) in [

@@ -1,4 +1,4 @@
-//! The laws of stores, over every topology.
+//! The store laws over every topology.
 
 use crate::world::{self, World};
 use tidegate_redis::{HashTag, RedisOptions};
@@ -46,7 +46,7 @@ mod cluster_by_policy {
     ));
 }
 
-/// On a server of another make; nothing where it is not installed, which is a failure in CI.
+/// Returns a world on another server program; `None` if it is not installed, which fails in CI.
 fn on(flavour: ServerProgram) -> Option<World> {
     let server = world::shared_flavour(flavour)?;
     Some(World::new(

@@ -1,15 +1,10 @@
-//! The store against real servers, which the tests start themselves.
+//! The store on real servers, which the tests start.
 
 mod blocks;
-mod connection;
-mod connection_log;
-mod documents;
 mod exact;
 mod fault;
-mod heartbeat;
 mod inspecting;
 mod laws;
-mod lists;
 mod open_bytes;
 mod open_kit;
 mod open_laws;

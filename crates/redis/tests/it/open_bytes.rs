@@ -1,4 +1,4 @@
-//! Keys and values as the documents show them, byte for byte.
+//! Keys and values as documented, byte for byte.
 
 use crate::open_kit::{Open, add, built, by_the_clock, layout};
 use crate::world;
@@ -33,7 +33,7 @@ fn hgetall_shows_decimal_tokens_and_last_refill_in_ms() {
     let shown = ["tokens", "14.5", "lastRefill", "1708956000000", "tg", exact];
     assert_eq!(open.texts(&hgetall), shown);
 
-    // Between two milliseconds it is shown as of the next.
+    // An instant between two milliseconds is stored as the next.
     open.advance(1);
     open.take(&bucket, &quota, 1);
     let exact = "13.501 1708956000001 1 2499000 0";
@@ -47,7 +47,7 @@ fn hgetall_shows_decimal_tokens_and_last_refill_in_ms() {
     ];
     assert_eq!(open.texts(&hgetall), shown);
 
-    // A bucket that can be given back to remembers in our field what that needs.
+    // A refundable bucket stores the data for refunds in a field of Tidegate's.
     let thirds = built(Quota::new(3, SECOND).burst(16).refundable(true));
     let bucket = format!("gateway/orders/route:{ROUTE},ip:192.168.1.101");
     open.advance(999);
@@ -102,7 +102,7 @@ fn each_band_has_its_hash_with_nanoseconds() {
     assert_eq!(second, [["tokens", "7"], nanos, ["tg", exact]].concat());
     let exact = "97 1700000000000001000 1 1800000 0";
     assert_eq!(minute, [["tokens", "97"], nanos, ["tg", exact]].concat());
-    // A refusal of one band writes nothing to any.
+    // A refusal by one band writes nothing to any band.
     let before = open.texts(&format!("HGETALL {}", expected[1]));
     let quota = built(Quota::new(10, SECOND).label("10-per-second"));
     let other = built(Quota::new(100, 60 * SECOND).label("100-per-minute"));
@@ -124,14 +124,14 @@ fn a_sorted_set_has_a_member_for_each_unit() {
     open.take("p/l/ip:192.168.1.1", &quota, 2);
     let all = ["1700000000000004998", "1700000000000004999", first];
     assert_eq!(open.texts("ZRANGE ip:192.168.1.1 0 -1"), all);
-    // The score is the double next to the member, as it is in the other system.
+    // The score is the double nearest to the member, as in the other system.
     let score = open.texts(&format!("ZRANGE ip:192.168.1.1 {first} {first} BYSCORE"));
     assert!(score.contains(&first.to_owned()));
-    // A refusal adds nothing and removes nothing, nor does a look.
+    // A refusal adds and removes nothing; neither does a read.
     open.advance(999_999);
     assert!(!open.take("p/l/ip:192.168.1.1", &quota, 8).is_allowed());
     assert_eq!(open.texts("ZRANGE ip:192.168.1.1 0 -1"), all);
-    // What is over goes with the next that is admitted.
+    // The next admitted request removes expired entries.
     open.advance(1);
     assert!(open.take("p/l/ip:192.168.1.1", &quota, 1).is_allowed());
     let left = ["1700000001000005000"];
@@ -168,7 +168,7 @@ fn a_field_holds_the_start_and_the_count() {
         open.take(project, &quota, 1);
     }
     assert_eq!(hget("6762b5db032b200023854b2c"), "1700000000:5");
-    // Between two seconds a window begins with the later one, and the answer says so.
+    // A window that starts between two seconds begins with the later one, and the reply shows that.
     open.advance(250_000);
     let other = "collector/events/attr.project:6762b5db032b200023854b2d";
     let outcome = open.take(other, &quota, 12);
@@ -184,7 +184,7 @@ fn a_field_holds_the_start_and_the_count() {
 }
 
 #[test]
-fn windows_of_broken_seconds_and_other_algorithms_are_packed() {
+fn windows_of_fractional_seconds_and_other_algorithms_are_packed() {
     let half =
         built(Quota::new(3, 1_500_000).algorithm(Algorithm::FixedWindow(Align::FirstRequest)));
     let sliding = built(Quota::new(3, SECOND).algorithm(Algorithm::SlidingWindow));
@@ -209,7 +209,7 @@ fn windows_of_broken_seconds_and_other_algorithms_are_packed() {
 }
 
 #[test]
-fn keys_go_exactly_when_they_are_as_good_as_new() {
+fn keys_expire_exactly_when_their_buckets_are_full() {
     let server = Server::start();
     let tokens = built(Quota::new(1, 7 * SECOND).burst(3));
     let nanos = built(Quota::new(1, 7 * SECOND).burst(3).label("x"));
@@ -236,7 +236,7 @@ fn keys_go_exactly_when_they_are_as_good_as_new() {
 }
 
 #[test]
-fn what_is_not_of_its_form_is_an_error_and_stays_as_it_is() {
+fn malformed_values_are_errors_and_unchanged() {
     let (tokens, log, fixed) = (built(Quota::new(3, SECOND)), log_of_ten(), window(3, 60));
     let layout = layout("p/tokens", "ratelimit:{key}", &[]);
     let layout = add(layout, "p/log", "log:{key}", &[]);
@@ -284,7 +284,7 @@ fn what_is_not_of_its_form_is_an_error_and_stays_as_it_is() {
         }
     }
     assert_eq!(dump(), before);
-    // In one call, whoever else asks is answered.
+    // Other requests in the same call are still decided.
     let good = (1..=20).map(|i| format!("p/tokens/user:good{i}"));
     let buckets: Vec<String> = good.chain(["p/tokens/user:string".to_owned()]).collect();
     let answers = world::runtime().block_on(async {
@@ -303,7 +303,7 @@ fn what_is_not_of_its_form_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn names_are_those_of_the_template() {
+fn key_names_follow_the_template() {
     let quota = built(Quota::new(3, SECOND));
     let open = OpenLayout::new();
     let open = add(open, "p/a", "x:{key}", &[]);
@@ -322,7 +322,7 @@ fn names_are_those_of_the_template() {
         assert_eq!(named, Some((name.as_bytes().to_vec(), None)), "{bucket}");
     }
     assert_eq!(open.name(b"p/unknown/ip:192.0.2.1", &quota), None);
-    // Braces would steer the slot, and a long name fill the store.
+    // Braces would select the slot, and a long name would fill the store.
     for subject in ["user:{x}", &"x".repeat(600)] {
         let bucket = format!("p/a/{subject}");
         let (name, _) = open.name(bucket.as_bytes(), &quota).expect("it is known");

@@ -1,22 +1,22 @@
-//! A server of one's own, a store over the open layout, and what another system would write there.
+//! A separate server, a store with the open layout, and values written by another system.
 
 use crate::world::{self, World};
 use tidegate_core::{
     Ask, Bucket, BucketState, Op, Outcome, Quota, QuotaSpec, Reply, Store, StoreError, Timestamp,
     step,
 };
-use tidegate_redis::{KeyPiece, Layout, OpenLayout, OpenLimit, RedisOptions, RedisStore};
+use tidegate_redis::{KeyPiece, Layout, OpenLayout, OpenLimit, RedisBuckets, RedisOptions};
 use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::{RespReply as Value, Server, audit};
 
-/// Keys as the documents have them are the same in every test, so each has its own server.
+/// Documented keys are the same in every test, so each test has a separate server.
 pub(crate) struct Open {
     pub(crate) server: Server,
     pub(crate) world: World,
 }
 
 impl Open {
-    /// Virtual time, from 1,700,000,000 s on.
+    /// Creates the world with virtual time, starting at 1,700,000,000 s.
     pub(crate) fn new(layout: OpenLayout) -> Self {
         let server = Server::start();
         let options = RedisOptions::default().layout(Layout::Open(layout));
@@ -33,7 +33,7 @@ impl Open {
             .decide_one(Ask::take(bucket.as_bytes(), quota, cost))
     }
 
-    /// What a request is answered that may fail.
+    /// Returns the outcome of a request, or its error.
     pub(crate) fn try_take(&self, bucket: &str, quota: &Quota) -> Result<Outcome, StoreError> {
         let ask = Ask::take(bucket.as_bytes(), quota, 1);
         let reply = world::runtime().block_on(self.world.store.decide(&[ask]))?;
@@ -44,7 +44,7 @@ impl Open {
         self.take(bucket, quota, 0).remaining
     }
 
-    /// A command in words with blanks between.
+    /// Runs a command given as words separated by spaces.
     pub(crate) fn redis(&self, command: &str) -> Value {
         let words: Vec<&str> = command.split(' ').collect();
         self.server.command(&words).good()
@@ -54,22 +54,24 @@ impl Open {
         self.redis(command).texts()
     }
 
-    /// Nothing stays forever.
+    /// Checks that every key expires.
     pub(crate) fn audit(&self) {
         assert_eq!(audit(&mut self.server.client(), &[]), Vec::<String>::new());
     }
 }
 
-/// A store that goes by the server's clock.
-pub(crate) fn by_the_clock(server: &Server, layout: OpenLayout) -> RedisStore {
+/// Returns a store with the server's clock.
+pub(crate) fn by_the_clock(server: &Server, layout: OpenLayout) -> RedisBuckets {
     let options = RedisOptions::default()
         .layout(Layout::Open(layout))
         .deny_cache(0);
-    let connect = RedisStore::connect(world::standalone(server), options);
-    world::runtime().block_on(connect).expect("it is there")
+    let connect = RedisBuckets::connect(world::standalone(server), options);
+    world::runtime()
+        .block_on(connect)
+        .expect("the server is up")
 }
 
-/// A layout of one limit, `name`, whose keys are named by a template as a configuration has it.
+/// Returns a layout of one limit, `name`, with a key template as in a configuration.
 pub(crate) fn layout(name: &str, template: &str, bands: &[(&Quota, &str)]) -> OpenLayout {
     add(OpenLayout::new(), name, template, bands)
 }
@@ -113,10 +115,10 @@ fn pieces(template: &str) -> Vec<KeyPiece> {
 }
 
 pub(crate) fn built(spec: QuotaSpec<'_>) -> Quota {
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -129,15 +131,15 @@ impl Dice {
         (self.0 >> 33) % sides
     }
 
-    /// One of these.
+    /// Picks one of these.
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        let sides = u64::try_from(of.len()).expect("few");
-        let at = usize::try_from(self.roll(sides)).expect("few");
+        let sides = u64::try_from(of.len()).expect("a small count");
+        let at = usize::try_from(self.roll(sides)).expect("a small count");
         *of.get(at).expect("below its length")
     }
 }
 
-/// The engine alone.
+/// The engine without a store.
 pub(crate) struct Engine {
     pub(crate) quota: Quota,
     pub(crate) bucket: Bucket,
@@ -148,7 +150,7 @@ impl Engine {
         if self.bucket.fresh_at(&self.quota) <= now {
             self.bucket = Bucket::new(&self.quota);
         }
-        self.bucket.settle(&self.quota, now);
+        self.bucket.clamp_to_now(&self.quota, now);
         let ask = Ask {
             op,
             ..Ask::look(b"", &self.quota)
@@ -157,7 +159,7 @@ impl Engine {
         step::decide(&[ask], &[0], buckets, now)
     }
 
-    /// What a store keeps of it.
+    /// Returns the bucket that a store keeps.
     pub(crate) fn kept(&self, now: Timestamp) -> Option<Bucket> {
         (self.bucket.fresh_at(&self.quota) > now).then(|| self.bucket.clone())
     }

@@ -1,4 +1,4 @@
-//! Buckets that another system has left, and goes on writing to.
+//! Buckets that another system created and continues to write.
 
 use crate::open_kit::{Open, add, built, layout};
 use tidegate_core::{Algorithm, Align, Ask, Op, Quota};
@@ -18,7 +18,7 @@ fn tokens_with_milliseconds_go_on_counting() {
         open.redis(&format!("EXPIRE {key} 120"));
     };
     let now_ms = NOW_S * 1_000;
-    // 14.5 half a second ago are 19.5 now, but for what its clock leaves out of a millisecond.
+    // 14.5 half a second ago are 19.5 now, less what its clock drops below a millisecond.
     write("14.5", now_ms - 500);
     assert_eq!(open.remaining(bucket, &quota), 19);
     assert_eq!(open.take(bucket, &quota, 19).remaining, 0);
@@ -26,28 +26,28 @@ fn tokens_with_milliseconds_go_on_counting() {
     assert_eq!(
         refused.wait.as_micros(),
         Some(50_999),
-        "half a token is there"
+        "half a token is left"
     );
-    // An instance of the other system takes one more, while ours have taken what there was.
+    // An instance of the other system takes one more after ours took the rest.
     open.advance(250_000);
     write("2", now_ms + 250);
     assert_eq!(open.remaining(bucket, &quota), 2);
     assert!(open.take(bucket, &quota, 2).is_allowed());
     assert!(!open.take(bucket, &quota, 1).is_allowed());
-    // It refuses: it writes what it has refilled, which is what we know too.
+    // It refuses, and writes its refilled tokens, which match ours.
     open.advance(100_000);
     write("1", now_ms + 350);
     assert!(open.take(bucket, &quota, 1).is_allowed());
     assert!(!open.take(bucket, &quota, 1).is_allowed());
-    // Never more than there can be, however much it says or however long ago that was.
+    // Never above the capacity, for any stored value at any age.
     write("9000", now_ms + 350);
     assert_eq!(open.remaining(bucket, &quota), 50);
     write("0", 5);
     assert_eq!(open.remaining(bucket, &quota), 50);
-    // Its clock is a second ahead of Redis': what that will have refilled is not there yet.
+    // Its clock is a second ahead of Redis': tokens for that second are not refilled yet.
     write("30.1", now_ms + 1_350);
     assert_eq!(open.remaining(bucket, &quota), 20);
-    // It is far ahead: empty as of now, and not for years.
+    // A value far in the future: empty as of now, and not for years.
     write("1e-05", now_ms + 999_999_999);
     assert_eq!(open.remaining(bucket, &quota), 0);
     assert_eq!(open.take(bucket, &quota, 0).reset_us, 5 * SECOND);
@@ -68,18 +68,18 @@ fn tokens_with_nanoseconds_go_on_counting() {
         ));
         open.redis(&format!("EXPIRE {key} 66"));
     };
-    // Forty, and three seconds are five more; 999 ns are less than a microsecond.
+    // Forty plus five for three seconds; 999 ns are less than a microsecond.
     write(40, "1699999997000000001");
     assert_eq!(open.remaining(bucket, &quota), 44);
     open.advance(1);
     assert_eq!(open.take(bucket, &quota, 45).remaining, 0);
     let shown = open.texts(&format!("HMGET {key} tokens last_refill_nanos"));
     assert_eq!(shown, ["0", "1700000000000001000"]);
-    // The other takes its time from Redis too, and what it writes counts.
+    // The other system also uses the time of Redis, and its writes count.
     write(7, "1700000000000001000");
     assert_eq!(open.take(bucket, &quota, 7).remaining, 0);
     assert!(!open.take(bucket, &quota, 1).is_allowed());
-    // As a number that was printed with fewer digits.
+    // A number printed with fewer digits.
     write(7, "1.7000000000001e+18");
     assert_eq!(
         open.remaining(bucket, &quota),
@@ -102,15 +102,15 @@ fn sorted_sets_go_on_counting() {
     add("1699999999500000123");
     assert_eq!(open.remaining(bucket, &quota), 1);
     assert!(open.take(bucket, &quota, 1).is_allowed());
-    // A nanosecond past the microsecond counts as the next microsecond.
+    // A nanosecond past a microsecond counts as the next microsecond.
     let refused = open.take(bucket, &quota, 1);
     assert_eq!(refused.wait.as_micros(), Some(1));
     open.advance(1);
     add("1700000000000000777");
     let refused = open.take(bucket, &quota, 1);
-    assert!(!refused.is_allowed(), "it took the place that was free");
+    assert!(!refused.is_allowed(), "it took the free slot");
     assert_eq!(refused.wait.as_micros(), Some(500_000));
-    // Its member is not taken for one of ours: in the same microsecond ours are numbered round it.
+    // Its member is not mistaken for one of Tidegate's, whose members of that microsecond skip its number.
     open.advance(500_000);
     add("1700000000500000999");
     open.advance(SECOND);
@@ -135,7 +135,7 @@ fn windows_go_on_counting() {
     open.redis(&format!("HSET rate_limits c {}:12", NOW_S - 59));
     assert_eq!(open.take(&bucket("a"), &quota, 1).remaining, 6);
     assert_eq!(hget("a"), format!("{}:6", NOW_S - 30));
-    // The hash had no expiry; now it has one, and none of its windows is cut short.
+    // The hash had no expiry. Now it has one, and no window is cut short.
     let left = open.redis("PTTL rate_limits").int() - 3_600_000;
     assert!((59_000..=60_000).contains(&left), "{left}");
     assert_eq!(
@@ -144,7 +144,7 @@ fn windows_go_on_counting() {
         "its window is over"
     );
     assert_eq!(open.remaining(&bucket("c"), &quota), 0);
-    // The other counts on: what it writes counts.
+    // The other system continues to count, and its writes count.
     open.redis(&format!("HSET rate_limits a {}:11", NOW_S - 30));
     assert_eq!(open.take(&bucket("a"), &quota, 1).remaining, 0);
     assert!(!open.take(&bucket("a"), &quota, 1).is_allowed());
@@ -154,7 +154,7 @@ fn windows_go_on_counting() {
     open.audit();
 }
 
-/// Rules of three scopes, each with its key, as the document names them; refused all or nothing.
+/// Rules of three scopes, each with its documented key; refused all or nothing.
 #[test]
 fn system_004_three_rules_are_refused_together() {
     let per_ip = built(Quota::new(10, SECOND).label("10-per-second"));
@@ -198,7 +198,7 @@ fn system_004_three_rules_are_refused_together() {
     assert_eq!(all, keys);
     open.advance(100_000);
     assert!(open.world.decide(&asks).passed);
-    // What the first two took is given back, and they are as they were.
+    // The first two limits are refunded, so their buckets are unchanged.
     let reply = open.world.decide(&asks[1..]);
     let receipt = reply.receipt(0, Op::Take(1)).expect("it was charged");
     let backs = [1, 2].map(|i| Ask {

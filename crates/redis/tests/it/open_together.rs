@@ -1,5 +1,6 @@
-//! Instances of the other systems and ours decide in turn on the same buckets: together they admit no
-//! more than either alone would. The scripts are the documents', with the time as an argument.
+//! Instances of the other systems and ours decide in turn on the same buckets. Together they admit
+//! no more than either alone would. The scripts are the documented ones, with the time as an
+//! argument.
 
 use crate::open_kit::{Dice, Open, built, layout};
 use std::cell::Cell;
@@ -7,7 +8,7 @@ use tidegate_core::{Algorithm, Align, Clock, Quota};
 
 const SECOND: u64 = 1_000_000;
 
-/// Tokens and milliseconds; but for what it answers beside the verdict.
+/// Tokens and milliseconds; the reply is reduced to the verdict.
 const MILLIS: &str = "
 local key, rate, capacity = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local now, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -37,7 +38,7 @@ redis.call('HSET', key, 'tokens', tokens - 1, 'last_refill_nanos', string.format
 redis.call('EXPIRE', key, math.ceil(window / 1e9 * 1.1))
 return 1";
 
-/// A sorted set; its commands in one step.
+/// A sorted set; its commands run atomically.
 const LOG: &str = "
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, ARGV[1])
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
@@ -59,7 +60,7 @@ if count + 1 > limit then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], start .. ':' .. (count + 1))
 return 1";
 
-/// Asks ours or theirs, by chance, for a while. Tells when something was admitted, in microseconds.
+/// Sends requests to ours or theirs at random; returns the instants of admissions in microseconds.
 fn admitted(
     open: &Open,
     (bucket, quota): (&str, &Quota),
@@ -88,9 +89,9 @@ fn admitted(
     admitted
 }
 
-/// No stretch of time may see more than the burst and what is refilled in it.
-fn never_over(admitted: &[u64], quota: &Quota) {
-    let first = *admitted.first().expect("something passes");
+/// Asserts that no interval admits more than the burst and its refill.
+fn assert_never_exceeded(admitted: &[u64], quota: &Quota) {
+    let first = *admitted.first().expect("at least one request passes");
     let refilled = |until: u64| (until - first) * quota.amount() / quota.period_us();
     for (count, at) in (1..).zip(admitted) {
         assert!(count <= quota.capacity() + refilled(*at), "{count} by {at}");
@@ -107,12 +108,12 @@ fn tokens_with_milliseconds_admit_no_more() {
     let quota = built(Quota::new(10, SECOND).burst(15));
     let open = Open::new(layout("p/l", "ratelimit:{limit}:{key}", &[]));
     let admitted = admitted(&open, ("p/l/ip:192.0.2.1", &quota), |now| {
-        // Their clock shows whole milliseconds that have passed.
+        // Their clock counts whole elapsed milliseconds.
         let arguments = ["10", "15", &(now / 1_000).to_string(), "120"].map(str::to_owned);
         words(MILLIS, "ratelimit:l:192.0.2.1", &arguments)
     });
-    never_over(&admitted, &quota);
-    // Nor much less: everybody asked for more than there was, which is 240.
+    assert_never_exceeded(&admitted, &quota);
+    // Nor much less than 240, because demand exceeded the quota.
     assert!(admitted.len() > 220, "{}", admitted.len());
     open.audit();
 }
@@ -130,7 +131,7 @@ fn tokens_with_nanoseconds_admit_no_more() {
         let arguments = ["10", "1000000000", &format!("{now}000")].map(str::to_owned);
         words(NANOS, "fluxgate:s:r:192.0.2.1:10-per-second", &arguments)
     });
-    never_over(&admitted, &quota);
+    assert_never_exceeded(&admitted, &quota);
     assert!(admitted.len() > 100, "{}", admitted.len());
     open.audit();
 }
@@ -173,7 +174,7 @@ fn windows_admit_no_more() {
         let arguments = ["a", &now, "10", "5"].map(str::to_owned);
         words(WINDOW, "rate_limits", &arguments)
     });
-    // The eleventh after any first belongs to another window.
+    // The eleventh after any first is in another window.
     for stretch in admitted.windows(21) {
         let (first, last) = (stretch.first(), stretch.last());
         let apart = last.zip(first).map(|(last, first)| last - first);

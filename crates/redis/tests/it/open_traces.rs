@@ -1,5 +1,5 @@
-//! Requests at random through the store and through the engine: after each, the state that the store
-//! keeps is the engine's, to the last bit.
+//! Random requests through the store and the engine: after each, the stored state equals the
+//! engine's to the last bit.
 
 use crate::open_kit::{Dice, Engine, Open, built, layout};
 use crate::world::{self, World};
@@ -121,7 +121,7 @@ fn trace(fields: TokenFields, seed: u64) {
         for step in 0..if is_long { 700 } else { 200 } {
             world.advance_micros(match dice.roll(5) {
                 0 => 0,
-                // So that it stays long.
+                // Keeps the log long.
                 _ if is_long => dice.roll(7_000),
                 1 => dice.roll(3),
                 2 => dice.roll(2_000),
@@ -147,17 +147,17 @@ fn trace(fields: TokenFields, seed: u64) {
 }
 
 #[test]
-fn tokens_in_millis_and_logs_are_the_engines() {
+fn tokens_in_millis_and_logs_match_the_engine() {
     trace(TokenFields::Millis, 11);
 }
 
 #[test]
-fn tokens_in_nanos_and_logs_are_the_engines() {
+fn tokens_in_nanos_and_logs_match_the_engine() {
     trace(TokenFields::Nanos, 12);
 }
 
-/// Two quotas on one key in one call, as happens when a policy changes: what is taken under one
-/// counts under the other.
+/// Two quotas on one key in one call, as after a policy change: units taken under one count under
+/// the other.
 #[test]
 fn a_changed_quota_reads_the_same_state() {
     let day = 86_400 * SECOND;
@@ -187,13 +187,13 @@ fn a_changed_quota_reads_the_same_state() {
     ] {
         let (old, new) = (built(old), built(new));
         let open = Open::new(layout("p/l", template, &[]));
-        let taken = take_in_turn(&open, [old, new]);
+        let taken = take_in_turn(&open, &[old, new]);
         assert!(
             (10..=20).contains(&taken) || name == "ticks",
             "{name}: {taken}"
         );
         let refused = |quota| !open.take("p/l/user:u", quota, 1).is_allowed();
-        // What was left in the other's ticks is read as its document says: each by its own capacity.
+        // The remainder in the other's ticks is read as documented: each by its own capacity.
         assert!(
             name == "ticks" || (refused(&old) && refused(&new)),
             "{name}"
@@ -202,11 +202,12 @@ fn a_changed_quota_reads_the_same_state() {
     }
 }
 
-/// Many at once, so that they share calls, under one quota and the other. Tells how many passed.
-fn take_in_turn(open: &Open, quotas: [Quota; 2]) -> u64 {
+/// Takes units concurrently, so that requests share calls, under both quotas. Returns the number
+/// that passed.
+fn take_in_turn(open: &Open, quotas: &[Quota; 2]) -> u64 {
     world::runtime().block_on(async {
         let mut tasks = tokio::task::JoinSet::new();
-        for quota in quotas.into_iter().cycle().take(200) {
+        for quota in quotas.iter().copied().cycle().take(200) {
             let store = open.world.store.clone();
             tasks.spawn(async move {
                 let ask = Ask::take(b"p/l/user:u", &quota, 1);

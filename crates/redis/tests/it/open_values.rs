@@ -1,5 +1,5 @@
-//! Whatever is under a key: the script and the engine read the same, or both say that it is not of its
-//! form.
+//! For any value under a key, the script and the engine read the same state, or both report a
+//! foreign value.
 
 use crate::open_kit::{Dice, Engine, Open, add, built, layout};
 use crate::open_traces::quotas;
@@ -9,7 +9,7 @@ use tidegate_testkit::redis::BlockingClient;
 
 const SECOND: u64 = 1_000_000;
 
-/// What may stand where a number is expected.
+/// Texts in place of a number.
 const ODD: [&str; 30] = [
     "0",
     "-0",
@@ -43,7 +43,7 @@ const ODD: [&str; 30] = [
     "9007199255:1",
 ];
 
-/// What the documents have, or what is odd, or anything.
+/// Returns a documented text, an odd one, or a random one.
 fn text(dice: &mut Dice, usual: &str) -> String {
     match dice.roll(3) {
         0 => usual.to_owned(),
@@ -54,7 +54,7 @@ fn text(dice: &mut Dice, usual: &str) -> String {
     }
 }
 
-/// A hash with fields of any kind.
+/// Writes a hash with fields of any kind.
 fn write_tokens(
     client: &mut BlockingClient,
     key: &str,
@@ -105,7 +105,7 @@ fn values_of_any_kind_are_read_alike() {
             "c" => {
                 for _ in 0..3 {
                     let member = text(&mut dice, "1700000000000001234");
-                    // Where it is no score, it is no member either.
+                    // An invalid score is no member either.
                     client.command(&["ZADD", &key, &member, &member]);
                 }
             }
@@ -119,7 +119,7 @@ fn values_of_any_kind_are_read_alike() {
     assert!(read > 500, "{read} could be read");
 }
 
-/// Takes one, and compares what is kept then with what the engine makes of what was kept before.
+/// Takes one unit, and compares the stored state with the engine's result for the previous state.
 fn is_read_alike(open: &Open, bucket: &str, quota: Quota) -> bool {
     let inspect = || world::runtime().block_on(open.world.store.inspect(bucket.as_bytes(), &quota));
     let Ok(before) = inspect() else {
@@ -135,7 +135,7 @@ fn is_read_alike(open: &Open, bucket: &str, quota: Quota) -> bool {
     let outcome = open.try_take(bucket, &quota).expect(bucket);
     let expected = engine.decide(Op::Take(1), now);
     if let Algorithm::FixedWindow(_) = quota.algorithm() {
-        // It begins with a whole second.
+        // The window begins on a whole second.
         assert_eq!(outcome.is_allowed(), expected.passed, "{bucket}");
         return true;
     }

@@ -1,4 +1,4 @@
-//! One hash for all: what becomes of fields whose windows are over, and of the hash.
+//! One hash for all buckets: expired fields, and the expiry of the hash.
 
 use crate::open_kit::{Open, built, layout};
 use tidegate_core::{Algorithm, Align, Ask, Op, Quota};
@@ -20,48 +20,48 @@ fn bucket(i: u64) -> String {
 }
 
 #[test]
-fn fields_whose_windows_are_over_are_swept() {
+fn fields_of_expired_windows_are_removed() {
     let (open, quota) = (open(), minute());
     for i in 0..1_000 {
         open.take(&bucket(i), &quota, 1);
     }
     open.advance(59 * SECOND);
     assert_eq!(open.redis("HLEN rate_limits").int(), 1_000);
-    // All of them are over; new ones come, and live for as long as this test looks.
+    // All have expired. The new ones live for the rest of this test.
     open.advance(SECOND);
     for i in 1_000..2_000 {
         open.take(&bucket(i), &quota, 1);
     }
     let over = open.redis("HLEN rate_limits").int() - 1_000;
-    // Each of them looks at eight by chance, so that hardly any of the old ones is left.
+    // Each request checks eight fields at random, so hardly any of the old ones is left.
     assert!(over < 20, "{over} are left");
     for i in 1_000..2_000 {
         assert_eq!(
             open.remaining(&bucket(i), &quota),
             2,
-            "none that counts is swept"
+            "no live window is removed"
         );
     }
     open.audit();
 }
 
 #[test]
-fn the_hash_goes_when_its_latest_window_ends() {
+fn the_hash_expires_with_its_latest_window() {
     let (open, quota) = (open(), minute());
     let left = || open.redis("PTTL rate_limits").int() - 3_600_000;
     open.take(&bucket(1), &quota, 1);
     assert!((59_000..=60_000).contains(&left()), "{}", left());
     open.advance(20 * SECOND + 500_000);
     open.take(&bucket(2), &quota, 1);
-    // It begins with the next second.
+    // The window begins with the next second.
     assert!((59_500..=60_500).contains(&left()), "{}", left());
-    // An earlier window does not bring the end forward.
+    // An earlier window does not shorten the expiry.
     open.take(&bucket(1), &quota, 1);
     assert!((59_400..=60_500).contains(&left()), "{}", left());
 }
 
 #[test]
-fn what_is_given_back_may_be_taken_again() {
+fn refunded_units_can_be_taken_again() {
     let (open, quota) = (open(), minute());
     open.advance(300_000);
     let bucket = bucket(1);
@@ -69,7 +69,7 @@ fn what_is_given_back_may_be_taken_again() {
         op,
         ..Ask::look(bucket.as_bytes(), &quota)
     };
-    // A window that is emptied by what opened it is gone.
+    // A window that a refund empties is removed.
     let reply = open.world.decide(&[ask(Op::Take(2))]);
     open.advance(1_000);
     let back = open.world.decide_one(ask(Op::GiveBack(
@@ -77,7 +77,7 @@ fn what_is_given_back_may_be_taken_again() {
     )));
     assert_eq!(back.remaining, 3);
     assert_eq!(open.redis("EXISTS rate_limits").int(), 0);
-    // Within the second before the window's own, and in the window.
+    // Within the second before the window's start, and in the window.
     let first = open.world.decide(&[ask(Op::Take(1))]);
     open.advance(100_000);
     let second = open.world.decide(&[ask(Op::Take(1))]);
@@ -93,7 +93,8 @@ fn what_is_given_back_may_be_taken_again() {
         third.receipt(0, Op::Take(1)).expect("it was charged"),
     )));
     assert_eq!(open.remaining(&bucket, &quota), 2);
-    // From before the window's second nobody can tell any more which window it was: it stays.
+    // A receipt from before the window's second may belong to another window: the units stay
+    // charged.
     open.world.decide_one(ask(Op::GiveBack(
         second.receipt(0, Op::Take(1)).expect("it was charged"),
     )));
@@ -102,7 +103,7 @@ fn what_is_given_back_may_be_taken_again() {
 }
 
 #[test]
-fn nothing_is_given_back_to_another_window() {
+fn refunds_never_go_to_another_window() {
     let (open, quota) = (open(), minute());
     let bucket = bucket(1);
     let ask = |op| Ask {
@@ -113,7 +114,7 @@ fn nothing_is_given_back_to_another_window() {
     open.advance(60 * SECOND - 1);
     let last = open.world.decide(&[ask(Op::Take(2))]);
     assert!(last.passed);
-    // The next window begins on the very second at which that one ended.
+    // The next window begins on the same second as the end of the last one.
     open.advance(1);
     assert!(open.world.decide(&[ask(Op::Take(3))]).passed);
     let back = open.world.decide_one(ask(Op::GiveBack(

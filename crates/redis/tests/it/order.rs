@@ -1,5 +1,5 @@
-//! Requests of one caller that are under way together, as those of a pipeline are: what they ask of the
-//! same bucket is decided in the order in which it was asked.
+//! Concurrent requests of one caller, as in a pipeline. Asks for the same bucket are decided in the
+//! order of sending.
 
 use crate::fault::load::connect;
 use crate::world;
@@ -7,14 +7,14 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 use tidegate_core::{Ask, Op, Quota, Receipt, Reply, Store, StoreError};
-use tidegate_redis::{RedisOptions, RedisStore};
+use tidegate_redis::{RedisBuckets, RedisOptions};
 
 fn hourly(amount: u64) -> Quota {
     let spec = Quota::new(amount, 3_600_000_000);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
-fn store() -> RedisStore {
+fn store() -> RedisBuckets {
     let settings = world::standalone(world::shared_server());
     connect(
         settings,
@@ -22,20 +22,20 @@ fn store() -> RedisStore {
     )
 }
 
-type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, StoreError>> + Send + 'a>>;
+type PendingCall<'a> = Pin<Box<dyn Future<Output = Result<Reply, StoreError>> + Send + 'a>>;
 
-/// Decides all of them, begun in order before any is waited for.
-fn decide_together(store: &RedisStore, requests: &[[Ask<'_>; 1]]) -> Vec<Reply> {
+/// Decides all requests; all start in order before the first is awaited.
+fn decide_together(store: &RedisBuckets, requests: &[[Ask<'_>; 1]]) -> Vec<Reply> {
     let asked = requests
         .iter()
-        .map(|asks| -> Pending<'_> { Box::pin(store.decide(asks)) });
+        .map(|asks| -> PendingCall<'_> { Box::pin(store.decide(asks)) });
     let mut pending: Vec<_> = asked.map(|it| (it, None)).collect();
     world::runtime().block_on(poll_fn(|context| {
         let mut left = Poll::Ready(());
         for (one, reply) in &mut pending {
             if reply.is_none() {
                 match one.as_mut().poll(context) {
-                    Poll::Ready(ready) => *reply = Some(ready.expect("all is well")),
+                    Poll::Ready(ready) => *reply = Some(ready.expect("the store answers")),
                     Poll::Pending => left = Poll::Pending,
                 }
             }
@@ -45,8 +45,9 @@ fn decide_together(store: &RedisStore, requests: &[[Ask<'_>; 1]]) -> Vec<Reply> 
     pending.into_iter().filter_map(|(_, reply)| reply).collect()
 }
 
-/// What remains of the bucket after each of `ops`, all of which are begun before any is waited for.
-fn left(store: &RedisStore, bucket: &str, ops: &[Op]) -> Vec<u64> {
+/// Returns what remains of the bucket after each of `ops`, which all start before the first is
+/// awaited.
+fn left(store: &RedisBuckets, bucket: &str, ops: &[Op]) -> Vec<u64> {
     let quota = hourly(10);
     let asks: Vec<[Ask<'_>; 1]> = ops
         .iter()
@@ -60,9 +61,9 @@ fn left(store: &RedisStore, bucket: &str, ops: &[Op]) -> Vec<u64> {
     replies.iter().filter_map(remaining).collect()
 }
 
-/// Takes went by one script and everything else by another, each by a connection of its own.
+/// Regression: takes used one script and everything else another, each on a separate connection.
 #[test]
-fn a_look_or_a_return_was_carried_out_after_the_take_behind_it() {
+fn reads_and_returns_were_executed_after_a_later_take() {
     let store = store();
     let receipt = Receipt::latest(1);
     let take = Op::Take(1);

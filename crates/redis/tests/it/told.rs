@@ -1,21 +1,21 @@
-//! What is told of a refusal that was not asked for in Redis: of every bucket what Redis would say.
+//! The report of a refusal from the cache: for every bucket, what Redis would report.
 
 use crate::fault::load::connect;
 use crate::world;
 use tidegate_core::{Algorithm, Ask, Op, Quota, Reply, Store};
-use tidegate_redis::{RedisOptions, RedisStore};
+use tidegate_redis::{RedisBuckets, RedisOptions};
 
 fn hourly(amount: u64) -> Quota {
     let spec = Quota::new(amount, 3_600_000_000);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
 fn log(amount: u64) -> Quota {
     let spec = Quota::new(amount, 3_600_000_000).algorithm(Algorithm::SlidingLog);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
-fn store() -> RedisStore {
+fn store() -> RedisBuckets {
     let settings = world::standalone(world::shared_server());
     connect(
         settings,
@@ -23,9 +23,9 @@ fn store() -> RedisStore {
     )
 }
 
-fn decide(store: &RedisStore, asks: &[Ask<'_>]) -> Reply {
+fn decide(store: &RedisBuckets, asks: &[Ask<'_>]) -> Reply {
     let reply = world::runtime().block_on(store.decide(asks));
-    reply.expect("all is well")
+    reply.expect("the store answers")
 }
 
 fn left(reply: &Reply) -> Vec<u64> {
@@ -33,7 +33,7 @@ fn left(reply: &Reply) -> Vec<u64> {
 }
 
 #[test]
-fn a_bucket_of_which_nothing_was_known_was_told_as_full_beside_one_that_refuses() {
+fn an_unknown_bucket_was_reported_as_full_next_to_a_refusal() {
     let (store, one, three) = (store(), hourly(1), hourly(3));
     let [empty, beside] = [
         Ask::take(b"p/one/a", &one, 1),
@@ -51,7 +51,7 @@ fn a_bucket_of_which_nothing_was_known_was_told_as_full_beside_one_that_refuses(
 }
 
 #[test]
-fn what_was_told_beside_a_refusal_was_what_had_been_there_before_others_took_it() {
+fn levels_next_to_a_refusal_were_stale() {
     for three in [hourly(3), log(3)] {
         let (store, one) = (store(), hourly(1));
         let empty = Ask::take(b"p/one/a", &one, 1);
@@ -70,9 +70,9 @@ fn what_was_told_beside_a_refusal_was_what_had_been_there_before_others_took_it(
     }
 }
 
-/// One unit is left, which two were asked for; somebody takes it, and two are asked for again.
+/// One unit is left, and two were requested. Another client takes it, and two are requested again.
 #[test]
-fn a_bucket_that_refused_was_told_with_what_it_had_left_though_that_was_taken_since() {
+fn a_cached_refusal_reported_a_stale_level() {
     let (store, quota) = (store(), hourly(3));
     let take = |cost| decide(&store, &[Ask::take(b"p/three/a", &quota, cost)]);
     assert!(take(2).passed);
@@ -83,13 +83,14 @@ fn a_bucket_that_refused_was_told_with_what_it_had_left_though_that_was_taken_si
     let refused = take(2);
     assert_eq!(left(&refused), [0]);
     let wait = |reply: &Reply| reply.outcomes.first().and_then(|it| it.wait.as_micros());
-    // Two units, at twenty minutes each, but for what has passed.
+    // Two units at twenty minutes each, less the elapsed time.
     assert!(wait(&refused).is_some_and(|it| it > 2_300_000_000));
 }
 
-/// What is forced beside a take that refuses is not charged, and refuses if nothing is left.
+/// A forced charge next to a refused take is not charged, and is reported as refused if nothing is
+/// left.
 #[test]
-fn a_forced_charge_was_told_as_allowed_beside_a_refusal_though_nothing_was_left() {
+fn a_forced_charge_on_an_empty_bucket_was_reported_as_allowed() {
     let (store, one) = (store(), hourly(1));
     let [taken, forced] = [b"p/one/a", b"p/one/b"].map(|name| Ask::take(name, &one, 1));
     let forced = Ask {
@@ -103,9 +104,9 @@ fn a_forced_charge_was_told_as_allowed_beside_a_refusal_though_nothing_was_left(
     }
 }
 
-/// A bucket that is asked for twice, as two descriptors of one request do.
+/// A bucket that is used twice, as by two descriptors of one request.
 #[test]
-fn the_second_take_of_a_request_from_one_bucket_was_told_to_wait_no_longer_than_the_first() {
+fn the_second_take_from_a_bucket_was_reported_with_too_short_a_wait() {
     let (store, quota) = (store(), hourly(2));
     let asks = [Ask::take(b"p/two/a", &quota, 1); 2];
     assert!(decide(&store, &asks).passed);
@@ -120,10 +121,10 @@ fn the_second_take_of_a_request_from_one_bucket_was_told_to_wait_no_longer_than_
 }
 
 #[test]
-fn a_flood_on_two_bands_is_answered_here_and_told_of_both() {
+fn a_flood_on_two_bands_is_refused_from_the_cache_with_both_reported() {
     for wide in [hourly(1_000), log(1_000)] {
         let (store, narrow) = (store(), Quota::new(1, 60_000_000).build());
-        let narrow = narrow.expect("it fits");
+        let narrow = narrow.expect("a valid quota");
         let asks = [&narrow, &wide].map(|quota| Ask::take(b"p/both/a", quota, 1));
         assert!(decide(&store, &asks).passed);
         for _ in 0..1_000 {

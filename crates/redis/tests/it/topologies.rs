@@ -1,42 +1,45 @@
-//! What becomes of decisions when a master dies, a slot moves, or a server asks who we are.
+//! Decisions when a master dies, a slot moves, or a server requires authentication.
 
 use crate::world::{self, World};
 use std::thread;
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Reply, Store, StoreError};
-use tidegate_redis::{ConnectionSettings, HashTag, RedisOptions, RedisStore};
+use tidegate_redis::{HashTag, RedisBuckets, RedisOptions};
+use tidegate_redis_client::ConnectionSettings;
 use tidegate_testkit::redis::{
     Acl, Certificates, Cluster, SentinelGroup, Server, ServerOptions as Servers, ServerProgram,
     audit, until_some,
 };
 use tokio::task::JoinSet;
 
-/// Virtual time stands still in these tests, so this many pass and no more.
+/// Virtual time does not advance in these tests, so exactly this many pass.
 const CAPACITY: u64 = 3_000;
 
-/// What a limiter in production would wait; these tests ask again instead of waiting long.
+/// The timeout of a production limiter. These tests retry instead of waiting longer.
 const DEADLINE: Duration = Duration::from_millis(200);
 
 fn quota() -> Quota {
     let hour_us = 3_600_000_000;
-    Quota::new(CAPACITY, hour_us).build().expect("it fits")
+    Quota::new(CAPACITY, hour_us)
+        .build()
+        .expect("a valid quota")
 }
 
-fn decide(store: &RedisStore, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+fn decide(store: &RedisBuckets, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
     world::runtime().block_on(store.decide(asks))
 }
 
-/// Asks until there is an answer.
-fn decide_in_the_end(store: &RedisStore, bucket: &str) -> Reply {
+/// Retries until there is a reply.
+fn decide_in_the_end(store: &RedisBuckets, bucket: &str) -> Reply {
     let quota = quota();
     until_some("the store decides", || {
         decide(store, &[Ask::take(bucket.as_bytes(), &quota, 1)]).ok()
     })
 }
 
-/// Several tasks take from both buckets at once until they are refused. Returns how often that
-/// passed.
-fn take_all(store: &RedisStore, buckets: [&'static str; 2]) -> u64 {
+/// Several tasks take from both buckets concurrently until they are refused. Returns the number
+/// that passed.
+fn take_all(store: &RedisBuckets, buckets: [&'static str; 2]) -> u64 {
     world::runtime().block_on(async {
         let mut tasks = JoinSet::new();
         for _ in 0..8 {
@@ -46,7 +49,7 @@ fn take_all(store: &RedisStore, buckets: [&'static str; 2]) -> u64 {
     })
 }
 
-async fn take_until_refused(store: RedisStore, buckets: [&'static str; 2]) -> u64 {
+async fn take_until_refused(store: RedisBuckets, buckets: [&'static str; 2]) -> u64 {
     let quota = quota();
     let asks = buckets.map(|bucket| Ask::take(bucket.as_bytes(), &quota, 1));
     for passed in 0..=CAPACITY {
@@ -55,19 +58,20 @@ async fn take_until_refused(store: RedisStore, buckets: [&'static str; 2]) -> u6
             return passed;
         }
     }
-    // More than there is.
+    // More than the capacity.
     CAPACITY + 1
 }
 
-fn slot_of(cluster: &Cluster, store: &RedisStore, bucket: &str) -> u16 {
+fn slot_of(cluster: &Cluster, store: &RedisBuckets, bucket: &str) -> u16 {
     let key = store.key(bucket.as_bytes());
     cluster.slot_of(std::str::from_utf8(&key).expect("a plain name"))
 }
 
 #[test]
-fn a_reshard_under_load_admits_exactly_what_there_is() {
+fn a_reshard_under_load_admits_exactly_the_limit() {
     let cluster = Cluster::start(3, 0);
-    // Keys that are apart (TRYAGAIN) are together again in a few milliseconds.
+    // Keys in different nodes during a migration (TRYAGAIN) are together again in a few
+    // milliseconds.
     let settings = world::cluster(&cluster).retries(10);
     let world = World::new(settings, RedisOptions::default());
     let buckets = ["p/one/subject", "p/two/subject"];
@@ -89,13 +93,17 @@ fn a_reshard_under_load_admits_exactly_what_there_is() {
 }
 
 #[test]
-fn a_slot_that_stays_half_way_is_served_key_by_key() {
+fn a_slot_in_a_stalled_migration_is_served_key_by_key() {
     let cluster = Cluster::start(3, 0);
     let settings = world::cluster(&cluster).timeout(DEADLINE);
     let world = World::new(settings, RedisOptions::default());
     let (quota, buckets) = (quota(), ["p/one/subject", "p/two/subject"]);
     let both = buckets.map(|bucket| Ask::take(bucket.as_bytes(), &quota, 1));
-    assert!(decide(&world.store, &both).expect("all is well").passed);
+    assert!(
+        decide(&world.store, &both)
+            .expect("the store answers")
+            .passed
+    );
 
     let slot = slot_of(&cluster, &world.store, buckets[0]);
     let migration = cluster.begin_migration(slot, cluster.stranger_to(slot));
@@ -103,7 +111,7 @@ fn a_slot_that_stays_half_way_is_served_key_by_key() {
     for bucket in ["p/one/subject", "p/two/subject", "p/new/subject"] {
         assert!(decide_in_the_end(&world.store, bucket).passed);
     }
-    // One key here, one there: nobody can decide on both, and nothing may be written.
+    // One key on each node: the request cannot be decided, and nothing may be written.
     decide(&world.store, &both).expect_err("the keys are apart");
     migration.finish();
     let reply = until_some("the store decides", || decide(&world.store, &both).ok());
@@ -145,7 +153,7 @@ fn after_a_failover_of_sentinels_decisions_go_on() {
     decide_in_the_end(&world.store, bucket);
     let dead = group.kill_master();
     let heir = group.await_master_other_than(dead);
-    // Back as a replica of its heir, it must not be asked any more.
+    // Back as a replica of the new master, it must not be called any more.
     dead.restart();
     decide_in_the_end(&world.store, bucket);
     let key = world.store.key(bucket.as_bytes());

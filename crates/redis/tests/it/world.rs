@@ -1,76 +1,31 @@
-//! Stores on real servers, which all tests of this program share; each store has keys of its own.
+//! Stores on real servers that all tests of this binary share. Each store has a separate key
+//! prefix.
 
 use std::future::Future;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_core::{Ask, ManualClock, Reply, Store, Timestamp};
-use tidegate_redis::{
-    Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology, TlsSettings,
-};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::{Address, ConnectionSettings, RedisTopology, TlsSettings};
 use tidegate_testkit::laws::StoreUnderTest;
-use tidegate_testkit::redis::{
-    Acl, Certificates, Cluster, SentinelGroup, Server, ServerProgram, TestLogin, until,
+pub(crate) use tidegate_testkit::redis::shared::{
+    cluster as shared_cluster, flavour as shared_flavour, own_prefix, runtime,
+    server as shared_server,
 };
-use tokio::runtime::Runtime;
+use tidegate_testkit::redis::{
+    Acl, Certificates, Cluster, SentinelGroup, Server, TestLogin, until,
+};
 
-/// What the limiter needs to be allowed, and no more; see `docs/operating-redis.md`.
+/// The minimal ACL rules of the limiter; see `docs/how-to/redis.md`.
 pub(crate) const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get \
      +mget +set +del +time +info +role +cluster|slots +zadd +zremrangebyscore +zcard \
      +pexpire +zrange";
-
-/// What it needs to be allowed beside that where addresses are counted and banned.
-pub(crate) const COUNTING: [&str; 25] = [
-    "type",
-    "exists",
-    "scard",
-    "sscan",
-    "sadd",
-    "srem",
-    "sismember",
-    "zadd",
-    "zrem",
-    "zscan",
-    "zrangebyscore",
-    "hlen",
-    "hexists",
-    "hincrby",
-    "hset",
-    "hmget",
-    "hscan",
-    "rename",
-    "unlink",
-    "pexpire",
-    "get",
-    "set",
-    "del",
-    "time",
-    "evalsha",
-];
-
-/// A runtime for the whole program: connections of one test must not end with another.
-pub(crate) fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .expect("a runtime")
-    })
-}
-
-/// A prefix that no other store of this program has.
-pub(crate) fn own_prefix() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("tg{}:", NEXT.fetch_add(1, Relaxed))
-}
 
 pub(crate) fn address(server: &Server) -> Address {
     Address::new("127.0.0.1", server.port())
 }
 
-/// Long enough for a busy machine: these tests are not about time.
+/// Long enough for a busy machine: these tests do not measure time.
 pub(crate) fn patient(settings: ConnectionSettings) -> ConnectionSettings {
     let patience = Duration::from_secs(10);
     settings.timeout(patience).connect_timeout(patience)
@@ -116,27 +71,7 @@ pub(crate) fn with_login(settings: ConnectionSettings) -> ConnectionSettings {
     settings.user(user).password(password)
 }
 
-/// One server for all tests of the program.
-pub(crate) fn shared_server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(Server::start)
-}
-
-pub(crate) fn shared_flavour(flavour: ServerProgram) -> Option<&'static Server> {
-    static REDIS_8: OnceLock<Option<Server>> = OnceLock::new();
-    static VALKEY_9: OnceLock<Option<Server>> = OnceLock::new();
-    let cell = match flavour {
-        ServerProgram::Redis8 => &REDIS_8,
-        _ => &VALKEY_9,
-    };
-    let start = || {
-        let available = flavour.available();
-        available.then(|| Server::builder().flavour(flavour).start())
-    };
-    cell.get_or_init(start).as_ref()
-}
-
-/// TLS with certificates on both sides, and a user who may do just what it needs.
+/// TLS with certificates on both sides, and a user with minimal rights.
 pub(crate) fn shared_secured() -> &'static (Server, Certificates) {
     static SERVER: OnceLock<(Server, Certificates)> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -151,14 +86,9 @@ pub(crate) fn shared_sentinels() -> &'static SentinelGroup {
     GROUP.get_or_init(SentinelGroup::start)
 }
 
-pub(crate) fn shared_cluster() -> &'static Cluster {
-    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| Cluster::start(3, 0))
-}
-
-/// A store in virtual time.
+/// A store with virtual time.
 pub(crate) struct World {
-    pub(crate) store: RedisStore,
+    pub(crate) store: RedisBuckets,
     pub(crate) clock: ManualClock,
 }
 
@@ -167,20 +97,20 @@ impl World {
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
         let options = options
             .prefix(own_prefix())
-            // It goes by real time.
+            // The deny cache uses real time.
             .deny_cache(0)
             .clock(clock.clone());
         let store = runtime()
-            .block_on(RedisStore::connect(settings, options))
-            .expect("the server is there");
+            .block_on(RedisBuckets::connect(settings, options))
+            .expect("the server is up");
         Self { store, clock }
     }
 }
 
 impl StoreUnderTest for World {
-    type Store = RedisStore;
+    type Store = RedisBuckets;
 
-    fn store(&self) -> &RedisStore {
+    fn store(&self) -> &RedisBuckets {
         &self.store
     }
 
@@ -192,7 +122,7 @@ impl StoreUnderTest for World {
         runtime().block_on(future)
     }
 
-    /// On a Cluster a refusal holds its cost until it is given back; the laws look after that.
+    /// On a Cluster a refusal holds its cost until it is refunded; the laws allow for that.
     fn decide(&self, asks: &[Ask<'_>]) -> Reply {
         let reply = self
             .block_on(self.store.decide(asks))

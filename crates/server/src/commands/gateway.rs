@@ -1,14 +1,14 @@
 //! `tidegate gateway`: a gateway for a first try, without a file.
 
 use super::{print, serve};
-use crate::environment::FlagEnvironment;
-use crate::failure::Failure;
 use clap::Args;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tidegate::LimitMode;
-use tidegate_policy::Config;
-use tidegate_policy::config::ListenAddress;
+use tidegate_config::Config;
+use tidegate_control::environment::FlagEnvironment;
+use tidegate_control::failure::Failure;
+use tidegate_policy::listen::ListenAddress;
 
 /// The first line of a printed configuration.
 const HEADING: &str = "# As a file: tidegate serve --config tidegate.yaml\n";
@@ -24,40 +24,47 @@ const TRIES_MAX: u64 = 10_000;
 #[command(after_help = "\
 Examples:
   tidegate gateway --upstream http://127.0.0.1:9001
-  tidegate gateway --upstream http://127.0.0.1:9001 --upstream http://127.0.0.1:9002 --limit '10/s burst 50'
+  tidegate gateway --upstream http://127.0.0.1:9001 --limit '10/s burst 50'
   tidegate gateway --upstream http://127.0.0.1:9001 --print > tidegate.yaml
   tidegate serve --config tidegate.yaml")]
 pub struct GatewayArgs {
-    /// Where requests go: http://…, https://…, or h2c://… for HTTP/2 without TLS; several take
-    /// turns
+    /// Upstream URL: http://…, https://…, or h2c://… for HTTP/2 without TLS. Repeat it to balance
+    /// the load
     #[arg(long = "upstream", value_name = "URL", required = true)]
     pub upstreams: Vec<String>,
-    /// How much each client address may ask, such as `10/s burst 50`
+    /// Limit for each client address, such as `10/s burst 50`
     #[arg(long, value_name = "RATE", default_value = "100/s")]
     pub limit: String,
-    /// Address and port of the gateway, or unix:PATH. Default: 127.0.0.1:8000; port 0 takes a free one
+    /// Address and port of the gateway, or unix:PATH. Port 0 takes a free port. Default: 127.0.0.1:8000
     #[arg(long, alias = "gateway", value_name = "ADDRESS")]
     pub listen: Option<ListenAddress>,
-    /// Where health and metrics listen. Default: 127.0.0.1:8090, or a free port if that one is taken
+    /// Address and port of health and metrics. Default: 127.0.0.1:8090, or a free port if that one is taken
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<ListenAddress>,
-    /// Refuse nobody: limits are decided and counted, and every request passes
+    /// Shadow mode: evaluate and count limits, but refuse no request
     #[arg(long)]
     pub shadow: bool,
-    /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
-    /// about to stop: as long as balancers take to notice
+    /// Seconds to keep serving after SIGTERM or Ctrl-C with /readyz failing, so that load balancers
+    /// stop sending requests
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    pub notice: u32,
-    /// How many seconds requests may take to finish after SIGTERM or Ctrl-C; a second one ends at
-    /// once
+    pub shutdown_delay: u32,
+    /// The old name of `--shutdown-delay`.
+    #[arg(long, hide = true, value_parser = serve::renamed_notice)]
+    pub notice: Option<std::convert::Infallible>,
+    /// Seconds for requests in flight to finish after SIGTERM or Ctrl-C. A second signal stops
+    /// immediately
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub drain: u32,
-    /// Print this as a configuration, to go on with a file, and end
+    /// Print the equivalent configuration file and exit
     #[arg(long)]
     pub print: bool,
 }
 
 /// Serves until it is stopped, or prints the configuration that it would serve.
+///
+/// # Errors
+///
+/// [`Failure::Input`] if a flag is invalid, [`Failure::Runtime`] if a listener cannot be opened.
 pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let text = text(args)?;
     if args.print {
@@ -73,7 +80,7 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let is_shadow = config.mode == LimitMode::Shadow;
     serve::start(
         config,
-        serve::StopTimes::of(args.notice, args.drain),
+        serve::StopTimes::of(args.shutdown_delay, args.drain),
         |listeners| {
             let gateway = listeners.gateway.as_ref()?.tcp()?;
             let addresses = (gateway, listeners.admin.tcp()?);
@@ -85,16 +92,16 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
 /// Returns the configuration that the flags describe.
 fn text(args: &GatewayArgs) -> Result<String, Failure> {
     let text = Config::gateway_text(&args.upstreams, Some(&args.limit)).map_err(Failure::input)?;
-    let mut doors = match &args.listen {
+    let mut listeners = match &args.listen {
         // In quotes: an IPv6 address begins with a bracket, which YAML reads as a list.
         Some(address) => format!("  gateway: \"{address}\"\n"),
         None => LISTEN.to_owned(),
     };
     if let Some(address) = &args.admin {
-        let _ = writeln!(doors, "  admin: \"{address}\"");
+        let _ = writeln!(listeners, "  admin: \"{address}\"");
     }
     let mode = if args.shadow { "mode: shadow\n" } else { "" };
-    let text = text.replacen(LISTEN, &doors, 1);
+    let text = text.replacen(LISTEN, &listeners, 1);
     Ok(format!("{HEADING}{mode}{text}"))
 }
 
@@ -113,28 +120,28 @@ fn greeting(
     is_shadow: bool,
 ) -> String {
     let (gateway, admin) = (reachable(gateway), reachable(admin));
-    let mut text = format!("Tidegate passes on what comes to http://{gateway}, to\n");
+    let mut text = format!("Tidegate forwards http://{gateway} to\n");
     for upstream in &args.upstreams {
         let _ = writeln!(text, "  {upstream}");
     }
     let _ = write!(
         text,
         "\
-Each client address may ask {limit}; beyond that it {refused}. Try it:
+Each client address may send {limit}; further requests {refused}. Try it:
 
   curl -i http://{gateway}/
   curl -s -o /dev/null -w '%{{http_code}}\\n' 'http://{gateway}/?[1-{tries}]' | sort | uniq -c
 
 Health and metrics are at http://{admin}/readyz and http://{admin}/metrics.
-To go on with a file:  the same command with --print > tidegate.yaml,
-                       then tidegate serve --config tidegate.yaml
-To stop:               Ctrl-C
+To use a file:  the same command with --print > tidegate.yaml,
+                then tidegate serve --config tidegate.yaml
+To stop:        Ctrl-C
 ",
         limit = args.limit.trim(),
         refused = if is_shadow {
-            "passes all the same and is counted (shadow mode)"
+            "pass and are counted (shadow mode)"
         } else {
-            "is told 429, and when to come back"
+            "get 429 with Retry-After"
         },
     );
     text
@@ -151,9 +158,9 @@ pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::commands::cli::{Cli, Command};
     use clap::Parser;
-    use tidegate_policy::config::NoEnvironment;
+    use tidegate_config::NoEnvironment;
 
     fn arguments(flags: &[&str]) -> GatewayArgs {
         let all = ["tidegate", "gateway"].iter().chain(flags);
@@ -168,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_says_all_that_the_flags_say() {
+    fn the_printed_config_contains_all_flags() {
         let args = arguments(&[
             "--upstream=http://127.0.0.1:9001",
             "--upstream=https://b.example",
@@ -201,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_door_on_every_address_is_shown_where_it_can_be_reached() {
+    fn a_wildcard_listener_is_shown_with_a_reachable_address() {
         let shown = |address: &str| reachable(address.parse().unwrap()).to_string();
         assert_eq!(shown("0.0.0.0:8000"), "127.0.0.1:8000");
         assert_eq!(shown("[::]:8000"), "127.0.0.1:8000");

@@ -1,49 +1,71 @@
 //! The subcommands: one file each.
 
 pub mod addresses;
-pub(crate) mod bucket;
+mod bucket_args;
+pub mod budget;
+pub mod check;
+pub mod cli;
+pub mod completions;
 pub mod doctor;
 pub mod gateway;
+pub mod healthcheck;
 pub mod import;
+pub mod init;
 pub mod inspect;
-pub(crate) mod plans;
+pub mod man;
+mod operator;
 mod print;
-mod redis_store;
 pub mod reset;
 pub mod schema;
 pub mod serve;
+mod server_call;
 pub mod simulate;
 pub mod token;
 pub mod validate;
-mod who;
 
-use crate::cli::{Cli, Command};
-use crate::failure::Failure;
+use self::cli::{Cli, Command};
+use crate::logs;
 use crate::peer::Peer;
-use crate::telemetry::logs;
+use crate::styles;
+use tidegate_control::failure::Failure;
 
 /// Runs the command of the command line.
+///
+/// # Errors
+///
+/// The failure of the command; its kind decides the exit code. The caller prints it.
 pub fn run(cli: Cli) -> Result<(), Failure> {
+    styles::choose(cli.color);
     let peer = match &cli.command {
-        None => cli.serve.peer()?,
-        Some(Command::Serve(args)) => args.args.peer()?,
+        None => cli.serve.envoy.peer()?,
+        Some(Command::Serve(args)) => args.args.envoy.peer()?,
         Some(_) => Peer::default(),
     };
     let format = cli.log.format.or(peer.log_format);
-    logs::start(level(&cli, &peer), format.unwrap_or_default())?;
+    // Until the end of the command: then the rest of the log is written, before the failure is printed.
+    let _log = logs::start(level(&cli, &peer), format.unwrap_or_default())?;
     match cli.command {
         None => serve::run(&cli.serve, &peer),
         Some(Command::Serve(args)) => serve::run(&args.into_args()?, &peer),
         Some(Command::Gateway(args)) => gateway::run(&args),
+        Some(Command::Init(args)) => init::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Import(args)) => import::run(&args),
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Inspect(args)) => inspect::run(&args),
+        Some(Command::Budget(args)) => budget::run(&args),
         Some(Command::Reset(args)) => reset::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
-        Some(Command::Addresses(args)) => addresses::run(&args),
+        Some(Command::Healthcheck(args)) => healthcheck::run(&args),
+        Some(Command::Top(args)) => addresses::top(&args),
+        Some(Command::Ban(args)) => addresses::ban(&args),
+        Some(Command::Unban(args)) => addresses::unban(&args),
+        Some(Command::Addresses(_)) => Err(addresses::renamed()),
         Some(Command::Token(args)) => token::run(&args),
+        Some(Command::Completions(args)) => completions::run(&args),
+        Some(Command::Man(args)) => man::run(&args),
     }
 }
 
@@ -51,7 +73,15 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
 fn level<'a>(cli: &'a Cli, peer: &Peer) -> &'a str {
     let talks_once = matches!(
         cli.command,
-        Some(Command::Inspect(_) | Command::Reset(_) | Command::Doctor(_) | Command::Addresses(_))
+        Some(
+            Command::Inspect(_)
+                | Command::Budget(_)
+                | Command::Reset(_)
+                | Command::Doctor(_)
+                | Command::Top(_)
+                | Command::Ban(_)
+                | Command::Unban(_)
+        )
     );
     let level = cli.log.level.as_deref().or(peer.log_level);
     match level.unwrap_or("info") {

@@ -1,16 +1,17 @@
 //! `tidegate schema`.
 
 use super::print;
-use crate::failure::Failure;
 use clap::Args;
-use tidegate_policy::config::json_schema;
+use tidegate_config::json_schema;
+use tidegate_control::failure::Failure;
 
 /// The arguments of `tidegate schema`: none.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example, for editors that speak YAML's language server:
+Example, for editors with a YAML language server:
   tidegate schema > tidegate.schema.json
-  and at the top of the configuration:  # yaml-language-server: $schema=tidegate.schema.json")]
+and at the top of the configuration:
+  # yaml-language-server: $schema=tidegate.schema.json")]
 pub struct SchemaArgs {}
 
 /// Prints the schema.

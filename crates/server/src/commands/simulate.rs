@@ -1,49 +1,50 @@
 //! `tidegate simulate`.
 
 use crate::commands::import::EnvoyArgs;
-use crate::environment::FlagEnvironment;
-use crate::failure::Failure;
 use crate::simulate::engine::Engine;
 use crate::simulate::formats::InputFormat;
 use crate::simulate::progress::Audience;
 use crate::simulate::run::{DecisionOutput, Job, NoteVerbosity, run as simulate};
+use crate::styles;
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use tidegate_control::environment::FlagEnvironment;
+use tidegate_control::failure::Failure;
 
 /// The arguments of `tidegate simulate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Decisions go to standard output, a line of JSON each, in the order of the requests; progress and
-the summary go to standard error.
+Prints decisions to standard output, one line of JSON each, in the order of the
+requests. Progress and the summary go to standard error.
 
 Examples:
   tidegate simulate --config tidegate.yaml --trace trace.jsonl > decisions.jsonl
-  tidegate simulate --config tidegate.yaml --trace /var/log/nginx/access.log --summary-only
-  zcat access.log.*.gz | tidegate simulate --config tidegate.yaml --trace - --summary-only
+  tidegate simulate --config tidegate.yaml --trace access.log --summary-only
+  zcat access.log.*.gz | tidegate simulate --config tidegate.yaml --trace -
 
 A line of a trace:
   {\"at_ms\": 1700000000000, \"ip\": \"192.0.2.1\", \"path\": \"/api\", \"cost\": 2}")]
 pub struct SimulateArgs {
-    /// The configuration
+    /// Configuration file
     #[arg(
         long,
         env = "TIDEGATE_CONFIG",
         value_name = "FILE",
-        required_unless_present = "envoy_config"
+        required_unless_present = "envoy"
     )]
     pub config: Option<PathBuf>,
     /// Files of envoyproxy/ratelimit.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
-    /// The trace or access log; `-` is standard input
+    /// Trace or access log; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
-    /// What its lines look like; `auto` goes by the first of them
+    /// Format of its lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FormatArg::Auto)]
     pub format: FormatArg,
-    /// The policy that is asked where a line names none; the first one unless told
+    /// Policy for lines that name none. Default: the first one
     #[arg(long, value_name = "NAME")]
     pub policy: Option<String>,
     /// Write no decisions, only the summary
@@ -52,7 +53,7 @@ pub struct SimulateArgs {
     /// Write no summary and no notes, only decisions
     #[arg(long, conflicts_with_all = ["summary_only", "progress"])]
     pub quiet: bool,
-    /// Tell how far it has come even if standard error is not a terminal
+    /// Show progress even if standard error is not a terminal
     #[arg(long)]
     pub progress: bool,
 }
@@ -60,9 +61,9 @@ pub struct SimulateArgs {
 /// The format of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
-    /// Going by the first lines
+    /// Detected from the first lines
     Auto,
-    /// Questions with their time, `at_ms`
+    /// Check requests with their time, `at_ms`
     Trace,
     /// The common or combined format of nginx and Apache
     Combined,
@@ -71,9 +72,15 @@ pub enum FormatArg {
 }
 
 /// Runs the simulation.
+///
+/// # Errors
+///
+/// [`Failure::Input`] if the configuration or a line of a trace is invalid, or the input has no known format;
+/// [`Failure::Runtime`] if the output cannot be written. Invalid lines of an access log are skipped and counted.
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let environment = FlagEnvironment::new();
-    let source = args.envoy.source(args.config.as_deref());
+    let xds = args.envoy.source_once()?;
+    let source = args.envoy.input(args.config.as_deref(), xds.as_ref());
     let texts = source.read(&environment).map_err(Failure::from)?;
     let name = source.name();
     let audience = audience(&args);
@@ -100,6 +107,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
             NoteVerbosity::Told
         },
         audience,
+        is_colored: styles::on_stderr(),
     };
     simulate(
         job,

@@ -1,26 +1,27 @@
 //! `tidegate token`.
 
 use super::print;
-use crate::failure::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use clap::Args;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
-use tidegate_policy::admin::Sha256;
+use tidegate_control::failure::Failure;
+use tidegate_policy::text::Sha256;
 
 /// The arguments of `tidegate token`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The token is for whoever calls the admin API: `Authorization: Bearer TOKEN`. It is shown once and kept
-nowhere. Its hash is for the configuration, and no secret:
+Clients of the admin API send the token: `Authorization: Bearer TOKEN`. It is
+shown once and not stored. The hash goes into the configuration and is not a
+secret:
 
   admin:
     tokens:
       - { name: ann, role: admin, hash: 'sha256:…' }
 
-Roles: `read` looks; `operate` also turns limits off and on, resets, bans and reloads; `admin` also
-changes policies, guards and routes.")]
+Roles: `read` views; `operate` also enables and disables limits, resets, bans
+and reloads; `admin` also changes policies, guards and routes.")]
 pub struct TokenArgs {
     /// Print JSON
     #[arg(long)]

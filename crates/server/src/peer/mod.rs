@@ -1,4 +1,4 @@
-//! The environment variables of envoyproxy/ratelimit, for `serve --envoy-config`.
+//! The environment variables of envoyproxy/ratelimit, for `serve` with `--envoy-config` or `--envoy-xds`.
 //!
 //! Each variable that is set is honoured, or named in one warning at the start together with its
 //! replacement. Values are never logged: some are secrets.
@@ -8,6 +8,7 @@
 //! | `table` | every variable and its effect; the documentation has the same table |
 //! | `values` | the syntax of values in the other program |
 //! | `redis`, `statsd` | the store, and statistics |
+//! | `xds` | the xDS server |
 
 mod redis;
 mod statsd;
@@ -15,18 +16,26 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod values;
+pub(crate) mod xds;
 
-use crate::failure::Failure;
-use crate::telemetry::logs::LogFormat;
+use crate::logs::LogFormat;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use table::{TABLE, VariableEffect};
 use tidegate::ProcessEnvironment;
-use tidegate_policy::config::{Environment, Setting};
-use tidegate_policy::traces::Traces;
+use tidegate_config::traces::Traces;
+use tidegate_config::{Environment, Setting};
+use tidegate_control::failure::Failure;
 use tracing::warn;
 use values::Variables;
+
+/// The variables that have an effect on files only.
+const FILES: [&str; 3] = [
+    "RUNTIME_ROOT",
+    "RUNTIME_SUBDIRECTORY",
+    "RUNTIME_APPDIRECTORY",
+];
 
 /// Stands for the folder that the environment names, if `--envoy-config` has no value.
 pub(crate) const FOLDER: &str = "${RUNTIME_ROOT}";
@@ -48,12 +57,24 @@ pub(crate) struct Peer {
     ignored: Vec<(&'static str, &'static str)>,
 }
 
-/// Returns the folder of `--envoy-config` with this value.
-pub(crate) fn folder(value: OsString) -> PathBuf {
-    if value == FOLDER {
-        return runtime_folder(&ProcessEnvironment::new());
+/// The place of limits that `--envoy-config` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvoySource {
+    /// A folder, or a file.
+    Files(PathBuf),
+    /// The xDS server in the environment.
+    Xds,
+}
+
+/// Returns the place of `--envoy-config` with this value.
+pub(crate) fn place(value: OsString) -> EnvoySource {
+    if value != FOLDER {
+        return EnvoySource::Files(value.into());
     }
-    value.into()
+    if xds::is_wanted() {
+        return EnvoySource::Xds;
+    }
+    EnvoySource::Files(runtime_folder(&ProcessEnvironment::new()))
 }
 
 fn runtime_folder(environment: &dyn Environment) -> PathBuf {
@@ -70,12 +91,13 @@ fn runtime_folder(environment: &dyn Environment) -> PathBuf {
 }
 
 impl Peer {
-    /// Reads the environment of this process, or fails with all its errors.
-    pub(crate) fn of_process() -> Result<Self, Failure> {
-        Self::read(&ProcessEnvironment::new())
+    /// Reads the environment of this process, or fails with all its errors. `is_xds` is true if limits come
+    /// over xDS.
+    pub(crate) fn of_process(is_xds: bool) -> Result<Self, Failure> {
+        Self::read(&ProcessEnvironment::new(), is_xds)
     }
 
-    fn read(environment: &dyn Environment) -> Result<Self, Failure> {
+    fn read(environment: &dyn Environment, is_xds: bool) -> Result<Self, Failure> {
         let mut variables = Variables::new(environment);
         let mut peer = Self {
             merge_domains: variables.is_true("MERGE_DOMAIN_CONFIG"),
@@ -85,7 +107,7 @@ impl Peer {
             log_format: log_format(&variables),
             ..Self::default()
         };
-        refuse_elsewhere(&mut variables);
+        refuse_elsewhere(&mut variables, is_xds);
         let settings = &mut peer.settings;
         add_listeners(&mut variables, settings);
         add_tls(&mut variables, settings);
@@ -100,7 +122,7 @@ impl Peer {
             settings.push(setting(&name, "respond.headers", "draft-03"));
             settings.push(setting(&name, "respond.rls", "always"));
         }
-        peer.ignored = ignored(&mut variables);
+        peer.ignored = ignored(&mut variables, is_xds);
         if variables.errors.is_empty() {
             return Ok(peer);
         }
@@ -117,6 +139,7 @@ impl Peer {
             .map(|(name, instead)| format!("{name} ({instead})"))
             .collect();
         warn!(
+            event = "environment_ignored",
             variables = ignored.join("; "),
             "environment variables of envoyproxy/ratelimit have no effect"
         );
@@ -134,8 +157,9 @@ impl Peer {
         if !overridden.is_empty() {
             let overridden: Vec<&str> = overridden.into_iter().collect();
             warn!(
+                event = "environment_overridden",
                 variables = overridden.join(", "),
-                "environment variables have no effect; the config or a flag has its own value, or the listener is not open"
+                "environment variables have no effect; the config or a flag sets the value, or the listener is not open"
             );
         }
     }
@@ -152,11 +176,19 @@ fn setting(variables: &[&'static str], path: &'static str, text: &str) -> Settin
 }
 
 /// Rejects variables that would put limits or counters elsewhere.
-fn refuse_elsewhere(variables: &mut Variables<'_>) {
-    let config = variables.get("CONFIG_TYPE");
-    if config.is_some_and(|kind| kind != "FILE") {
-        let help = "unset it or write FILE, and mount the files for --envoy-config";
-        variables.refuse("CONFIG_TYPE", "limits are read from files only", help);
+fn refuse_elsewhere(variables: &mut Variables<'_>, is_xds: bool) {
+    match variables.get("CONFIG_TYPE").as_deref() {
+        None | Some("FILE") => {}
+        Some(xds::CONFIG_TYPE) if is_xds => {}
+        Some(xds::CONFIG_TYPE) => {
+            let help = "use --envoy-xds instead of --envoy-config DIR, or unset it";
+            let why = "has limits come over xDS, and --envoy-config names files";
+            variables.refuse("CONFIG_TYPE", why, help);
+        }
+        Some(_) => {
+            let help = "unset it, or write FILE or GRPC_XDS_SOTW";
+            variables.refuse("CONFIG_TYPE", "is not a type of configuration", help);
+        }
     }
     let backend = variables.get("BACKEND_TYPE");
     if backend.is_some_and(|kind| kind != "redis") {
@@ -277,7 +309,7 @@ fn add_traces(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         variables.refuse(whole, "does not end in /v1/traces", help);
     }
     let (name, endpoint) = endpoint.unwrap_or_else(|| (on, "http://localhost:4318".to_owned()));
-    settings.push(setting(&[name, on], "traces.endpoint", &endpoint));
+    settings.push(setting(&[name, on], "traces.url", &endpoint));
     let service = variables.get("TRACING_SERVICE_NAME");
     let name = service.as_ref().map_or(on, |_| "TRACING_SERVICE_NAME");
     let service = service.as_deref().unwrap_or("RateLimit");
@@ -327,7 +359,7 @@ fn log_format(variables: &Variables<'_>) -> Option<LogFormat> {
 }
 
 /// Returns the variables that are set and have no effect.
-fn ignored(variables: &mut Variables<'_>) -> Vec<(&'static str, &'static str)> {
+fn ignored(variables: &mut Variables<'_>, is_xds: bool) -> Vec<(&'static str, &'static str)> {
     let mut ignored = Vec::new();
     for entry in TABLE {
         for name in entry.names {
@@ -341,6 +373,19 @@ fn ignored(variables: &mut Variables<'_>) -> Vec<(&'static str, &'static str)> {
             }
         }
     }
+    let elsewhere = if is_xds {
+        (&FILES[..], "limits come over xDS")
+    } else {
+        (
+            &xds::VARIABLES[..],
+            "limits come from files, see `--envoy-xds`",
+        )
+    };
+    let set = elsewhere
+        .0
+        .iter()
+        .filter(|name| variables.get(name).is_some());
+    ignored.extend(set.map(|name| (*name, elsewhere.1)));
     if variables.get("REDIS_URL").is_none() {
         let set = redis::WITH_URL
             .into_iter()

@@ -2,7 +2,7 @@
 
 use super::setting;
 use super::values::Variables;
-use tidegate_policy::config::Setting;
+use tidegate_config::Setting;
 
 /// Variables that have an effect only together with `REDIS_URL`.
 pub(super) const WITH_URL: [&str; 10] = [
@@ -30,7 +30,7 @@ pub(super) fn add(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         "cluster" => ("cluster", url.as_str()),
         "sentinel" => match url.split_once(',') {
             Some((master, hosts)) => {
-                settings.push(setting(&["REDIS_URL"], "store.master", master));
+                settings.push(setting(&["REDIS_URL"], "store.redis.master", master));
                 ("sentinel", hosts)
             }
             None => {
@@ -57,13 +57,13 @@ pub(super) fn add(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         .filter(|name| variables.get(name).is_some())
         .collect();
     settings.push(setting(&names, "store.url", &with_scheme(hosts, has_tls)));
-    settings.push(setting(&["REDIS_TYPE"], "store.mode", mode));
+    settings.push(setting(&["REDIS_TYPE"], "store.redis.topology", mode));
     add_identity(variables, settings, mode == "sentinel");
     if has_tls {
         for (name, path) in [
-            ("REDIS_TLS_CLIENT_CERT", "store.tls.cert_file"),
-            ("REDIS_TLS_CLIENT_KEY", "store.tls.key_file"),
-            ("REDIS_TLS_CACERT", "store.tls.ca_file"),
+            ("REDIS_TLS_CLIENT_CERT", "store.redis.tls.cert"),
+            ("REDIS_TLS_CLIENT_KEY", "store.redis.tls.key"),
+            ("REDIS_TLS_CACERT", "store.redis.tls.ca"),
         ] {
             let file = variables.get(name);
             settings.extend(file.map(|file| setting(&[name], path, &file)));
@@ -77,7 +77,7 @@ pub(super) fn add(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         ));
     }
     let prefix = variables.get("CACHE_KEY_PREFIX");
-    settings.extend(prefix.map(|it| setting(&["CACHE_KEY_PREFIX"], "store.prefix", &it)));
+    settings.extend(prefix.map(|it| setting(&["CACHE_KEY_PREFIX"], "store.redis.prefix", &it)));
 }
 
 /// Returns addresses as a URL. One that has a scheme keeps everything else.
@@ -93,11 +93,11 @@ fn with_scheme(hosts: &str, has_tls: bool) -> String {
 /// Adds users and passwords: `PASSWORD` or `USER:PASSWORD`.
 fn add_identity(variables: &Variables<'_>, settings: &mut Vec<Setting>, has_sentinels: bool) {
     let identities = [
-        ("REDIS_AUTH", "store.user", "store.password"),
+        ("REDIS_AUTH", "store.redis.user", "store.redis.password"),
         (
             "REDIS_SENTINEL_AUTH",
-            "store.sentinel_user",
-            "store.sentinel_password",
+            "store.redis.sentinel_user",
+            "store.redis.sentinel_password",
         ),
     ];
     let count = if has_sentinels { 2 } else { 1 };

@@ -2,8 +2,8 @@
 
 use super::setting;
 use super::values::Variables;
-use tidegate_policy::config::Setting;
-use tidegate_policy::statsd::Statsd;
+use tidegate_config::Setting;
+use tidegate_config::statsd::Statsd;
 
 /// The variables about statistics.
 const NAMES: [&str; 9] = [

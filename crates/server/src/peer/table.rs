@@ -1,4 +1,8 @@
 //! Every environment variable of envoyproxy/ratelimit, and its effect here.
+//!
+//! A deployment of that service sets its variables and nothing else. Each is honoured, or has no effect
+//! here and is named in one warning, with the setting that replaces it. A new variable of the service is one
+//! row.
 
 /// Some variables with one effect.
 #[derive(Debug)]
@@ -75,41 +79,62 @@ pub(super) const TABLE: &[VariableGroup] = &[
     entry(
         &["CONFIG_TYPE"],
         Honoured,
-        "FILE; any other value is refused: limits do not come over xDS",
+        "FILE, or GRPC_XDS_SOTW for `--envoy-xds`",
     ),
-    VariableGroup {
-        short: Some("CONFIG_GRPC_XDS_*, XDS_CLIENT_*"),
-        ..entry(
-            &[
-                "CONFIG_GRPC_XDS_NODE_ID",
-                "CONFIG_GRPC_XDS_NODE_METADATA",
-                "CONFIG_GRPC_XDS_SERVER_URL",
-                "CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL",
-                "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
-                "CONFIG_GRPC_XDS_SERVER_USE_TLS",
-                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
-                "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
-                "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
-                "CONFIG_GRPC_XDS_SERVER_TLS_SAN",
-                "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL",
-                "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
-                "XDS_CLIENT_BACKOFF_RANDOM_FACTOR",
-                "XDS_CLIENT_BACKOFF_JITTER",
-                "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES",
-            ],
-            Nothing,
-            "limits do not come over xDS",
-        )
-    },
+    entry(
+        &["CONFIG_GRPC_XDS_SERVER_URL"],
+        Honoured,
+        "the server of `--envoy-xds` without a value",
+    ),
+    entry(&["CONFIG_GRPC_XDS_NODE_ID"], Honoured, "`--envoy-xds-node`"),
+    entry(
+        &[
+            "CONFIG_GRPC_XDS_NODE_METADATA",
+            "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
+        ],
+        Honoured,
+        "`node_metadata` and `headers` of the `xds` source",
+    ),
+    entry(
+        &["CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL"],
+        Honoured,
+        "`refresh` of the `xds` source: the maximum delay between two attempts",
+    ),
+    entry(
+        &[
+            "CONFIG_GRPC_XDS_SERVER_USE_TLS",
+            "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
+            "CONFIG_GRPC_XDS_SERVER_TLS_SAN",
+            "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
+            "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
+        ],
+        Honoured,
+        "`https://` and `tls` of the `xds` source",
+    ),
+    entry(
+        &[
+            "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL",
+            "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
+            "XDS_CLIENT_BACKOFF_RANDOM_FACTOR",
+            "XDS_CLIENT_BACKOFF_JITTER",
+        ],
+        Nothing,
+        "not needed: retries begin after a second, with jitter; see CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL",
+    ),
+    entry(
+        &["XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES"],
+        Nothing,
+        "a response may have 16 MiB",
+    ),
     entry(
         &["FORCE_START_WITHOUT_INITIAL_CONFIG"],
-        NothingIfTrue,
-        "Tidegate does not start without a configuration",
+        Honoured,
+        "`required: false` of the `xds` source",
     ),
     entry(
         &["HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED"],
-        Nothing,
-        "not needed: it is ready as soon as the configuration is loaded",
+        Honoured,
+        "it is ready as soon as the configuration is loaded: FORCE_START_WITHOUT_INITIAL_CONFIG has no effect",
     ),
     entry(
         &["BACKEND_TYPE"],
@@ -136,7 +161,7 @@ pub(super) const TABLE: &[VariableGroup] = &[
         Honoured,
         "`store.timeout`. Envoy waits for 20 ms by default, so stay below",
     ),
-    entry(&["CACHE_KEY_PREFIX"], Honoured, "`store.prefix`"),
+    entry(&["CACHE_KEY_PREFIX"], Honoured, "`store.redis.prefix`"),
     entry(
         &["REDIS_TLS_SKIP_HOSTNAME_VERIFICATION"],
         NothingIfTrue,
@@ -173,7 +198,7 @@ pub(super) const TABLE: &[VariableGroup] = &[
             "REDIS_CLUSTER_PIPELINE_PARALLELISM",
         ],
         Nothing,
-        "not needed: each connection carries many calls at a time; see `store.connections`",
+        "not needed: each connection carries many calls at a time; see `store.redis.connections`",
     ),
     entry(
         &[
@@ -182,7 +207,7 @@ pub(super) const TABLE: &[VariableGroup] = &[
             "REDIS_STARTUP_MAX_ELAPSED_TIME",
         ],
         Nothing,
-        "not needed: Tidegate starts without Redis and connects later; see `store.required_at_start`",
+        "not needed: Tidegate starts without Redis and connects later; see `store.redis.required`",
     ),
     entry(
         &["REDIS_HEALTH_CHECK_ACTIVE_CONNECTION"],
@@ -215,7 +240,7 @@ pub(super) const TABLE: &[VariableGroup] = &[
     entry(
         &["LOCAL_CACHE_SIZE_IN_BYTES"],
         Nothing,
-        "not needed: refused keys are remembered; see `store.deny_cache`",
+        "not needed: refused keys are remembered; see `store.redis.deny_cache`",
     ),
     entry(
         &["STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"],
@@ -227,7 +252,7 @@ pub(super) const TABLE: &[VariableGroup] = &[
         Honoured,
         "`mode: shadow` for the whole configuration, unless the file has `mode`",
     ),
-    entry(&["QUOTA_MODE"], Honoured, "`mode: quota` for every limit"),
+    entry(&["QUOTA_MODE"], Honoured, "`combine: any` for every limit"),
     entry(
         &["LIMIT_RESPONSE_HEADERS_ENABLED"],
         Honoured,

@@ -1,9 +1,12 @@
 //! The environment of envoyproxy/ratelimit, value by value.
 
 use super::table::{TABLE, VariableEffect, VariableGroup};
-use super::{Peer, runtime_folder};
-use crate::telemetry::logs::LogFormat;
+use super::{Peer, runtime_folder, xds};
+use crate::logs::LogFormat;
 use std::path::Path;
+use tidegate_config::Config;
+use tidegate_config::compose::NamedText;
+use tidegate_import::EnvoyOptions;
 
 /// Every variable of envoyproxy/ratelimit, from `src/settings/settings.go` at commit f2fb157.
 const ALL: &str = "
@@ -50,7 +53,7 @@ fn environment<'a>(set: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> +
 }
 
 fn read(set: &[(&str, &str)]) -> Peer {
-    let peer = Peer::read(&environment(set));
+    let peer = Peer::read(&environment(set), false);
     peer.unwrap_or_else(|failure| panic!("{set:?}: {failure}"))
 }
 
@@ -65,7 +68,7 @@ fn settings(set: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn every_variable_of_the_other_program_is_in_the_table_once() {
+fn every_envoyproxy_ratelimit_variable_is_listed_once() {
     let listed: Vec<&str> = TABLE.iter().flat_map(|it| it.names).copied().collect();
     for name in ALL.split_whitespace() {
         let count = listed.iter().filter(|it| **it == name).count();
@@ -100,7 +103,7 @@ fn row(entry: &VariableGroup) -> String {
 fn the_documentation_has_the_same_table() {
     let page = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/migrating-from-envoy-ratelimit.md"
+        "/../../docs/how-to/migrate/envoy-ratelimit.md"
     );
     let page = std::fs::read_to_string(page).unwrap();
     let rows: Vec<String> = TABLE.iter().map(row).collect();
@@ -120,7 +123,7 @@ fn an_empty_environment_changes_nothing() {
 }
 
 #[test]
-fn half_an_address_is_completed_as_there() {
+fn an_incomplete_address_is_completed_as_in_envoyproxy_ratelimit() {
     for (set, expected) in [
         (&[("PORT", "80")][..], "listen.http=0.0.0.0:80"),
         (&[("HOST", "10.0.0.1")], "listen.http=10.0.0.1:8080"),
@@ -151,12 +154,12 @@ fn half_an_address_is_completed_as_there() {
 }
 
 #[test]
-fn redis_is_found_where_the_environment_has_it() {
+fn the_redis_url_comes_from_the_environment() {
     let url = |url| ("REDIS_URL", url);
     let of = |set: &[(&str, &str)]| settings(set).join(" ");
     assert_eq!(
         of(&[url("redis:6379"), ("REDIS_SOCKET_TYPE", "tcp")]),
-        "store.url=redis://redis:6379 store.mode=standalone"
+        "store.url=redis://redis:6379 store.redis.topology=standalone"
     );
     assert_eq!(
         of(&[
@@ -164,7 +167,7 @@ fn redis_is_found_where_the_environment_has_it() {
             ("REDIS_TLS", "true"),
             ("REDIS_TLS_CACERT", "/ca")
         ]),
-        "store.url=rediss://h:1/2 store.mode=standalone store.tls.ca_file=/ca"
+        "store.url=rediss://h:1/2 store.redis.topology=standalone store.redis.tls.ca=/ca"
     );
     assert_eq!(
         of(&[
@@ -172,7 +175,7 @@ fn redis_is_found_where_the_environment_has_it() {
             ("REDIS_TYPE", "CLUSTER"),
             ("REDIS_AUTH", "secret")
         ]),
-        "store.url=redis://a:1,b:2 store.mode=cluster store.password=secret"
+        "store.url=redis://a:1,b:2 store.redis.topology=cluster store.redis.password=secret"
     );
     let sentinels = [
         url("mymaster,a:1,b:2"),
@@ -184,13 +187,13 @@ fn redis_is_found_where_the_environment_has_it() {
     ];
     assert_eq!(
         of(&sentinels),
-        "store.master=mymaster store.url=redis://a:1,b:2 store.mode=sentinel store.user=ann \
-         store.password=se:cret store.sentinel_password=other store.timeout=5000us store.prefix=rl:"
+        "store.redis.master=mymaster store.url=redis://a:1,b:2 store.redis.topology=sentinel store.redis.user=ann \
+         store.redis.password=se:cret store.redis.sentinel_password=other store.timeout=5000us store.redis.prefix=rl:"
     );
 }
 
 #[test]
-fn without_redis_url_the_rest_of_redis_is_named() {
+fn without_redis_url_other_redis_variables_are_named() {
     let peer = read(&[("REDIS_TYPE", "CLUSTER"), ("CACHE_KEY_PREFIX", "x")]);
     assert_eq!(peer.settings, []);
     let names: Vec<&str> = peer.ignored.iter().map(|(name, _)| *name).collect();
@@ -198,12 +201,12 @@ fn without_redis_url_the_rest_of_redis_is_named() {
 }
 
 #[test]
-fn traces_begin_with_the_defaults_of_the_other_program() {
+fn traces_have_the_defaults_of_envoyproxy_ratelimit() {
     assert_eq!(settings(&[("TRACING_SERVICE_NAME", "a")]), [] as [&str; 0]);
     assert_eq!(
         settings(&[("TRACING_ENABLED", "true")]),
         [
-            "traces.endpoint=http://localhost:4318",
+            "traces.url=http://localhost:4318",
             "traces.service=RateLimit",
             "traces.sample=100%"
         ]
@@ -217,7 +220,7 @@ fn traces_begin_with_the_defaults_of_the_other_program() {
             ("OTEL_EXPORTER_OTLP_HEADERS", "x-team=edge, x-key=se%20cret"),
         ]),
         [
-            "traces.endpoint=http://otel:4318",
+            "traces.url=http://otel:4318",
             "traces.service=edge",
             "traces.sample=50.0000%",
             "traces.headers.x-team=edge",
@@ -226,12 +229,16 @@ fn traces_begin_with_the_defaults_of_the_other_program() {
     );
 }
 
-/// Spans went to another path than the one in the variable.
+/// Regression: spans went to another path than the one in the variable.
 #[test]
-fn an_endpoint_for_traces_alone_got_another_path() {
+fn an_endpoint_for_traces_only_got_another_path() {
     let of = |url| {
         let name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
-        Peer::read(&environment(&[("TRACING_ENABLED", "true"), (name, url)])).map(drop)
+        Peer::read(
+            &environment(&[("TRACING_ENABLED", "true"), (name, url)]),
+            false,
+        )
+        .map(drop)
     };
     assert!(of("http://otel:4318/a/v1/traces").is_ok());
     let failure = of("http://otel:4318/spans").unwrap_err().to_string();
@@ -248,7 +255,7 @@ fn a_bad_host_was_reported_as_a_bad_port() {
 }
 
 #[test]
-fn statistics_go_where_the_environment_has_them() {
+fn the_statsd_address_comes_from_the_environment() {
     let of = |set: &[(&str, &str)]| settings(set).join(" ");
     assert_eq!(of(&[("USE_STATSD", "false")]), "statsd.enabled=false");
     assert_eq!(of(&[("USE_PROMETHEUS", "true")]), "statsd.enabled=false");
@@ -286,9 +293,10 @@ fn switches_and_logs_are_honoured() {
 }
 
 #[test]
-fn what_would_be_elsewhere_or_is_wrong_is_refused_by_name_and_without_its_value() {
+fn unsupported_and_invalid_variables_are_named_without_values() {
     for (name, value) in [
         ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
+        ("CONFIG_TYPE", "ETCD"),
         ("BACKEND_TYPE", "memcache"),
         ("REDIS_URL", "/var/run/redis.sock"),
         ("MERGE_DOMAIN_CONFIG", "yes-please"),
@@ -297,7 +305,7 @@ fn what_would_be_elsewhere_or_is_wrong_is_refused_by_name_and_without_its_value(
         ("REDIS_PERSECOND", "perhaps"),
     ] {
         let set = [(name, value)];
-        let failure = Peer::read(&environment(&set)).map(drop);
+        let failure = Peer::read(&environment(&set), false).map(drop);
         if name == "REDIS_PERSECOND" {
             // It has no effect, regardless of its value.
             assert!(failure.is_ok());
@@ -320,7 +328,9 @@ fn what_would_be_elsewhere_or_is_wrong_is_refused_by_name_and_without_its_value(
         ("REDIS_URL", "a:1"),
         ("REDIS_TYPE", "ring"),
     ];
-    let text = Peer::read(&environment(&all)).unwrap_err().to_string();
+    let text = Peer::read(&environment(&all), false)
+        .unwrap_err()
+        .to_string();
     for name in [
         "GRPC_SERVER_TLS_CERT",
         "GRPC_SERVER_TLS_KEY",
@@ -337,7 +347,7 @@ fn what_would_be_elsewhere_or_is_wrong_is_refused_by_name_and_without_its_value(
 }
 
 #[test]
-fn a_switch_without_effect_is_named_only_if_it_is_on() {
+fn a_switch_without_effect_is_named_only_if_enabled() {
     let off = read(&[("RESPONSE_DYNAMIC_METADATA", "false")]);
     assert_eq!(off.ignored, []);
     let on = read(&[
@@ -349,7 +359,7 @@ fn a_switch_without_effect_is_named_only_if_it_is_on() {
 }
 
 #[test]
-fn the_folder_is_the_one_that_the_other_program_reads() {
+fn the_folder_is_the_one_read_by_envoyproxy_ratelimit() {
     for (set, expected) in [
         (&[][..], "/srv/runtime_data/current/config"),
         (
@@ -366,7 +376,7 @@ fn the_folder_is_the_one_that_the_other_program_reads() {
             ],
             "/data/limits",
         ),
-        // It discarded the root.
+        // Regression: the root was discarded.
         (
             &[
                 ("RUNTIME_ROOT", "/data"),
@@ -376,5 +386,96 @@ fn the_folder_is_the_one_that_the_other_program_reads() {
         ),
     ] {
         assert_eq!(runtime_folder(&environment(set)), Path::new(expected));
+    }
+}
+
+fn xds(set: &[(&str, &str)], server: &str, node: Option<&str>) -> Result<String, String> {
+    let options = EnvoyOptions::default();
+    let text = xds::text(&environment(set), (server, node), options, true);
+    let text = text.map_err(|failure| failure.to_string())?;
+    let own = NamedText {
+        name: "--envoy-xds",
+        text: &text,
+    };
+    let files = |name: &str| environment(set)(name);
+    let sources = Config::sources_of(own, &files);
+    sources.map_err(|errors| errors.to_string())?;
+    Ok(text)
+}
+
+#[test]
+fn the_xds_server_comes_from_the_environment() {
+    for (set, server, node, expected) in [
+        (
+            &[][..],
+            xds::SERVER,
+            None,
+            r#"{"timeout":"10min","xds":{"url":"http://localhost:18000"}}"#,
+        ),
+        (
+            &[
+                ("CONFIG_GRPC_XDS_SERVER_URL", "dns:///eg:18001"),
+                ("CONFIG_GRPC_XDS_NODE_ID", "a"),
+            ],
+            xds::SERVER,
+            None,
+            r#"{"timeout":"10min","xds":{"node_id":"${CONFIG_GRPC_XDS_NODE_ID}","url":"http://eg:18001"}}"#,
+        ),
+        (
+            &[
+                ("CONFIG_GRPC_XDS_SERVER_URL", "elsewhere:1"),
+                ("CONFIG_GRPC_XDS_SERVER_USE_TLS", "true"),
+                ("CONFIG_GRPC_XDS_SERVER_TLS_SAN", "eg.internal"),
+                ("CONFIG_GRPC_XDS_NODE_ID", "a"),
+                ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true"),
+                ("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", "3s"),
+            ],
+            "eg:18001",
+            Some("b"),
+            r#"{"refresh":"3000000us","required":false,"xds":{"node_id":"b","tls":{"server_name":"${CONFIG_GRPC_XDS_SERVER_TLS_SAN}"},"url":"https://eg:18001"}}"#,
+        ),
+        (
+            &[
+                ("CONFIG_GRPC_XDS_NODE_METADATA", "zone=a, team=edge"),
+                (
+                    "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
+                    "x-a:1,x-b:${PATH}",
+                ),
+                ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true"),
+                ("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "true"),
+            ],
+            "http://eg:18001",
+            None,
+            r#"{"timeout":"10min","xds":{"headers":{"x-a":"1","x-b":"$${PATH}"},"node_metadata":{"team":"edge","zone":"a"},"url":"http://eg:18001"}}"#,
+        ),
+    ] {
+        let text = xds(set, server, node).unwrap();
+        assert_eq!(text, format!(r#"{{"sources":[{expected}]}}"#));
+    }
+    for (set, server, expected) in [
+        (&[][..], "eg", "is not the address of an xDS server"),
+        (
+            &[("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", "1ms")],
+            "eg:1",
+            "environment variable CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: is too short",
+        ),
+        (
+            &[("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "x-a")],
+            "eg:1",
+            "environment variable CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: is not a list of pairs",
+        ),
+    ] {
+        let error = xds(set, server, None).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn variables_of_the_other_kind_of_limits_are_named() {
+    let set = [("RUNTIME_ROOT", "/data"), ("CONFIG_GRPC_XDS_NODE_ID", "a")];
+    for (is_xds, expected) in [(false, "CONFIG_GRPC_XDS_NODE_ID"), (true, "RUNTIME_ROOT")] {
+        let peer = Peer::read(&environment(&set), is_xds).unwrap();
+        let names: Vec<&str> = peer.ignored.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, [expected]);
     }
 }

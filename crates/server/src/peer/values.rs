@@ -1,6 +1,6 @@
 //! The syntax of values in envoyproxy/ratelimit's environment.
 
-use tidegate_policy::config::Environment;
+use tidegate_config::Environment;
 
 /// The environment, and all its errors.
 pub(super) struct Variables<'a> {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_read_as_go_writes_them() {
+    fn durations_in_go_notation_are_parsed() {
         for (text, read) in [
             ("0", Some(0)),
             ("24h", Some(86_400_000_000)),

@@ -2,11 +2,12 @@
 
 use super::event::Event;
 use super::tally::SimulationTally;
-use crate::commands::plans;
-use crate::failure::Failure;
 use std::sync::Arc;
 use tidegate::{CheckError, Client, Config, Decision, Limiter, ManualClock, MemoryStore};
-use tidegate_policy::config::{Environment, StoreSettings};
+use tidegate_config::Environment;
+use tidegate_control::failure::Failure;
+use tidegate_control::sources::once;
+use tidegate_policy::store::StoreSettings;
 
 /// A limiter whose clock is set by the events that it decides, and the tally of its decisions.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ impl Engine {
     ///
     /// Buckets are in memory, regardless of the store that the configuration names: a simulation must not
     /// affect live buckets, and every store decides alike.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if the configuration is invalid, a plan cannot be loaded, or `policy` does not exist.
     pub fn new(
         text: &str,
         name: &str,
@@ -36,6 +41,10 @@ impl Engine {
 
     /// Creates an engine for the configuration that `parse` returns. It is called once for each copy that
     /// is needed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
     pub fn of(
         parse: &dyn Fn() -> Result<Config, Failure>,
         name: &str,
@@ -47,20 +56,20 @@ impl Engine {
             && config.policy(Some(policy)).is_none()
         {
             return Err(Failure::input(format!(
-                "there is no policy `{policy}` in {name}"
+                "unknown policy `{policy}` in {name}"
             )));
         }
         let client = config.client.clone();
         let clock = ManualClock::default();
         let sources = config.plans.clone();
         let limits = config.written().flat_map(|policy| &policy.limits);
-        let tables = plans::load(&sources, limits, |_, _| true)?;
+        let tables = once::load(&sources, limits, |_, _| true)?;
         let limiter = Limiter::builder().config(config).clock(clock.clone());
         let limiter = limiter.build().map_err(Failure::input)?;
         // The limiter does not expose its policies, and the tally needs them by name.
         let mut tally = SimulationTally::new(parse()?);
         for (source, table) in sources.iter().zip(tables.iter().flatten()) {
-            let used = limiter.use_plans(&source.name, Arc::clone(table));
+            let used = limiter.use_plans(&source.name, Arc::clone(table), None);
             used.map_err(Failure::input)?;
         }
         tally.use_plans(tables);
@@ -75,6 +84,10 @@ impl Engine {
 
     /// Decides an event, and passes the decision to `then`. An event that is earlier than its predecessor
     /// gets that one's time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Limiter::check_now`]: for example, the event names an unknown policy. It is not in the tally then.
     #[inline]
     pub fn decide<F>(&mut self, event: &Event<'_>, then: F) -> Result<(), CheckError>
     where

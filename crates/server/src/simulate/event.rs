@@ -1,8 +1,8 @@
 //! A past request, with its time.
 
-use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
 use tidegate::Timestamp;
+use tidegate_frontends::wire::question::JsonQuestion;
 
 /// A past request, from one line of a trace or an access log.
 #[derive(Debug, Default)]

@@ -76,6 +76,10 @@ impl<R: Read> InputLines<R> {
     }
 
     /// Reads more. Returns true if there may be more lines now. Blocks while the input does.
+    ///
+    /// # Errors
+    ///
+    /// The error of the input. An interrupted read is repeated.
     pub fn fill(&mut self) -> io::Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -103,6 +107,10 @@ impl<R: Read> InputLines<R> {
 
     /// Reads until the first line is complete, or too long, and returns all unprocessed input. Consumes
     /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`fill`](Self::fill).
     pub fn peek(&mut self) -> io::Result<&[u8]> {
         while memchr(b'\n', self.unread()).is_none() && self.unread().len() <= LINE_MAX {
             if !self.fill()? {
@@ -172,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_as_they_end_anywhere() {
+    fn lines_may_end_in_any_line_break() {
         for (text, expected) in [
             ("", &[][..]),
             ("a", &["a"]),
@@ -205,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn peeking_takes_nothing() {
+    fn peeking_consumes_nothing() {
         let mut lines = InputLines::new(Trickle {
             text: b"first\nsecond",
             step: 2,

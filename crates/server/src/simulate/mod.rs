@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`lines`] | the lines of an input, bounded |
 //! | [`formats`] | the formats of lines: traces, access logs |
-//! | [`when`] | the timestamps in them |
 //! | [`event`] | a past request |
 //! | [`engine`] | the decisions, in virtual time |
 //! | [`run`] | the whole run: lines in, decisions out |
@@ -20,4 +19,3 @@ pub mod run;
 mod skipped;
 pub(crate) mod table;
 pub mod tally;
-pub mod when;

@@ -4,6 +4,7 @@ use super::table::grouped;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use tidegate::{Clock, SystemClock, Timestamp};
+use tidegate_policy::text::counted;
 
 /// The interval of reports on a terminal.
 const TERMINAL_EVERY_US: u64 = 100_000;
@@ -28,7 +29,7 @@ pub struct SimulationProgress {
     audience: Audience,
     clock: SystemClock,
     started: Timestamp,
-    told: Timestamp,
+    shown_at: Timestamp,
     /// The length of the input, if known.
     total_bytes: Option<u64>,
 }
@@ -42,7 +43,7 @@ impl SimulationProgress {
             audience,
             clock,
             started,
-            told: started,
+            shown_at: started,
             total_bytes,
         }
     }
@@ -55,10 +56,10 @@ impl SimulationProgress {
             Audience::Nobody => return Ok(()),
         };
         let now = self.clock.now();
-        if now.since(self.told) < every_us {
+        if now.since(self.shown_at) < every_us {
             return Ok(());
         }
-        self.told = now;
+        self.shown_at = now;
         let text = describe(lines, bytes, self.total_bytes, now.since(self.started));
         match self.audience {
             Audience::Terminal => write!(to, "\r{text}\x1b[K")?,
@@ -69,7 +70,7 @@ impl SimulationProgress {
 
     /// Erases the last report from a terminal, so that other output can follow.
     pub fn clear(&self, to: &mut dyn Write) -> io::Result<()> {
-        if self.audience == Audience::Terminal && self.told > self.started {
+        if self.audience == Audience::Terminal && self.shown_at > self.started {
             to.write_all(b"\r\x1b[K")?;
         }
         Ok(())
@@ -79,15 +80,16 @@ impl SimulationProgress {
     pub fn pace(&self, lines: u64) -> String {
         let taken_us = self.clock.now().since(self.started);
         let (seconds, millis) = (taken_us / 1_000_000, taken_us / 1_000 % 1_000);
-        let noun = if lines == 1 { "line" } else { "lines" };
-        let (lines, rate) = (grouped(lines), grouped(per_second(lines, taken_us)));
-        format!("{lines} {noun} in {seconds}.{millis:03} s, {rate} a second")
+        let rate = grouped(per_second(lines, taken_us));
+        let lines = counted(grouped(lines), "line", "lines");
+        format!("{lines} in {seconds}.{millis:03} s, {rate} a second")
     }
 }
 
 fn describe(lines: u64, bytes: u64, total_bytes: Option<u64>, taken_us: u64) -> String {
     let rate = grouped(per_second(lines, taken_us));
-    let mut text = format!("{} lines, {rate} a second", grouped(lines));
+    let lines = counted(grouped(lines), "line", "lines");
+    let mut text = format!("{lines}, {rate} a second");
     let Some(total) = total_bytes.filter(|total| *total > 0 && bytes > 0) else {
         return text;
     };
@@ -110,12 +112,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_tells_what_is_known() {
+    fn progress_shows_the_known_figures() {
         assert_eq!(
             describe(1_000, 250, Some(1_000), 30_000_000),
             "1,000 lines, 33 a second, 25 %, 1:30 left"
         );
         assert_eq!(describe(5, 100, None, 1_000_000), "5 lines, 5 a second");
+        assert_eq!(describe(1, 100, None, 1_000_000), "1 line, 1 a second");
         assert_eq!(
             describe(5, 100, Some(50), 1_000_000),
             "5 lines, 5 a second, 100 %, 0:00 left"
@@ -123,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_nothing() {
-        let mut told = Vec::new();
+    fn without_an_audience_no_progress_is_shown() {
+        let mut output = Vec::new();
         let mut progress = SimulationProgress::start(Audience::Nobody, None);
-        progress.tell(1, 1, &mut told).expect("memory");
-        progress.clear(&mut told).expect("memory");
-        assert!(told.is_empty());
+        progress.tell(1, 1, &mut output).expect("memory");
+        progress.clear(&mut output).expect("memory");
+        assert!(output.is_empty());
     }
 }

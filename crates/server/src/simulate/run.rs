@@ -3,14 +3,14 @@
 use super::engine::Engine;
 use super::event::Event;
 use super::formats::InputFormat;
-use super::formats::detect::{Detected, detect};
+use super::formats::detect::{FormatDetection, detect};
 use super::lines::{InputLine, InputLines, LINE_MAX};
 use super::progress::{Audience, SimulationProgress};
 use super::skipped::{BadLine, SkippedLines};
 use super::table::grouped;
-use crate::failure::Failure;
-use crate::wire::answer;
 use std::io::{self, ErrorKind, Read, Write};
+use tidegate_control::failure::Failure;
+use tidegate_frontends::wire::answer;
 
 /// The number of bytes of decisions to buffer before they are written.
 const OUT_MAX: usize = 256 << 10;
@@ -30,6 +30,8 @@ pub struct Job {
     pub notes: NoteVerbosity,
     /// The destination of progress reports.
     pub audience: Audience,
+    /// The summary has colours.
+    pub is_colored: bool,
 }
 
 /// The output of decisions.
@@ -122,10 +124,10 @@ impl SimulationRun<'_> {
             }
             // Write before reading more, which may block for any time.
             self.write()?;
-            let told = self
+            let written = self
                 .progress
                 .tell(lines.number(), lines.read_bytes(), self.err);
-            told.map_err(|error| untold(&error))?;
+            written.map_err(|error| untold(&error))?;
             if !lines.fill().map_err(|error| self.unreadable(&error))? {
                 return Ok(());
             }
@@ -143,15 +145,15 @@ impl SimulationRun<'_> {
         let start = lines.peek().map_err(|error| self.unreadable(&error))?;
         let name = &self.job.name;
         match detect(start) {
-            Detected::Empty => Ok(None),
-            Detected::Format(format) => {
+            FormatDetection::Empty => Ok(None),
+            FormatDetection::Format(format) => {
                 self.note(&format!("reading {name} as {format}"))?;
                 Ok(Some(format))
             }
-            Detected::Unknown => Err(RunStop::Failed(Failure::input(format!(
-                "cannot tell what {name} is: its first lines are neither questions with `at_ms`, nor \
-                 of an access log\n   help: say it with --format trace, combined or json, and the \
-                 lines that are wrong will be named"
+            FormatDetection::Unknown => Err(RunStop::Failed(Failure::input(format!(
+                "cannot detect the format of {name}: its first lines are neither check requests \
+                 with `at_ms` nor an access log\n   help: set --format trace, combined or json \
+                 to see the invalid lines"
             )))),
         }
     }
@@ -194,7 +196,7 @@ impl SimulationRun<'_> {
             return Err(RunStop::Failed(Failure::input(message)));
         }
         if self.skipped.add() {
-            self.note(&format!("{message}; passed over"))?;
+            self.note(&format!("{message}; skipped"))?;
         }
         Ok(())
     }
@@ -217,25 +219,25 @@ impl SimulationRun<'_> {
         if self.job.notes == NoteVerbosity::Kept {
             return Ok(());
         }
-        let told = self.progress.clear(self.err);
-        told.and_then(|()| writeln!(self.err, "{text}"))
+        let written = self.progress.clear(self.err);
+        written
+            .and_then(|()| writeln!(self.err, "{text}"))
             .map_err(|error| untold(&error))
     }
 
     fn summarise(&mut self, lines: u64) -> Result<(), RunStop> {
         let skipped = match self.skipped.count() {
             0 => String::new(),
-            1 => "; 1 could not be read and was passed over".to_owned(),
-            count => format!(
-                "; {} could not be read and were passed over",
-                grouped(count)
-            ),
+            1 => "; 1 invalid line was skipped".to_owned(),
+            count => format!("; {} invalid lines were skipped", grouped(count)),
         };
-        let summary = format!(
-            "{}{skipped}\n{}",
-            self.progress.pace(lines),
-            self.engine.tally()
-        );
+        let tally = self.engine.tally();
+        let tally = if self.job.is_colored {
+            tally.styled()
+        } else {
+            tally.to_string()
+        };
+        let summary = format!("{}{skipped}\n{tally}", self.progress.pace(lines));
         self.note(summary.trim_end())
     }
 

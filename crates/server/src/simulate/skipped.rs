@@ -1,7 +1,7 @@
 //! Lines of an access log that cannot be parsed.
 
-use crate::wire::fault::WireFault;
 use std::fmt;
+use tidegate_frontends::wire::fault::WireFault;
 
 /// The number of skipped lines to show.
 const SHOWN_MAX: u64 = 3;

@@ -1,5 +1,6 @@
 //! Text tables for people.
 
+use crate::styles::{HEAD, paint};
 use std::fmt::Write;
 
 /// Rows of text in aligned columns: the first `numbers` columns to the left, the others, which hold
@@ -20,6 +21,15 @@ impl<const COLUMNS: usize> TextTable<COLUMNS> {
 
     pub(crate) fn row(&mut self, cells: [String; COLUMNS]) {
         self.rows.push(cells);
+    }
+
+    /// Returns the table with a bold head, like [`show`](Self::show).
+    pub(crate) fn styled(&self) -> String {
+        let text = self.show();
+        match text.split_once('\n') {
+            Some((head, rest)) => format!("{}\n{rest}", paint(HEAD, head)),
+            None => text,
+        }
     }
 
     /// Returns the table, indented, with a line end after each row.
@@ -60,6 +70,25 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Returns a duration in its two largest units, or in milliseconds.
+pub(crate) fn duration(micros: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let seconds = micros / 1_000_000;
+    if seconds < 60 {
+        return format!("{}.{:03} s", seconds, micros / 1_000 % 1_000);
+    }
+    let mut rest = seconds;
+    let mut parts = Vec::new();
+    for (name, length) in UNITS {
+        if rest >= length {
+            parts.push(format!("{} {name}", rest / length));
+            rest %= length;
+        }
+    }
+    parts.truncate(2);
+    parts.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         for (number, text) in [
             (0, "0"),
             (999, "999"),
@@ -84,6 +113,19 @@ mod tests {
             (1_234_567, "1,234,567"),
         ] {
             assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn durations_are_readable() {
+        for (micros, text) in [
+            (0, "0.000 s"),
+            (1_234_567, "1.234 s"),
+            (60_000_000, "1 min"),
+            (3_661_000_000, "1 h 1 min"),
+            (90_061_000_000, "1 d 1 h"),
+        ] {
+            assert_eq!(duration(micros), text);
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Tidegate hangs, is gone, comes back.
+//! Tidegate hangs, is down, and recovers.
 
-use crate::kit::{Site, Wanted};
+use crate::kit::{Site, SiteOptions};
 
-/// A site whose Envoy does not wait for long.
+/// Opens a site whose Envoy has a short timeout.
 fn open(deny: bool) -> Option<Site> {
-    Site::open(&Wanted {
+    Site::open(&SiteOptions {
         timeout: "0.5s",
         deny,
-        ..Wanted::default()
+        ..SiteOptions::default()
     })
 }
 
 const ANN: [&str; 1] = ["x-user: ann"];
 
 #[test]
-fn everything_passes_where_that_was_chosen() {
+fn everything_passes_with_failure_mode_allow() {
     let Some(mut site) = open(false) else {
         return;
     };
@@ -26,12 +26,12 @@ fn everything_passes_where_that_was_chosen() {
         passes_unlimited(&site);
     }
     assert_eq!(site.counted("failure_mode_allowed"), 6);
-    site.tidegates[0].come_back();
+    site.tidegates[0].resume();
     is_limited_again(&site);
 }
 
 #[test]
-fn nothing_passes_where_that_was_chosen() {
+fn nothing_passes_with_failure_mode_deny() {
     let Some(mut site) = open(true) else {
         return;
     };
@@ -44,7 +44,7 @@ fn nothing_passes_where_that_was_chosen() {
     }
     assert_eq!(site.application.asked(), [""; 0]);
     assert_eq!(site.counted("error"), 6);
-    site.tidegates[0].come_back();
+    site.tidegates[0].resume();
     is_limited_again(&site);
 }
 
@@ -60,7 +60,7 @@ fn is_closed(site: &Site) {
     assert_eq!((reply.status, reply.body.as_str()), (500, ""), "{reply:?}");
 }
 
-/// From the first request on.
+/// Limits apply again from the first request on.
 fn is_limited_again(site: &Site) {
     for status in [200, 200, 200, 429] {
         let reply = site.ask("GET /", &ANN);
@@ -71,13 +71,13 @@ fn is_limited_again(site: &Site) {
 }
 
 #[test]
-fn a_store_that_is_away_is_answered_for_as_the_configuration_says() {
+fn an_unreachable_store_is_handled_as_configured() {
     for (on_failure, status) in [("allow", 200), ("deny", 429), ("error", 500)] {
-        let wanted = Wanted {
+        let wanted = SiteOptions {
             settings: format!(
-                "store: {{ url: 'redis://127.0.0.1:1', on_failure: {on_failure}, required_at_start: false }}"
+                "store: {{ url: 'redis://127.0.0.1:1', on_failure: {on_failure}, redis: {{ required: false }} }}"
             ),
-            ..Wanted::default()
+            ..SiteOptions::default()
         };
         let Some(site) = Site::open(&wanted) else {
             return;

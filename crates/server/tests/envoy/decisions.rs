@@ -1,11 +1,11 @@
-//! Allowed and refused, on each store.
+//! Allowed and refused requests, on each store.
 
-use crate::kit::{Site, Wanted};
+use crate::kit::{Site, SiteOptions};
 use tidegate_testkit::redis::Server;
 
 #[test]
 fn the_fourth_is_refused_by_memory() {
-    if let Some(site) = Site::open(&Wanted::default()) {
+    if let Some(site) = Site::open(&SiteOptions::default()) {
         the_fourth_is_refused(&site);
     }
 }
@@ -13,9 +13,9 @@ fn the_fourth_is_refused_by_memory() {
 #[test]
 fn the_fourth_is_refused_by_redis() {
     let redis = Server::start();
-    let wanted = Wanted {
+    let wanted = SiteOptions {
         settings: on(&redis),
-        ..Wanted::default()
+        ..SiteOptions::default()
     };
     if let Some(site) = Site::open(&wanted) {
         the_fourth_is_refused(&site);
@@ -24,7 +24,7 @@ fn the_fourth_is_refused_by_redis() {
     }
 }
 
-/// A store that has all the time it wants: a busy machine is no reason to decide otherwise.
+/// Returns a store with a long timeout, so that a busy machine does not change decisions.
 pub(crate) fn on(redis: &Server) -> String {
     format!("store: {{ url: '{}', timeout: 10s }}", redis.url())
 }
@@ -44,13 +44,13 @@ fn the_fourth_is_refused(site: &Site) {
     }
     assert_eq!(site.application.asked(), [""; 0]);
     assert_eq!(site.ask("GET /", &["x-user: bob"]).status, 200);
-    // Envoy describes nothing of a request without the header, and asks nobody.
+    // Without the header, Envoy has no descriptor and does not call Tidegate.
     assert_eq!(site.ask("GET /", &[]).status, 200);
 }
 
 #[test]
-fn what_one_descriptor_refuses_the_other_is_not_charged_for() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_refused_descriptor_keeps_the_other_from_being_charged() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let both = ["x-user: ann", "x-plan: small"];
@@ -73,8 +73,8 @@ fn what_one_descriptor_refuses_the_other_is_not_charged_for() {
 }
 
 #[test]
-fn a_grpc_client_is_told_in_the_words_of_grpc() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_grpc_client_gets_a_grpc_status() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let call = ["x-user: ann", "content-type: application/grpc"];
@@ -90,8 +90,8 @@ fn a_grpc_client_is_told_in_the_words_of_grpc() {
 }
 
 #[test]
-fn a_limit_that_comes_with_a_request_counts_in_place_of_the_configured_one() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_limit_of_the_request_replaces_the_configured_one() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     for remaining in ["4", "3", "2", "1", "0"] {

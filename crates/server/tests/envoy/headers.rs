@@ -1,16 +1,16 @@
-//! What a client is shown: by Envoy, from what it is told of each descriptor, and by Tidegate.
+//! Headers for clients: by Envoy, from the status of each descriptor, and by Tidegate.
 
-use crate::kit::{Reply, Site, Wanted};
+use crate::kit::{Reply, Site, SiteOptions};
 
-/// A site that answers so.
+/// Opens a site with this `respond` section.
 fn open(respond: &str) -> Option<Site> {
-    Site::open(&Wanted {
+    Site::open(&SiteOptions {
         settings: format!("respond: {respond}"),
-        ..Wanted::default()
+        ..SiteOptions::default()
     })
 }
 
-/// A header that is there once.
+/// Returns the value of a header that occurs once.
 fn once<'a>(reply: &'a Reply, name: &str) -> &'a str {
     let times = reply.names().iter().filter(|it| **it == name).count();
     assert_eq!(times, 1, "{name} in {reply:?}");
@@ -18,8 +18,8 @@ fn once<'a>(reply: &'a Reply, name: &str) -> &'a str {
 }
 
 #[test]
-fn envoy_tells_of_every_descriptor_and_of_the_scarcest_first() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn envoy_lists_every_descriptor_with_the_scarcest_first() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let reply = site.ask("GET /", &["x-user: ann", "x-plan: gold"]);
@@ -32,10 +32,10 @@ fn envoy_tells_of_every_descriptor_and_of_the_scarcest_first() {
     assert!((1..=86_400).contains(&reset), "{reset}");
 }
 
-/// Two hours are no unit of Envoy's.
+/// Two hours are no unit of Envoy.
 #[test]
-fn a_period_that_envoy_has_no_word_for_is_shown_without_it() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_period_without_an_envoy_unit_is_shown_without_unit() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let reply = site.ask("GET /", &["x-user: ann", "x-plan: odd"]);
@@ -49,13 +49,13 @@ fn a_period_that_envoy_has_no_word_for_is_shown_without_it() {
 }
 
 #[test]
-fn a_refusal_is_the_one_that_other_doors_give() {
+fn a_refusal_equals_those_of_other_frontends() {
     let Some(site) = open("{ headers: [draft-11] }") else {
         return;
     };
     for _ in 0..3 {
         let reply = site.ask("GET /", &["x-user: ann"]);
-        assert_eq!(reply.header("ratelimit"), None, "Envoy tells enough");
+        assert_eq!(reply.header("ratelimit"), None, "Envoy's headers suffice");
     }
     let reply = site.ask("GET /", &["x-user: ann"]);
     assert_eq!(reply.status, 429);
@@ -81,7 +81,7 @@ fn a_refusal_is_the_one_that_other_doors_give() {
 }
 
 #[test]
-fn tidegate_adds_nothing_where_that_is_wanted() {
+fn no_headers_are_added_if_disabled() {
     let Some(site) = open("{ rls: none }") else {
         return;
     };

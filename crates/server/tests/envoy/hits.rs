@@ -1,13 +1,13 @@
-//! Requests that take nothing, or several, or what they have used, or give back: `hits_addend` of a
-//! route.
+//! Requests that consume nothing or several units, are charged afterwards, or refund: `hits_addend`
+//! of a route.
 
 use crate::kit::application::{ANSWER_HEADER, ANSWER_WITH};
-use crate::kit::{Site, Wanted};
+use crate::kit::{Site, SiteOptions};
 use tidegate_testkit::redis::until;
 
 #[test]
-fn a_request_that_takes_nothing_passes_as_long_as_something_is_left() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_request_without_hits_passes_while_units_remain() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let ann = ["x-user: ann"];
@@ -23,8 +23,8 @@ fn a_request_that_takes_nothing_passes_as_long_as_something_is_left() {
 }
 
 #[test]
-fn a_request_takes_what_its_route_says_of_each_descriptor() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_request_charges_the_hits_its_route_sets() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let both = ["x-user: ann", "x-plan: gold"];
@@ -37,7 +37,7 @@ fn a_request_takes_what_its_route_says_of_each_descriptor() {
     let bob = ["x-user: bob", "x-plan: gold"];
     assert_eq!(site.ask("GET /", &bob).status, 200);
     assert_eq!(site.ask("GET /three", &bob).status, 429);
-    // Two are left: what was refused took none of them, nor of the plan.
+    // Two are left: the refused request consumed none, nor any of the plan.
     assert_eq!(
         (site.left("user", "bob"), site.left("plan", "gold")),
         (2, 98)
@@ -45,38 +45,38 @@ fn a_request_takes_what_its_route_says_of_each_descriptor() {
 }
 
 #[test]
-fn what_was_used_is_charged_afterwards_and_refuses_the_next() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn usage_is_charged_after_the_response_and_refuses_the_next_request() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let used = |tokens: u32| format!("{ANSWER_HEADER}: x-tokens: {tokens}");
     let ask = |tokens| site.ask("POST /tokens", &["x-user: ann", &used(tokens)]);
     assert_eq!(ask(5).status, 200);
-    // Envoy tells what was used after the client has its answer.
+    // Envoy reports the usage after it has sent the response.
     until("5 of 20 are charged", || site.left("tokens", "ann") == 15);
-    // More than is left, and nobody knew it before.
+    // More than is left, but the cost is known only afterwards.
     assert_eq!(ask(500).status, 200);
     until("nothing is left", || site.left("tokens", "ann") == 0);
     let reply = ask(1);
     assert_eq!(reply.status, 429, "{reply:?}");
     assert_eq!(reply.header("x-envoy-ratelimited"), Some("true"));
     assert_eq!(site.application.asked(), ["POST /tokens"; 2]);
-    // It is in debt: 485 units at 20 a day.
+    // The bucket is in debt: 485 units at 20 a day.
     let wait: u32 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!(wait > 20 * 86_400, "{wait}");
     assert_eq!(site.left("tokens", "bob"), 20);
 }
 
-/// With the configuration of envoyproxy/ratelimit as it is.
+/// With an unchanged configuration of envoyproxy/ratelimit.
 #[test]
 fn a_cost_after_the_response_that_does_not_fit_is_charged_by_an_envoy_config() {
     const CONFIG: &str = "domain: edge
 descriptors: [{ key: tokens, rate_limit: { unit: year, requests_per_unit: 1000 } }]
 ";
     for flags in [&[][..], &["--evaluate", "each"]] {
-        let Some(site) = Site::open(&Wanted {
+        let Some(site) = Site::open(&SiteOptions {
             envoy_config: Some((CONFIG, flags)),
-            ..Wanted::default()
+            ..SiteOptions::default()
         }) else {
             return;
         };
@@ -94,8 +94,8 @@ descriptors: [{ key: tokens, rate_limit: { unit: year, requests_per_unit: 1000 }
 }
 
 #[test]
-fn an_application_that_fails_is_charged_what_it_says() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_failing_application_is_charged_the_usage_it_reports() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let fails = format!("{ANSWER_WITH}: 500");
@@ -106,8 +106,8 @@ fn an_application_that_fails_is_charged_what_it_says() {
 }
 
 #[test]
-fn what_was_taken_and_not_used_is_given_back_afterwards() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn unused_units_are_refunded_after_the_response() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let unused = format!("{ANSWER_HEADER}: x-unused: 2");
@@ -115,7 +115,7 @@ fn what_was_taken_and_not_used_is_given_back_afterwards() {
     assert_eq!(reply.status, 200, "{reply:?}");
     assert_eq!(reply.header("x-ratelimit-remaining"), Some("0"));
     until("2 of 3 are back", || site.left("user", "ann") == 2);
-    // Too much for what is left. Nothing was taken, and nothing comes back.
+    // The cost exceeds what is left. Nothing is charged, so nothing is refunded.
     assert_eq!(site.ask("POST /estimate", &["x-user: ann"]).status, 429);
     for _ in 0..2 {
         assert_eq!(site.ask("GET /", &["x-user: ann"]).status, 200);
@@ -124,8 +124,8 @@ fn what_was_taken_and_not_used_is_given_back_afterwards() {
 }
 
 #[test]
-fn a_request_that_gives_back_passes_though_nothing_is_left_and_gives_no_more_than_is_owed() {
-    let Some(site) = Site::open(&Wanted::default()) else {
+fn a_refunding_request_passes_and_is_capped_at_the_debt() {
+    let Some(site) = Site::open(&SiteOptions::default()) else {
         return;
     };
     let ann = ["x-user: ann"];

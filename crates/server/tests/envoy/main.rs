@@ -1,5 +1,5 @@
-//! A real Envoy that asks Tidegate over gRPC, as it would ask envoyproxy/ratelimit: with the program
-//! itself, an application behind Envoy and a client in front.
+//! A real Envoy that calls Tidegate over gRPC, like envoyproxy/ratelimit: with the program itself,
+//! an application behind Envoy and a client in front.
 
 #![expect(
     clippy::indexing_slicing,
@@ -12,15 +12,17 @@
 /// Envoy, the program, the application, the client.
 mod kit;
 
-/// Tidegate hangs, is gone, comes back.
+/// Tidegate hangs, is down, and recovers.
 mod away;
-/// Allowed and refused.
+/// Allowed and refused requests.
 mod decisions;
-/// What a client is shown.
+/// Headers for clients.
 mod headers;
-/// Requests that take nothing, or several, or what they have used.
+/// Requests that consume nothing, several units, or the actual usage.
 mod hits;
 /// TLS, certificates and tokens between Envoy and Tidegate.
 mod secured;
 /// Several instances on one store.
 mod several;
+/// Limits received over xDS.
+mod xds;

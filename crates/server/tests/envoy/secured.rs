@@ -1,24 +1,24 @@
 //! TLS, certificates and tokens between Envoy and Tidegate.
 
-use crate::kit::{Folder, Site, Wanted};
+use crate::kit::{Folder, Site, SiteOptions};
 use std::path::Path;
 use tidegate_testkit::redis::Certificates;
 
 const ANN: [&str; 1] = ["x-user: ann"];
 
-/// What Envoy sends with every call where the door wants a token.
+/// Header that Envoy sends with every call if the listener requires a token.
 const TOKEN: &str = "[{ key: authorization, value: Bearer hunter2 }]";
 
-/// A door that speaks TLS, and `more` of whom it lets in.
-fn door(certificates: &Certificates, tls: &str, more: &str) -> String {
-    // It serves as well as any that the authority signed.
+/// Returns a listener with TLS; `more` adds settings of its clients.
+fn listener(certificates: &Certificates, tls: &str, more: &str) -> String {
+    // Any certificate of the authority works.
     let (cert, key) = (certificates.client_certificate(), certificates.client_key());
     let (cert, key) = (cert.display(), key.display());
     let tls = format!("tls: {{ cert: '{cert}', key: '{key}'{tls} }}");
     format!("listen: {{ grpc: {{ address: '127.0.0.1:0', {tls}{more} }} }}")
 }
 
-/// How Envoy speaks TLS: it trusts this authority, and shows `shown`.
+/// Returns Envoy's TLS settings: it trusts this authority, and presents `shown`.
 fn trusting(authority: &Path, shown: &str) -> String {
     let context =
         "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
@@ -30,7 +30,7 @@ fn trusting(authority: &Path, shown: &str) -> String {
     )
 }
 
-/// Three pass and the fourth does not: so it was Tidegate that said so.
+/// Three requests pass and the fourth is refused, so Tidegate decided.
 fn is_limited(site: &Site) {
     for status in [200, 200, 200, 429] {
         let reply = site.ask("GET /", &ANN);
@@ -39,26 +39,26 @@ fn is_limited(site: &Site) {
     assert_eq!((site.counted("ok"), site.counted("over_limit")), (3, 1));
 }
 
-/// Envoy gets no answer, and lets nothing pass.
+/// Envoy gets no response, and refuses all requests.
 fn is_closed(site: &Site) {
     let reply = site.ask("GET /", &ANN);
     assert_eq!((reply.status, reply.body.as_str()), (500, ""), "{reply:?}");
     assert_eq!(site.counted("error"), 1);
     assert_eq!(site.application.asked(), [""; 0]);
-    assert_eq!(site.left("user", "ann"), 3, "nothing was taken");
+    assert_eq!(site.left("user", "ann"), 3, "nothing was charged");
 }
 
 #[test]
-fn a_token_travels_over_tls_and_without_it_nothing_is_answered() {
+fn a_token_is_sent_over_tls_and_required() {
     let (certificates, folder) = (Certificates::make(), Folder::make());
     folder.write("token", "hunter2\n");
     let token = folder.path().join("token");
     let token = format!(", token_file: '{}'", token.display());
-    let wanted = |metadata| Wanted {
-        settings: door(&certificates, "", &token),
+    let wanted = |metadata| SiteOptions {
+        settings: listener(&certificates, "", &token),
         transport: trusting(&certificates.authority(), ""),
         metadata,
-        ..Wanted::default()
+        ..SiteOptions::default()
     };
     let Some(site) = Site::open(&wanted(TOKEN)) else {
         return;
@@ -70,7 +70,7 @@ fn a_token_travels_over_tls_and_without_it_nothing_is_answered() {
 }
 
 #[test]
-fn a_door_that_wants_certificates_answers_an_envoy_that_has_one() {
+fn a_listener_that_wants_certificates_answers_an_envoy_that_has_one() {
     let certificates = Certificates::make();
     let authority = certificates.authority();
     let shown = format!(
@@ -78,14 +78,14 @@ fn a_door_that_wants_certificates_answers_an_envoy_that_has_one() {
         certificates.client_certificate().display(),
         certificates.client_key().display()
     );
-    let wanted = |shown: &str| Wanted {
-        settings: door(
+    let wanted = |shown: &str| SiteOptions {
+        settings: listener(
             &certificates,
             &format!(", client_ca: '{}'", authority.display()),
             "",
         ),
         transport: trusting(&authority, shown),
-        ..Wanted::default()
+        ..SiteOptions::default()
     };
     let Some(site) = Site::open(&wanted(&shown)) else {
         return;
@@ -95,12 +95,12 @@ fn a_door_that_wants_certificates_answers_an_envoy_that_has_one() {
 }
 
 #[test]
-fn an_envoy_that_trusts_another_authority_asks_nothing_of_this_door() {
+fn an_envoy_that_trusts_another_authority_sends_no_request() {
     let (certificates, others) = (Certificates::make(), Certificates::make());
-    let wanted = Wanted {
-        settings: door(&certificates, "", ""),
+    let wanted = SiteOptions {
+        settings: listener(&certificates, "", ""),
         transport: trusting(&others.authority(), ""),
-        ..Wanted::default()
+        ..SiteOptions::default()
     };
     if let Some(site) = Site::open(&wanted) {
         is_closed(&site);

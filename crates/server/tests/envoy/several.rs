@@ -1,30 +1,30 @@
 //! Several instances on one store, behind one Envoy.
 
 use crate::decisions::on;
-use crate::kit::{Site, Wanted};
+use crate::kit::{Site, SiteOptions};
 use tidegate_testkit::redis::{Server, until};
 
-/// Two instances on one Redis.
+/// Opens a site with two instances on one Redis.
 fn open(redis: &Server) -> Option<Site> {
-    Site::open(&Wanted {
+    Site::open(&SiteOptions {
         tidegates: 2,
         settings: on(redis),
-        // Before it has asked, Envoy takes nobody for well.
+        // Envoy counts no instance as healthy before the first check.
         health: "[{ grpc_health_check: {}, timeout: 10s, interval: 0.1s, no_traffic_interval: 0.1s, \
                  unhealthy_threshold: 1, healthy_threshold: 1 }]",
-        ..Wanted::default()
+        ..SiteOptions::default()
     })
 }
 
 #[test]
-fn of_many_at_once_exactly_as_many_pass_as_one_instance_would_let() {
+fn several_instances_allow_exactly_as_many_as_one() {
     let redis = Server::start();
     let Some(site) = open(&redis) else {
         return;
     };
     until("Envoy knows both", || site.well() == 2);
     assert_eq!(site.ask_at_once(150, &["x-plan: gold"]), (100, 50));
-    // Each user has three, whoever is asked, and the plan has none for them.
+    // Each user has three, on any instance, and `plan` charges nothing for them.
     assert_eq!(site.ask_at_once(20, &["x-user: ann"]), (3, 17));
     assert_eq!(
         site.ask_at_once(20, &["x-user: bob", "x-plan: gold"]),
@@ -34,7 +34,7 @@ fn of_many_at_once_exactly_as_many_pass_as_one_instance_would_let() {
 }
 
 #[test]
-fn what_was_taken_by_one_that_is_gone_stays_taken() {
+fn charges_of_a_stopped_instance_persist() {
     let redis = Server::start();
     let Some(mut site) = open(&redis) else {
         return;
@@ -44,16 +44,16 @@ fn what_was_taken_by_one_that_is_gone_stays_taken() {
         assert_eq!(site.ask("GET /", &["x-user: ann"]).status, 200);
     }
     site.tidegates[0].go();
-    site.tidegates[0].come_back();
+    site.tidegates[0].resume();
     site.tidegates[1].go();
-    site.tidegates[1].come_back();
+    site.tidegates[1].resume();
     until("Envoy sees that both are back", || site.well() == 2);
     assert_eq!(site.left("user", "ann"), 1);
     assert_eq!(site.ask_at_once(10, &["x-user: ann"]), (1, 9));
 }
 
 #[test]
-fn one_that_is_gone_is_asked_no_more() {
+fn a_stopped_instance_gets_no_more_requests() {
     let redis = Server::start();
     let Some(mut site) = open(&redis) else {
         return;
@@ -62,14 +62,14 @@ fn one_that_is_gone_is_asked_no_more() {
     site.tidegates[0].go();
     until("Envoy sees that one is gone", || site.well() == 1);
     assert_eq!(site.ask_at_once(20, &["x-user: ann"]), (3, 17));
-    site.tidegates[0].come_back();
+    site.tidegates[0].resume();
     until("Envoy sees that it is back", || site.well() == 2);
     assert_eq!(site.ask_at_once(20, &["x-user: bob"]), (3, 17));
 }
 
-/// One that takes its leave says so to those who ask after its health, and serves on until they know.
+/// A stopping instance reports itself as unhealthy, and keeps serving until its clients know.
 #[test]
-fn while_one_takes_its_leave_nobody_is_turned_away_and_nobody_counted_twice() {
+fn a_draining_instance_loses_and_double_counts_no_request() {
     let redis = Server::start();
     let Some(mut site) = open(&redis) else {
         return;
@@ -90,11 +90,11 @@ fn while_one_takes_its_leave_nobody_is_turned_away_and_nobody_counted_twice() {
         .collect();
     assert!(
         others.is_empty(),
-        "{others:?} beside {passed} and {refused}"
+        "{others:?} in addition to {passed} and {refused}"
     );
     assert_eq!(passed, statuses.len().min(600));
     let left = 600 - passed;
     assert_eq!(site.left("plan", "large"), u64::try_from(left).unwrap());
-    // To the last one, and not one more.
+    // Exactly as many as are left.
     assert_eq!(site.ask_at_once(left + 20, &["x-plan: large"]), (left, 20));
 }

@@ -1,11 +1,11 @@
-//! A gRPC service behind the gateway, and a client before it: neither notices.
+//! A gRPC service behind the gateway, and a client in front: neither notices it.
 
 use crate::kit::certificates::Certificates;
-use crate::kit::modern::{H2, Modern, Speaks, body};
+use crate::kit::modern::{H2, Http2Upstream, UpstreamProtocol, body};
 use crate::kit::{Client, Gate, gate, in_time, request};
 use http::Request;
 use std::net::SocketAddr;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
@@ -16,7 +16,7 @@ use tonic_health::pb::health_check_response::ServingStatus as Told;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::server::{HealthReporter, health_reporter};
 
-/// A health service, as tonic has it.
+/// A tonic health service.
 struct Service {
     address: SocketAddr,
     reporter: HealthReporter,
@@ -73,9 +73,9 @@ async fn a_call_is_answered() {
     assert_eq!(answer.into_inner().status(), Told::Serving);
 }
 
-/// It comes in trailers, or in a head that is all there is.
+/// The status is in trailers, or in a response of headers only.
 #[tokio::test]
-async fn a_status_of_the_service_stays_its_own() {
+async fn a_grpc_status_of_the_service_is_unchanged() {
     let service = Service::start().await;
     let gate = gate::open(service.url(), "").await;
     let mut client = client(&gate).await;
@@ -87,7 +87,7 @@ async fn a_status_of_the_service_stays_its_own() {
 }
 
 #[tokio::test]
-async fn a_stream_is_passed_on_while_it_comes() {
+async fn a_stream_is_forwarded_as_it_arrives() {
     let service = Service::start().await;
     let gate = gate::open(service.url(), "").await;
     let mut client = client(&gate).await;
@@ -104,7 +104,7 @@ async fn a_stream_is_passed_on_while_it_comes() {
         let message = in_time("a message", watched.message()).await.unwrap();
         assert_eq!(message.unwrap().status(), told);
     }
-    // And another call beside it, on the same connections.
+    // A concurrent call on the same connections.
     let answer = in_time("an answer", client.check(about("shop")))
         .await
         .unwrap();
@@ -125,7 +125,7 @@ async fn many_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_refused_is_told_so_and_costs_the_service_nothing() {
+async fn a_refused_call_gets_a_grpc_status_and_never_reaches_the_service() {
     let service = Service::start().await;
     let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
     let mut client = client(&gate).await;
@@ -147,16 +147,16 @@ async fn a_call_that_is_refused_is_told_so_and_costs_the_service_nothing() {
     assert!(!status.details().is_empty(), "{status:?}");
 }
 
-/// How a call fails.
+/// Returns the status of a failed call.
 async fn failure(gate: &Gate) -> Status {
     let mut client = client(gate).await;
     let answer = in_time("an answer", client.check(about("shop"))).await;
     answer.unwrap_err()
 }
 
-/// Answers that are no gRPC are guesswork for its clients.
+/// A response that is not gRPC leaves its clients guessing.
 #[tokio::test]
-async fn what_fails_at_the_gateway_is_told_in_grpc_too() {
+async fn gateway_errors_of_grpc_calls_are_grpc_statuses() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = nobody.local_addr().unwrap();
     drop(nobody);
@@ -165,7 +165,7 @@ async fn what_fails_at_the_gateway_is_told_in_grpc_too() {
     assert_eq!(status.code(), Code::Unavailable, "{status:?}");
     assert_eq!(status.message(), "no upstream could be reached");
 
-    let routes = format!("{{ id: a, match: {{ path: /a }}, upstreams: ['h2c://{address}'] }}");
+    let routes = format!("{{ name: a, match: {{ path: /a }}, upstreams: ['h2c://{address}'] }}");
     let gate = Gate::start(&gate::config(&routes, "rate: 1/s")).await;
     let status = failure(&gate).await;
     assert_eq!(status.code(), Code::Unimplemented, "{status:?}");
@@ -179,7 +179,7 @@ async fn a_call_that_cannot_be_decided_is_unavailable() {
     let redis = nobody.local_addr().unwrap();
     drop(nobody);
     for on_failure in ["deny", "error"] {
-        let routes = format!("{{ id: all, upstreams: ['{}'] }}", service.url());
+        let routes = format!("{{ name: all, upstreams: ['{}'] }}", service.url());
         let config = gate::config(&routes, "rate: 1/s");
         let store = format!("store: {{ url: 'redis://{redis}', on_failure: {on_failure} }}");
         let gate = Gate::start(&format!("{config}{store}\n")).await;
@@ -188,9 +188,9 @@ async fn a_call_that_cannot_be_decided_is_unavailable() {
     }
 }
 
-/// Whoever speaks plain HTTP is told by HTTP.
+/// Requests over plain HTTP get HTTP responses.
 #[tokio::test]
-async fn other_requests_are_refused_by_http() {
+async fn plain_http_requests_get_http_refusals() {
     let service = Service::start().await;
     let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
     let mut client = H2::connect(gate.address).await;
@@ -208,9 +208,9 @@ async fn other_requests_are_refused_by_http() {
     }
 }
 
-/// A GET or HEAD with the content type of gRPC got 200 where a limit refused it.
+/// Regression: a GET or HEAD with the content type of gRPC got 200 when a limit refused it.
 #[tokio::test]
-async fn a_request_that_is_no_call_is_not_refused_with_200() {
+async fn a_request_that_is_not_grpc_is_not_refused_with_200() {
     let service = Service::start().await;
     let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
     let mut client = Client::connect(gate.address).await;
@@ -223,11 +223,12 @@ async fn a_request_that_is_no_call_is_not_refused_with_200() {
     }
 }
 
-/// `Content-Type: application/grpc` lifted the rate on every route with an `https` upstream.
+/// Regression: `Content-Type: application/grpc` lifted the minimum rate on every route with an
+/// `https` upstream.
 #[tokio::test]
 async fn a_content_type_does_not_lift_the_least_rate_of_an_upload() {
-    const TOO_LITTLE: &str = "the body came more slowly than is accepted here";
-    const TOO_SLOW: &str = "the body did not go on in time";
+    const TOO_LITTLE: &str = "the body was sent too slowly";
+    const TOO_SLOW: &str = "the body timed out";
     let certificates = Certificates::make();
     for (protocol, method, detail) in [
         ("http/1.1", "POST", TOO_LITTLE),
@@ -240,7 +241,7 @@ async fn a_content_type_does_not_lift_the_least_rate_of_an_upload() {
             "h2" => &["h2"][..],
             _ => &["http/1.1"],
         };
-        let upstream = Modern::start(Speaks::Tls(protocols), &certificates).await;
+        let upstream = Http2Upstream::start(UpstreamProtocol::Tls(protocols), &certificates).await;
         let more = format!(
             ", tls: {{ ca: '{}' }}, min_upload_rate: 1MiB, \
              timeouts: {{ upload_grace: 100ms, idle: 400ms }}",

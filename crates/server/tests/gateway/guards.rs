@@ -1,22 +1,22 @@
-//! Guards: who is listed reaches no upstream, on whichever route.
+//! Guards: denied clients reach no upstream, on any route.
 
 use crate::kit::gate::Gate;
 use crate::kit::upstream::Upstream;
 use crate::kit::{Client, Reply};
 use std::net::IpAddr;
 
-/// Two routes, of which one is not limited, and a list of two addresses and a robot.
+/// Returns two routes, one of them without limits, and a list of two addresses and a robot.
 fn config(upstream: &str, proxies: &str) -> String {
     format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 client: {{ trusted_proxies: [{proxies}] }}
 guards:
-  - {{ name: blacklist, refuse: ip, list: [127.0.0.5, 192.0.2.7] }}
-  - {{ name: robots, refuse: 'header:user-agent', list: [robot], respond: {{ status: 403 }} }}
+  - {{ name: blacklist, deny: ip, list: [127.0.0.5, 192.0.2.7] }}
+  - {{ name: robots, deny: 'header:user-agent', list: [robot], respond: {{ status: 403 }} }}
 routes:
-  - {{ id: open, match: {{ path: /open }}, upstreams: ['{upstream}'], policy: none }}
-  - {{ id: all, upstreams: ['{upstream}'] }}
+  - {{ name: open, match: {{ path: /open }}, upstreams: ['{upstream}'], policy: none }}
+  - {{ name: all, upstreams: ['{upstream}'] }}
 policies: [{{ name: api, limits: [{{ name: all, rate: 1000/s }}] }}]
 "
     )
@@ -29,7 +29,7 @@ async fn get(gate: &Gate, source: &str, target: &str, lines: &[&str]) -> Reply {
 }
 
 #[tokio::test]
-async fn who_is_listed_is_refused_on_every_route_and_nobody_else() {
+async fn only_listed_clients_are_refused_and_on_every_route() {
     let upstream = Upstream::start().await;
     let gate = Gate::start(&config(
         &format!("http://{}", upstream.address),
@@ -50,7 +50,7 @@ async fn who_is_listed_is_refused_on_every_route_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_forged_address_neither_helps_who_is_listed_nor_harms_who_is_not() {
+async fn a_forged_address_neither_helps_nor_harms_a_client() {
     let upstream = Upstream::start().await;
     let gate = Gate::start(&config(
         &format!("http://{}", upstream.address),
@@ -67,7 +67,7 @@ async fn a_forged_address_neither_helps_who_is_listed_nor_harms_who_is_not() {
     }
     let other = get(&gate, "127.0.0.6", "/", &["x-forwarded-for: 192.0.2.7"]).await;
     assert_eq!(other.status(), 200);
-    // A proxy's word counts.
+    // A trusted proxy names the client.
     let behind = Gate::start(&config(
         &format!("http://{}", upstream.address),
         "127.0.0.6",
@@ -83,9 +83,9 @@ async fn a_forged_address_neither_helps_who_is_listed_nor_harms_who_is_not() {
     assert_eq!(told.status(), 429);
 }
 
-/// Saying two projects, or two API keys, was saying none: so whoever was listed got past.
+/// Regression: two projects, or two API keys, counted as none, so a denied client passed.
 #[tokio::test]
-async fn who_is_listed_got_past_by_saying_something_else_as_well() {
+async fn a_listed_client_evaded_a_guard_with_a_second_value() {
     let upstream = Upstream::start().await;
     let gate = Gate::start(&format!(
         "
@@ -94,10 +94,10 @@ client:
   api_key: {{ header: X-Api-Key }}
   attributes: {{ project: [{{ header: X-Project }}, {{ query: project }}, {{ cookie: project }}] }}
 guards:
-  - {{ name: projects, refuse: 'attr:project', list: [blocked] }}
-  - {{ name: keys, refuse: api-key, list: [stolen], respond: {{ status: 401 }} }}
-  - {{ name: staff, exempt: api-key, list: [ours] }}
-routes: [{{ id: all, upstreams: ['http://{}'] }}]
+  - {{ name: projects, deny: 'attr:project', list: [blocked] }}
+  - {{ name: keys, deny: api-key, list: [stolen], respond: {{ status: 401 }} }}
+  - {{ name: staff, allow: api-key, list: [ours] }}
+routes: [{{ name: all, upstreams: ['http://{}'] }}]
 policies: [{{ name: api, limits: [{{ name: all, key: 'attr:project', rate: 1000/s }}] }}]
 ",
         upstream.address
@@ -114,18 +114,18 @@ policies: [{{ name: api, limits: [{{ name: all, key: 'attr:project', rate: 1000/
     assert_eq!(ask("/", &[other, other]).await, 200);
     assert_eq!(ask("/?project=other&project=blocked", &[]).await, 429);
     assert_eq!(ask("/", &["cookie: project=a; project=blocked"]).await, 429);
-    // Of very many, the last.
+    // Of very many values, the last is denied.
     let many = format!("/?{}project=blocked", "project=x&".repeat(200));
     assert_eq!(ask(&many, &[]).await, 429);
     let keys = ["x-api-key: stolen", "x-api-key: mine"];
     assert_eq!(ask("/", &keys).await, 401);
-    // And nobody is exempt who may be somebody else.
+    // A client with an ambiguous identity is not exempt.
     let keys = ["x-api-key: ours", "x-api-key: stolen"];
     assert_eq!(ask("/", &keys).await, 401);
 }
 
 #[tokio::test]
-async fn in_shadow_mode_everybody_reaches_the_upstream() {
+async fn in_shadow_mode_every_client_reaches_the_upstream() {
     let upstream = Upstream::start().await;
     let config = config(&format!("http://{}", upstream.address), "10.0.0.0/8");
     let gate = Gate::start(&format!("mode: shadow{}", config.replace("1000/s", "1/h"))).await;

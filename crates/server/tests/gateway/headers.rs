@@ -1,4 +1,4 @@
-//! What belongs to one connection and stays there, and what routes change.
+//! Headers of a single connection, which stay there, and headers that routes change.
 
 use crate::kit::{Answer, Client, Gate, Reply, Upstream, gate, get, request};
 
@@ -7,7 +7,7 @@ async fn before(upstream: &Upstream, more: &str) -> Gate {
 }
 
 #[tokio::test]
-async fn what_belongs_to_one_connection_stays_there() {
+async fn hop_by_hop_headers_are_not_forwarded() {
     let upstream = Upstream::start().await;
     let gate = before(&upstream, "").await;
     let lines = [
@@ -47,7 +47,7 @@ async fn what_belongs_to_one_connection_stays_there() {
 }
 
 #[tokio::test]
-async fn a_client_cannot_name_away_what_others_rely_on() {
+async fn a_client_cannot_remove_essential_headers_by_connection() {
     let upstream = Upstream::start().await;
     let gate = before(&upstream, "").await;
     let mut client = Client::connect(gate.address).await;
@@ -104,8 +104,8 @@ async fn headers_are_removed_set_and_added_in_both_directions() {
     assert_eq!(all("x-other"), ["f"]);
 }
 
-/// What the upstream is asked for by a client who asks for `target`.
-async fn asked(gate: &Gate, upstream: &Upstream, target: &str) -> String {
+/// Returns the target that the upstream receives for a client's `target`.
+async fn forwarded_target(gate: &Gate, upstream: &Upstream, target: &str) -> String {
     assert_eq!(
         get(gate.address, target, &[]).await.status(),
         200,
@@ -117,7 +117,7 @@ async fn asked(gate: &Gate, upstream: &Upstream, target: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_prefix_is_stripped_by_whole_segments_however_it_is_written() {
+async fn a_prefix_is_stripped_by_whole_segments_in_any_notation() {
     let upstream = Upstream::start().await;
     let url = format!("http://{}", upstream.address);
     let gate = gate::lenient(url, ", strip_prefix: /api").await;
@@ -137,12 +137,16 @@ async fn a_prefix_is_stripped_by_whole_segments_however_it_is_written() {
         ("/api/../a", "/a"),
         ("/API/a", "/API/a"),
     ] {
-        assert_eq!(asked(&gate, &upstream, target).await, expected, "{target}");
+        assert_eq!(
+            forwarded_target(&gate, &upstream, target).await,
+            expected,
+            "{target}"
+        );
     }
 }
 
 #[tokio::test]
-async fn an_upstream_may_have_a_path_of_its_own_and_nobody_leaves_it() {
+async fn an_upstream_may_have_a_base_path_that_no_request_leaves() {
     let upstream = Upstream::start().await;
     let url = format!("http://{}/v1/", upstream.address);
     let gate = gate::open(&url, "").await;
@@ -153,13 +157,17 @@ async fn an_upstream_may_have_a_path_of_its_own_and_nobody_leaves_it() {
         ("http://shop.example/a", "/v1/a"),
         ("http://shop.example", "/v1/"),
     ] {
-        assert_eq!(asked(&gate, &upstream, target).await, expected, "{target}");
+        assert_eq!(
+            forwarded_target(&gate, &upstream, target).await,
+            expected,
+            "{target}"
+        );
     }
     for target in ["/..", "/../v2", "/%2e%2e/v2", "/a/../../v2", "//../v2"] {
         let reply = get(gate.address, target, &[]).await;
         assert_eq!((reply.status(), reply.closes()), (400, true), "{target}");
         assert!(
-            reply.text().contains("leads above its root"),
+            reply.text().contains("leads above the root"),
             "{}",
             reply.text()
         );
@@ -169,12 +177,12 @@ async fn an_upstream_may_have_a_path_of_its_own_and_nobody_leaves_it() {
     client.ask(request("OPTIONS", "*", &[])).await;
     assert_eq!(upstream.saw().head.line, "OPTIONS * HTTP/1.1");
     let gate = gate::open(&url, ", strip_prefix: /api").await;
-    assert_eq!(asked(&gate, &upstream, "/api/a").await, "/v1/a");
-    assert_eq!(asked(&gate, &upstream, "/api").await, "/v1/");
+    assert_eq!(forwarded_target(&gate, &upstream, "/api/a").await, "/v1/a");
+    assert_eq!(forwarded_target(&gate, &upstream, "/api").await, "/v1/");
 }
 
 #[tokio::test]
-async fn the_host_is_the_clients_or_the_upstreams_as_the_route_says() {
+async fn the_host_is_the_clients_or_the_upstreams_as_configured() {
     let upstream = Upstream::start().await;
     let own = upstream.address.to_string();
     for (more, host) in [
@@ -191,13 +199,13 @@ async fn the_host_is_the_clients_or_the_upstreams_as_the_route_says() {
 }
 
 #[tokio::test]
-async fn an_old_client_need_not_say_which_host_it_wants() {
+async fn an_http_1_0_client_needs_no_host() {
     let upstream = Upstream::start().await;
     let gate = before(&upstream, "").await;
     let mut client = Client::connect(gate.address).await;
     assert_eq!(client.ask("GET / HTTP/1.0\r\n\r\n").await.status(), 200);
     let head = upstream.saw().head;
-    // An HTTP/1.1 request has one: then it is the upstream's own.
+    // An HTTP/1.1 request has a `Host`: the upstream's own.
     assert_eq!(head.get("host"), Some(&*upstream.address.to_string()));
     assert_eq!(head.get("x-forwarded-host"), None);
     assert_eq!(head.get("via"), Some("1.0 tidegate"));
@@ -208,11 +216,11 @@ fn limits(reply: &Reply) -> [Option<&str>; 2] {
 }
 
 #[tokio::test]
-async fn answers_tell_of_limits_and_refused_requests_never_reach_the_upstream() {
+async fn responses_have_limit_headers_and_refused_requests_stay_here() {
     let upstream = Upstream::start().await;
     let gate = gate::limited(format!("http://{}", upstream.address), "rate: 1/h burst 2").await;
     let mut client = Client::connect(gate.address).await;
-    // What the upstream says of limits is not for these clients: they have others.
+    // The upstream's own rate limit headers do not apply to these clients.
     upstream.answers(Answer::of(
         "HTTP/1.1 200 OK\r\nX-RateLimit-Remaining: 999\r\nContent-Length: 2\r\n\r\nok",
     ));
@@ -227,7 +235,7 @@ async fn answers_tell_of_limits_and_refused_requests_never_reach_the_upstream() 
 }
 
 #[tokio::test]
-async fn a_client_who_has_to_upgrade_is_told_to_what() {
+async fn a_426_names_the_required_protocol() {
     let upstream = Upstream::start().await;
     let gate = before(&upstream, "").await;
     upstream.answers(Answer::of(

@@ -1,5 +1,5 @@
-//! The gateway as clients and upstreams meet it, and as others do the same: real sockets, real
-//! programs.
+//! The gateway from the view of clients and upstreams, compared with other proxies: real sockets,
+//! real programs.
 
 #![expect(
     clippy::indexing_slicing,
@@ -9,29 +9,31 @@
     reason = "a test fails by panicking, its helpers as well; one that is passed over says so"
 )]
 
-/// The gateway, upstreams, clients, programs of others.
+/// The gateway, upstreams, clients, third-party programs.
 mod kit;
 
 /// The same requests through nginx and through the gateway.
 mod differential;
-/// What can go wrong, and what must not follow from it.
+/// Faults, and their bounded effects.
 mod faults;
 /// gRPC, which needs HTTP/2 and trailers.
 mod grpc;
-/// Who may not pass at all, and whom no limit applies to.
+/// Denied and exempt clients.
 mod guards;
-/// What belongs to one connection, and what routes change.
+/// Hop-by-hop headers, and headers that routes change.
 mod headers;
 /// curl, h2load, and HTTP/2 on both sides.
 mod http2;
-/// How often a client is identified and its limits are matched.
+/// The number of identifications and matches per request.
 #[cfg(debug_assertions)]
 mod once;
-/// Requests within requests.
+/// Request smuggling.
 mod smuggling;
-/// Bodies that are passed on while they come.
+/// Streaming bodies.
 mod streaming;
-/// Where requests came from, as upstreams are told.
+/// Forwarding headers for upstreams.
 mod trace;
+/// Costs by unit.
+mod units;
 /// Connections that become WebSockets.
 mod websocket;

@@ -1,4 +1,4 @@
-//! Bodies that are passed on while they come, in both directions and in both at once.
+//! Bodies that are streamed, in each direction and in both at once.
 
 use crate::kit::message::Messages;
 use crate::kit::modern::{H2, body};
@@ -6,7 +6,7 @@ use crate::kit::{Answer, Client, Upstream, gate, get, in_time, request};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-/// A client and the upstream's end of its request, of which the head has been read.
+/// Returns a client and the upstream's end of its request, after the head was read.
 async fn meet(head: &str) -> (Client, Messages<TcpStream>, gate::Gate) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -21,7 +21,7 @@ async fn meet(head: &str) -> (Client, Messages<TcpStream>, gate::Gate) {
 }
 
 #[tokio::test]
-async fn a_request_is_passed_on_while_it_comes() {
+async fn a_request_is_forwarded_as_it_arrives() {
     let head = request("POST", "/", &["transfer-encoding: chunked"]);
     let (mut client, mut upstream, _gate) = meet(&head).await;
     for piece in ["one", "two", "three"] {
@@ -39,7 +39,7 @@ async fn a_request_is_passed_on_while_it_comes() {
 }
 
 #[tokio::test]
-async fn a_request_with_a_length_is_passed_on_while_it_comes() {
+async fn a_request_with_a_length_is_forwarded_as_it_arrives() {
     let head = request("PUT", "/", &["content-length: 6"]);
     let (mut client, mut upstream, _gate) = meet(&head).await;
     for piece in ["one", "two"] {
@@ -50,12 +50,12 @@ async fn a_request_with_a_length_is_passed_on_while_it_comes() {
 }
 
 #[tokio::test]
-async fn an_answer_is_passed_on_while_it_comes() {
+async fn a_response_is_forwarded_as_it_arrives() {
     let (mut client, mut upstream, _gate) = meet(&request("GET", "/events", &[])).await;
     let head =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     upstream.stream.write_all(head).await.unwrap();
-    // The head is there before there is any body.
+    // The head arrives before any body.
     let head = client.head().await;
     assert_eq!(head.get("content-type"), Some("text/event-stream"));
     for piece in ["data: 1\n\n", "data: 22\n\n", "data: 333\n\n"] {
@@ -69,7 +69,7 @@ async fn an_answer_is_passed_on_while_it_comes() {
 }
 
 #[tokio::test]
-async fn a_request_goes_on_while_its_answer_comes() {
+async fn a_request_continues_during_its_response() {
     let head = request("POST", "/", &["transfer-encoding: chunked"]);
     let (mut client, mut upstream, _gate) = meet(&head).await;
     let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -87,7 +87,7 @@ async fn a_request_goes_on_while_its_answer_comes() {
 }
 
 #[tokio::test]
-async fn a_client_is_not_asked_for_a_body_that_nobody_wants() {
+async fn an_unneeded_body_gets_no_100_continue() {
     let upstream = Upstream::start().await;
     let gate = gate::limited(format!("http://{}", upstream.address), "rate: 1/h burst 1").await;
     assert_eq!(get(gate.address, "/", &[]).await.status(), 200);
@@ -95,13 +95,13 @@ async fn a_client_is_not_asked_for_a_body_that_nobody_wants() {
     let expecting = ["expect: 100-continue", "content-length: 5"];
     let reply = client.ask(request("POST", "/", &expecting)).await;
     assert_eq!(reply.status(), 429);
-    assert_eq!(reply.interim, [0; 0], "asked for what it then refused");
+    assert_eq!(reply.interim, [0; 0], "requested a body, then refused it");
     assert_eq!(upstream.seen().len(), 1);
 }
 
-/// An interim answer that comes together with the answer.
+/// An interim response that arrives together with the final one.
 #[tokio::test]
-async fn interim_answers_are_passed_on_before_the_answer() {
+async fn interim_responses_are_forwarded_before_the_final_one() {
     let upstream = Upstream::start().await;
     let more = ", response_headers: { remove: Server }";
     let gate = gate::open(format!("http://{}", upstream.address), more).await;
@@ -133,7 +133,7 @@ async fn interim_answers_are_passed_on_before_the_answer() {
 }
 
 #[tokio::test]
-async fn an_interim_answer_is_there_before_the_answer_is() {
+async fn an_interim_response_arrives_before_the_final_one() {
     let (mut client, mut upstream, _gate) = meet(&request("GET", "/", &[])).await;
     for _ in 0..3 {
         let hints = b"HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n";
@@ -148,7 +148,7 @@ async fn an_interim_answer_is_there_before_the_answer_is() {
 }
 
 #[tokio::test]
-async fn clients_that_can_have_no_interim_answers_get_the_answer() {
+async fn clients_without_interim_responses_get_the_final_one() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), "").await;
     upstream.answers(Answer::of(
@@ -166,7 +166,7 @@ async fn clients_that_can_have_no_interim_answers_get_the_answer() {
     );
 }
 
-/// A client that does not read them neither holds up the answer nor fills memory.
+/// A client that does not read them neither delays the response nor fills memory.
 #[tokio::test]
 async fn a_flood_of_interim_answers_does_not_break_the_answer() {
     let (mut client, mut upstream, _gate) = meet(&request("GET", "/", &[])).await;

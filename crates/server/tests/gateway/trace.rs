@@ -1,4 +1,4 @@
-//! Where requests came from, as upstreams are told: truthfully, whatever clients say.
+//! Forwarding headers for upstreams: correct for any client headers.
 
 use crate::kit::certificates::Certificates;
 use crate::kit::message::Head;
@@ -7,9 +7,9 @@ use crate::kit::{Client, Gate, Upstream, gate};
 use http::Request;
 use std::net::IpAddr;
 
-/// The address of a proxy whose word counts.
+/// The address of a trusted proxy.
 const PROXY: &str = "127.0.0.9";
-/// That of anybody else.
+/// The address of an untrusted client.
 const STRANGER: &str = "127.0.0.7";
 
 const NAMES: [&str; 9] = [
@@ -24,15 +24,15 @@ const NAMES: [&str; 9] = [
     "x-real-ip",
 ];
 
-/// A gateway to which one proxy's word counts.
+/// Returns a gateway that trusts one proxy.
 async fn gateway(upstream: &Upstream, tls: &str) -> Gate {
     gateway_with(upstream, tls, "").await
 }
 
-/// The same, with `more` fields of the route.
+/// Returns the same gateway with `more` fields of the route.
 async fn gateway_with(upstream: &Upstream, tls: &str, more: &str) -> Gate {
     let address = upstream.address;
-    let routes = format!("{{ id: all, upstreams: ['http://{address}']{more} }}");
+    let routes = format!("{{ name: all, upstreams: ['http://{address}']{more} }}");
     let config = gate::config(&routes, "rate: 1000000/s");
     let address = "'127.0.0.1:0'";
     let with_tls = format!("{{ address: {address}{tls} }}");
@@ -43,8 +43,8 @@ async fn gateway_with(upstream: &Upstream, tls: &str, more: &str) -> Gate {
     .await
 }
 
-/// What is told, of what there is to tell.
-fn told(head: &Head) -> Vec<String> {
+/// Returns the forwarding headers of a request.
+fn forwarding_headers(head: &Head) -> Vec<String> {
     let told = NAMES
         .iter()
         .filter_map(|name| Some((name, head.get(name)?)));
@@ -52,8 +52,8 @@ fn told(head: &Head) -> Vec<String> {
         .collect()
 }
 
-/// What the upstream is told of a request from `source` with these lines.
-async fn told_from(source: &str, line: &str, lines: &[&str]) -> Vec<String> {
+/// Returns the forwarding headers of a request from `source` with these lines.
+async fn forwarded_from(source: &str, line: &str, lines: &[&str]) -> Vec<String> {
     let upstream = Upstream::start().await;
     let gate = gateway(&upstream, "").await;
     let source: IpAddr = source.parse().unwrap();
@@ -63,7 +63,7 @@ async fn told_from(source: &str, line: &str, lines: &[&str]) -> Vec<String> {
         lines.concat()
     );
     assert_eq!(client.ask(head).await.status(), 200);
-    told(&upstream.saw().head)
+    forwarding_headers(&upstream.saw().head)
 }
 
 const FORGED: [&str; 10] = [
@@ -80,7 +80,7 @@ const FORGED: [&str; 10] = [
 ];
 
 #[tokio::test]
-async fn of_a_stranger_only_what_is_true_is_told() {
+async fn untrusted_clients_get_correct_forwarding_headers() {
     let expected = [
         "forwarded: for=127.0.0.7;host=\"shop.example:8000\";proto=http",
         "via: 1.1 tidegate",
@@ -89,16 +89,19 @@ async fn of_a_stranger_only_what_is_true_is_told() {
         "x-forwarded-proto: http",
         "x-real-ip: 127.0.0.7",
     ];
-    assert_eq!(told_from(STRANGER, "GET / HTTP/1.1", &[]).await, expected);
+    assert_eq!(
+        forwarded_from(STRANGER, "GET / HTTP/1.1", &[]).await,
+        expected
+    );
     let mut expected = expected;
-    // Who else passed it on is nobody's to forge, and nobody's to believe: it stays a list of names.
+    // `Via` is informational only and never trusted, so it stays a list.
     expected[1] = "via: 1.0 edge, 1.1 tidegate";
-    let told = told_from(STRANGER, "GET / HTTP/1.1", &FORGED).await;
+    let told = forwarded_from(STRANGER, "GET / HTTP/1.1", &FORGED).await;
     assert_eq!(told, expected);
 }
 
 #[tokio::test]
-async fn what_a_trusted_proxy_says_is_kept_and_added_to() {
+async fn forwarding_headers_of_a_trusted_proxy_are_kept_and_extended() {
     let expected = [
         "forwarded: for=192.0.2.1;proto=https, for=127.0.0.9;host=\"shop.example:8000\";proto=http",
         "via: 1.0 edge, 1.1 tidegate",
@@ -110,7 +113,7 @@ async fn what_a_trusted_proxy_says_is_kept_and_added_to() {
         "x-forwarded-server: edge",
         "x-real-ip: 192.0.2.1",
     ];
-    let told = told_from(PROXY, "GET / HTTP/1.1", &FORGED).await;
+    let told = forwarded_from(PROXY, "GET / HTTP/1.1", &FORGED).await;
     assert_eq!(told, expected);
     let expected = [
         "forwarded: for=127.0.0.9;host=\"shop.example:8000\";proto=http",
@@ -120,11 +123,11 @@ async fn what_a_trusted_proxy_says_is_kept_and_added_to() {
         "x-forwarded-proto: http",
         "x-real-ip: 127.0.0.9",
     ];
-    assert_eq!(told_from(PROXY, "GET / HTTP/1.1", &[]).await, expected);
+    assert_eq!(forwarded_from(PROXY, "GET / HTTP/1.1", &[]).await, expected);
 }
 
 #[tokio::test]
-async fn requests_of_one_connection_are_told_apart_by_their_hosts() {
+async fn requests_of_one_connection_are_distinguished_by_host() {
     let upstream = Upstream::start().await;
     let gate = gateway(&upstream, "").await;
     let mut client = Client::connect_from(gate.address, STRANGER.parse().unwrap()).await;
@@ -139,13 +142,13 @@ async fn requests_of_one_connection_are_told_apart_by_their_hosts() {
 }
 
 #[tokio::test]
-async fn an_old_client_is_told_of_as_one() {
-    let told = told_from(STRANGER, "GET / HTTP/1.0", &[]).await;
+async fn an_http_1_0_client_is_forwarded_as_one() {
+    let told = forwarded_from(STRANGER, "GET / HTTP/1.0", &[]).await;
     assert!(told.contains(&"via: 1.0 tidegate".to_owned()), "{told:?}");
 }
 
 #[tokio::test]
-async fn a_client_by_http2_and_tls_is_told_of_as_one() {
+async fn an_http2_client_over_tls_is_forwarded_as_one() {
     let certificates = Certificates::make();
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| certificates.path(name));
     let upstream = Upstream::start().await;
@@ -164,11 +167,11 @@ async fn a_client_by_http2_and_tls_is_told_of_as_one() {
         "x-real-ip: 127.0.0.1",
     ];
     let head = upstream.saw().head;
-    assert_eq!(told(&head), expected);
+    assert_eq!(forwarding_headers(&head), expected);
     assert_eq!(head.get("host"), Some("shop.example"));
 }
 
-/// Headers that applications obey although any client can write them.
+/// Headers that applications trust although any client can send them.
 const CLAIMS: [&str; 18] = [
     "CF-Connecting-IP: 192.0.2.1",
     "CF-Connecting-IPv6: 2001:db8::1",
@@ -211,7 +214,7 @@ async fn headers_that_any_client_can_write_and_applications_obey_do_not_reach_th
 }
 
 #[tokio::test]
-async fn a_route_passes_on_the_claims_that_it_lists_and_no_others() {
+async fn a_route_forwards_only_its_listed_claims() {
     let upstream = Upstream::start().await;
     let more = ", pass_headers: [X-HTTP-Method-Override, x-original-url]";
     let gate = gateway_with(&upstream, "", more).await;

@@ -1,4 +1,4 @@
-//! What is read and written by hand, against prost: both must mean the same, in both directions.
+//! Tidegate's protobuf reader and writer compared with prost, in both directions.
 
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
@@ -12,9 +12,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use prost::Message;
-use tidegate_policy::{DescriptorHits, ToldLimit};
-use tidegate_server::wire::rls::read::RlsCall;
-use tidegate_server::wire::rls::write::{self, CurrentLimit, DescriptorStatus, RlsCode};
+use tidegate_frontends::wire::rls::read::RlsCall;
+use tidegate_frontends::wire::rls::write::{self, CurrentLimit, DescriptorStatus, RlsCode};
+use tidegate_policy::{DescriptorHits, LimitOverride};
 
 const DAY: u64 = 86_400;
 const UNIT_SECONDS: [u64; 8] = [0, 1, 60, 3_600, DAY, 30 * DAY, 365 * DAY, 7 * DAY];
@@ -53,11 +53,12 @@ fn requests() -> impl Strategy<Value = RateLimitRequest> {
     })
 }
 
-/// What a descriptor means, by what prost has read; of its limit, `Err` where its unit is none.
+/// Returns the meaning of a descriptor as read by prost, with `Err` for a limit whose unit is
+/// invalid.
 fn meant(
     descriptor: &RateLimitDescriptor,
     cost: u64,
-) -> (DescriptorHits, Result<Option<ToldLimit>, ()>) {
+) -> (DescriptorHits<'static>, Result<Option<LimitOverride>, ()>) {
     let own = descriptor.hits_addend.as_ref().map(|hits| hits.value);
     let hits = match (own, descriptor.is_negative_hits) {
         (own, true) => DescriptorHits::GiveBack(own.unwrap_or(cost)),
@@ -68,7 +69,7 @@ fn meant(
         let unit = usize::try_from(limit.unit).map_err(drop)?;
         match UNIT_SECONDS.get(unit) {
             None | Some(0) => Err(()),
-            Some(seconds) => Ok(ToldLimit {
+            Some(seconds) => Ok(LimitOverride {
                 amount: limit.requests_per_unit.into(),
                 period_us: seconds * 1_000_000,
             }),
@@ -77,7 +78,7 @@ fn meant(
     (hits, limit.transpose())
 }
 
-/// Whether what we read of `bytes` is what prost read.
+/// Checks that Tidegate reads `bytes` like prost.
 fn check(bytes: &[u8], request: &RateLimitRequest) -> Result<(), TestCaseError> {
     let call = RlsCall::read(bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(call.domain, &request.domain);
@@ -112,19 +113,19 @@ fn check(bytes: &[u8], request: &RateLimitRequest) -> Result<(), TestCaseError> 
 
 proptest! {
     #[test]
-    fn we_read_what_prost_writes(request in requests()) {
+    fn prost_messages_are_decoded(request in requests()) {
         check(&request.encode_to_vec(), &request)?;
     }
 
-    /// Messages one behind the other are laid over one another, as protobuf has it.
+    /// Repeated messages are merged, as protobuf requires.
     #[test]
-    fn we_merge_what_prost_merges(first in requests(), second in requests()) {
+    fn concatenated_messages_are_merged_as_by_prost(first in requests(), second in requests()) {
         let bytes = [first.encode_to_vec(), second.encode_to_vec()].concat();
         check(&bytes, &RateLimitRequest::decode(&*bytes).unwrap())?;
     }
 
     #[test]
-    fn we_refuse_what_prost_refuses_and_read_what_it_reads(
+    fn messages_are_accepted_and_rejected_as_by_prost(
         request in requests(),
         flips in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         cut in any::<prop::sample::Index>(),
@@ -146,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn prost_reads_what_we_write(
+    fn prost_decodes_our_messages(
         is_over in any::<bool>(),
         statuses in vec((any::<bool>(), option::of((any::<u32>(), 0..8_usize, "\\PC{0,150}", any::<u32>())), any::<u32>()), 0..5),
         headers in vec(("[a-z-]{1,20}", vec(any::<u8>(), 0..30)), 0..4),

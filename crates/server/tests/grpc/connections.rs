@@ -1,4 +1,4 @@
-//! Stopping, resets, many calls at a time.
+//! Shutdown, resets, and concurrent calls.
 
 use crate::kit::{EDGE, PATH, Server, about, ask, codes, framed, in_time, metrics, post};
 use bytes::Bytes;
@@ -11,15 +11,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use std::convert::Infallible;
 use std::time::Duration;
-use tidegate_server::server::ServeEnd;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
+use tidegate_server::program::ServeEnd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tonic::Request;
 
 #[tokio::test]
-async fn exactly_as_many_pass_as_may_however_many_come_at_once() {
+async fn concurrent_calls_pass_exactly_up_to_the_limit() {
     let policies = "
 policies:
   - name: shop
@@ -38,9 +38,9 @@ policies:
     assert_eq!(passed, 300);
 }
 
-/// Envoy takes back what is not answered within some milliseconds, all at once when anything is slow.
+/// Envoy cancels calls without a reply after some milliseconds, all at once if anything is slow.
 #[tokio::test]
-async fn calls_that_are_taken_back_in_a_burst_harm_no_other() {
+async fn a_burst_of_cancelled_calls_affects_no_other() {
     let server = Server::start(EDGE).await;
     let stream = TcpStream::connect(server.grpc).await.unwrap();
     let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
@@ -53,7 +53,7 @@ async fn calls_that_are_taken_back_in_a_burst_harm_no_other() {
     let request = || post(server.grpc, PATH, body.clone()).map(Full::<Bytes>::new);
     for _ in 0..20 {
         for _ in 0..200 {
-            // Begun, and taken back before anything can have come.
+            // Sent, and cancelled before any reply.
             let call = sender.clone().send_request(request());
             assert!(call.now_or_never().is_none());
         }
@@ -65,10 +65,10 @@ async fn calls_that_are_taken_back_in_a_burst_harm_no_other() {
     }
 }
 
-/// Some clients end a call with a frame of its own. What waits to be read is then many small pieces, and
-/// whoever sends too many of them is taken for an attacker.
+/// Some clients end a call with a separate frame, so the receive queue holds many small pieces. A
+/// client with too many of them counts as an attacker.
 #[tokio::test]
-async fn as_many_calls_as_a_connection_may_have_can_come_in_one_piece() {
+async fn the_maximum_of_concurrent_calls_may_arrive_in_one_write() {
     let server = Server::start(EDGE).await;
     let stream = TcpStream::connect(server.grpc).await.unwrap();
     let mut http = http2::Builder::new(TokioExecutor::new());
@@ -92,14 +92,14 @@ async fn as_many_calls_as_a_connection_may_have_can_come_in_one_piece() {
             body.trailers().unwrap()["grpc-status"] == "0"
         }
     };
-    // The first tells the client how many it may have.
+    // During the first call the client receives the allowed number.
     assert!(in_time(one()).await);
     let answered = in_time(join_all((0..1_024).map(|_| one()))).await;
     assert!(answered.iter().all(|is_well| *is_well));
 }
 
 #[tokio::test]
-async fn a_deadline_that_is_met_changes_nothing() {
+async fn a_kept_deadline_changes_nothing() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     let mut request = Request::new(about(&[&[("user", "ann")]]));
@@ -109,7 +109,7 @@ async fn a_deadline_that_is_met_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_has_begun_is_answered_when_the_server_stops_and_then_it_ends() {
+async fn a_stopping_server_answers_started_calls_and_ends() {
     let server = Server::start(EDGE).await;
     let stream = TcpStream::connect(server.grpc).await.unwrap();
     let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
@@ -118,7 +118,7 @@ async fn what_has_begun_is_answered_when_the_server_stops_and_then_it_ends() {
     tasks.spawn(async move {
         connection.await.ok();
     });
-    // The head of a call, and its body only once the server is told to stop.
+    // The headers of a call, and its body after the shutdown has begun.
     let (more, mut pieces) = mpsc::channel::<Bytes>(1);
     let body = StreamBody::new(stream::poll_fn(move |context| {
         let piece = pieces.poll_recv(context);
@@ -144,7 +144,7 @@ async fn what_has_begun_is_answered_when_the_server_stops_and_then_it_ends() {
 }
 
 #[tokio::test]
-async fn idle_connections_are_no_reason_to_wait() {
+async fn idle_connections_do_not_delay_shutdown() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     ask(&mut client, about(&[&[("user", "ann")]])).await;
@@ -152,7 +152,7 @@ async fn idle_connections_are_no_reason_to_wait() {
     assert!(in_time(client.should_rate_limit(about(&[]))).await.is_err());
 }
 
-/// PRIORITY means nothing any more, and nothing else bounds it.
+/// PRIORITY has no effect any more, so nothing else bounds it.
 #[tokio::test]
 async fn a_flood_of_control_frames_is_cut() {
     let server = Server::start(EDGE).await;
@@ -170,9 +170,9 @@ async fn a_flood_of_control_frames_is_cut() {
     };
     let mut replies = Vec::new();
     let receiving = read.read_to_end(&mut replies);
-    // The server closes, and whatever it said before that may be lost.
+    // The server closes; what it sent before may be lost.
     drop(in_time(async { tokio::join!(sending, receiving) }).await);
     let page = metrics(&server).await;
-    let counted = "tidegate_connections_closed_total{door=\"grpc\",reason=\"flood\"} 1\n";
+    let counted = "tidegate_connections_closed_total{listener=\"grpc\",reason=\"flood\"} 1\n";
     assert!(page.contains(counted), "{page}");
 }

@@ -11,7 +11,7 @@ use tonic::Code;
 const ANN: &[(&str, &str)] = &[("user", "ann")];
 
 #[tokio::test]
-async fn calls_pass_until_the_limit_is_reached_and_each_is_told_what_is_left() {
+async fn calls_pass_up_to_the_limit_with_the_remaining_units() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     for left in [1, 0] {
@@ -34,7 +34,7 @@ async fn calls_pass_until_the_limit_is_reached_and_each_is_told_what_is_left() {
 }
 
 #[tokio::test]
-async fn each_descriptor_has_its_own_status_and_one_that_refuses_charges_no_other() {
+async fn each_descriptor_has_a_status_and_a_refusal_charges_no_other() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     let both: &[&[(&str, &str)]] = &[ANN, &[("path", "/slow")], &[("nothing", "known")]];
@@ -52,7 +52,7 @@ async fn each_descriptor_has_its_own_status_and_one_that_refuses_charges_no_othe
     assert_eq!(
         codes(&alone),
         ["OK", "OK"],
-        "ann was not charged for what was refused"
+        "ann was not charged for the refused call"
     );
     assert_eq!(
         codes(&ask(&mut client, about(&[ANN])).await),
@@ -86,7 +86,7 @@ async fn hits_of_the_call_and_of_a_descriptor_are_charged() {
             hits_addend,
         }
     };
-    // A descriptor's own count goes before the call's, even 0, which takes nothing.
+    // A descriptor's own `hits_addend` takes precedence over the call's, even 0, which only reads.
     let look = ask(&mut client, take(9, Some(0), false)).await;
     assert_eq!(
         (codes(&look)[0], look.statuses[0].limit_remaining),
@@ -100,7 +100,7 @@ async fn hits_of_the_call_and_of_a_descriptor_are_charged() {
         codes(&ask(&mut client, take(2, None, false)).await)[0],
         "OK"
     );
-    // With nothing left, even 0 is too much.
+    // With nothing left, even 0 is refused.
     assert_eq!(
         codes(&ask(&mut client, take(0, Some(0), false)).await)[0],
         "OVER_LIMIT"
@@ -120,7 +120,7 @@ async fn hits_of_the_call_and_of_a_descriptor_are_charged() {
 }
 
 #[tokio::test]
-async fn a_call_may_bring_its_own_limit() {
+async fn a_call_may_contain_its_own_limit() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     let bring = |unit| {
@@ -151,7 +151,7 @@ async fn a_call_may_bring_its_own_limit() {
 }
 
 #[tokio::test]
-async fn a_domain_that_nobody_has_passes_and_is_counted() {
+async fn an_unknown_domain_passes_and_is_counted() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     let mut request = about(&[ANN, ANN]);
@@ -162,7 +162,10 @@ async fn a_domain_that_nobody_has_passes_and_is_counted() {
         assert_eq!(response.statuses[0].current_limit, None);
     }
     let page = metrics(&server).await;
-    assert!(page.contains("tidegate_unknown_domain_total 5"), "{page}");
+    assert!(
+        page.contains("tidegate_rls_unknown_domain_total 5"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
@@ -193,14 +196,14 @@ policies:
         ("per-path", "allowed", 14),
     ] {
         let line = format!(
-            "tidegate_limit_hits_total{{policy=\"edge\",limit=\"{limit}\",mode=\"enforce\",result=\"{result}\"}} {hits}\n"
+            "tidegate_limit_hits_total{{policy=\"edge\",limit=\"{limit}\",mode=\"enforce\",outcome=\"{result}\"}} {hits}\n"
         );
         assert!(page.contains(&line), "{line}: {page}");
     }
 }
 
 #[tokio::test]
-async fn calls_are_counted_as_at_other_doors() {
+async fn calls_are_counted_as_at_other_frontends() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;
     for _ in 0..3 {
@@ -209,8 +212,8 @@ async fn calls_are_counted_as_at_other_doors() {
     let page = metrics(&server).await;
     for line in [
         "tidegate_rls_duration_seconds_count 3",
-        "tidegate_connections{door=\"grpc\"} 1",
-        "tidegate_connections_accepted_total{door=\"grpc\"} 1",
+        "tidegate_connections{listener=\"grpc\"} 1",
+        "tidegate_connections_accepted_total{listener=\"grpc\"} 1",
     ] {
         assert!(page.contains(line), "{line}: {page}");
     }
@@ -218,7 +221,7 @@ async fn calls_are_counted_as_at_other_doors() {
 }
 
 #[tokio::test]
-async fn a_descriptor_is_told_that_its_limit_refuses_for_want_of_an_identity() {
+async fn a_descriptor_refused_for_a_missing_identity_is_marked() {
     let policy = EDGE.replace(
         "match: { descriptor: [user] }, key: descriptor:user",
         "match: { descriptor: [user] }, key: user, missing: refuse",
@@ -227,7 +230,7 @@ async fn a_descriptor_is_told_that_its_limit_refuses_for_want_of_an_identity() {
     let path: &[(&str, &str)] = &[("path", "/slow")];
     let response = ask(&mut server.client().await, about(&[path, ANN])).await;
     assert_eq!(codes(&response), ["OVER_LIMIT", "OK", "OVER_LIMIT"]);
-    // Nothing was counted of which anything could be told.
+    // No counter was read, so there are no numbers.
     assert!(
         response
             .statuses
@@ -237,8 +240,8 @@ async fn a_descriptor_is_told_that_its_limit_refuses_for_want_of_an_identity() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_unavailable_or_whatever_its_limits_say() {
-    // Nobody listens there.
+async fn an_unreachable_store_is_unavailable_or_the_failure_policy() {
+    // No listener on this port.
     let policies = |on_failure: &str| {
         format!("store: {{ url: 'redis://127.0.0.1:1', on_failure: {on_failure} }}\n{EDGE}")
     };

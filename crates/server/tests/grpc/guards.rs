@@ -1,14 +1,14 @@
-//! Guards: who is listed is over every limit.
+//! Guards: denied clients get OVER_LIMIT.
 
 use crate::kit::{Server, about, ask, codes, metrics};
 
 #[tokio::test]
-async fn a_call_of_somebody_listed_is_over_the_limit_and_charges_nothing() {
+async fn a_call_of_a_listed_client_is_over_the_limit_and_free() {
     let server = Server::start(
         "
 guards:
-  - { name: projects, refuse: 'descriptor:project', list: [p1] }
-  - { name: staff, exempt: 'descriptor:user', list: [root] }
+  - { name: projects, deny: 'descriptor:project', list: [p1] }
+  - { name: staff, allow: 'descriptor:user', list: [root] }
 policies:
   - name: edge
     domain: shop/http
@@ -41,11 +41,11 @@ policies:
 }
 
 #[tokio::test]
-async fn in_shadow_mode_nobody_is_over_a_limit() {
+async fn in_shadow_mode_no_call_is_over_the_limit() {
     let server = Server::start(
         "
 mode: shadow
-guards: [{ name: projects, refuse: 'descriptor:project', list: [p1] }]
+guards: [{ name: projects, deny: 'descriptor:project', list: [p1] }]
 policies:
   - name: edge
     domain: shop/http

@@ -1,4 +1,4 @@
-//! What a proxy adds to answers of its own: `respond.rls`.
+//! Headers for the proxy to add: `respond.rls`.
 
 use crate::kit::{EDGE, Server, about, ask, codes};
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitResponse;
@@ -12,7 +12,7 @@ fn header<'a>(response: &'a RateLimitResponse, name: &str) -> Option<&'a str> {
         .map(|it| it.value.as_str())
 }
 
-/// The answers to three calls, of which the last is refused.
+/// Returns the responses to three calls, the last of which is refused.
 async fn three(respond: &str) -> [RateLimitResponse; 3] {
     let server = Server::start(&format!("respond: {respond}\n{EDGE}")).await;
     let mut client = server.client().await;
@@ -21,11 +21,11 @@ async fn three(respond: &str) -> [RateLimitResponse; 3] {
 }
 
 #[tokio::test]
-async fn refusals_carry_the_answer_that_other_doors_give() {
+async fn refusals_carry_the_response_of_other_frontends() {
     let [first, _, refused] = three("{ headers: [x-ratelimit, draft-11] }").await;
     assert!(first.response_headers_to_add.is_empty());
     assert_eq!(codes(&refused)[0], "OVER_LIMIT");
-    // These Envoy writes itself, if it is told to.
+    // Envoy can write these itself.
     assert_eq!(header(&refused, "x-ratelimit-limit"), None);
     assert_eq!(
         header(&refused, "ratelimit-policy"),
@@ -37,7 +37,7 @@ async fn refusals_carry_the_answer_that_other_doors_give() {
     );
     let wait: i64 = header(&refused, "retry-after").unwrap().parse().unwrap();
     let reset = refused.statuses[0].duration_until_reset.as_ref().unwrap();
-    assert_eq!(wait, reset.seconds, "there is one answer to when");
+    assert_eq!(wait, reset.seconds, "a single header has the wait");
     let body: serde_json::Value = serde_json::from_slice(&refused.raw_body).unwrap();
     assert_eq!(
         (&body["status"], &body["violated-policies"][0]),
@@ -46,7 +46,7 @@ async fn refusals_carry_the_answer_that_other_doors_give() {
 }
 
 #[tokio::test]
-async fn all_answers_carry_headers_where_that_is_wanted() {
+async fn all_responses_carry_headers_if_enabled() {
     let [first, _, refused] = three("{ headers: [x-ratelimit, draft-03], rls: always }").await;
     assert_eq!(header(&first, "ratelimit-remaining"), Some("1"));
     assert_eq!(header(&first, "retry-after"), None);
@@ -58,7 +58,7 @@ async fn all_answers_carry_headers_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn no_answer_carries_anything_where_that_is_wanted() {
+async fn no_response_carries_headers_if_disabled() {
     let [first, _, refused] = three("{ rls: none }").await;
     assert_eq!(codes(&refused)[0], "OVER_LIMIT");
     for response in [first, refused] {
@@ -67,7 +67,7 @@ async fn no_answer_carries_anything_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn names_that_are_hidden_are_hidden_here_as_well() {
+async fn hidden_names_are_hidden_over_grpc() {
     let [first, ..] = three("{ names: hidden }").await;
     let limit = first.statuses[0].current_limit.as_ref().unwrap();
     assert_eq!(limit.name, "1");

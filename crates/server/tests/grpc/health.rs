@@ -1,9 +1,9 @@
-//! `grpc.health.v1`: follows readiness, and the end of the server.
+//! `grpc.health.v1`: follows readiness and the server's shutdown.
 
 use crate::kit::{EDGE, Server, in_time};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server::ServeEnd;
+use tidegate_net::bounds::Bounds;
+use tidegate_server::program::ServeEnd;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -16,7 +16,7 @@ fn about(service: &str) -> HealthCheckRequest {
 }
 
 #[tokio::test]
-async fn the_server_and_its_services_are_serving_and_no_other() {
+async fn only_the_server_and_its_services_are_serving() {
     let server = Server::start(EDGE).await;
     let mut client = HealthClient::new(server.channel().await);
     for service in [
@@ -36,7 +36,7 @@ async fn the_server_and_its_services_are_serving_and_no_other() {
 }
 
 #[tokio::test]
-async fn whoever_watches_is_told_at_first_and_when_the_server_stops() {
+async fn a_health_watch_reports_at_the_start_and_at_shutdown() {
     let server = Server::start(EDGE).await;
     let mut client = HealthClient::new(server.channel().await);
     let mut watch = in_time(client.watch(about(""))).await.unwrap().into_inner();
@@ -62,12 +62,12 @@ async fn whoever_watches_is_told_at_first_and_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn a_server_that_can_decide_nothing_is_not_serving() {
-    // Nobody listens there.
+async fn a_server_without_its_store_is_not_serving() {
+    // No listener on this port.
     let store = "store: { url: 'redis://127.0.0.1:1', on_failure: error }\n";
     let server = Server::start(&format!("{store}{EDGE}")).await;
     let mut client = HealthClient::new(server.channel().await);
-    // It is known to be away once somebody has asked it.
+    // The store counts as down after a failed call.
     loop {
         let answer = in_time(client.check(about(""))).await.unwrap();
         if answer.into_inner().status() == ServingStatus::NotServing {
@@ -77,12 +77,12 @@ async fn a_server_that_can_decide_nothing_is_not_serving() {
     }
 }
 
-/// While the server was about to stop, a watch looked again and again without a pause, and told those
-/// who ask for nobody that nobody serves no more.
+/// Regression: while the server was about to stop, a watch polled without a pause, and sent the
+/// same status again and again.
 #[tokio::test]
-async fn whoever_watches_is_told_once_of_a_server_that_is_about_to_stop() {
+async fn a_health_watch_reported_an_imminent_shutdown_repeatedly() {
     let bounds = Bounds {
-        notice_time: Duration::from_secs(1),
+        shutdown_delay: Duration::from_secs(1),
         ..Bounds::default()
     };
     let server = Server::within(EDGE, bounds).await;

@@ -1,4 +1,4 @@
-//! `POST /json` and `GET /healthcheck`, as Envoy's own service has them.
+//! `POST /json` and `GET /healthcheck`, as in envoyproxy/ratelimit.
 
 use crate::kit::{EDGE, Server, about, ask, codes, get, post_text};
 
@@ -6,7 +6,7 @@ const CALL: &str =
     r#"{"domain":"shop/http","descriptors":[{"entries":[{"key":"path","value":"/slow"}]}]}"#;
 
 #[tokio::test]
-async fn it_decides_as_a_call_would_and_by_the_same_buckets() {
+async fn json_requests_decide_like_calls_with_the_same_buckets() {
     let server = Server::start(EDGE).await;
     let http = server.http.unwrap();
     let (status, body) = post_text(http, "/json", CALL).await;
@@ -29,15 +29,12 @@ async fn it_decides_as_a_call_would_and_by_the_same_buckets() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_a_bad_request_with_the_reason() {
+async fn an_invalid_request_is_400_with_the_reason() {
     let server = Server::start(EDGE).await;
     let http = server.http.unwrap();
     for (body, reason) in [
         ("", "expected an object"),
-        (
-            r#"{"domain":"shop/http","descriptor":[]}"#,
-            "there is no such field",
-        ),
+        (r#"{"domain":"shop/http","descriptor":[]}"#, "unknown field"),
         (
             r#"{"domain":"shop/http"}"#,
             "rate limit descriptor list must not be empty",
@@ -55,7 +52,7 @@ async fn what_is_wrong_is_a_bad_request_with_the_reason() {
 }
 
 #[tokio::test]
-async fn an_unknown_domain_passes_here_as_well() {
+async fn an_unknown_domain_passes_over_json() {
     let server = Server::start(EDGE).await;
     let body = r#"{"domain":"nobody","descriptors":[{"entries":[{"key":"a"}]}]}"#;
     let (status, body) = post_text(server.http.unwrap(), "/json", body).await;

@@ -1,4 +1,4 @@
-//! A server, and clients of it.
+//! A server and its clients.
 
 #[path = "../it/kit/running.rs"]
 mod running;
@@ -13,25 +13,24 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use running::{Running, Stopping};
+use running::{RunningServer, StoppingServer};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tidegate_policy::Config;
-use tidegate_policy::config::NoEnvironment;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server;
-use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
+use tidegate_config::Config;
+use tidegate_config::NoEnvironment;
+use tidegate_control::running::ServerState;
+use tidegate_net::bounds::Bounds;
+use tidegate_net::tasks::Tasks;
 use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint};
 
 pub(crate) const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/// Where all doors are that are tried here.
+/// Addresses of all listeners under test.
 const LISTEN: &str = "listen: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0' }\n";
 
-/// A policy for everything that the tests describe.
+/// A policy for all requests of the tests.
 pub(crate) const EDGE: &str = "
 policies:
   - name: edge
@@ -47,16 +46,16 @@ pub(crate) struct Server {
     pub(crate) grpc: SocketAddr,
     pub(crate) http: Option<SocketAddr>,
     pub(crate) admin: SocketAddr,
-    running: Running,
+    running: RunningServer,
 }
 
 impl Server {
-    /// A server with these policies.
+    /// Starts a server with these policies.
     pub(crate) async fn start(policies: &str) -> Self {
         Self::within(policies, Bounds::default()).await
     }
 
-    /// The same within these bounds.
+    /// Starts a server with these bounds.
     pub(crate) async fn within(policies: &str, bounds: Bounds) -> Self {
         Self::with(&format!("{LISTEN}{policies}"), bounds).await
     }
@@ -65,43 +64,46 @@ impl Server {
         let config = Config::parse(config, "test.yaml", &NoEnvironment)
             .unwrap_or_else(|errors| panic!("{errors}"));
         let listen = config.listen.clone();
-        let serving = Serving::start(config).await.unwrap();
-        let listeners = server::bind(&listen).await.unwrap();
+        let serving = ServerState::start(config).await.unwrap();
+        let listeners = tidegate_net::bind(&listen).await.unwrap();
         let grpc = listeners.grpc.as_ref().unwrap().tcp().unwrap();
-        let http = listeners.http.as_ref().and_then(server::BoundDoor::tcp);
+        let http = listeners
+            .http
+            .as_ref()
+            .and_then(tidegate_net::BoundListener::tcp);
         let admin = listeners.admin.tcp().unwrap();
         Self {
             grpc,
             http,
             admin,
-            running: Running::start(listeners, serving, bounds),
+            running: RunningServer::start(listeners, serving, bounds),
         }
     }
 
-    /// A connection to it.
+    /// Returns a connection to it.
     pub(crate) async fn channel(&self) -> Channel {
         let endpoint = Endpoint::from_shared(format!("http://{}", self.grpc)).unwrap();
         in_time(endpoint.connect()).await.unwrap()
     }
 
-    /// Envoy's client of it.
+    /// Returns Envoy's client, connected to it.
     pub(crate) async fn client(&self) -> RateLimitServiceClient<Channel> {
         RateLimitServiceClient::new(self.channel().await)
     }
 
-    /// Tells it to stop.
-    pub(crate) fn stop(self) -> Stopping {
+    /// Starts its shutdown.
+    pub(crate) fn stop(self) -> StoppingServer {
         self.running.stop()
     }
 }
 
-/// What is waited for comes within a time that no test needs.
+/// Waits with a timeout that no test needs.
 pub(crate) async fn in_time<F: Future>(what: F) -> F::Output {
     let waited = tokio::time::timeout(Duration::from_secs(30), what).await;
     waited.expect("nothing came for half a minute")
 }
 
-/// A call about these descriptors, each a list of pairs.
+/// Returns a call with these descriptors, each a list of pairs.
 pub(crate) fn about(descriptors: &[&[(&str, &str)]]) -> RateLimitRequest {
     RateLimitRequest {
         domain: "shop/http".to_owned(),
@@ -129,24 +131,24 @@ pub(crate) async fn ask(
     answer.into_inner()
 }
 
-/// The code of all, and that of each descriptor, by name.
+/// Returns the overall code and that of each descriptor, by name.
 pub(crate) fn codes(response: &RateLimitResponse) -> Vec<&'static str> {
     let each = response.statuses.iter().map(DescriptorStatus::code);
     let all = std::iter::once(response.overall_code()).chain(each);
     all.map(|code| code.as_str_name()).collect()
 }
 
-/// What came back of a request that was made by hand.
+/// The response to a request that was made by hand.
 #[derive(Debug)]
-pub(crate) struct Raw {
+pub(crate) struct RawResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) trailers: HeaderMap,
 }
 
-impl Raw {
-    /// How the call ended, wherever that is said.
+impl RawResponse {
+    /// Returns the gRPC status, from headers or trailers.
     pub(crate) fn grpc_status(&self) -> Option<&str> {
         let of = |headers: &'_ HeaderMap| headers.get("grpc-status").cloned();
         let status = of(&self.headers).or_else(|| of(&self.trailers));
@@ -162,7 +164,7 @@ impl Raw {
 }
 
 /// Sends one request over HTTP/2, made by hand.
-pub(crate) async fn send(address: SocketAddr, request: Request<Bytes>) -> Raw {
+pub(crate) async fn send(address: SocketAddr, request: Request<Bytes>) -> RawResponse {
     in_time(async {
         let stream = TcpStream::connect(address).await.unwrap();
         let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
@@ -176,7 +178,7 @@ pub(crate) async fn send(address: SocketAddr, request: Request<Bytes>) -> Raw {
         let (head, body) = answer.into_parts();
         let body = body.collect().await.unwrap();
         let trailers = body.trailers().cloned().unwrap_or_default();
-        Raw {
+        RawResponse {
             status: head.status,
             headers: head.headers,
             body: body.to_bytes(),
@@ -186,7 +188,7 @@ pub(crate) async fn send(address: SocketAddr, request: Request<Bytes>) -> Raw {
     .await
 }
 
-/// A call whose body is `body`, to the byte.
+/// Returns a call with exactly this body.
 pub(crate) fn post(address: SocketAddr, path: &str, body: impl Into<Bytes>) -> Request<Bytes> {
     Request::post(format!("http://{address}{path}"))
         .header("content-type", "application/grpc")
@@ -195,19 +197,19 @@ pub(crate) fn post(address: SocketAddr, path: &str, body: impl Into<Bytes>) -> R
         .unwrap()
 }
 
-/// A message with what stands before it.
+/// Returns a message with its gRPC prefix.
 pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap();
     [&[0], &length.to_be_bytes()[..], message].concat()
 }
 
-/// The page of metrics.
+/// Returns the page of metrics.
 pub(crate) async fn metrics(server: &Server) -> String {
     let answer = get(server.admin, "/metrics").await;
     answer.1
 }
 
-/// Status and body of a `GET` over HTTP/1.
+/// Returns status and body of a `GET` over HTTP/1.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
     plain(
         address,
@@ -216,7 +218,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
     .await
 }
 
-/// Status and body of a `POST` over HTTP/1.
+/// Returns status and body of a `POST` over HTTP/1.
 pub(crate) async fn post_text(address: SocketAddr, path: &str, body: &str) -> (u16, String) {
     let head = format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
     plain(

@@ -1,4 +1,4 @@
-//! Kuadrant's service: the same messages, asked before and told afterwards.
+//! Kuadrant's service: the same messages, for a check before and a report afterwards.
 
 use crate::kit::{EDGE, Server, about, codes, framed, post, send};
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
@@ -17,7 +17,7 @@ async fn call(server: &Server, method: &str, hits: u32) -> RateLimitResponse {
 }
 
 #[tokio::test]
-async fn a_check_takes_nothing_and_a_report_is_never_refused() {
+async fn a_kuadrant_check_takes_nothing_and_a_report_is_never_refused() {
     let server = Server::start(EDGE).await;
     for _ in 0..5 {
         let checked = call(&server, "CheckRateLimit", 1).await;

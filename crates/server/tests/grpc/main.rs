@@ -1,4 +1,4 @@
-//! Envoy's rate limit service as its clients meet it: real sockets, and the client that tonic makes.
+//! Envoy's rate limit service from the view of its clients: real sockets, and tonic's client.
 
 #![expect(
     clippy::indexing_slicing,
@@ -7,18 +7,18 @@
     reason = "a test fails by panicking, its helpers as well"
 )]
 
-/// A server, and clients of it.
+/// A server and its clients.
 mod kit;
 
-/// What is read and written by hand, against prost.
+/// Tidegate's protobuf code compared with prost.
 mod codec;
-/// Stopping, resets, many calls at a time.
+/// Shutdown, resets, and concurrent calls.
 mod connections;
 /// `ShouldRateLimit`: decisions.
 mod decisions;
-/// Who may not pass at all, and whom no limit applies to.
+/// Denied and exempt clients.
 mod guards;
-/// What a proxy adds to answers of its own.
+/// Headers for the proxy to add.
 mod headers;
 /// `grpc.health.v1`.
 mod health;
@@ -26,11 +26,13 @@ mod health;
 mod json;
 /// Kuadrant's service.
 mod kuadrant;
-/// Messages that are no good, and what is not gRPC.
+/// Invalid messages, and requests that are not gRPC.
 mod messages;
 /// Server reflection.
 mod reflection;
 /// Kuadrant's reservations.
 mod reserving;
-/// TLS, certificates of callers, and tokens.
+/// TLS, client certificates and tokens.
 mod secured;
+/// Costs of policies that count several units.
+mod units;

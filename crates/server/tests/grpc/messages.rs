@@ -1,11 +1,11 @@
-//! Messages that are no good, and what is not gRPC.
+//! Invalid messages, and requests that are not gRPC.
 
-use crate::kit::{EDGE, PATH, Raw, Server, about, framed, metrics, post, send};
+use crate::kit::{EDGE, PATH, RawResponse, Server, about, framed, metrics, post, send};
 use bytes::Bytes;
 use http::Request;
 use prost::Message;
 
-async fn call(server: &Server, body: impl Into<Bytes>) -> Raw {
+async fn call(server: &Server, body: impl Into<Bytes>) -> RawResponse {
     send(server.grpc, post(server.grpc, PATH, body)).await
 }
 
@@ -14,7 +14,7 @@ fn good() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_in_words_and_counted() {
+async fn unreadable_messages_get_a_reason_and_are_counted() {
     let server = Server::start(EDGE).await;
     let good = good();
     let empty_domain = framed(&{
@@ -28,17 +28,9 @@ async fn what_cannot_be_read_is_told_in_words_and_counted() {
     two.extend(framed(&good));
     let many: Vec<&[(&str, &str)]> = vec![&[("user", "ann")]; 129];
     let cases: [(Vec<u8>, &str, &str); 8] = [
-        (
-            vec![],
-            "3",
-            "there is no message, or its beginning is cut off",
-        ),
-        (
-            vec![0, 0, 0],
-            "3",
-            "there is no message, or its beginning is cut off",
-        ),
-        (cut, "3", "the message is cut off"),
+        (vec![], "3", "the message is missing or truncated"),
+        (vec![0, 0, 0], "3", "the message is missing or truncated"),
+        (cut, "3", "the message is truncated"),
         (two, "3", "there is more than one message"),
         (framed(&[0xff; 20]), "3", "a number has more than 64 bits"),
         (empty_domain, "3", "rate limit domain must not be empty"),
@@ -50,7 +42,7 @@ async fn what_cannot_be_read_is_told_in_words_and_counted() {
         (
             framed(&about(&many).encode_to_vec()),
             "3",
-            "a call may have 128 descriptors",
+            "a call may have at most 128 descriptors",
         ),
     ];
     let count = cases.len();
@@ -65,12 +57,12 @@ async fn what_cannot_be_read_is_told_in_words_and_counted() {
         assert!(raw.body.is_empty());
     }
     let page = metrics(&server).await;
-    let line = format!("tidegate_bad_requests_total{{door=\"grpc\",status=\"3\"}} {count}");
+    let line = format!("tidegate_error_responses_total{{listener=\"grpc\",status=\"3\"}} {count}");
     assert!(page.contains(&line), "{page}");
 }
 
 #[tokio::test]
-async fn a_compressed_message_is_not_implemented_and_told_what_is() {
+async fn a_compressed_message_is_unimplemented_with_the_accepted_encodings() {
     let server = Server::start(EDGE).await;
     let mut body = framed(&good());
     body[0] = 1;
@@ -80,7 +72,7 @@ async fn a_compressed_message_is_not_implemented_and_told_what_is() {
 }
 
 #[tokio::test]
-async fn a_message_beyond_the_bound_is_refused_and_one_within_it_is_not() {
+async fn only_messages_beyond_the_bound_are_rejected() {
     let server = Server::start(EDGE).await;
     let of = |length: usize| {
         let value = "x".repeat(length);
@@ -91,10 +83,10 @@ async fn a_message_beyond_the_bound_is_refused_and_one_within_it_is_not() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_passed_over() {
+async fn unknown_fields_are_ignored() {
     let server = Server::start(EDGE).await;
     let mut message = good();
-    // A number, a text, eight bytes, four bytes, and a group with a group in it.
+    // Unknown fields: a varint, a string, eight bytes, four bytes, and nested groups.
     message.extend([0xf8, 0x01, 1, 0xfa, 0x01, 2, b'h', b'i', 0xf9, 0x01]);
     message.extend([7; 8]);
     message.extend([0xfd, 0x01, 1, 2, 3, 4, 0xfb, 0x01, 0x0b, 0x0c, 0xfc, 0x01]);
@@ -105,16 +97,16 @@ async fn unknown_fields_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_method_that_is_not_there_is_not_implemented() {
+async fn an_unknown_method_is_unimplemented() {
     let server = Server::start(EDGE).await;
     let path = "/envoy.service.ratelimit.v3.RateLimitService/Reset";
     let raw = send(server.grpc, post(server.grpc, path, framed(&good()))).await;
     assert_eq!(raw.grpc_status(), Some("12"));
-    assert!(raw.message().contains("there is no method"));
+    assert!(raw.message().contains("unknown method"));
 }
 
 #[tokio::test]
-async fn what_is_not_grpc_is_told_so_in_http() {
+async fn plain_http_requests_get_an_http_error() {
     let server = Server::start(EDGE).await;
     let request = |method: &str, kind: &str| {
         Request::builder()

@@ -1,4 +1,4 @@
-//! Server reflection, as tools use it.
+//! Server reflection for tools.
 
 use crate::kit::{EDGE, Server, in_time};
 use futures_util::stream;
@@ -16,7 +16,7 @@ fn question(message: MessageRequest) -> ServerReflectionRequest {
     }
 }
 
-/// The answers to all questions, which go over one stream.
+/// Returns the responses to all requests, sent over one stream.
 async fn ask(server: &Server, questions: Vec<MessageRequest>) -> Vec<ServerReflectionResponse> {
     let mut client = ServerReflectionClient::new(server.channel().await);
     let questions: Vec<_> = questions.into_iter().map(question).collect();
@@ -73,7 +73,7 @@ async fn services_are_listed_and_each_can_be_described() {
 }
 
 #[tokio::test]
-async fn files_are_found_by_name_and_what_is_not_there_is_told_so() {
+async fn files_are_found_by_name_and_unknown_ones_reported() {
     let server = Server::start(EDGE).await;
     let answers = ask(
         &server,
@@ -119,7 +119,7 @@ async fn methods_and_messages_are_found_by_name() {
 }
 
 #[tokio::test]
-async fn the_older_version_answers_the_same() {
+async fn the_older_protocol_version_gives_the_same_responses() {
     use v1alpha::server_reflection_client::ServerReflectionClient;
     use v1alpha::server_reflection_request::MessageRequest;
     let server = Server::start(EDGE).await;

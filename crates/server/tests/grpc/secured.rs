@@ -1,16 +1,16 @@
-//! TLS, certificates of callers, and tokens.
+//! TLS, client certificates and tokens.
 
 use crate::kit::{EDGE, Server, about, codes, in_time};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::path::PathBuf;
-use tidegate_server::bounds::Bounds;
+use tidegate_net::bounds::Bounds;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Request};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-/// An authority, and a folder with a certificate that it signed. The folder goes when this does.
+/// An authority, and a folder with a certificate that it signed. Dropping it removes the folder.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
@@ -62,7 +62,7 @@ impl Drop for Authority {
     }
 }
 
-/// Whether a call over TLS comes to an answer.
+/// Returns true if a call over TLS gets a response.
 async fn passes(server: &Server, tls: ClientTlsConfig) -> bool {
     let endpoint = Endpoint::from_shared(format!("https://{}", server.grpc)).unwrap();
     let Ok(channel) = in_time(endpoint.tls_config(tls).unwrap().connect()).await else {
@@ -74,7 +74,7 @@ async fn passes(server: &Server, tls: ClientTlsConfig) -> bool {
 }
 
 #[tokio::test]
-async fn a_door_with_tls_answers_over_tls_and_not_without() {
+async fn a_listener_with_tls_answers_over_tls_and_not_without() {
     let authority = Authority::make("tls");
     let server = authority.server("").await;
     assert!(passes(&server, authority.trusting()).await);
@@ -84,7 +84,7 @@ async fn a_door_with_tls_answers_over_tls_and_not_without() {
 }
 
 #[tokio::test]
-async fn callers_need_a_certificate_where_the_door_wants_one() {
+async fn callers_need_a_certificate_if_the_listener_requires_one() {
     let authority = Authority::make("callers");
     let server = authority.server(", client_ca: 'FOLDER/ca'").await;
     let (cert, key) = authority.sign();
@@ -94,7 +94,7 @@ async fn callers_need_a_certificate_where_the_door_wants_one() {
 }
 
 #[tokio::test]
-async fn a_token_is_wanted_of_calls_but_not_of_probes() {
+async fn calls_need_a_token_and_probes_do_not() {
     let config = format!(
         "listen: {{ admin: '127.0.0.1:0', grpc: {{ address: '127.0.0.1:0', token: hunter2 }} }}\n{EDGE}"
     );

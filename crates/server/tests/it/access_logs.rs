@@ -1,11 +1,11 @@
-//! Access logs as the programs write them: one sample each in `tests/logs`.
+//! Access logs of real programs: one sample each in `tests/logs`.
 
 use crate::kit::simulation;
 use serde_json::Value;
 use std::fs;
 
-/// Decides a sample, and tells for each decision the limit, what remains, and when that resets;
-/// with `!` where it is refused.
+/// Decides a sample; returns for each decision the limit, the remaining units and the reset, with
+/// `!` if it is refused.
 fn decide(sample: &str) -> (Vec<String>, String) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/logs");
     let config = fs::read_to_string(format!("{folder}/config.yaml")).unwrap();
@@ -38,7 +38,7 @@ fn combined_of_nginx() {
     assert_eq!(decisions, expected);
     assert!(told.starts_with("reading input as an access log in the common or combined format\n"));
     assert!(told.contains("from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:24.000Z: 4.000 s"));
-    assert!(!told.contains("passed over"), "{told}");
+    assert!(!told.contains("skipped"), "{told}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn common_of_apache_with_virtual_hosts() {
 #[test]
 fn json_of_traefik() {
     let (decisions, told) = decide("traefik.jsonl");
-    // 22:13:20.123456 is when the window opens, and times are rounded up.
+    // The window opens at 22:13:20.123456, and times are rounded up.
     let expected = [
         "per-client 1 60000",
         "per-client 0 59624",
@@ -65,16 +65,13 @@ fn json_of_traefik() {
     assert_eq!(decisions, expected);
     assert!(told.starts_with("reading input as an access log in JSON\n"));
     assert!(told.contains("4 lines in "), "{told}");
-    assert!(
-        told.contains("; 1 could not be read and was passed over"),
-        "{told}"
-    );
+    assert!(told.contains("; 1 invalid line was skipped"), "{told}");
 }
 
 #[test]
 fn json_of_envoy() {
     let (decisions, _) = decide("envoy.jsonl");
-    // The second comes through trusted proxies, from the client of the first and third.
+    // The second request comes through trusted proxies, from the client of the first and third.
     let expected = [
         "per-client 1 60000",
         "per-client 0 59750",
@@ -97,19 +94,16 @@ fn json_of_caddy() {
 }
 
 #[test]
-fn lines_that_are_no_requests_are_counted_and_passed_over() {
+fn lines_that_are_no_requests_are_counted_and_skipped() {
     let (decisions, told) = decide("odd.log");
     assert_eq!(decisions, ["per-client 1 60000", "per-client 0 58000"]);
     let expected = [
         "reading input as an access log in the common or combined format",
-        "input:2:92: the client sent no request line; passed over",
-        "input:3:49: the client sent no request line; passed over",
-        "input:5:1: `2023/11/14` is not the address of a client; passed over",
+        "input:2:92: the client sent no request line; skipped",
+        "input:3:49: the client sent no request line; skipped",
+        "input:5:1: `2023/11/14` is not the address of a client; skipped",
     ];
     assert_eq!(told.lines().take(4).collect::<Vec<_>>(), expected);
     assert!(told.contains("7 lines in "), "{told}");
-    assert!(
-        told.contains("; 4 could not be read and were passed over"),
-        "{told}"
-    );
+    assert!(told.contains("; 4 invalid lines were skipped"), "{told}");
 }

@@ -28,7 +28,7 @@ async fn health_is_plain() {
 }
 
 #[tokio::test]
-async fn nothing_else_is_there() {
+async fn other_admin_paths_are_404() {
     let server = Server::start(WATCHED).await;
     for path in ["/", "/admin", "/metrics/x", "/v1/check"] {
         assert_eq!(get(server.admin, path).await.status, 404, "{path}");
@@ -42,7 +42,7 @@ async fn nothing_else_is_there() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_are_not_on_the_http_door() {
+async fn health_and_metrics_are_not_on_the_http_listener() {
     let server = Server::start(WATCHED).await;
     for path in ["/livez", "/readyz", "/metrics"] {
         assert_eq!(get(server.http, path).await.status, 404, "{path}");
@@ -82,22 +82,26 @@ async fn metrics_count_decisions_by_policy_limit_and_outcome() {
     };
     assert_eq!(decisions("api", "per-client", "allowed"), Some(2.0));
     assert_eq!(decisions("api", "per-client", "refused"), Some(1.0));
-    // Two bands refuse, and the limit counts once; a third request is refused by it as well.
+    // Two bands refuse, and the limit counts once. It refuses a third request too.
     assert_eq!(decisions("api", "tighter", "shadow_refused"), Some(2.0));
     assert_eq!(decisions("api", "tighter", "refused"), None);
     assert_eq!(decisions("free", "", "unlimited"), Some(1.0));
     assert_eq!(decisions("free", "never", "allowed"), Some(0.0));
     for (name, value) in [
         (
-            "tidegate_bad_requests_total{door=\"http\",status=\"400\"}",
+            "tidegate_error_responses_total{listener=\"http\",status=\"400\"}",
             1.0,
         ),
         ("tidegate_request_duration_seconds_count", 5.0),
         ("tidegate_request_duration_seconds_bucket{le=\"+Inf\"}", 5.0),
-        ("tidegate_connections_accepted_total{door=\"http\"}", 5.0),
-        ("tidegate_connections{door=\"admin\"}", 1.0),
+        (
+            "tidegate_connections_accepted_total{listener=\"http\"}",
+            5.0,
+        ),
+        ("tidegate_connections{listener=\"admin\"}", 1.0),
         ("tidegate_store_overflowed_total", 0.0),
-        ("tidegate_store_coarsened_total", 0.0),
+        ("tidegate_store_logs_coarsened_total", 0.0),
+        ("tidegate_requests_without_address_total", 0.0),
     ] {
         assert_eq!(samples.get(name), Some(&value), "{name}");
     }
@@ -112,8 +116,8 @@ async fn metrics_count_decisions_by_policy_limit_and_outcome() {
     }
 }
 
-/// The samples of a page, which must be well formed: every sample belongs to the family described
-/// last, under a suffix that its type allows, and there is an end.
+/// Returns the samples of a page, which must be well formed: every sample belongs to the family
+/// above it, its suffix fits the type, and the page ends with EOF.
 pub(crate) fn samples(page: &str) -> BTreeMap<String, f64> {
     let page = page.strip_suffix("# EOF\n").expect("a page has an end");
     let (mut family, mut kind, mut helped) = ("", "", "");

@@ -1,15 +1,15 @@
-//! What is too large, too slow, too many.
+//! Requests that are too large, too slow or too many.
 
 use crate::kit::client::question;
-use crate::kit::{Client, PLENTY, Server, TWO_A_MINUTE, get};
+use crate::kit::{Client, PLENTY, Server, TWO_A_MINUTE, get, in_time};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
+use tidegate_net::bounds::Bounds;
 
 const SOON: Duration = Duration::from_millis(50);
 const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\n";
 
 #[tokio::test]
-async fn a_body_may_be_as_large_as_told_and_no_larger() {
+async fn a_body_is_bounded_by_the_configured_size() {
     let server = Server::start(TWO_A_MINUTE).await;
     let most = Bounds::default().body_bytes;
     let mut client = Client::connect(server.http).await;
@@ -20,13 +20,13 @@ async fn a_body_may_be_as_large_as_told_and_no_larger() {
         (reply.status, reply.body.as_str()),
         (
             413,
-            r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"a question or a list of questions may have 65536 bytes"}"#
+            r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"the body may have at most 65536 bytes"}"#
         )
     );
 }
 
 #[tokio::test]
-async fn a_body_of_unknown_length_is_held_to_the_same() {
+async fn a_body_of_unknown_length_has_the_same_bound() {
     let server = Server::start(TWO_A_MINUTE).await;
     let mut client = Client::connect(server.http).await;
     client
@@ -34,7 +34,7 @@ async fn a_body_of_unknown_length_is_held_to_the_same() {
         .await;
     let chunk = format!("4000\r\n{}\r\n", " ".repeat(0x4000));
     for _ in 0..5 {
-        // The server may close while we still send.
+        // The server may close while the test still sends.
         if client.try_send(&chunk).await.is_err() {
             break;
         }
@@ -52,14 +52,15 @@ async fn a_head_that_is_too_large_is_refused() {
     assert!(client.is_closed().await);
 }
 
-/// A proxy that is reset while it sends sees no answer, and may let pass what was refused.
+/// A proxy that gets a reset while it sends sees no response, and may let a refused request pass.
 #[tokio::test]
-async fn a_client_that_goes_on_sending_is_not_reset_before_it_reads_the_answer() {
+async fn a_client_that_keeps_sending_can_read_the_response() {
     let server = Server::start(TWO_A_MINUTE).await;
     let mut client = Client::connect(server.http).await;
     let large = "x".repeat(Bounds::default().head_bytes);
     client.send(&format!("{HEAD}x-large: {large}")).await;
-    client.stream.readable().await.expect("an answer");
+    let answer = in_time("an answer", client.stream.readable()).await;
+    answer.expect("the connection is open");
     for _ in 0..16 {
         let sent = client.try_send(&large[..8 << 10]).await;
         sent.expect("the server listens to the end");
@@ -68,9 +69,9 @@ async fn a_client_that_goes_on_sending_is_not_reset_before_it_reads_the_answer()
     assert!(client.is_closed().await);
 }
 
-/// The same where the answer needs no body, and the body comes later.
+/// The same if the response needs no body, and the body comes later.
 #[tokio::test]
-async fn a_body_that_nobody_waits_for_does_not_cost_the_answer() {
+async fn an_unneeded_body_does_not_lose_the_response() {
     let server = Server::start(TWO_A_MINUTE).await;
     let piece = "x".repeat(8 << 10);
     for (head, status) in [
@@ -81,7 +82,8 @@ async fn a_body_that_nobody_waits_for_does_not_cost_the_answer() {
         let length = 16 * piece.len();
         let head = format!("{head}content-length: {length}\r\n\r\n");
         client.send(&head).await;
-        client.stream.readable().await.expect("an answer");
+        let answer = in_time("an answer", client.stream.readable()).await;
+        answer.expect("the connection is open");
         for _ in 0..16 {
             let sent = client.try_send(&piece).await;
             sent.expect("the server listens to the end");
@@ -92,17 +94,17 @@ async fn a_body_that_nobody_waits_for_does_not_cost_the_answer() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_ends_is_not_listened_to_for_ever() {
+async fn an_endless_request_is_cut() {
     let server = Server::start(TWO_A_MINUTE).await;
     let mut client = Client::connect(server.http).await;
     let large = "x".repeat(Bounds::default().head_bytes);
     client.send(&format!("{HEAD}x-large: {large}")).await;
-    // Far more than the buffers on the way hold: it ends only if the server hangs up.
+    // Far more than any buffer holds: this ends only if the server closes.
     while client.try_send(&large).await.is_ok() {}
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_in_time_is_given_up() {
+async fn a_late_body_times_out() {
     let bounds = Bounds {
         body_time: SOON,
         ..Bounds::default()
@@ -117,7 +119,7 @@ async fn a_body_that_does_not_come_in_time_is_given_up() {
             (reply.status, reply.body.as_str()),
             (
                 408,
-                r#"{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the body was not there after 0.05 seconds"}"#
+                r#"{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the body did not arrive within 0.05 seconds"}"#
             )
         );
         assert!(client.is_closed().await);
@@ -141,7 +143,7 @@ async fn a_connection_without_requests_is_closed() {
     assert!(idle.is_closed().await);
 }
 
-/// A question of which the last byte is missing, so that its connection is not idle.
+/// A check request without its last byte, so that its connection is not idle.
 const UNFINISHED: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 2\r\n\r\n{";
 
 async fn metric(server: &Server, line: &str) -> bool {
@@ -159,15 +161,15 @@ async fn while_none_is_idle_connections_beyond_the_bound_wait() {
     let mut second = Client::connect(server.http).await;
     first.send(UNFINISHED).await;
     second.send(UNFINISHED).await;
-    let began = "tidegate_connections{door=\"http\"} 2\n";
+    let began = "tidegate_connections{listener=\"http\"} 2\n";
     while !metric(&server, began).await {}
     let mut third = Client::connect(server.http).await;
     third.send(&question("{}")).await;
-    let accepted = "tidegate_connections_accepted_total{door=\"http\"} 2\n";
+    let accepted = "tidegate_connections_accepted_total{listener=\"http\"} 2\n";
     assert!(metric(&server, accepted).await, "the third is not served");
     first.send("}").await;
     assert!(first.reply().await.is_allowed());
-    // Now the first is idle, and makes room.
+    // Now the first is idle, and is closed to make room.
     assert!(third.reply().await.is_allowed());
     assert!(first.is_closed().await);
     second.send("}").await;
@@ -189,12 +191,12 @@ async fn when_the_listener_is_full_the_longest_idle_connection_closes() {
     assert!(third.post("{}").await.is_allowed());
     assert!(first.is_closed().await);
     assert!(second.post("{}").await.is_allowed());
-    let closed = "tidegate_connections_closed_total{door=\"http\",reason=\"full\"} 1\n";
+    let closed = "tidegate_connections_closed_total{listener=\"http\",reason=\"full\"} 1\n";
     assert!(metric(&server, closed).await);
-    assert!(metric(&server, "tidegate_connections_max{door=\"http\"} 2\n").await);
+    assert!(metric(&server, "tidegate_connections_max{listener=\"http\"} 2\n").await);
 }
 
-/// A connection from another address of this machine.
+/// Returns a connection from another address of this machine.
 #[cfg(target_os = "linux")]
 async fn from(address: &str, to: std::net::SocketAddr) -> Client {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -217,13 +219,13 @@ async fn one_address_cannot_fill_the_listener() {
         client.send(UNFINISHED).await;
         busy.push(client);
     }
-    let began = "tidegate_connections{door=\"http\"} 3\n";
+    let began = "tidegate_connections{listener=\"http\"} 3\n";
     while !metric(&server, began).await {}
     let mut refused = from("127.0.0.1", server.http).await;
     assert!(refused.is_closed().await);
-    let counted = "tidegate_connections_refused_total{door=\"http\"} 1\n";
+    let counted = "tidegate_connections_refused_total{listener=\"http\"} 1\n";
     assert!(metric(&server, counted).await);
-    // Another address is none of its business, and a trusted proxy brings many clients.
+    // The limit is per address, and a trusted proxy has many clients.
     for address in ["127.0.0.2", "127.0.0.9", "127.0.0.9", "127.0.0.9"] {
         let mut client = from(address, server.http).await;
         assert!(client.post("{}").await.is_allowed(), "{address}");
@@ -232,7 +234,7 @@ async fn one_address_cannot_fill_the_listener() {
     let mut fourth = from("127.0.0.9", server.http).await;
     assert!(fourth.post("{}").await.is_allowed());
     assert!(busy[4].post("{}").await.is_allowed());
-    // An idle one makes room for the next of its address.
+    // An idle one is closed to make room for the next of its address.
     busy[0].send("}").await;
     assert!(busy[0].reply().await.is_allowed());
     let mut next = from("127.0.0.1", server.http).await;
@@ -240,7 +242,7 @@ async fn one_address_cannot_fill_the_listener() {
     assert!(busy[0].is_closed().await);
 }
 
-/// Idle connections that were asked to close need a moment, and new ones are not refused for it.
+/// Idle connections take a moment to close; new ones are not refused for that.
 #[tokio::test]
 async fn a_burst_of_new_connections_replaces_the_idle_ones_of_its_address() {
     let listener = "{ address: '127.0.0.1:0', connections_per_address: 3 }";
@@ -273,7 +275,7 @@ async fn a_burst_of_new_connections_replaces_the_idle_ones_of_its_address() {
 async fn a_thousand_silent_connections_stop_nothing() {
     use crate::kit::process::{Process, limited};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // For the other end of them.
+    // For the client's ends of the connections.
     let maximum = getrlimit(Resource::Nofile).maximum;
     let most = Rlimit {
         current: maximum,
@@ -286,7 +288,7 @@ async fn a_thousand_silent_connections_stop_nothing() {
     ));
     let line = process
         .logs(
-            "the limit on open files allows few connections; raise it with `ulimit -n` or `LimitNOFILE=`",
+            "the open file limit allows few connections; raise it with `ulimit -n` or `LimitNOFILE=`",
             ("level", "WARN"),
         )
         .await;
@@ -306,7 +308,7 @@ async fn a_thousand_silent_connections_stop_nothing() {
     let metrics = get(admin, "/metrics").await.body;
     let closed = metrics
         .lines()
-        .filter(|line| line.starts_with("tidegate_connections_closed_total{door=\"http\""))
+        .filter(|line| line.starts_with("tidegate_connections_closed_total{listener=\"http\""))
         .map(|line| line.rsplit(' ').next().unwrap().parse::<u32>().unwrap());
     assert!(closed.sum::<u32>() >= 1_200 - 832, "{metrics}");
     let logged = process
@@ -317,7 +319,7 @@ async fn a_thousand_silent_connections_stop_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_is_not_read_from() {
+async fn a_client_that_never_reads_is_paused() {
     let server = Server::start(PLENTY).await;
     let mut client = Client::connect(server.http).await;
     let many = question("{}").repeat(1_000);
@@ -328,7 +330,7 @@ async fn a_client_that_never_reads_is_not_read_from() {
         assert!(flood.await.is_err(), "the server closed");
         let before = answered;
         answered = allowed(&get(server.admin, "/metrics").await.body);
-        // What the kernel holds for both of us is a few megabytes; an answer has over 200 bytes.
+        // The kernel buffers a few megabytes on both sides; a response has over 200 bytes.
         assert!(
             answered < 200_000,
             "answered {answered} requests to a client that reads no answer"
@@ -339,7 +341,7 @@ async fn a_client_that_never_reads_is_not_read_from() {
     }
 }
 
-/// How many requests were allowed.
+/// Returns the number of allowed requests.
 fn allowed(metrics: &str) -> u64 {
     let line = metrics
         .lines()

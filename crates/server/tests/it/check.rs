@@ -2,7 +2,7 @@
 
 use crate::kit::client::question;
 use crate::kit::{Client, Server, TWO_A_MINUTE, post};
-use tidegate_policy::Config;
+use tidegate_config::Config;
 
 const ANN: &str = r#"{"ip": "192.0.2.1"}"#;
 
@@ -27,7 +27,7 @@ async fn allowed_then_refused_with_the_same_status() {
 }
 
 #[tokio::test]
-async fn addresses_have_buckets_of_their_own() {
+async fn addresses_have_separate_buckets() {
     let server = Server::start(TWO_A_MINUTE).await;
     for _ in 0..2 {
         assert!(post(server.http, ANN).await.is_allowed());
@@ -41,7 +41,7 @@ async fn addresses_have_buckets_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_list_is_decided_in_order_each_by_itself() {
+async fn a_list_is_decided_in_order_and_separately() {
     let server = Server::start(TWO_A_MINUTE).await;
     let reply = post(
         server.http,
@@ -58,9 +58,9 @@ async fn a_list_is_decided_in_order_each_by_itself() {
     assert_eq!(allowed, [true, true, false, true]);
 }
 
-/// The first may wait at `slow`, the second meets no limit that lets it wait; both meet `all`.
+/// The first may queue at `slow`; the second matches no limit with a queue. Both match `all`.
 #[tokio::test]
-async fn a_later_question_of_a_list_overtook_one_that_may_wait() {
+async fn a_later_item_of_a_list_overtook_a_waiting_one() {
     let server = Server::start(
         "policies:
   - name: api
@@ -83,7 +83,7 @@ async fn an_empty_list_has_an_empty_answer() {
 }
 
 #[tokio::test]
-async fn a_list_with_a_bad_question_charges_nobody() {
+async fn a_list_with_an_invalid_item_charges_nothing() {
     let server = Server::start(TWO_A_MINUTE).await;
     for bad in [r#"{"policy": "nope"}"#, r#"{"cost": -1}"#] {
         let reply = post(server.http, &format!("[{ANN},{ANN},{bad}]")).await;
@@ -94,7 +94,7 @@ async fn a_list_with_a_bad_question_charges_nobody() {
 }
 
 #[tokio::test]
-async fn looking_costs_nothing() {
+async fn a_read_costs_nothing() {
     let server = Server::start(TWO_A_MINUTE).await;
     for _ in 0..5 {
         let reply = post(server.http, r#"{"ip": "192.0.2.1", "cost": 0}"#).await;
@@ -121,7 +121,7 @@ async fn the_built_in_policy_allows_five_and_refuses_the_sixth() {
 }
 
 #[tokio::test]
-async fn requests_on_the_heels_of_each_other_are_answered_in_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let server = Server::start(TWO_A_MINUTE).await;
     let mut client = Client::connect(server.http).await;
     client.send(&question(ANN).repeat(3)).await;
@@ -130,9 +130,9 @@ async fn requests_on_the_heels_of_each_other_are_answered_in_order() {
     assert!(!client.reply().await.is_allowed());
 }
 
-/// hyper's `pipeline_flush` forgets to send what it has when it closes with requests unread.
+/// Regression: hyper's `pipeline_flush` drops its buffer when it closes with unread requests.
 #[tokio::test]
-async fn an_answer_is_sent_even_if_it_is_the_last_and_more_was_asked() {
+async fn a_last_response_is_flushed_with_pipelined_requests_pending() {
     let server = Server::start(TWO_A_MINUTE).await;
     let mut client = Client::connect(server.http).await;
     let last = question(ANN).replacen("\r\n", "\r\nconnection: close\r\n", 1);
@@ -145,7 +145,7 @@ async fn an_answer_is_sent_even_if_it_is_the_last_and_more_was_asked() {
 }
 
 #[tokio::test]
-async fn a_body_in_pieces_is_put_together() {
+async fn a_body_in_pieces_is_assembled() {
     let server = Server::start(TWO_A_MINUTE).await;
     let mut client = Client::connect(server.http).await;
     let head = "POST /v1/check HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -176,7 +176,7 @@ async fn a_client_that_waits_for_continue_gets_it() {
 }
 
 #[tokio::test]
-async fn headers_and_path_tell_what_the_question_does_not() {
+async fn headers_and_path_supply_missing_fields() {
     let config = "
 listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
 client:
@@ -220,7 +220,7 @@ policies:
         ),
         (r#"{"ip": "127.0.0.1"}"#, "per-address", 8),
     ] {
-        // Once alone and once in a list, looking, so that both ways are gone.
+        // Once alone and once in a list, as a read, so that both paths are tested.
         let decision = post(server.http, question).await.json();
         assert_eq!(decision["limit"], limit, "{question}");
         assert_eq!(decision["remaining"], remaining, "{question}");

@@ -1,8 +1,8 @@
-//! Buckets that another system left in Redis, continued under what `tidegate import` writes.
+//! Buckets that another system left in Redis, continued with the config of `tidegate import`.
 
 use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
-use crate::kit::redis::Operated;
+use crate::kit::redis::RunningConfig;
 use tidegate::Request;
 use tidegate_testkit::redis::Server;
 
@@ -25,7 +25,7 @@ fn seconds(server: &Server) -> u64 {
 const RULES: &str = r#"[{ "id": "per-key", "ruleSetId": "api", "scope": "PER_API_KEY", "bands": [{ "windowSeconds": 3600, "capacity": 100 }] }]"#;
 
 #[tokio::test]
-async fn counters_by_api_key_were_ignored_for_their_names_were_hashes() {
+async fn counters_by_api_key_were_ignored_because_of_hashed_names() {
     let server = Server::start();
     let folder = Folder::make();
     let imported = run(tidegate(&[
@@ -42,7 +42,7 @@ async fn counters_by_api_key_were_ignored_for_their_names_were_hashes() {
     ]))
     .await;
     assert_eq!(imported.status.code(), Some(0), "{}", imported.stderr);
-    let note = "contain API keys as they are sent";
+    let note = "contain API keys in plain text";
     assert!(imported.stderr.contains(note), "{}", imported.stderr);
     assert!(imported.stderr.contains("`key_names: hashed`"));
     let text = imported
@@ -59,7 +59,7 @@ async fn counters_by_api_key_were_ignored_for_their_names_were_hashes() {
             .done();
     }
     let remaining = async |text: &str, api_key: &str| {
-        let limiter = Operated::by(text.to_owned()).limiter().await;
+        let limiter = RunningConfig::by(text.to_owned()).limiter().await;
         let request = Request::new().api_key(api_key);
         let decision = limiter.check(&request).await.unwrap();
         assert_eq!(decision.decided_by().as_str(), "store");
@@ -69,7 +69,7 @@ async fn counters_by_api_key_were_ignored_for_their_names_were_hashes() {
     };
     let hashed = text.replace("key_names: literal", "key_names: hashed");
     for api_key in api_keys {
-        // One comes back every 36 seconds.
+        // One refills every 36 seconds.
         let left = remaining(&text, api_key).await;
         assert!((39..=45).contains(&left), "{api_key}: {left}");
         assert_eq!(remaining(&hashed, api_key).await, 99);
@@ -92,15 +92,15 @@ async fn a_second_policy_of_a_gateway_lost_all_existing_buckets() {
     ]))
     .await;
     assert_eq!(imported.status.code(), Some(0), "{}", imported.stderr);
-    // Time enough, even on a busy machine.
+    // Long enough for a busy machine.
     let text = imported
         .stdout
         .replacen("store:", "store:\n  timeout: 10s", 1);
-    let limiter = Operated::by(text).limiter().await;
+    let limiter = RunningConfig::by(text).limiter().await;
 
     let before = seconds(&server);
     let millis = (before * 1_000).to_string();
-    // Route, tokens that its client has left, requests a second.
+    // Route, tokens that its client has left, requests per second.
     for (route, tokens, rate) in [("orders", 400, 1), ("bulk", 3_000, 2)] {
         let key = format!("ratelimit:{route}:192.0.2.1");
         let fields = ["tokens", &tokens.to_string(), "lastRefill", &millis];

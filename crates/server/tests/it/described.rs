@@ -17,15 +17,15 @@ fn entry(key: &str, value: &str) -> Value {
     json!({ "entries": [{ "key": key, "value": value }] })
 }
 
-/// What is told of each descriptor: whether it is allowed, by which limit, and what remains.
-fn told(answer: &Value) -> Vec<Value> {
+/// Returns the status of each descriptor: allowed or not, its limit, and the remaining units.
+fn results(answer: &Value) -> Vec<Value> {
     let each = answer["descriptors"].as_array().unwrap().iter();
     each.map(|it| json!([it["allowed"], it["limit"], it["remaining"]]))
         .collect()
 }
 
 #[tokio::test]
-async fn each_descriptor_is_answered_for_itself_and_all_are_one_step() {
+async fn each_descriptor_has_its_own_result_and_all_are_atomic() {
     let server = Server::start(POLICY).await;
     let question = json!({ "descriptors": [
         entry("user", "ann"), entry("tenant", "acme"), entry("user", "root"), entry("un", "known"),
@@ -35,7 +35,7 @@ async fn each_descriptor_is_answered_for_itself_and_all_are_one_step() {
     assert_eq!(first["allowed"], true);
     let nothing = json!([true, null, null]);
     assert_eq!(
-        told(&first),
+        results(&first),
         [
             json!([true, "user", 1]),
             json!([true, "tenant", 0]),
@@ -51,7 +51,7 @@ async fn each_descriptor_is_answered_for_itself_and_all_are_one_step() {
         (&json!(false), &json!("tenant"))
     );
     assert_eq!(
-        told(&refused),
+        results(&refused),
         [
             json!([true, "user", 1]),
             json!([false, "tenant", 0]),
@@ -62,7 +62,7 @@ async fn each_descriptor_is_answered_for_itself_and_all_are_one_step() {
 }
 
 #[tokio::test]
-async fn hits_and_limits_are_taken_at_their_word() {
+async fn hits_and_limits_of_the_request_apply() {
     let server = Server::start(POLICY).await;
     let ask = async |more: Value| {
         let mut descriptor = entry("user", "ann");
@@ -70,7 +70,7 @@ async fn hits_and_limits_are_taken_at_their_word() {
         descriptor.as_object_mut().unwrap().extend(more);
         let question = json!({ "descriptors": [descriptor] }).to_string();
         let answer = post(server.http, &question).await.json();
-        told(&answer)[0].clone()
+        results(&answer)[0].clone()
     };
     assert_eq!(ask(json!({ "hits": 2 })).await, json!([true, "user", 0]));
     assert_eq!(ask(json!({ "hits": 0 })).await, json!([false, "user", 0]));
@@ -81,7 +81,7 @@ async fn hits_and_limits_are_taken_at_their_word() {
 }
 
 #[tokio::test]
-async fn a_question_that_brings_a_limit_that_cannot_be_fails_its_list_before_any_is_decided() {
+async fn an_invalid_limit_fails_its_list_before_any_decision() {
     let server = Server::start(POLICY).await;
     let good = json!({ "descriptors": [entry("user", "ann")] });
     let mut bad = entry("user", "bob");
@@ -91,7 +91,7 @@ async fn a_question_that_brings_a_limit_that_cannot_be_fails_its_list_before_any
     assert_eq!(reply.status, 400, "{}", reply.body);
     assert!(reply.body.contains("[1].descriptors"), "{}", reply.body);
     let answer = post(server.http, &good.to_string()).await.json();
-    assert_eq!(told(&answer), [json!([true, "user", 1])]);
+    assert_eq!(results(&answer), [json!([true, "user", 1])]);
 }
 
 #[test]
@@ -105,14 +105,14 @@ fn a_trace_with_descriptors_is_decided_and_counted_by_limit() {
     simulated.ended.unwrap();
     let answers = simulated.out.lines().map(|line| {
         let answer: Value = serde_json::from_str(line).unwrap();
-        told(&answer)
+        results(&answer)
     });
     let both = |allowed: bool, left: u64| vec![json!([allowed, "user", left]); 2];
     assert_eq!(
         answers.collect::<Vec<_>>(),
         [both(true, 1), both(true, 0), both(false, 0)]
     );
-    // Two buckets of one limit, each asked three times.
+    // Two buckets of one limit, with three requests each.
     let err = &simulated.err;
     assert!(err.contains("descriptor.user:ann"), "{err}");
     assert!(err.contains("descriptor.user:bob"), "{err}");

@@ -1,17 +1,17 @@
-//! Stopping without losing anything.
+//! Shutdown without losing requests.
 
-use crate::kit::{Client, PLENTY, Server, get};
+use crate::kit::{Client, PLENTY, Server, get, in_time};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server::ServeEnd;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::bounds::Bounds;
+use tidegate_net::tasks::Tasks;
+use tidegate_server::program::ServeEnd;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// A head whose reader says so, by asking for the body.
+/// A request head with `Expect: 100-continue`: the interim response shows that it was read.
 const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\nexpect: 100-continue\r\n\
                     content-length: 2\r\n\r\n";
 
@@ -22,7 +22,7 @@ async fn a_server_without_connections_stops_at_once() {
 }
 
 #[tokio::test]
-async fn a_request_that_has_begun_is_finished_and_is_the_last() {
+async fn a_started_request_is_finished_and_is_the_last() {
     let server = Server::start(PLENTY).await;
     let (http, admin) = (server.http, server.admin);
     let mut client = Client::connect(http).await;
@@ -62,7 +62,7 @@ async fn idle_connections_are_closed() {
 }
 
 #[tokio::test]
-async fn what_does_not_finish_is_cut() {
+async fn unfinished_requests_are_cut_after_the_drain() {
     let bounds = Bounds {
         drain_time: Duration::from_millis(50),
         farewell_time: Duration::from_millis(10),
@@ -76,8 +76,8 @@ async fn what_does_not_finish_is_cut() {
     assert!(stuck.is_closed().await);
 }
 
-/// Clients that ask without pause, each on a connection that it keeps: every request is answered,
-/// until an answer says that it was the last.
+/// Clients without a pause, each with a kept connection: every request gets a response, until one
+/// announces the close.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_no_request_is_lost() {
     const CLIENTS: u64 = 32;
@@ -105,21 +105,21 @@ async fn under_load_no_request_is_lost() {
             }
         });
     }
-    is_warm.notified().await;
+    in_time("2,000 answers", is_warm.notified()).await;
     let stopping = server.stop();
-    clients.finished().await;
+    in_time("the end of all clients", clients.finished()).await;
     assert_eq!(content.load(SeqCst), CLIENTS);
     assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
-/// Connections that the kernel has accepted when the server stops, and the server has not, with
-/// their requests in them.
+/// Connections that the kernel has accepted at the shutdown, and the server has not, with their
+/// requests in them.
 #[tokio::test]
-async fn who_waits_in_the_queue_is_answered() {
+async fn connections_in_the_accept_queue_are_answered() {
     let server = Server::start(PLENTY).await;
     let mut clients = Vec::new();
     for _ in 0..20 {
-        // On this test's only thread the server has had no turn when the connect returns.
+        // On the single thread of this test, the server has not run when the connect returns.
         let stream = std::net::TcpStream::connect(server.http).unwrap();
         stream.set_nonblocking(true).unwrap();
         clients.push(Client::over(TcpStream::from_std(stream).unwrap()));
@@ -132,5 +132,8 @@ async fn who_waits_in_the_queue_is_answered() {
 }
 
 async fn wait_until_draining(admin: SocketAddr) {
-    while get(admin, "/readyz").await.status != 503 {}
+    in_time("/readyz fails", async {
+        while get(admin, "/readyz").await.status != 503 {}
+    })
+    .await;
 }

@@ -1,7 +1,7 @@
-//! What doors say when the store does not answer.
+//! Responses of all frontends while the store does not answer.
 
 use crate::admin::samples;
-use crate::kit::{Cuttable, Server, ask, get, post};
+use crate::kit::{CuttableServer, Server, ask, get, post};
 
 const EACH: &str = "
 policies:
@@ -12,8 +12,8 @@ policies:
 ";
 
 #[tokio::test]
-async fn a_decision_without_the_store_says_so_and_an_error_is_503() {
-    let it = Cuttable::start(EACH).await;
+async fn a_decision_without_the_store_is_marked_and_an_error_is_503() {
+    let it = CuttableServer::start(EACH).await;
     it.cut();
     for (policy, status, body) in [
         (
@@ -39,7 +39,7 @@ async fn a_decision_without_the_store_says_so_and_an_error_is_503() {
         (
             "error",
             503,
-            r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"this cannot be decided at the moment; try again"}"#,
+            r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"decision not possible at the moment; retry"}"#,
         ),
     ] {
         let reply = it.ask(policy).await;
@@ -56,8 +56,8 @@ async fn a_decision_without_the_store_says_so_and_an_error_is_503() {
 }
 
 #[tokio::test]
-async fn metrics_tell_how_the_store_is_and_what_was_done_without_it() {
-    let it = Cuttable::start(EACH).await;
+async fn metrics_show_the_store_state_and_decisions_without_it() {
+    let it = CuttableServer::start(EACH).await;
     let page = || async { samples(&get(it.server.admin, "/metrics").await.body) };
     let before = page().await;
     assert_eq!(before.get("tidegate_store_up"), Some(&1.0));
@@ -65,12 +65,15 @@ async fn metrics_tell_how_the_store_is_and_what_was_done_without_it() {
         before.get("tidegate_store_errors_total{kind=\"timeout\"}"),
         Some(&0.0)
     );
-    assert!(!before.contains_key("tidegate_store_buckets"), "not ours");
+    assert!(
+        !before.contains_key("tidegate_store_buckets"),
+        "not Tidegate's"
+    );
     it.cut();
     for policy in ["local", "local", "allow", "deny", "error"] {
         it.ask(policy).await;
     }
-    // Names no policy, and so means the first.
+    // Without a policy, the first one applies.
     post(it.server.http, "{}").await;
     let during = page().await;
     assert_eq!(during.get("tidegate_store_up"), Some(&0.0));
@@ -109,21 +112,21 @@ async fn a_store_in_this_process_has_no_such_metrics() {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_on_stays_ready_and_says_what_it_lacks() {
-    let it = Cuttable::start(EACH).await;
+async fn a_server_with_fallbacks_stays_ready_and_reports_the_outage() {
+    let it = CuttableServer::start(EACH).await;
     assert_eq!(it.readyz().await, (200, r#"{"ready":true}"#.into()));
     it.cut();
     it.ask("deny").await;
     let degraded = r#"{"ready":true,"degraded":["store"]}"#;
     assert_eq!(it.readyz().await, (200, degraded.into()));
-    // Nobody asks but the probe, and still it finds out.
+    // Only the probe calls the store, and still the recovery is noticed.
     it.mend();
     assert_eq!(it.readyz().await, (200, r#"{"ready":true}"#.into()));
 }
 
 #[tokio::test]
-async fn a_server_that_can_let_nothing_pass_is_not_ready() {
-    let it = Cuttable::start(
+async fn a_server_that_can_allow_nothing_is_not_ready() {
+    let it = CuttableServer::start(
         "
 policies:
   - { name: deny, limits: [{ name: x, rate: 2/h, on_failure: deny }] }
@@ -141,8 +144,8 @@ policies:
 }
 
 #[tokio::test]
-async fn allow_told_neither_limit_nor_reset_while_the_store_was_away() {
-    let it = Cuttable::start(
+async fn allow_reported_neither_limit_nor_reset_during_an_outage() {
+    let it = CuttableServer::start(
         "
 respond: { headers: [x-ratelimit, draft-03, draft-11], reset: delta }
 policies:
@@ -173,7 +176,7 @@ policies:
         );
     }
     for unknown in ["x-ratelimit-remaining", "ratelimit-remaining", "ratelimit"] {
-        assert_eq!(reply.header(unknown), None, "nobody knows");
+        assert_eq!(reply.header(unknown), None, "the outcome is unknown");
     }
     let told = it.ask("api").await.json();
     assert_eq!(
@@ -187,8 +190,12 @@ policies:
     assert_eq!(
         reply.header("x-ratelimit-reset"),
         None,
-        "only the store knows"
+        "decided by the store only"
     );
     let reply = ask("/v1/auth/mixed").at(it.server.http).await;
-    assert_eq!(reply.header("x-ratelimit-limit"), Some("9"), "decided here");
+    assert_eq!(
+        reply.header("x-ratelimit-limit"),
+        Some("9"),
+        "a local decision"
+    );
 }

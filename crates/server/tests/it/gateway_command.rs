@@ -1,4 +1,4 @@
-//! `tidegate gateway`: a gateway without a file.
+//! `tidegate gateway`: a gateway without a config file.
 
 use crate::kit::certificates::Certificates;
 use crate::kit::get;
@@ -8,8 +8,8 @@ use std::fs;
 const ANYWHERE: [&str; 4] = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
 #[tokio::test]
-async fn it_passes_requests_on_within_the_limit_and_says_what_to_try() {
-    // Any server will do, and the admin door of another is one.
+async fn the_gateway_command_forwards_within_the_limit_and_prints_a_hint() {
+    // Any server works as upstream, such as the admin listener of another Tidegate.
     let mut upstream = Process::start(tidegate(&[
         "serve",
         "--http",
@@ -40,7 +40,7 @@ async fn it_passes_requests_on_within_the_limit_and_says_what_to_try() {
 }
 
 #[tokio::test]
-async fn what_it_prints_is_a_configuration_to_go_on_with() {
+async fn the_gateway_command_prints_a_usable_config() {
     let flags = [
         "gateway",
         "--print",
@@ -67,7 +67,7 @@ async fn what_it_prints_is_a_configuration_to_go_on_with() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_flag_is_told_with_its_name() {
+async fn flag_errors_name_the_flag() {
     let ended = run(tidegate(&["gateway"])).await;
     assert_eq!(ended.status.code(), Some(2));
     assert!(

@@ -1,4 +1,4 @@
-//! Guards, at the doors for HTTP.
+//! Guards, in the HTTP frontends.
 
 use crate::admin::samples;
 use crate::kit::folder::Folder;
@@ -10,17 +10,17 @@ listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
 client: { trusted_proxies: [127.0.0.1], attributes: { project: { header: x-project } } }
 respond: { profile: collector }
 guards:
-  - { name: staff, exempt: user, list: [root] }
-  - { name: projects, refuse: 'attr:project', list: [p1] }
-  - { name: blacklist, refuse: ip, list: [192.0.2.7, '2001:db8::1'] }
-  - { name: soon, refuse: user, list: [eve], mode: shadow }
+  - { name: staff, allow: user, list: [root] }
+  - { name: projects, deny: 'attr:project', list: [p1] }
+  - { name: blacklist, deny: ip, list: [192.0.2.7, '2001:db8::1'] }
+  - { name: soon, deny: user, list: [eve], mode: shadow }
 policies:
   - name: api
     limits: [{ name: per-client, key: ip, rate: 1/min burst 2 }]
 ";
 
 #[tokio::test]
-async fn a_check_tells_the_reason_and_the_guard_and_nothing_of_either_without_guards() {
+async fn a_check_reports_reason_and_guard_only_with_guards() {
     let server = Server::start(GUARDED).await;
     for (question, answer) in [
         (
@@ -76,7 +76,7 @@ async fn forward_auth_answers_a_listed_address_with_429_and_a_blocked_project_wi
 }
 
 #[tokio::test]
-async fn a_listed_address_does_not_get_past_by_what_it_says_of_itself() {
+async fn a_listed_address_cannot_evade_with_its_own_headers() {
     let server = Server::start(GUARDED).await;
     for forged in [
         "198.51.100.1, 192.0.2.7",
@@ -87,13 +87,13 @@ async fn a_listed_address_does_not_get_past_by_what_it_says_of_itself() {
         let reply = ask("/v1/auth/api").from(forged).at(server.http).await;
         assert_eq!(reply.status, 429, "{forged}");
     }
-    // And nobody else is taken for it by a stranger's word.
+    // An untrusted client cannot name a denied address for another client.
     let other = ask("/v1/auth/api").from("192.0.2.7, 198.51.100.9");
     assert_eq!(other.at(server.http).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_problem_says_who_is_meant_and_nothing_of_limits() {
+async fn a_guard_problem_names_the_subject_and_no_limits() {
     let text = GUARDED.replace("respond: { profile: collector }\n", "");
     let server = Server::start(&text).await;
     let listed = ask("/v1/auth/api").from("192.0.2.7").at(server.http).await;
@@ -103,12 +103,12 @@ async fn a_problem_says_who_is_meant_and_nothing_of_limits() {
     );
     let problem = listed.json();
     assert_eq!(problem["type"], "about:blank");
-    assert_eq!(problem["detail"], "This address is not let in.");
+    assert_eq!(problem["detail"], "This address is banned.");
     assert_eq!(problem["violated-policies"], serde_json::json!([]));
 }
 
 #[tokio::test]
-async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
+async fn metrics_show_guard_decisions_and_list_sizes() {
     let server = Server::start(GUARDED).await;
     for question in [
         r#"{"ip":"192.0.2.7"}"#,
@@ -125,7 +125,7 @@ async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
             2.0,
         ),
         ("tidegate_guard_exemptions_total{guard=\"staff\"}", 1.0),
-        ("tidegate_guard_watched_total{guard=\"soon\"}", 1.0),
+        ("tidegate_guard_shadow_matches_total{guard=\"soon\"}", 1.0),
         ("tidegate_list_members{guard=\"blacklist\"}", 2.0),
         ("tidegate_list_age_seconds{guard=\"blacklist\"}", 0.0),
         ("tidegate_list_failures_total{guard=\"blacklist\"}", 0.0),
@@ -144,11 +144,11 @@ async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_off_is_asked_at_no_door_and_told_to_be_off() {
+async fn a_disabled_guard_is_not_evaluated_and_reported_as_off() {
     let text = GUARDED
-        .replace("name: staff,", "name: staff, enabled: false,")
-        .replace("name: blacklist,", "name: blacklist, enabled: false,")
-        .replace("name: soon,", "name: soon, enabled: false,");
+        .replace("name: staff,", "name: staff, mode: off,")
+        .replace("name: blacklist,", "name: blacklist, mode: off,")
+        .replace("mode: shadow", "mode: off");
     let server = Server::start(&text).await;
     let listed = post(server.http, r#"{"ip":"192.0.2.7","user":"root"}"#).await;
     assert_eq!(listed.json()["limit"], "per-client", "{}", listed.body);
@@ -157,7 +157,11 @@ async fn a_guard_that_is_off_is_asked_at_no_door_and_told_to_be_off() {
     let listed = ask("/v1/auth/api").from("192.0.2.7").at(server.http).await;
     assert_eq!(listed.status, 200);
     let blocked = ask("/v1/auth/api").header("x-project", "p1");
-    assert_eq!(blocked.at(server.http).await.status, 402, "this one is on");
+    assert_eq!(
+        blocked.at(server.http).await.status,
+        402,
+        "this guard is enforced"
+    );
 
     let page = samples(&get(server.admin, "/metrics").await.body);
     for (series, value) in [
@@ -168,7 +172,7 @@ async fn a_guard_that_is_off_is_asked_at_no_door_and_told_to_be_off() {
         ("tidegate_list_age_seconds{guard=\"projects\"}", Some(&0.0)),
         ("tidegate_list_stale{guard=\"blacklist\"}", None),
         ("tidegate_list_stale{guard=\"projects\"}", Some(&0.0)),
-        ("tidegate_guard_watched_total{guard=\"soon\"}", None),
+        ("tidegate_guard_shadow_matches_total{guard=\"soon\"}", None),
         ("tidegate_guard_exemptions_total{guard=\"staff\"}", None),
     ] {
         assert_eq!(page.get(series), value, "{series}");
@@ -187,7 +191,7 @@ async fn sets_in_redis_take_effect_while_the_server_runs() {
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 store: {{ url: '{}', timeout: 10s }}
-guards: [{{ name: blacklist, refuse: ip, redis: {{ set: BlacklistIPsSet }}, refresh: 100ms }}]
+guards: [{{ name: blacklist, deny: ip, redis: {{ set: BlacklistIPsSet }}, refresh: 100ms }}]
 policies: [{{ name: api, limits: [{{ name: all, rate: 1000000/s }}] }}]
 ",
         redis.url()
@@ -209,11 +213,11 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1000000/s }}] }}]
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_keeps_the_program_from_starting() {
+async fn a_missing_list_file_prevents_the_start() {
     let folder = Folder::make();
     let config = folder.write(
         "limits.yaml",
-        "guards: [{ name: out, refuse: ip, file: /nowhere/list }]
+        "guards: [{ name: out, deny: ip, file: /nowhere/list }]
 policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]
 ",
     );
@@ -224,11 +228,11 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]
 }
 
 #[tokio::test]
-async fn a_block_of_a_limit_read_like_any_other_refusal() {
+async fn a_block_of_a_limit_was_reported_like_any_other_refusal() {
     let server = Server::start(
         "
 listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
-guards: [{ name: closed, refuse: user, list: [eve] }]
+guards: [{ name: closed, deny: user, list: [eve] }]
 policies:
   - { name: plain, limits: [{ name: x, key: ip, rate: 1/h }] }
   - { name: login, limits: [{ name: x, key: ip, rate: 1/h, block: 5m }] }

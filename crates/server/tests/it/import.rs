@@ -1,4 +1,4 @@
-//! `tidegate import`, and `--envoy-config` of the commands that take a configuration.
+//! `tidegate import`, and `--envoy-config` of the commands that read a config.
 
 use crate::kit::folder::Folder;
 use crate::kit::post;
@@ -55,13 +55,13 @@ const ANYWHERE: [&str; 6] = [
     "127.0.0.1:0",
 ];
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub(crate) fn parent(file: &str) -> String {
     let parent = Path::new(file).parent().unwrap();
     parent.to_str().unwrap().to_owned()
 }
 
-/// Asks as this user. Whether it may is in the answer.
+/// Sends a check request of this user; returns the response.
 pub(crate) async fn ask(http: std::net::SocketAddr, user: &str) -> bool {
     let entries = format!(r#"[{{"key":"user","value":"{user}"}}]"#);
     let question = format!(r#"{{"policy":"edge","descriptors":[{{"entries":{entries}}}]}}"#);
@@ -69,7 +69,7 @@ pub(crate) async fn ask(http: std::net::SocketAddr, user: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_translation_is_printed_and_what_there_is_to_know_goes_elsewhere() {
+async fn a_translation_goes_to_stdout_and_its_notes_to_stderr() {
     let folder = Folder::make();
     let directory = parent(&folder.write("edge.yaml", EDGE));
     folder.write("notes.txt", "not a configuration");
@@ -79,8 +79,8 @@ async fn a_translation_is_printed_and_what_there_is_to_know_goes_elsewhere() {
     assert!(ended.stdout.contains("rate: 2/365d"), "{}", ended.stdout);
     assert!(ended.stdout.contains("rate: unlimited"), "{}", ended.stdout);
     for said in [
-        "edge.yaml:7: note: `detailed_metric` is left out",
-        "notes.txt is passed over",
+        "edge.yaml:7: note: `detailed_metric` is skipped",
+        "notes.txt is skipped",
         "edge.yaml:1: note: limits of one call are decided together",
     ] {
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
@@ -90,12 +90,14 @@ async fn a_translation_is_printed_and_what_there_is_to_know_goes_elsewhere() {
     let printed = folder.write("printed.yaml", &ended.stdout);
     let valid = run(tidegate(&["validate", &printed])).await;
     assert_eq!(valid.status.code(), Some(0), "{}", valid.stderr);
-    let verdict = format!("{printed} is valid: 1 policy, 2 limits");
-    assert_eq!(valid.stdout.trim_end(), verdict);
+    let verdict = format!("{printed} is valid: 1 policy, 2 limits, 1 warning\n");
+    assert!(valid.stdout.starts_with(&verdict), "{}", valid.stdout);
+    let warning = "`per_user` counts for longer than an hour in memory";
+    assert!(valid.stdout.contains(warning), "{}", valid.stdout);
 }
 
 #[tokio::test]
-async fn limits_that_are_told_to_count_each_for_itself_do() {
+async fn limits_configured_to_count_separately_do() {
     let folder = Folder::make();
     let file = folder.write("edge.yaml", EDGE);
     let ended = run(tidegate(&["import", "envoy", &file, "--evaluate", "each"])).await;
@@ -105,7 +107,7 @@ async fn limits_that_are_told_to_count_each_for_itself_do() {
 }
 
 #[tokio::test]
-async fn refused_calls_are_charged_with_what_they_state_unless_that_is_switched_off() {
+async fn refused_calls_are_charged_their_stated_hits_unless_disabled() {
     let folder = Folder::make();
     let envoy = folder.write("edge.yaml", EDGE);
     let limits = "[{ namespace: shop, max_value: 5, seconds: 60, conditions: [], variables: [] }]";
@@ -125,7 +127,7 @@ async fn refused_calls_are_charged_with_what_they_state_unless_that_is_switched_
 }
 
 #[tokio::test]
-async fn everything_that_is_wrong_is_told_at_once_and_nothing_is_printed() {
+async fn all_errors_are_reported_at_once_and_nothing_is_printed() {
     let folder = Folder::make();
     let file = folder.write("edge.yaml", WRONG);
     let directory = parent(&file);
@@ -160,7 +162,7 @@ async fn everything_that_is_wrong_is_told_at_once_and_nothing_is_printed() {
 }
 
 #[tokio::test]
-async fn a_folder_with_nothing_in_it_is_no_configuration() {
+async fn an_empty_folder_is_no_configuration() {
     let folder = Folder::make();
     let directory = parent(&folder.write("README", ""));
     let ended = run(tidegate(&["serve", "--envoy-config", &directory])).await;
@@ -212,12 +214,12 @@ async fn a_file_of_limitador_is_translated_wholly_or_not_at_all() {
     let ended = run(tidegate(&["import", "limitador", &file])).await;
     assert_eq!(ended.status.code(), Some(2));
     assert_eq!(ended.stdout, "");
-    let said = format!("{file}:9:16: this expression is not in Tidegate's language");
+    let said = format!("{file}:9:16: this expression is not supported");
     assert!(ended.stderr.contains(&said), "{}", ended.stderr);
 }
 
 #[tokio::test]
-async fn documents_of_other_systems_are_printed_in_our_language_and_are_valid() {
+async fn documents_of_other_systems_are_translated_to_valid_configs() {
     let folder = Folder::make();
     let plugin = folder.write("middleware.yaml", PLUGIN);
     let rules = folder.write("rules.json", RULES);
@@ -233,7 +235,7 @@ async fn documents_of_other_systems_are_printed_in_our_language_and_are_valid() 
         assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
         assert!(ended.stdout.contains(said), "{}", ended.stdout);
         assert!(!ended.stdout.contains("hunter2") && !ended.stderr.contains("hunter2"));
-        // A collector's plans are in a file that is not there.
+        // A collector's plans are in a missing file.
         let plans = format!("file: {}", folder.write("plans.yaml", "plans: {}"));
         let text = ended.stdout.replace("file: plans.yaml", &plans);
         let translated = folder.write("tidegate.yaml", text);
@@ -241,12 +243,12 @@ async fn documents_of_other_systems_are_printed_in_our_language_and_are_valid() 
         assert_eq!(ended.status.code(), Some(0), "{system}: {}", ended.stderr);
     }
     let ended = run(tidegate(&["import", "traefik-plugin", &plugin])).await;
-    let said = format!("{plugin}:4: warning: a comma stands before a closing bracket");
+    let said = format!("{plugin}:4: warning: trailing comma before a closing bracket");
     assert!(ended.stderr.contains(&said), "{}", ended.stderr);
 }
 
 #[tokio::test]
-async fn what_cannot_be_translated_is_told_all_at_once_and_nothing_is_printed() {
+async fn all_untranslatable_items_are_reported_and_nothing_is_printed() {
     let folder = Folder::make();
     let wrong = PLUGIN
         .replace("\"limit\": 1", "\"limit\": 0")
@@ -260,7 +262,7 @@ async fn what_cannot_be_translated_is_told_all_at_once_and_nothing_is_printed() 
 }
 
 #[tokio::test]
-async fn what_envoyproxy_ratelimit_serves_is_served_and_read_again() {
+async fn envoyproxy_ratelimit_files_are_served_and_reloaded() {
     let folder = Folder::make();
     let directory = parent(&folder.write("edge.yaml", EDGE));
     let arguments = [&["serve", "--envoy-config", &directory], &ANYWHERE[..]].concat();
@@ -275,7 +277,7 @@ async fn what_envoyproxy_ratelimit_serves_is_served_and_read_again() {
 
     folder.write("edge.yaml", WRONG);
     process.signal("HUP").await;
-    let refused = "the configuration was refused: what was served before is served on";
+    let refused = "config reload failed; keeping the previous config";
     process.logs(refused, ("configuration", &directory)).await;
     for place in ["edge.yaml:4:5:", "edge.yaml:6:25:"] {
         let told = process.logged.iter().any(|line| line.contains(place));
@@ -285,7 +287,7 @@ async fn what_envoyproxy_ratelimit_serves_is_served_and_read_again() {
 
     folder.write("edge.yaml", EDGE.replace("per_user", "anew"));
     process.signal("HUP").await;
-    let reloaded = "the configuration was reloaded";
+    let reloaded = "config reloaded";
     process.logs(reloaded, ("limits_added", "edge/anew")).await;
     assert!(ask(http, "bob").await);
     process.signal("TERM").await;
@@ -293,7 +295,7 @@ async fn what_envoyproxy_ratelimit_serves_is_served_and_read_again() {
 }
 
 #[tokio::test]
-async fn beside_a_file_of_ones_own_both_are_served() {
+async fn envoyproxy_ratelimit_files_are_served_next_to_a_config() {
     let (own, folder) = (Folder::make(), Folder::make());
     let directory = parent(&folder.write("edge.yaml", EDGE));
     let text = "policies: [{ name: api, limits: [{ name: all, rate: 1/day }] }]\n";
@@ -303,16 +305,16 @@ async fn beside_a_file_of_ones_own_both_are_served() {
     let mut process = Process::start(tidegate(&arguments));
     let http = process.address("http").await;
     assert!(ask(http, "bob").await);
-    // Where a question names none, the first policy of the file answers.
+    // Check requests without a policy use the file's first one.
     assert!(post(http, "{}").await.is_allowed());
     assert!(!post(http, "{}").await.is_allowed());
 
     own.write("tidegate.yaml", text.replace("api", "edge"));
     process.signal("HUP").await;
     let name = format!("{file} and {directory}");
-    let refused = "the configuration was refused: what was served before is served on";
+    let refused = "config reload failed; keeping the previous config";
     process.logs(refused, ("configuration", &name)).await;
-    let clash = |line: &&String| line.contains("two policies with the name `edge`");
+    let clash = |line: &&String| line.contains("two policies are named `edge`");
     assert!(
         process.logged.iter().any(|line| clash(&line)),
         "{:#?}",
@@ -333,7 +335,7 @@ async fn beside_a_file_of_ones_own_both_are_served() {
 }
 
 #[tokio::test]
-async fn a_trace_is_simulated_under_what_envoyproxy_ratelimit_serves() {
+async fn a_trace_is_simulated_under_envoyproxy_ratelimit_files() {
     let folder = Folder::make();
     let directory = parent(&folder.write("edge.yaml", EDGE));
     let line = r#"{"at_ms": 1700000000000, "policy": "edge", "descriptors": [{"entries": [{"key": "user", "value": "bob"}]}]}"#;

@@ -1,11 +1,11 @@
-//! `tidegate inspect`: what is in a bucket that is kept in Redis.
+//! `tidegate inspect`: the contents of a bucket in Redis.
 
-use crate::kit::redis::{Operated, config, take};
+use crate::kit::redis::{RunningConfig, config, take};
 use tidegate::Request;
 use tidegate_testkit::redis::Server;
 
-fn on(server: &Server) -> Operated {
-    Operated::by(config(&format!("url: '{}'", server.url())))
+fn on(server: &Server) -> RunningConfig {
+    RunningConfig::by(config(&format!("url: '{}'", server.url())))
 }
 
 fn ann<'a>() -> Request<'a> {
@@ -13,7 +13,7 @@ fn ann<'a>() -> Request<'a> {
 }
 
 #[tokio::test]
-async fn a_bucket_is_seen_by_its_name_its_key_and_its_owner() {
+async fn a_bucket_is_inspected_by_name_key_and_owner() {
     let server = Server::start();
     let operated = on(&server);
     let limiter = operated.limiter().await;
@@ -70,7 +70,7 @@ async fn people_see_a_table_and_nothing_else() {
     for (line, words) in [
         (
             lines[2],
-            vec!["band", "remaining", "retry after", "as new in"],
+            vec!["band", "remaining", "retry after", "full in"],
         ),
         (
             lines[3],
@@ -87,9 +87,9 @@ async fn people_see_a_table_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_secret_is_found_as_decisions_find_it_and_never_shown() {
+async fn a_secret_bucket_is_found_and_its_secret_never_shown() {
     let server = Server::start();
-    let operated = Operated::by(config(&format!(
+    let operated = RunningConfig::by(config(&format!(
         "url: '{}', key_secret: pepper",
         server.url()
     )));
@@ -110,22 +110,22 @@ async fn a_secret_is_found_as_decisions_find_it_and_never_shown() {
     assert!(!(ended.stdout + &ended.stderr).contains("hunter2"));
 }
 
-/// The configuration of [`on`] with a limit by token in addition.
-fn by_token(server: &Server) -> Operated {
+/// Returns the configuration of [`on`] plus a limit by token.
+fn by_token(server: &Server) -> RunningConfig {
     let config = config(&format!("url: '{}'", server.url()));
-    Operated::by(format!(
+    RunningConfig::by(format!(
         "{config}      - {{ name: per-token, key: token, missing: skip, rate: 5/min, block: 1h }}\n"
     ))
 }
 
 #[tokio::test]
-async fn a_token_that_stayed_blocked_was_said_to_be_as_good_as_new() {
+async fn a_blocked_token_was_reported_as_full() {
     let server = Server::start();
     let operated = by_token(&server);
     let attributes = [("token", "hunter2")];
     let request = || Request::new().attributes(&attributes);
     let block = async || {
-        // A new one each time: it remembers refusals for a moment.
+        // A new limiter each time, because of the deny cache.
         let limiter = operated.limiter().await;
         take(&limiter, request().cost(5)).await;
         assert!(!limiter.check(&request()).await.unwrap().is_allowed());
@@ -176,7 +176,7 @@ async fn a_token_that_stayed_blocked_was_said_to_be_as_good_as_new() {
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_not_there_has_an_exit_code_of_its_own() {
+async fn a_missing_bucket_has_its_own_exit_code() {
     let server = Server::start();
     let ended = on(&server)
         .run(&["inspect", "--limit", "per-user", "--key", "bob"])
@@ -201,7 +201,7 @@ async fn a_bucket_that_is_not_there_has_an_exit_code_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_as_good_as_new() {
+async fn a_missing_bucket_is_full() {
     let server = Server::start();
     let seen = on(&server)
         .json(&[
@@ -221,7 +221,7 @@ async fn what_is_not_there_is_as_good_as_new() {
 }
 
 #[tokio::test]
-async fn what_is_not_ours_is_said_to_be() {
+async fn foreign_keys_are_reported() {
     let server = Server::start();
     server
         .command(&["SET", "tg:{user:ann}api/per-user", "hello"])
@@ -241,8 +241,8 @@ async fn what_is_not_ours_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn without_a_redis_there_is_nothing_to_see() {
-    let memory = Operated::by(config("url: memory"));
+async fn without_redis_there_is_nothing_to_inspect() {
+    let memory = RunningConfig::by(config("url: memory"));
     for command in ["inspect", "reset"] {
         let ended = memory.run(&[command, "api/per-client/ip:192.0.2.1"]).await;
         assert_eq!(ended.status.code(), Some(2));
@@ -263,7 +263,7 @@ async fn without_a_redis_there_is_nothing_to_see() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_exits_with_2() {
+async fn invalid_arguments_exit_with_2() {
     let server = Server::start();
     let operated = on(&server);
     for words in [

@@ -1,4 +1,4 @@
-//! The program as others meet it: real sockets, real processes.
+//! The program from the view of its users: real sockets, real processes.
 
 #![expect(
     clippy::indexing_slicing,
@@ -7,43 +7,55 @@
     reason = "a test fails by panicking, its helpers as well"
 )]
 
-/// Servers on ports that the system chooses, a client that can misbehave, processes.
+/// Servers on free ports, a client that can misbehave, processes.
 mod kit;
 
-/// Access logs as the programs write them.
+/// Access logs of real programs.
 mod access_logs;
-/// Counting addresses, banning, and telling people.
+/// Counting addresses, bans and alerts.
 mod addresses;
 /// `/livez`, `/readyz`, `/metrics`.
 mod admin;
 /// The admin API.
 mod admin_api;
+/// `tidegate check`.
+mod ask;
 /// `/v1/auth`: forward-auth for proxies.
 mod auth;
-/// What is too large, too slow, too many.
+/// Requests that are too large, too slow or too many.
 mod bounds;
+/// `tidegate budget`, its route in the admin API, and alerts at shares of a band.
+mod budgets;
 /// `POST /v1/check`: decisions.
 mod check;
+/// Colours on a terminal.
+mod colors;
 /// Buckets that another system left in Redis.
 mod continued;
 /// Descriptors, at `POST /v1/check` and in a trace.
 mod described;
 /// `tidegate doctor`.
 mod doctor;
-/// Stopping without losing anything.
+/// Shutdown without losing requests.
 mod drain;
-/// What doors say when the store does not answer.
+/// Responses of all frontends while the store does not answer.
 mod failure;
 /// `tidegate gateway`.
 mod gateway_command;
-/// Who may not pass at all, and whom no limit applies to.
+/// Denied and exempt clients.
 mod guards;
+/// `tidegate healthcheck`.
+mod healthcheck;
 /// `tidegate import`, and what it translates, served.
 mod import;
 /// `tidegate inspect`.
 mod inspect;
 /// Mistakes in plans, lists and files.
 mod mistakes;
+/// Files that Kubernetes mounts and updates.
+mod mounted;
+/// The OpenAPI document of the HTTP API.
+mod openapi;
 /// The environment of envoyproxy/ratelimit.
 mod peer;
 /// Rates that come from plans.
@@ -52,35 +64,45 @@ mod plans;
 mod problems;
 /// The program as a process: what it prints, how it exits.
 mod program;
-/// Every key that is ever in Redis is on the page that lists them.
+/// Every key that can be in Redis is in the reference.
 mod redis_keys;
-/// Another configuration while requests are under way.
+/// The reference page of the commands.
+mod reference;
+/// Reloads while requests are in flight.
 mod reload;
-/// Certificates that are replaced while they are served.
+/// Certificates that are replaced while they are in use.
 mod renewal;
 /// `POST /v1/reserve`, `/v1/commit`, `/v1/refund`.
 mod reserve;
-/// The same as a person tries them.
+/// Reservations with curl.
 mod reserve_with_curl;
 /// `tidegate reset`.
 mod reset;
-/// Everything decided and counted, and nobody refused.
+/// `tidegate init`.
+mod setup;
+/// Shadow mode: everything is decided and counted, and no request is refused.
 mod shadow;
-/// `tidegate simulate` as a process, and at the edges of what it is given.
+/// `tidegate simulate` as a process, and its edge cases.
 mod simulate;
-/// Policy that comes from elsewhere, and changes while it is served.
+/// Buckets in memory that survive a restart.
+mod snapshot;
+/// Config sources that change while they are in use.
 mod sources;
-/// What clients forge, at `/v1/auth`.
+/// Forged headers at `/v1/auth`.
 mod spoofing;
-/// TLS, with and without certificates of callers.
+/// `tidegate completions` and `tidegate man`.
+mod texts;
+/// TLS, with and without client certificates.
 mod tls;
 /// Bearer tokens.
 mod tokens;
+/// Units at the HTTP listener.
+mod units;
 /// Listeners on unix sockets.
 mod unix;
 /// `tidegate validate` and `tidegate schema`.
 mod validate;
-/// Decisions that must come out to the letter, simulated.
+/// Simulated decisions that must match exactly.
 mod vectors;
-/// Limits that let requests wait.
+/// Limits with a queue.
 mod waiting;

@@ -1,4 +1,4 @@
-//! Mistakes in plans, lists and files: reported at once, and nothing is lifted by them.
+//! Mistakes in plans, lists and files: reported immediately, and no limit is lifted.
 
 use crate::kit::folder::Folder;
 use crate::kit::process::{Process, run, tidegate};
@@ -16,13 +16,13 @@ subjects:
   bob: { plan: pro }
 ";
 
-/// A configuration with these sections, whose plans are loaded every `refresh`.
+/// Returns a configuration with these sections, whose plans are loaded every `refresh`.
 fn config(plans: &str, refresh: &str, more: &str) -> String {
     format!(
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 {more}
-plans: [{{ name: shop, from: {{ file: '{plans}' }}, refresh: {refresh} }}]
+plans: [{{ name: shop, file: '{plans}', refresh: {refresh} }}]
 policies:
   - name: api
     limits:
@@ -31,14 +31,14 @@ policies:
     )
 }
 
-/// A server as a process, and where it listens.
-struct Served {
+/// A server as a process, and its addresses.
+struct ServedProcess {
     process: Process,
     http: SocketAddr,
     admin: SocketAddr,
 }
 
-impl Served {
+impl ServedProcess {
     async fn start(folder: &Folder, config: &str) -> Self {
         let file = folder.write("tidegate.yaml", config);
         let mut process = Process::start(tidegate(&["serve", "--config", &file]));
@@ -56,13 +56,14 @@ impl Served {
         post(self.http, &question).await.is_allowed()
     }
 
-    /// The first entry of a part of `/status`.
+    /// Returns the first entry of a part of `/status`.
     async fn part(&self, part: &str) -> Value {
         let status = get(self.admin, "/status").await.json();
         status[part][0].clone()
     }
 
-    /// Waits until the first entry of a part of `/status` has an error with these words, or none.
+    /// Waits until the first entry of a part of `/status` has an error with these words, or no
+    /// error.
     async fn until_error(&self, part: &str, words: Option<&str>) -> Value {
         let mut last = Value::Null;
         let waiting = async {
@@ -85,7 +86,7 @@ impl Served {
 async fn a_subject_was_free_as_soon_as_its_plan_was_misspelt_in_a_live_file() {
     let folder = Folder::make();
     let plans = folder.write("plans.yaml", GOOD);
-    let mut served = Served::start(&folder, &config(&plans, "100ms", "")).await;
+    let mut served = ServedProcess::start(&folder, &config(&plans, "100ms", "")).await;
     assert!(served.allows("ann").await);
     assert!(!served.allows("ann").await);
 
@@ -93,17 +94,17 @@ async fn a_subject_was_free_as_soon_as_its_plan_was_misspelt_in_a_live_file() {
     let logged = served
         .process
         .logs(
-            "plans are invalid; keeping the last good ones",
+            "plans are invalid; using the last good plans",
             ("plans", "shop"),
         )
         .await;
     let expected =
-        format!("{plans}: line 4: subject `ann`: there is no plan `fre`; did you mean `free`?");
+        format!("{plans}: line 4: subject `ann`: unknown plan `fre`; did you mean `free`?");
     assert_eq!(logged["error"], expected.as_str());
     assert_eq!(logged["level"], "WARN");
     let part = served.until_error("plans", Some(&expected)).await;
     assert_eq!(part["status"], "STALE");
-    assert!(!served.allows("ann").await, "the last good plans count");
+    assert!(!served.allows("ann").await, "keeps the last good plans");
 
     folder.write("plans.yaml", GOOD.replace("{ plan: free }", "unlimited"));
     let part = served.until_error("plans", None).await;
@@ -111,7 +112,7 @@ async fn a_subject_was_free_as_soon_as_its_plan_was_misspelt_in_a_live_file() {
     assert!(served.allows("ann").await, "the corrected file counts");
     served
         .process
-        .logs("plans can be loaded again", ("plans", "shop"))
+        .logs("loading plans works again", ("plans", "shop"))
         .await;
     let warnings = served.process.logged.iter();
     let warnings = warnings.filter(|it| it.contains("plans are invalid"));
@@ -131,8 +132,8 @@ async fn a_misspelt_plan_was_valid_and_served() {
         for words in [
             "shop",
             plans.as_str(),
-            "line 4: subject `ann`: there is no plan `fre`; did you mean `free`?",
-            "line 6: subject `eve`: there is no plan `po`; did you mean `pro`?",
+            "line 4: subject `ann`: unknown plan `fre`; did you mean `free`?",
+            "line 6: subject `eve`: unknown plan `po`; did you mean `pro`?",
         ] {
             assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
         }
@@ -144,11 +145,11 @@ async fn a_misspelt_plan_was_valid_and_served() {
 }
 
 #[tokio::test]
-async fn subjects_without_any_rate_are_counted_where_that_means_unlimited() {
+async fn unlimited_subjects_without_a_rate_are_counted() {
     let folder = Folder::make();
     let plans = folder.write(
         "plans.yaml",
-        "plans: { free: 1/h }\nsubjects: { a: {}, b: { N: 3 }, c: { plan: free } }",
+        "plans: { free: 1/h }\nsubjects: { a: {}, b: { amount: 3 }, c: { plan: free } }",
     );
     let text = config(&plans, "1s", "");
     for (unset, is_warned) in [
@@ -172,21 +173,21 @@ async fn a_list_that_was_removed_failed_in_silence() {
     let folder = Folder::make();
     let plans = folder.write("plans.yaml", GOOD);
     let list = folder.write("out.txt", "eve\n");
-    let guards = format!("guards: [{{ name: out, refuse: user, file: '{list}', refresh: 100ms }}]");
-    let mut served = Served::start(&folder, &config(&plans, "1s", &guards)).await;
+    let guards = format!("guards: [{{ name: out, deny: user, file: '{list}', refresh: 100ms }}]");
+    let mut served = ServedProcess::start(&folder, &config(&plans, "1s", &guards)).await;
     assert!(!served.allows("eve").await);
     std::fs::remove_file(&list).unwrap();
     let logged = served
         .process
         .logs(
-            "the list of a guard cannot be read; keeping the last good one",
+            "guard list refresh failed; using the last good list",
             ("guard", "out"),
         )
         .await;
     let why = logged["error"].as_str().unwrap();
     assert!(why.contains(&list), "{logged}");
     served.until_error("lists", Some(why)).await;
-    assert!(!served.allows("eve").await, "the last good list counts");
+    assert!(!served.allows("eve").await, "uses the last good list");
     folder.write("out.txt", "ann\n");
     served.until_error("lists", None).await;
     assert!(served.allows("eve").await);
@@ -200,14 +201,14 @@ async fn a_set_that_became_a_string_failed_in_silence() {
     let plans = folder.write("plans.yaml", GOOD);
     redis.command(&["SADD", "out", "eve"]);
     let set = format!("{{ set: out, url: '{}' }}", redis.url());
-    let guards = format!("guards: [{{ name: out, refuse: user, redis: {set}, refresh: 100ms }}]");
-    let mut served = Served::start(&folder, &config(&plans, "1s", &guards)).await;
+    let guards = format!("guards: [{{ name: out, deny: user, redis: {set}, refresh: 100ms }}]");
+    let mut served = ServedProcess::start(&folder, &config(&plans, "1s", &guards)).await;
     assert!(!served.allows("eve").await);
     redis.command(&["SET", "out", "nonsense"]);
     served
         .process
         .logs(
-            "the list of a guard cannot be read; keeping the last good one",
+            "guard list refresh failed; using the last good list",
             ("guard", "out"),
         )
         .await;

@@ -6,7 +6,7 @@ use crate::kit::process::{Process, run, tidegate};
 use serde_json::Value;
 use std::fs;
 
-/// One call an hour for each user.
+/// One call per hour for each user.
 const LIMITS: &str = "
 domain: edge
 descriptors:
@@ -14,7 +14,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 1 }
 ";
 
-/// Listeners on any port of this machine.
+/// Listeners on free ports of this machine.
 const ANYWHERE: [(&str, &str); 6] = [
     ("HOST", "127.0.0.1"),
     ("PORT", "0"),
@@ -24,7 +24,7 @@ const ANYWHERE: [(&str, &str); 6] = [
     ("DEBUG_PORT", "0"),
 ];
 
-/// A line of the log that has been read.
+/// Returns a line of the log read so far.
 fn logged(process: &Process, message: &str) -> Option<Value> {
     let lines = process.logged.iter();
     let mut lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -56,7 +56,7 @@ async fn the_environment_names_folder_and_listeners() {
     assert!(ask(http, "ann").await);
     assert!(!ask(http, "ann").await);
 
-    let took = logged(&process, "environment variables took effect").unwrap();
+    let took = logged(&process, "environment variables applied").unwrap();
     let took = took["variables"].as_str().unwrap();
     for (name, _) in ANYWHERE {
         assert!(took.split(", ").any(|it| it == name), "{name}: {took}");
@@ -78,7 +78,7 @@ async fn the_environment_names_folder_and_listeners() {
     assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
 }
 
-/// It was ignored, and limits refused that were only to be watched.
+/// Regression: it was ignored, so limits in shadow mode refused requests.
 #[tokio::test]
 async fn shadow_mode_of_the_environment_enforced() {
     let (own, folder) = (Folder::make(), Folder::make());
@@ -93,7 +93,7 @@ async fn shadow_mode_of_the_environment_enforced() {
     for (arguments, value, refuses) in [
         (&[][..], "true", false),
         (&[], "false", true),
-        // The file goes before the environment.
+        // The file takes precedence over the environment.
         (&["--config", &file], "true", true),
     ] {
         let mut process = start(arguments, value);
@@ -104,7 +104,7 @@ async fn shadow_mode_of_the_environment_enforced() {
 }
 
 #[tokio::test]
-async fn flags_and_the_file_go_before_the_environment() {
+async fn flags_and_the_file_override_the_environment() {
     let (own, folder) = (Folder::make(), Folder::make());
     let directory = parent(&folder.write("edge.yaml", LIMITS));
     let text = "
@@ -115,7 +115,7 @@ store: { url: memory }
     let arguments = ["serve", "--config", &file, "--envoy-config", &directory];
     let arguments = [&arguments[..], &["--admin", "127.0.0.1:0"]].concat();
     let mut command = tidegate(&arguments);
-    // Addresses of other machines: taken, they would end it.
+    // Addresses of other machines would make the program fail.
     let names = ["HOST", "GRPC_HOST", "DEBUG_HOST"];
     command.envs(names.map(|name| (name, "192.0.2.1")));
     command.env("REDIS_URL", "192.0.2.1:6379");
@@ -124,10 +124,10 @@ store: { url: memory }
     let http = process.address("http").await;
     process.address("admin").await;
     assert!(ask(http, "ann").await);
-    let took = logged(&process, "environment variables took effect").unwrap();
+    let took = logged(&process, "environment variables applied").unwrap();
     assert_eq!(took["variables"], "GRPC_MAX_CONNECTION_AGE");
-    // They were dropped without a word.
-    let dropped = "environment variables have no effect; the config or a flag has its own value, or the listener is not open";
+    // Regression: they were dropped silently.
+    let dropped = "environment variables have no effect; the config or a flag sets the value, or the listener is not open";
     let dropped = logged(&process, dropped).unwrap();
     assert_eq!(
         dropped["variables"],
@@ -136,13 +136,13 @@ store: { url: memory }
 }
 
 #[tokio::test]
-async fn without_the_other_programs_files_its_environment_is_not_read() {
+async fn without_envoyproxy_ratelimit_files_its_environment_is_ignored() {
     let mut command = tidegate(&["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
     command.envs([("BACKEND_TYPE", "memcache"), ("LOG_LEVEL", "loud")]);
     command.envs([("GRPC_PORT", "0"), ("PORT", "none")]);
     let mut process = Process::start(command);
     process.address("admin").await;
-    assert_eq!(logged(&process, "environment variables took effect"), None);
+    assert_eq!(logged(&process, "environment variables applied"), None);
     assert_eq!(
         process
             .logged
@@ -165,7 +165,7 @@ async fn a_bad_environment_is_an_error_that_names_all_of_it() {
         let told = format!("environment variable {name}: ");
         assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     }
-    // Read by the same rules as the setting that it becomes.
+    // Read by the same rules as the corresponding setting.
     let mut command = tidegate(&["serve", "--envoy-config", &directory]);
     command.env("GRPC_PORT", "tcp://10.0.0.1:8081");
     let ended = run(command).await;

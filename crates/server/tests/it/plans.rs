@@ -1,19 +1,19 @@
-//! Rates that come from plans, as the program serves, checks, simulates and inspects them.
+//! Rates from plans: serving, check, simulate and inspect.
 
 use crate::admin::samples;
 use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
-use crate::kit::redis::Operated;
+use crate::kit::redis::RunningConfig;
 use crate::kit::{Server, get, post, simulation};
 use std::time::Duration;
 use tidegate_testkit::redis::Server as Redis;
 use tokio::time::timeout;
 
 const PLANS: &str = r#"{
-  "plans": { "free": { "N": 2, "T": 3600 } },
-  "groups": { "acme": { "plan": "free", "quota": { "N": 3, "T": 86400 } } },
+  "plans": { "free": { "amount": 2, "period": 3600 } },
+  "groups": { "acme": { "plan": "free", "quota": { "amount": 3, "period": 86400 } } },
   "subjects": {
-    "p1": { "group": "acme" }, "p2": { "group": "acme", "N": 5 }, "p3": { "N": 1 }
+    "p1": { "group": "acme" }, "p2": { "group": "acme", "amount": 5 }, "p3": { "amount": 1 }
   }
 }"#;
 
@@ -22,7 +22,7 @@ fn config(plans: &str, store: &str) -> String {
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 {store}
-plans: [{{ name: events, from: {{ file: '{plans}' }} }}]
+plans: [{{ name: events, file: '{plans}' }}]
 policies:
   - name: events
     limits:
@@ -105,14 +105,14 @@ async fn plans_are_validated_with_the_configuration() {
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
     for (plans, said) in [
         (
-            r#"{"plans": {"free": {"N": "many"}}}"#,
-            "plan `free`: `N`: `many` is not an amount",
+            r#"{"plans": {"free": {"amount": "many"}}}"#,
+            "plan `free`: `amount`: `many` is not an amount",
         ),
         (
             r#"{"subjects": {"p": "5/s burst 9"}}"#,
             "a window has no burst",
         ),
-        ("", "it says nothing"),
+        ("", "it is empty"),
     ] {
         folder.write("plans.json", plans);
         let ended = run(tidegate(&["validate", &file])).await;
@@ -122,7 +122,7 @@ async fn plans_are_validated_with_the_configuration() {
 }
 
 #[test]
-fn a_simulation_goes_by_the_plans_in_a_file() {
+fn a_simulation_uses_the_plans_of_a_file() {
     let folder = Folder::make();
     let file = folder.write("plans.json", PLANS);
     let line = |at: u64, project: &str| {
@@ -148,7 +148,7 @@ async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
     let folder = Folder::make();
     let plans = folder.write("plans.json", PLANS);
     let store = format!("store: {{ url: '{}' }}", redis.url());
-    let operated = Operated::by(config(&plans, &store));
+    let operated = RunningConfig::by(config(&plans, &store));
     let limiter = operated.limiter().await;
     let wrong = limiter.load_plans(&tidegate::FilePlans).await;
     assert!(wrong.is_empty(), "{wrong:?}");
@@ -200,7 +200,7 @@ async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
         .run(&["reset", "events/per-project/attr.project:p2"])
         .await;
     assert!(
-        ended.stdout.contains("is as good as new"),
+        ended.stdout.contains("is reset"),
         "{} {}",
         ended.stdout,
         ended.stderr
@@ -211,7 +211,7 @@ async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
     assert_eq!(seen["bands"][0]["remaining"], 5, "{seen}");
 }
 
-/// Buckets for which a plan has no rate, and what `inspect` says of it.
+/// Buckets without a rate in a plan, and the message of `inspect`.
 const WITHOUT_RATE: [(&str, &str); 9] = [
     (
         "--limit per-project --key p1",
@@ -254,11 +254,11 @@ const WITHOUT_RATE: [(&str, &str); 9] = [
 ];
 
 #[tokio::test]
-async fn inspect_showed_an_invented_rate_where_a_plan_has_none() {
+async fn inspect_showed_an_invented_rate_for_a_plan_without_one() {
     const PLANS: &str = r#"{
       "plans": { "bare": {} },
       "subjects": {
-        "p1": { "unlimited": true }, "p2": {}, "p3": { "N": 7, "T": 60 }, "p4": { "plan": "bare" }
+        "p1": { "unlimited": true }, "p2": {}, "p3": { "amount": 7, "period": 60 }, "p4": { "plan": "bare" }
       },
       "groups": { "acme": { "quota": { "unlimited": true } } }
     }"#;
@@ -266,9 +266,9 @@ async fn inspect_showed_an_invented_rate_where_a_plan_has_none() {
     let folder = Folder::make();
     let plans = folder.write("plans.json", PLANS);
     let store = format!("store: {{ url: '{}' }}", redis.url());
-    let text = config(&plans, &store).replace("' } }]", "' }, unset: refuse }]")
+    let text = config(&plans, &store).replace("' }]", "', unset: refuse }]")
         + "      - { name: per-key, key: api-key, missing: skip, rate: { plan: events, subject: api-key, default: 9/min } }\n";
-    let operated = Operated::by(text);
+    let operated = RunningConfig::by(text);
     let inspect = async |words: &str| {
         let words: Vec<&str> = ["inspect"].into_iter().chain(words.split(' ')).collect();
         operated.json(&words).await
@@ -306,7 +306,7 @@ async fn inspect_called_a_bucket_without_a_rate_full() {
     let store = format!("store: {{ url: '{}' }}", redis.url());
     let text = config(&plans, &store);
     let unlimited = text.replace("default: refuse", "default: unlimited");
-    let refusing = text.replace("' } }]", "' }, unset: refuse }]");
+    let refusing = text.replace("' }]", "', unset: refuse }]");
     for (text, key, rate) in [
         (&text, "p1", "none: this subject is unlimited"),
         (
@@ -325,7 +325,7 @@ async fn inspect_called_a_bucket_without_a_rate_full() {
             "none: the plan does not know this subject: unlimited",
         ),
     ] {
-        let operated = Operated::by(text.clone());
+        let operated = RunningConfig::by(text.clone());
         let ended = operated
             .run(&["inspect", "--limit", "per-project", "--key", key])
             .await;
@@ -341,15 +341,15 @@ async fn inspect_called_a_bucket_without_a_rate_full() {
     }
 }
 
-/// How often something could not be read says nothing of whether it can be read now.
+/// The number of failures does not show if the last read failed.
 #[tokio::test]
-async fn a_list_and_plans_that_are_stale_are_told_to_be_for_as_long_as_they_are() {
+async fn stale_lists_and_plans_are_reported_while_stale() {
     let folder = Folder::make();
     let plans = folder.write("plans.json", PLANS);
     let redis = Redis::start();
     let set = format!("{{ set: out, url: '{}' }}", redis.url());
-    let guards = format!("guards: [{{ name: out, refuse: ip, redis: {set}, refresh: 100ms }}]");
-    let text = config(&plans, &guards).replace("' } }]", "' }, refresh: 100ms }]");
+    let guards = format!("guards: [{{ name: out, deny: ip, redis: {set}, refresh: 100ms }}]");
+    let text = config(&plans, &guards).replace("' }]", "', refresh: 100ms }]");
     let server = Server::start(&text).await;
     let until_stale = async |expected: [f64; 2]| {
         let mut last = [None; 2];

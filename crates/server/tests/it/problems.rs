@@ -1,10 +1,10 @@
-//! `POST /v1/check`: everything but decisions, word for word.
+//! `POST /v1/check`: responses other than decisions, word for word.
 
 use crate::kit::client::question;
 use crate::kit::{Client, Reply, Server, TWO_A_MINUTE};
-use tidegate_server::wire::question::LIST_MAX;
+use tidegate_frontends::wire::question::LIST_MAX;
 
-/// What comes back for `request`, which is sent as it is.
+/// Sends exactly `request`; returns the response.
 async fn reply(request: &str) -> Reply {
     let server = Server::start(TWO_A_MINUTE).await;
     Client::connect(server.http).await.ask(request).await
@@ -30,8 +30,8 @@ async fn check(request: &str, status: u16, title: &str, detail: &str) {
 }
 
 #[tokio::test]
-async fn bad_questions_say_what_is_wrong_and_where() {
-    let fields = "there are policy, ip, user, api_key, method, host, path, route, headers, attributes, cost, descriptors";
+async fn bad_requests_report_the_error_and_its_position() {
+    let fields = "expected policy, ip, user, api_key, method, host, path, route, headers, attributes, cost, descriptors";
     for (body, detail) in [
         ("", "expected an object, found the end"),
         (
@@ -42,10 +42,7 @@ async fn bad_questions_say_what_is_wrong_and_where() {
             r#"{"ip": "192.0.2.1""#,
             "expected `,` or `}`, found the end",
         ),
-        (
-            r#"{"cots": 1}"#,
-            &format!("cots: there is no such field; {fields}"),
-        ),
+        (r#"{"cots": 1}"#, &format!("cots: unknown field; {fields}")),
         (
             r#"{"cost": "1"}"#,
             "cost: expected a whole number, found a string",
@@ -53,11 +50,11 @@ async fn bad_questions_say_what_is_wrong_and_where() {
         (r#"{"ip": "nowhere"}"#, "ip: `nowhere` is not an IP address"),
         (
             r#"{"policy": "apj"}"#,
-            "policy: there is no policy `apj`; there is `api`",
+            "policy: unknown policy `apj`; expected `api`",
         ),
         (
             r#"[{}, {"policy": "apj"}]"#,
-            "[1].policy: there is no policy `apj`; there is `api`",
+            "[1].policy: unknown policy `apj`; expected `api`",
         ),
         (
             r#"[{}, {"cost": "1"}]"#,
@@ -78,9 +75,9 @@ async fn a_list_may_have_a_hundred_questions_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_wrong_path_says_which_is_right() {
-    let detail =
-        "there is nothing at `/v2`; decisions are at POST /v1/check, and for proxies at /v1/auth";
+async fn a_wrong_path_names_the_right_one() {
+    let detail = "`/v2` does not exist; decisions are at POST /v1/check, for proxies at /v1/auth; see \
+        /openapi.json";
     check(
         "POST /v2 HTTP/1.1\r\nhost: a\r\n\r\n",
         404,
@@ -91,17 +88,17 @@ async fn a_wrong_path_says_which_is_right() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_says_which_is_right() {
+async fn a_wrong_method_names_the_right_one() {
     for method in ["GET", "PUT", "OPTIONS", "BREW"] {
         let request = format!("{method} /v1/check HTTP/1.1\r\nhost: a\r\n\r\n");
-        check(&request, 405, "Method Not Allowed", "only POST here").await;
+        check(&request, 405, "Method Not Allowed", "allowed methods: POST").await;
         assert_eq!(reply(&request).await.header("allow"), Some("POST"));
     }
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_json_by_its_own_account_is_refused() {
-    let detail = "questions are JSON, not compressed: send `Content-Type: application/json`";
+async fn a_body_with_another_content_type_is_rejected() {
+    let detail = "check requests are uncompressed JSON: send `Content-Type: application/json`";
     let request = question("{}");
     let xml = request.replace("application/json", "text/xml");
     check(&xml, 415, "Unsupported Media Type", detail).await;
@@ -110,18 +107,18 @@ async fn a_body_that_is_not_json_by_its_own_account_is_refused() {
 }
 
 #[tokio::test]
-async fn what_curl_says_unless_told_is_taken() {
+async fn the_default_content_type_of_curl_is_accepted() {
     let request = question("{}").replace("application/json", "application/x-www-form-urlencoded");
     assert!(reply(&request).await.is_allowed());
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_told_so() {
+async fn invalid_http_gets_an_error() {
     assert_eq!(reply("HELO example.com\r\n\r\n").await.status, 400);
 }
 
 #[tokio::test]
-async fn what_a_client_wrote_is_repeated_only_in_part() {
+async fn client_text_is_repeated_only_in_part() {
     let name = "x".repeat(50_000);
     let reply = reply(&question(&format!(r#"{{"policy": "{name}"}}"#))).await;
     assert_eq!(reply.status, 400);

@@ -1,18 +1,21 @@
-//! The program as a process: what it prints, how it exits.
+//! The program as a process: its output and its exit status.
 
 use crate::kit::certificates::Certificates;
 use crate::kit::process::{Process, run, tidegate};
-use crate::kit::redis::{Operated, config};
-use crate::kit::{Client, PLENTY, get, post};
+use crate::kit::redis::{RunningConfig, config};
+use crate::kit::{Client, PLENTY, get, in_time, post};
 use std::fs;
-use tidegate_policy::Config;
-use tidegate_server::server;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tidegate_config::Config;
 use tidegate_testkit::redis::{Server as RedisServer, until};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::time::timeout;
 
 const ANYWHERE: [&str; 5] = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
 #[tokio::test]
-async fn without_a_file_it_serves_and_says_what_to_try() {
+async fn without_a_file_the_server_starts_and_prints_a_hint() {
     let mut process = Process::start(tidegate(&ANYWHERE[1..]));
     let http = process.address("http").await;
     let admin = process.address("admin").await;
@@ -26,7 +29,44 @@ async fn without_a_file_it_serves_and_says_what_to_try() {
 }
 
 #[tokio::test]
-async fn interrupting_ends_it_as_well() {
+async fn an_unread_log_blocked_the_program() {
+    let mut command = tidegate(&ANYWHERE);
+    command.env("TIDEGATE_LOG", "trace");
+    let mut child = command.spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut listeners = Vec::new();
+    while listeners.len() < 2 {
+        let line = in_time("a line of the log", log.next_line()).await;
+        let line = line.unwrap().expect("both listeners");
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if line["message"] == "listening" {
+            listeners.push(line);
+        }
+    }
+    let address = |name: &str| -> SocketAddr {
+        let line = listeners.iter().find(|it| it["listener"] == name);
+        line.unwrap()["address"].as_str().unwrap().parse().unwrap()
+    };
+    // From here on the log is not read. Each refusal is a line of some 200 bytes, and the pipe
+    // holds 64 KiB: it is full long before the lines fill the queue as well.
+    let mut client = Client::connect(address("http")).await;
+    let metrics = timeout(Duration::from_mins(1), async {
+        loop {
+            for _ in 0..1_000 {
+                client.post(r#"{"ip": "192.0.2.1"}"#).await;
+            }
+            let page = get(address("admin"), "/metrics").await.body;
+            if !page.contains("tidegate_log_lines_dropped_total 0") {
+                return page;
+            }
+        }
+    });
+    let page = metrics.await.expect("requests wait for the log");
+    assert!(page.contains("tidegate_log_lines_dropped_total"), "{page}");
+}
+
+#[tokio::test]
+async fn sigint_ends_the_server_as_well() {
     let mut process = Process::start(tidegate(&ANYWHERE));
     process.address("admin").await;
     process.signal("INT").await;
@@ -34,20 +74,20 @@ async fn interrupting_ends_it_as_well() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
+async fn a_second_signal_ends_the_server_at_once() {
     let mut process = Process::start(tidegate(&ANYWHERE));
     let http = process.address("http").await;
     let mut stuck = Client::connect(http).await;
     stuck.send("POST /v1/check HTTP/1.1\r\n").await;
     process.signal("TERM").await;
-    process.logs("told to stop", ("signal", "SIGTERM")).await;
+    process.logs("shutting down", ("signal", "SIGTERM")).await;
     process.signal("INT").await;
     let ended = process.ended().await;
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
     assert!(
         ended
             .stderr
-            .ends_with("stopped at once by a second signal, SIGINT")
+            .ends_with("stopped immediately by a second signal, SIGINT")
     );
 }
 
@@ -79,13 +119,13 @@ async fn the_file_may_follow_serve_and_addresses_may_be_short() {
     assert!(http.ip().is_unspecified(), "{http}");
     let admin = process.address("admin").await;
     assert!(admin.ip().is_loopback(), "{admin}");
-    // Every address, of IPv4 too.
-    let local = std::net::SocketAddr::from(([127, 0, 0, 1], http.port()));
+    // All addresses, including IPv4.
+    let local = SocketAddr::from(([127, 0, 0, 1], http.port()));
     assert!(post(local, r#"{"ip": "192.0.2.1"}"#).await.is_allowed());
 
     let ended = run(tidegate(&["serve", &file, "--config", &file])).await;
     assert_eq!(ended.status.code(), Some(2));
-    assert!(ended.stderr.contains("given twice"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("set twice"), "{}", ended.stderr);
     let ended = run(tidegate(&["serve", "--http", "8080"])).await;
     assert_eq!(ended.status.code(), Some(2));
     let expected = "write localhost:8080 for this machine only, or :8080 for every address";
@@ -113,7 +153,7 @@ async fn a_missing_file_exits_with_2_and_a_taken_port_with_1() {
     ]))
     .await;
     assert_eq!(ended.status.code(), Some(1));
-    let expected = format!("the http door cannot listen on {address}");
+    let expected = format!("the http listener cannot listen on {address}");
     assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("TIDEGATE_LISTEN_HTTP"),
@@ -122,7 +162,7 @@ async fn a_missing_file_exits_with_2_and_a_taken_port_with_1() {
     );
 }
 
-/// Neither has chosen the default port, so it does not matter which of them, or who else, has it.
+/// Neither chose the default port, so it does not matter which process has it.
 #[tokio::test]
 async fn a_second_instance_on_one_machine_starts() {
     let mut first = Process::start(tidegate(&["serve", "--http", "127.0.0.1:0"]));
@@ -140,33 +180,33 @@ async fn a_second_instance_on_one_machine_starts() {
 }
 
 #[tokio::test]
-async fn only_a_default_admin_address_gives_way() {
+async fn only_a_default_admin_address_moves_if_taken() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap();
     let mut listen = Config::from_yaml(PLENTY).unwrap().listen;
-    assert!(!listen.admin_may_move, "it is configured");
+    assert!(!listen.admin_may_move, "it is set in the config");
     listen.admin.address = taken.into();
-    let error = server::bind(&listen).await.unwrap_err().to_string();
-    let expected = format!("the admin door cannot listen on {taken}");
+    let error = tidegate_net::bind(&listen).await.unwrap_err().to_string();
+    let expected = format!("the admin listener cannot listen on {taken}");
     assert!(error.contains(&expected), "{error}");
     let written = PLENTY.replace(", admin: '127.0.0.1:0'", "");
     let mut listen = Config::from_yaml(&written).unwrap().listen;
     listen.admin.address = taken.into();
-    let listeners = server::bind(&listen).await.unwrap();
+    let listeners = tidegate_net::bind(&listen).await.unwrap();
     assert_eq!(listeners.admin.tcp().unwrap().ip(), taken.ip());
     assert_ne!(listeners.admin.tcp().unwrap().port(), taken.port());
 }
 
 #[tokio::test]
-async fn a_store_that_has_to_be_there_and_is_not_is_named_and_exits_with_1() {
-    // Taken by one who does not listen, so that nobody does.
+async fn an_unreachable_required_store_is_named_and_exits_with_1() {
+    // A bound port without a listener.
     let nobody = tokio::net::TcpSocket::new_v4().unwrap();
     nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = nobody.local_addr().unwrap();
-    let store = format!("url: 'redis://:hunter2@{address}', required_at_start: true");
-    let ended = Operated::by(config(&store)).run(&["serve"]).await;
+    let store = format!("url: 'redis://:hunter2@{address}', redis: {{ required: true }}");
+    let ended = RunningConfig::by(config(&store)).run(&["serve"]).await;
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
-    let expected = format!("the store cannot be reached: cannot reach Redis at {address}: ");
+    let expected = format!("the store is unreachable: cannot reach Redis at {address}: ");
     assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("onnection refused"),
@@ -202,7 +242,7 @@ async fn variables_take_effect_and_are_reported_without_their_values() {
     let file = folder.path("guarded.yaml");
     let config = "
 listen:
-  http: { address: '127.0.0.1:1', token: '${DOOR_TOKEN}' }
+  http: { address: '127.0.0.1:1', token: '${HTTP_TOKEN}' }
   admin: { address: '127.0.0.1:1', token_file: '${FOLDER}/token' }
 policies:
   - name: api
@@ -218,11 +258,11 @@ policies:
         .env("TIDEGATE_LISTEN_ADMIN", "127.0.0.1:0")
         .env("TIDEGATE_LOG", "trace")
         .env("FOLDER", folder.path(""))
-        .env("DOOR_TOKEN", "hunter2");
+        .env("HTTP_TOKEN", "hunter2");
     let mut process = Process::start(command);
-    let expected = "DOOR_TOKEN, FOLDER, TIDEGATE_LISTEN_ADMIN, TIDEGATE_LISTEN_HTTP";
+    let expected = "FOLDER, HTTP_TOKEN, TIDEGATE_LISTEN_ADMIN, TIDEGATE_LISTEN_HTTP";
     process
-        .logs("environment variables took effect", ("variables", expected))
+        .logs("environment variables applied", ("variables", expected))
         .await;
     let http = process.address("http").await;
     assert_eq!(post(http, "{}").await.status, 401);
@@ -247,7 +287,9 @@ async fn refusals_are_logged_at_debug_with_the_key_masked() {
     let http = process.address("http").await;
     let six = format!("[{}]", [r#"{"ip": "192.0.2.1"}"#; 6].join(","));
     post(http, &six).await;
-    let line = process.logs("refused", ("limit", "per-client")).await;
+    let line = process
+        .logs("request refused", ("limit", "per-client"))
+        .await;
     assert_eq!(
         (&line["band"], &line["key"]),
         (&"1/s burst 5".into(), &"ip:192.…".into())

@@ -1,25 +1,26 @@
-//! Every key that is ever in Redis is on the page that lists them, `docs/redis-keys.md`.
+//! Every key that can be in Redis is listed in `docs/reference/redis-keys.md`.
 
-use crate::kit::redis::{Operated, every_algorithm, take};
+use crate::kit::redis::{RunningConfig, every_algorithm, take};
 use std::time::Duration;
 use tidegate::redis::{Address, ConnectionSettings, RedisTopology};
 use tidegate::{Request, Store, Throttle};
-use tidegate_redis::{Bans, Census, CensusLimits, CensusNames, Closing, Connection, CountBatch};
+use tidegate_redis_client::Connection;
+use tidegate_redis_shared::{Bans, Census, CensusLimits, CensusNames, CountBatch, PeriodClose};
 use tidegate_testkit::redis::{Server, until};
 
-const PAGE: &str = include_str!("../../../../docs/redis-keys.md");
+const PAGE: &str = include_str!("../../../../docs/reference/redis-keys.md");
 
 /// A row of the page's tables of keys.
 #[derive(Debug)]
 struct Row {
-    /// The heading that it stands under.
+    /// The heading above it.
     section: &'static str,
     key: &'static str,
     kind: &'static str,
     expires: &'static str,
 }
 
-/// The rows of tables whose first column is `key`.
+/// Returns the rows of tables whose first column is `key`.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut section, mut is_table) = ("", false);
@@ -60,7 +61,8 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Whether `text` is as `pattern` says: `<…>` stands for one character or more, but for braces.
+/// Returns true if `text` matches `pattern`, in which `<…>` stands for one or more characters
+/// except braces.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((before, rest)) = pattern.split_once('<') else {
         return pattern == text;
@@ -75,28 +77,28 @@ fn matches(pattern: &str, text: &str) -> bool {
     })
 }
 
-/// What a key is, and whether it is as a row says.
-struct Found {
+/// A key's type and expiry, and whether a row matches.
+struct KeyFinding {
     key: String,
     kind: String,
     expires: bool,
 }
 
-/// Addresses are counted, and banned.
+/// Counting and banning addresses.
 const COUNTED: &str = "
-guards: [{ name: blacklist, refuse: ip, redis: { set: BlacklistIPsSet } }]
+guards: [{ name: blacklist, deny: ip, redis: { set: BlacklistIPsSet } }]
 addresses: { ban: { guard: blacklist, for: 1h } }
 ";
 
-/// An instance that has banned somebody and dies while it closes a period.
+/// Runs an instance that bans an address and dies while it closes a period.
 async fn close_half_way(server: &Server) {
     let address = Address::new("127.0.0.1", server.port());
     let settings =
         ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(PATIENCE);
     let connection = Connection::open(settings, Vec::new()).await.unwrap();
     let names = CensusNames {
-        period: "CurrentPeriodMap".to_owned(),
-        total: "AllIPsMap".to_owned(),
+        period: "tidegate:addresses:period".to_owned(),
+        total: "tidegate:addresses:total".to_owned(),
     };
     let limits = CensusLimits {
         period_max: 10,
@@ -108,21 +110,21 @@ async fn close_half_way(server: &Server) {
     census.add(&mut batch).await.unwrap();
     let moment = Duration::from_millis(1);
     let mut closing = census.close(moment, PATIENCE).await.unwrap();
-    while !matches!(closing, Closing::Mine { .. }) {
+    while !matches!(closing, PeriodClose::Mine { .. }) {
         closing = census.close(moment, PATIENCE).await.unwrap();
     }
     let bans = Bans::new(connection, "BlacklistIPsSet");
     bans.ban(&["192.0.2.1"], Some(PATIENCE)).await.unwrap();
 }
 
-/// Longer than anything takes here.
+/// Longer than any test takes.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-async fn worked(store: &str) -> Vec<Found> {
+async fn worked(store: &str) -> Vec<KeyFinding> {
     let server = Server::start();
     let url = server.url();
-    let store = format!("url: '{url}', local_share: auto, prefix: 'pre:', {store}");
-    let operated = Operated::by(every_algorithm(&store) + COUNTED);
+    let store = format!("url: '{url}', local_share: auto, redis: {{ prefix: 'pre:', {store} }}");
+    let operated = RunningConfig::by(every_algorithm(&store) + COUNTED);
     let limiter = operated.limiter().await;
     let long = "é".repeat(32);
     let headers = [
@@ -148,7 +150,7 @@ async fn worked(store: &str) -> Vec<Found> {
     limiter.throttle(&rules, &throttle).await.unwrap();
     let state = limiter.store().shared_state().unwrap();
     let secret = state.secret([7; 32]).unwrap().await.unwrap();
-    assert_eq!(secret, [7; 32], "nobody has asked before");
+    assert_eq!(secret, [7; 32], "no request before");
     until("the instance is counted", || {
         server.command(&["EXISTS", "pre:instances"]).int() == 1
     });
@@ -159,17 +161,17 @@ async fn worked(store: &str) -> Vec<Found> {
     let mut client = server.client();
     let keys = client.command(&["KEYS", "*"]).texts();
     keys.into_iter()
-        .map(|key| Found {
+        .map(|key| KeyFinding {
             kind: client.command(&["TYPE", &key]).text(),
             expires: client.command(&["PTTL", &key]).int() > 0,
             key,
         })
-        // One that ended since it was named, and whose time was up anyway.
+        // Keys that expired since the scan.
         .filter(|found| found.kind != "none" && server.command(&["EXISTS", &found.key]).int() == 1)
         .collect()
 }
 
-fn is_listed(row: &Row, found: &Found) -> bool {
+fn is_listed(row: &Row, found: &KeyFinding) -> bool {
     let pattern = row.key.replace("<prefix>", "pre:");
     row.kind == found.kind
         && found.expires != row.expires.contains("never")
@@ -177,7 +179,7 @@ fn is_listed(row: &Row, found: &Found) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_key_is_on_the_page_and_the_page_has_no_other() {
+async fn every_redis_key_and_no_other_is_documented() {
     let rows = rows();
     let mut seen = vec![false; rows.len()];
     for store in [
@@ -192,7 +194,7 @@ async fn every_key_is_on_the_page_and_the_page_has_no_other() {
                     (listed, *seen) = (true, true);
                 }
             }
-            let Found { key, kind, expires } = found;
+            let KeyFinding { key, kind, expires } = found;
             assert!(
                 listed,
                 "{store}: `{key}`, a {kind}, expires: {expires}, is not listed"
@@ -200,10 +202,10 @@ async fn every_key_is_on_the_page_and_the_page_has_no_other() {
         }
     }
     for (row, seen) in rows.iter().zip(seen) {
-        // The names of the open layout are as many as there are templates.
+        // The open layout has one name per template.
         assert!(
             seen || row.section == "Layout open",
-            "{row:?} is listed, and nobody has it"
+            "{row:?} is listed, but no such key exists"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates that are replaced while they are served.
+//! Certificates that are replaced while they are in use.
 
 use crate::kit::certificates::Certificates;
 use crate::kit::folder::Folder;
@@ -11,12 +11,12 @@ use std::net::SocketAddr;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
-const RENEWED: &str = "TLS files changed; new connections use the new ones";
-const KEPT: &str = "cannot use the changed TLS files; keeping the previous ones";
-const DOORS: [&str; 5] = ["http", "grpc", "resp", "gateway", "admin"];
+const RENEWED: &str = "TLS files reloaded; new connections use them";
+const KEPT: &str = "TLS reload failed; keeping the previous files";
+const LISTENERS: [&str; 5] = ["http", "grpc", "resp", "gateway", "admin"];
 
-/// A certificate that expires in this year, and its key.
-fn pair(year: i32) -> (String, String) {
+/// Returns a certificate that expires in this year, and its key.
+pub(crate) fn pair(year: i32) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
     params.not_after = date_time_ymd(year, 1, 1);
@@ -24,7 +24,7 @@ fn pair(year: i32) -> (String, String) {
     (cert.pem(), key.serialize_pem())
 }
 
-/// The same certificate with a time of expiry that is not written as a certificate must.
+/// Returns the same certificate with an invalid time of expiry.
 fn without_expiry(pem: &str, year: i32) -> String {
     let mut der = CertificateDer::from_pem_slice(pem.as_bytes())
         .unwrap()
@@ -40,34 +40,38 @@ fn without_expiry(pem: &str, year: i32) -> String {
     )
 }
 
-/// A server whose five listeners have one certificate, in a folder that can be written to.
-struct Stand {
+/// A server whose five listeners share one certificate, in a writable folder.
+struct RenewalServer {
     folder: Folder,
     process: Process,
     addresses: Vec<SocketAddr>,
     served: (String, String),
 }
 
-impl Stand {
+impl RenewalServer {
     async fn start(flags: &[&str]) -> Self {
         let (folder, served) = (Folder::make(), pair(2031));
         let cert = folder.write("cert.pem", &served.0);
         let key = folder.write("key.pem", &served.1);
-        let door = format!("{{ address: '127.0.0.1:0', tls: {{ cert: '{cert}', key: '{key}' }} }}");
-        let doors: Vec<_> = DOORS.iter().map(|name| format!("{name}: {door}")).collect();
+        let listener =
+            format!("{{ address: '127.0.0.1:0', tls: {{ cert: '{cert}', key: '{key}' }} }}");
+        let listening: Vec<_> = LISTENERS
+            .iter()
+            .map(|name| format!("{name}: {listener}"))
+            .collect();
         let config = format!(
             "
 listen: {{ {} }}
-routes: [{{ id: all, upstreams: 'http://127.0.0.1:9' }}]
+routes: [{{ name: all, upstreams: 'http://127.0.0.1:9' }}]
 policies: [{{ name: api, limits: [{{ name: all, rate: 100/s }}] }}]
 ",
-            doors.join(", ")
+            listening.join(", ")
         );
         let config = folder.write("tidegate.yaml", config);
         let arguments = [&["serve", "--config", &config], flags].concat();
         let mut process = Process::start(tidegate(&arguments));
         process.address("admin").await;
-        let addresses = DOORS.iter().map(|name| process.opened(name)).collect();
+        let addresses = LISTENERS.iter().map(|name| process.opened(name)).collect();
         Self {
             folder,
             process,
@@ -76,34 +80,34 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 100/s }}] }}]
         }
     }
 
-    /// Puts another certificate into the files.
+    /// Writes another certificate into the files.
     fn replace(&mut self, new: (String, String)) {
         self.folder.write("cert.pem", &new.0);
         self.folder.write("key.pem", &new.1);
         self.served = new;
     }
 
-    /// Whether new connections to all listeners get the certificate of the files.
+    /// Returns true if new connections to all listeners get the certificate of the files.
     async fn serves(&self, served: &(String, String)) -> bool {
         let mut count = 0;
         for address in &self.addresses {
             count += usize::from(connect(*address, &served.0, None).await.is_ok());
         }
-        assert!([0, DOORS.len()].contains(&count), "{count} listeners");
+        assert!([0, LISTENERS.len()].contains(&count), "{count} listeners");
         count > 0
     }
 
     /// Waits until all listeners have logged `message`.
     async fn all_log(&mut self, message: &str) {
-        for name in DOORS {
-            self.process.logs(message, ("door", name)).await;
+        for name in LISTENERS {
+            self.process.logs(message, ("listener", name)).await;
         }
     }
 }
 
 #[tokio::test]
 async fn a_certificate_that_was_replaced_is_served_without_a_restart() {
-    let mut stand = Stand::start(&[]).await;
+    let mut stand = RenewalServer::start(&[]).await;
     let first = stand.served.clone();
     assert!(stand.serves(&first).await);
     let mut old = connect(stand.addresses[0], &first.0, None).await.unwrap();
@@ -112,23 +116,23 @@ async fn a_certificate_that_was_replaced_is_served_without_a_restart() {
     stand.all_log(RENEWED).await;
     assert!(stand.serves(&stand.served).await);
     assert!(!stand.serves(&first).await);
-    // Connections from before go on.
+    // Existing connections continue.
     assert!(old.post("{}").await.is_allowed());
     let admin = connect(stand.addresses[4], &stand.served.0, None).await;
     let page = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
     let page = admin.unwrap().ask(page).await.body;
-    for door in DOORS {
+    for listener in LISTENERS {
         let line = format!(
-            "tidegate_tls_certificate_expiry_timestamp_seconds{{door=\"{door}\"}} 1956528000\n"
+            "tidegate_tls_certificate_expiry_timestamp_seconds{{listener=\"{listener}\"}} 1956528000\n"
         );
         assert!(page.contains(&line), "{page}");
     }
 }
 
 #[tokio::test]
-async fn the_old_expiry_is_not_shown_for_a_certificate_whose_expiry_cannot_be_read() {
+async fn an_unreadable_expiry_does_not_show_the_old_one() {
     const SERIES: &str = "tidegate_tls_certificate_expiry_timestamp_seconds{";
-    let mut stand = Stand::start(&[]).await;
+    let mut stand = RenewalServer::start(&[]).await;
     let admin = connect(stand.addresses[4], &stand.served.0, None).await;
     let mut admin = admin.unwrap();
     let page = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
@@ -141,8 +145,8 @@ async fn the_old_expiry_is_not_shown_for_a_certificate_whose_expiry_cannot_be_re
 }
 
 #[tokio::test]
-async fn a_pair_that_does_not_match_keeps_the_old_one_and_a_signal_reads_the_next() {
-    let mut stand = Stand::start(&["--no-watch"]).await;
+async fn a_mismatched_key_pair_keeps_the_old_one_until_a_reload() {
+    let mut stand = RenewalServer::start(&["--no-watch"]).await;
     let first = stand.served.clone();
     for (cert, key) in [
         (pair(2032).0, first.1.clone()),
@@ -163,8 +167,8 @@ async fn a_pair_that_does_not_match_keeps_the_old_one_and_a_signal_reads_the_nex
 }
 
 #[tokio::test]
-async fn a_broken_file_is_complained_of_once() {
-    let mut stand = Stand::start(&[]).await;
+async fn a_broken_certificate_file_is_logged_once() {
+    let mut stand = RenewalServer::start(&[]).await;
     let first = stand.served.clone();
     stand.replace((first.0.clone(), "broken".to_owned()));
     stand.all_log(KEPT).await;
@@ -173,7 +177,7 @@ async fn a_broken_file_is_complained_of_once() {
     let lines = stand.process.logged.iter();
     assert_eq!(
         lines.filter(|line| line.contains(KEPT)).count(),
-        DOORS.len()
+        LISTENERS.len()
     );
 }
 
@@ -193,13 +197,13 @@ async fn the_authority_of_callers_is_replaced_as_well() {
         let Ok(mut client) = connect(http, &authority, identity).await else {
             return false;
         };
-        // In TLS 1.3 a client learns of its refusal only once it reads.
+        // In TLS 1.3 a client learns that it was rejected only when it reads.
         let question = crate::kit::client::question("{}");
         client.try_send(&question).await.is_ok() && matches!(client.try_reply().await, Ok(Some(_)))
     };
     assert!(enters(&old).await && !enters(&new).await);
     folder.write("callers.pem", new.authority_pem());
     process.signal("HUP").await;
-    process.logs(RENEWED, ("door", "http")).await;
+    process.logs(RENEWED, ("listener", "http")).await;
     assert!(enters(&new).await && !enters(&old).await);
 }

@@ -1,7 +1,7 @@
-//! `POST /v1/reserve`, `/v1/commit`, `/v1/refund`: estimates, settled by what was used.
+//! `POST /v1/reserve`, `/v1/commit`, `/v1/refund`: estimates, settled by the actual usage.
 
 use crate::admin::samples;
-use crate::kit::{Client, Cuttable, Reply, Server, get};
+use crate::kit::{Client, CuttableServer, Reply, Server, get};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -44,7 +44,7 @@ async fn remaining(address: SocketAddr) -> u64 {
 }
 
 #[tokio::test]
-async fn an_estimate_is_reserved_and_settled_by_what_was_used() {
+async fn an_estimate_is_reserved_and_settled_by_usage() {
     let server = Server::start(LLM).await;
     let question = json!({"user": "ann", "cost": 800, "ttl_ms": 30_000});
     let reply = ask(server.http, "/v1/reserve", &question).await;
@@ -80,7 +80,7 @@ async fn an_estimate_is_reserved_and_settled_by_what_was_used() {
 }
 
 #[tokio::test]
-async fn more_than_the_estimate_is_charged_and_a_refund_gives_all_back() {
+async fn usage_beyond_the_estimate_is_charged_and_a_refund_returns_all() {
     let server = Server::start(LLM).await;
     let (more, none) = (
         reserve(server.http, 100).await,
@@ -113,7 +113,7 @@ async fn a_ttl_is_cut_to_the_longest_and_has_a_default() {
     }
 }
 
-/// Asks, and holds the problem that comes back against what it should be.
+/// Sends a call, and compares the problem in the response.
 async fn is_problem(address: SocketAddr, (path, body): (&str, &Value), status: u16, detail: &str) {
     let reply = ask(address, path, body).await;
     let told = (reply.status, &reply.json()["detail"]);
@@ -123,10 +123,10 @@ async fn is_problem(address: SocketAddr, (path, body): (&str, &Value), status: u
 }
 
 #[tokio::test]
-async fn what_cannot_be_reserved_is_said_and_nothing_is_charged() {
+async fn an_invalid_reservation_gets_a_reason_and_no_charge() {
     let server = Server::start(LLM).await;
-    let none = "policy `plain` cannot reserve this: it takes no reservations; give it \
-                `reserve: 60s`, or as long as they may live";
+    let none =
+        "policy `plain` cannot reserve this: it does not accept reservations; add `reserve: 60s`";
     for (body, detail) in [
         (json!({"policy": "plain"}), none),
         (
@@ -135,7 +135,7 @@ async fn what_cannot_be_reserved_is_said_and_nothing_is_charged() {
         ),
         (
             json!({"policy": "x"}),
-            "policy: there is no policy `x`; there is `llm`, `plain`",
+            "policy: unknown policy `x`; expected `llm`, `plain`",
         ),
         (json!({"ttl_ms": 0}), "ttl_ms: expected at least 1, found 0"),
         (
@@ -145,14 +145,14 @@ async fn what_cannot_be_reserved_is_said_and_nothing_is_charged() {
     ] {
         is_problem(server.http, ("/v1/reserve", &body), 400, detail).await;
     }
-    let detail = "ttl_ms: this field belongs to reservations, which are made at /v1/reserve";
+    let detail = "ttl_ms: this field is only for reservations (/v1/reserve)";
     let check = json!({"ttl_ms": 1});
     is_problem(server.http, ("/v1/check", &check), 400, detail).await;
     assert_eq!(remaining(server.http).await, 1_000);
 }
 
 #[tokio::test]
-async fn a_list_with_descriptors_that_cannot_be_is_refused_before_any_is_charged() {
+async fn a_list_with_invalid_descriptors_is_rejected_without_a_charge() {
     let policy = LLM.replace(
         "key: user, ",
         "match: { descriptor: [user] }, key: descriptor:user, ",
@@ -162,7 +162,7 @@ async fn a_list_with_descriptors_that_cannot_be_is_refused_before_any_is_charged
     let ann = json!({"cost": 10, "descriptors": [of("ann")]});
     let mut bob = of("bob");
     bob["limit"] = json!({"amount": u64::MAX, "period_ms": 1});
-    // More than an id can carry.
+    // More than an id can hold.
     let many: Vec<Value> = (0..64).map(|nth| of(&format!("{nth:060}"))).collect();
     for (wrong, detail) in [
         (
@@ -171,7 +171,7 @@ async fn a_list_with_descriptors_that_cannot_be_is_refused_before_any_is_charged
         ),
         (
             json!(many),
-            "[1]: policy `llm` cannot reserve this: this request meets more limits",
+            "[1]: policy `llm` cannot reserve this: this request matches more limits",
         ),
     ] {
         let list = json!([ann, {"descriptors": wrong}]);
@@ -185,11 +185,11 @@ async fn a_list_with_descriptors_that_cannot_be_is_refused_before_any_is_charged
 }
 
 #[tokio::test]
-async fn what_cannot_be_settled_is_said_and_nothing_comes_back() {
+async fn an_invalid_settlement_gets_a_reason_and_no_refund() {
     let server = Server::start(LLM).await;
     let id = reserve(server.http, 10).await;
-    let unknown = "there is no such reservation: its id was made up, damaged, or made by a server \
-                   that shares neither our store nor our `key_secret`";
+    let unknown = "unknown reservation: its id is invalid, or from a server with a different \
+        store or `key_secret`";
     for (path, body, status, detail) in [
         (
             "/v1/commit",
@@ -207,7 +207,7 @@ async fn what_cannot_be_settled_is_said_and_nothing_comes_back() {
             "/v1/refund",
             json!({"reservation": id, "actual": 1}),
             400,
-            "actual: nothing was used of what is refunded; else commit it",
+            "actual: a refund has no `actual`; use commit for a partial refund",
         ),
         (
             "/v1/commit",
@@ -226,7 +226,7 @@ async fn what_cannot_be_settled_is_said_and_nothing_comes_back() {
 }
 
 #[tokio::test]
-async fn a_list_is_answered_each_by_itself() {
+async fn each_item_of_a_list_is_answered_separately() {
     let server = Server::start(LLM).await;
     let questions = json!([{"user": "ann", "cost": 600}, {"user": "ann", "cost": 600}, {"user": "bob", "cost": 600}]);
     let reserved = ask(server.http, "/v1/reserve", &questions).await.json();
@@ -259,7 +259,7 @@ async fn a_list_is_answered_each_by_itself() {
 }
 
 #[tokio::test]
-async fn metrics_tell_what_was_reserved_and_what_became_of_it() {
+async fn metrics_count_reservations_and_their_outcomes() {
     let server = Server::start(LLM).await;
     let page = async || samples(&get(server.admin, "/metrics").await.body);
     let before = page().await;
@@ -313,10 +313,10 @@ async fn metrics_tell_what_was_reserved_and_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_settled_at_the_moment_is_503_and_is_sent_again() {
+async fn a_settlement_during_an_outage_is_503_and_can_be_retried() {
     let policy =
         "policies: [{ name: llm, reserve: 60s, limits: [{ name: tokens, rate: 1000/h }] }]";
-    let it = Cuttable::start(policy).await;
+    let it = CuttableServer::start(policy).await;
     let id = reserve(it.server.http, 800).await;
     let commit = json!({"reservation": id, "actual": 150});
     it.cut();

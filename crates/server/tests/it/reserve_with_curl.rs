@@ -1,4 +1,4 @@
-//! Reservations as a person tries them: the program, its configuration and `curl`.
+//! Reservations with `curl`: the program, its configuration and the documented calls.
 
 use crate::kit::folder::Folder;
 use crate::kit::process::{Process, tidegate};
@@ -14,7 +14,7 @@ policies:
       - { name: tokens, key: user, rate: 1000/h }
 ";
 
-/// What `curl -s URL -d BODY` prints.
+/// Returns the output of `curl -s URL -d BODY`.
 async fn curl(url: &str, body: &str) -> Value {
     let mut command = Command::new("curl");
     command.args(["-s", "--max-time", "20", url, "-d", body]);
@@ -24,12 +24,12 @@ async fn curl(url: &str, body: &str) -> Value {
 }
 
 #[tokio::test]
-async fn reserve_do_it_and_say_what_it_was() {
+async fn the_documented_curl_example_of_a_reservation_works() {
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", CONFIG);
     let mut process = Process::start(tidegate(&["serve", "--config", &file]));
-    let door = format!("http://{}", process.address("http").await);
-    let at = |path: &str| format!("{door}{path}");
+    let base = format!("http://{}", process.address("http").await);
+    let at = |path: &str| format!("{base}{path}");
 
     let reserved = curl(&at("/v1/reserve"), r#"{"user": "ann", "cost": 800}"#).await;
     assert_eq!(reserved["allowed"], true);

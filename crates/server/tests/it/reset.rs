@@ -1,19 +1,19 @@
-//! `tidegate reset`: buckets that are as good as new again.
+//! `tidegate reset`: full buckets again.
 
-use crate::kit::redis::{Operated, client, config, every_algorithm, take};
+use crate::kit::redis::{RunningConfig, client, config, every_algorithm, take};
 use serde_json::Value;
 use tidegate::Request;
 use tidegate_testkit::redis::{Cluster, Server};
 
-fn on(server: &Server) -> Operated {
-    Operated::by(config(&format!("url: '{}'", server.url())))
+fn on(server: &Server) -> RunningConfig {
+    RunningConfig::by(config(&format!("url: '{}'", server.url())))
 }
 
 fn ann<'a>() -> Request<'a> {
     Request::new().ip("192.0.2.1".parse().unwrap()).user("ann")
 }
 
-async fn remaining(operated: &Operated, bucket: &str) -> Vec<u64> {
+async fn remaining(operated: &RunningConfig, bucket: &str) -> Vec<u64> {
     let seen = operated.json(&["inspect", bucket]).await;
     let bands = seen["bands"].as_array().unwrap().iter();
     bands
@@ -31,7 +31,7 @@ fn audit(stderr: &str) -> Value {
 }
 
 #[tokio::test]
-async fn one_bucket_is_forgotten_and_that_is_written_down() {
+async fn a_bucket_reset_is_logged() {
     let server = Server::start();
     let operated = on(&server);
     take(&operated.limiter().await, ann().cost(4)).await;
@@ -39,17 +39,17 @@ async fn one_bucket_is_forgotten_and_that_is_written_down() {
     let words = ["reset", "--limit", "per-user", "--key", "ann"];
 
     let dry = operated.run(&[&words[..], &["--dry-run"]].concat()).await;
-    assert_eq!(dry.stdout, format!("{bucket} would be forgotten\n"));
+    assert_eq!(dry.stdout, format!("{bucket} would be reset\n"));
     assert_eq!(dry.stderr, "");
     assert_eq!(remaining(&operated, bucket).await, [6, 96]);
 
     let ended = operated.run(&words).await;
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
-    assert_eq!(ended.stdout, format!("{bucket} is as good as new\n"));
+    assert_eq!(ended.stdout, format!("{bucket} is reset\n"));
     let line = audit(&ended.stderr);
     assert_eq!(
         (&line["message"], &line["level"]),
-        (&"reset".into(), &"INFO".into())
+        (&"buckets reset by a command".into(), &"INFO".into())
     );
     assert_eq!(
         (&line["who"], &line["key"]),
@@ -63,7 +63,7 @@ async fn one_bucket_is_forgotten_and_that_is_written_down() {
     assert_eq!(
         remaining(&operated, "api/per-client/ip:192.0.2.1").await,
         [46],
-        "another limit's"
+        "another limit"
     );
 
     let again = operated.run(&words).await;
@@ -73,7 +73,7 @@ async fn one_bucket_is_forgotten_and_that_is_written_down() {
 }
 
 #[tokio::test]
-async fn one_band_can_be_forgotten_alone() {
+async fn a_single_band_can_be_reset() {
     let server = Server::start();
     let operated = on(&server);
     take(&operated.limiter().await, ann().cost(4)).await;
@@ -84,7 +84,7 @@ async fn one_band_can_be_forgotten_alone() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_broken_can_be_removed() {
+async fn a_broken_value_can_be_removed() {
     let server = Server::start();
     server
         .command(&["RPUSH", "tg:{user:ann}api/per-user", "x"])
@@ -99,7 +99,7 @@ async fn a_value_that_is_broken_can_be_removed() {
 }
 
 #[tokio::test]
-async fn a_whole_limit_is_forgotten_only_if_somebody_says_yes() {
+async fn a_whole_limit_is_reset_only_after_confirmation() {
     let server = Server::start();
     let operated = on(&server);
     let limiter = operated.limiter().await;
@@ -112,10 +112,10 @@ async fn a_whole_limit_is_forgotten_only_if_somebody_says_yes() {
 
     let asked = operated.run(&words).await;
     assert_eq!((asked.status.code(), &*asked.stdout), (Some(2), ""));
-    assert!(asked.stderr.contains("nobody to ask") && asked.stderr.contains("--yes"));
+    assert!(asked.stderr.contains("no terminal to confirm it") && asked.stderr.contains("--yes"));
     let dry = operated.run(&[&words[..], &["--dry-run"]].concat()).await;
     assert!(
-        dry.stdout.ends_with("keys would be forgotten\n"),
+        dry.stdout.ends_with("keys would be deleted\n"),
         "{}",
         dry.stdout
     );
@@ -123,7 +123,7 @@ async fn a_whole_limit_is_forgotten_only_if_somebody_says_yes() {
 
     let ended = operated.run(&[&words[..], &["--yes"]].concat()).await;
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
-    assert_eq!(ended.stdout, "1,201 keys were forgotten\n");
+    assert_eq!(ended.stdout, "1,201 keys were deleted\n");
     let line = audit(&ended.stderr);
     assert_eq!(
         (&line["limit"], &line["key"]),
@@ -138,15 +138,18 @@ async fn a_whole_limit_is_forgotten_only_if_somebody_says_yes() {
 #[tokio::test]
 async fn keys_named_by_policy_and_prefix_are_found() {
     let server = Server::start();
-    let store = format!("url: '{}', tag: policy, prefix: 'a*[b]:'", server.url());
-    let operated = Operated::by(config(&store));
+    let store = format!(
+        "url: '{}', redis: {{ tag: policy, prefix: 'a*[b]:' }}",
+        server.url()
+    );
+    let operated = RunningConfig::by(config(&store));
     let limiter = operated.limiter().await;
     take(&limiter, ann()).await;
     server.command(&["SET", "ab:{api}per-client/x", "1"]).done();
     let ended = operated
         .run(&["reset", "--limit", "per-client", "--all", "--yes"])
         .await;
-    assert_eq!(ended.stdout, "1 key was forgotten\n", "{}", ended.stderr);
+    assert_eq!(ended.stdout, "1 key was deleted\n", "{}", ended.stderr);
     let mut left = server.command(&["KEYS", "*"]).texts();
     left.sort();
     assert_eq!(
@@ -156,9 +159,9 @@ async fn keys_named_by_policy_and_prefix_are_found() {
 }
 
 #[tokio::test]
-async fn names_too_long_to_stand_are_found_as_well() {
+async fn hashed_long_names_are_found() {
     let server = Server::start();
-    let operated = Operated::by(every_algorithm(&format!("url: '{}'", server.url())));
+    let operated = RunningConfig::by(every_algorithm(&format!("url: '{}'", server.url())));
     let limiter = operated.limiter().await;
     let long = "é".repeat(32);
     let headers = [
@@ -169,22 +172,18 @@ async fn names_too_long_to_stand_are_found_as_well() {
     take(&limiter, Request::new().user("ann").headers(&headers)).await;
     let one = ["reset", "--limit", "long", "--key", &long, &long, &long];
     let ended = operated.run(&one).await;
-    assert!(
-        ended.stdout.ends_with(" is as good as new\n"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stdout.ends_with(" is reset\n"), "{}", ended.stderr);
     take(&limiter, Request::new().user("ann").headers(&headers)).await;
     let all = ["reset", "--limit", "long", "--all", "--yes"];
     let ended = operated.run(&all).await;
-    assert_eq!(ended.stdout, "1 key was forgotten\n", "{}", ended.stderr);
+    assert_eq!(ended.stdout, "1 key was deleted\n", "{}", ended.stderr);
 }
 
 #[tokio::test]
-async fn the_open_layout_is_seen_and_reset_as_well() {
+async fn open_layout_buckets_are_inspected_and_reset() {
     let server = Server::start();
-    let store = format!("url: '{}', layout: open", server.url());
-    let operated = Operated::by(every_algorithm(&store));
+    let store = format!("url: '{}', redis: {{ layout: open }}", server.url());
+    let operated = RunningConfig::by(every_algorithm(&store));
     let limiter = operated.limiter().await;
     for user in ["ann", "bob"] {
         let request = Request::new().ip("192.0.2.1".parse().unwrap());
@@ -204,7 +203,7 @@ async fn the_open_layout_is_seen_and_reset_as_well() {
         (&log["bucket"], &log["bands"][0]["remaining"]),
         (&"api/log/ip:192.0.2.1".into(), &6.into())
     );
-    let bands = "fluxgate:api:bands:orders:ann:h";
+    let bands = "ratelimit:api:bands:orders:ann:h";
     assert_eq!(remaining(&operated, bands).await, [8, 98]);
 
     for bucket in ["api/fixed/user:ann", bands, "ratelimit:tokens:192.0.2.1"] {
@@ -224,9 +223,9 @@ async fn the_open_layout_is_seen_and_reset_as_well() {
     );
 
     for (limit, said) in [
-        ("bands", "2 keys were forgotten\n"),
-        ("fixed", "1 key was forgotten\n"),
-        ("log", "1 key was forgotten\n"),
+        ("bands", "2 keys were deleted\n"),
+        ("fixed", "1 key was deleted\n"),
+        ("log", "1 key was deleted\n"),
     ] {
         let ended = operated
             .run(&["reset", "--limit", limit, "--all", "--yes"])
@@ -237,9 +236,9 @@ async fn the_open_layout_is_seen_and_reset_as_well() {
 }
 
 #[tokio::test]
-async fn in_a_cluster_every_master_is_asked() {
+async fn in_a_cluster_every_master_is_scanned() {
     let cluster = Cluster::start(3, 0);
-    let operated = Operated::by(config(&format!("url: '{}'", cluster.url())));
+    let operated = RunningConfig::by(config(&format!("url: '{}'", cluster.url())));
     let limiter = operated.limiter().await;
     for nth in 0..60 {
         take(&limiter, Request::new().ip(client(nth))).await;
@@ -254,20 +253,20 @@ async fn in_a_cluster_every_master_is_asked() {
     let ended = operated
         .run(&["reset", "--limit", "per-client", "--all", "--yes"])
         .await;
-    assert_eq!(ended.stdout, "60 keys were forgotten\n", "{}", ended.stderr);
+    assert_eq!(ended.stdout, "60 keys were deleted\n", "{}", ended.stderr);
     for master in cluster.masters() {
         assert_eq!(master.command(&["DBSIZE"]).int(), 0);
     }
 }
 
 #[tokio::test]
-async fn what_routes_join_is_seen_and_forgotten_by_its_origins() {
+async fn joined_policies_are_inspected_and_reset_by_their_origins() {
     let server = Server::start();
     for layout in ["packed", "open"] {
-        let operated = Operated::by(format!(
+        let operated = RunningConfig::by(format!(
             "
-store: {{ url: '{}', timeout: 10s, layout: {layout} }}
-routes: [{{ id: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]
+store: {{ url: '{}', timeout: 10s, redis: {{ layout: {layout} }} }}
+routes: [{{ name: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]
 policies:
   - {{ name: api, limits: [{{ name: per-client, key: ip, rate: 50/min }}] }}
   - {{ name: web, limits: [{{ name: per-user, key: user, rate: 10/min, algorithm: sliding-log }}] }}
@@ -287,7 +286,7 @@ policies:
             .run(&[&words[..], &["--all", "--yes"]].concat())
             .await;
         assert_eq!(
-            ended.stdout, "1 key was forgotten\n",
+            ended.stdout, "1 key was deleted\n",
             "{layout}: {}",
             ended.stderr
         );
@@ -300,9 +299,9 @@ policies:
     }
 }
 
-/// One limit that blocks, of which Ann has used all, and more.
-async fn blocked(server: &Server, store: &str) -> Operated {
-    let operated = Operated::by(format!(
+/// Returns a limit that blocks, exceeded by Ann.
+async fn blocked(server: &Server, store: &str) -> RunningConfig {
+    let operated = RunningConfig::by(format!(
         "
 store: {{ url: '{}', {store} timeout: 10s }}
 policies:
@@ -319,7 +318,7 @@ policies:
 }
 
 #[tokio::test]
-async fn who_is_blocked_is_seen_to_be_and_a_reset_lifts_it() {
+async fn a_block_is_shown_and_a_reset_ends_it() {
     let bucket = "api/per-user/user:ann";
     let one = ["reset", bucket];
     let alone = ["reset", bucket, "--band", "block"];
@@ -328,9 +327,9 @@ async fn who_is_blocked_is_seen_to_be_and_a_reset_lifts_it() {
         ("", &one[..], 2),
         ("", &alone, 0),
         ("", &all, 2),
-        ("layout: open,", &one, 2),
-        ("layout: open,", &alone, 0),
-        ("layout: open,", &all, 2),
+        ("redis: { layout: open },", &one, 2),
+        ("redis: { layout: open },", &alone, 0),
+        ("redis: { layout: open },", &all, 2),
     ] {
         let server = Server::start();
         let operated = blocked(&server, store).await;

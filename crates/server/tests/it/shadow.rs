@@ -1,4 +1,4 @@
-//! Everything decided and counted, and nobody refused.
+//! Shadow mode: everything is decided and counted, and no request is refused.
 
 use crate::admin::samples;
 use crate::kit::folder::Folder;
@@ -9,7 +9,7 @@ const SHADOW: &str = "
 mode: shadow
 listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
 client: { trusted_proxies: [127.0.0.1], user: { header: x-user } }
-guards: [{ name: closed, refuse: user, list: [eve] }]
+guards: [{ name: closed, deny: user, list: [eve] }]
 policies:
   - name: api
     limits:
@@ -43,20 +43,20 @@ async fn checks_and_forward_auth_pass_and_are_counted_by_limit_reason_and_guard(
     };
     assert_eq!(would("per-client", "limit-blocked"), Some(3.0));
     assert_eq!(would("per-user", "no-identity"), Some(2.0));
-    let watched = page.get("tidegate_guard_watched_total{guard=\"closed\"}");
+    let watched = page.get("tidegate_guard_shadow_matches_total{guard=\"closed\"}");
     assert_eq!(watched, Some(&3.0));
     let status = get(server.admin, "/status").await.json();
     assert_eq!(status["configuration"]["mode"], "shadow");
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_read_is_still_refused() {
+async fn in_shadow_mode_an_unreadable_request_is_still_rejected() {
     let server = Server::start(SHADOW).await;
     assert_eq!(post(server.http, "{").await.status, 400);
     assert_eq!(post(server.http, r#"{"policy":"none"}"#).await.status, 400);
 }
 
-/// A limit of one request an hour.
+/// Returns a limit of one request per hour.
 fn one_an_hour(mode: &str) -> String {
     format!(
         "{mode}\nlisten: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}\npolicies: [{{ name: api, limits: [{{ name: all, rate: 1/h }}] }}]"
@@ -64,7 +64,7 @@ fn one_an_hour(mode: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_flag_is_logged_and_outlives_a_reload_of_a_file_that_enforces() {
+async fn the_shadow_flag_is_logged_and_survives_a_reload() {
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", one_an_hour("mode: enforce"));
     let flags = ["serve", "--no-watch", "--shadow", "--config", &file];
@@ -73,16 +73,14 @@ async fn the_flag_is_logged_and_outlives_a_reload_of_a_file_that_enforces() {
     let http = process.address("http").await;
     folder.write("tidegate.yaml", one_an_hour("mode: enforce") + " # changed");
     process.signal("HUP").await;
-    process
-        .logs("the configuration was reloaded", ("level", "INFO"))
-        .await;
+    process.logs("config reloaded", ("level", "INFO")).await;
     for _ in 0..3 {
         assert_eq!(post(http, "{}").await.json()["allowed"], true);
     }
 }
 
 #[tokio::test]
-async fn a_reload_changes_the_mode_and_the_log_says_so() {
+async fn a_reload_changes_the_mode_and_logs_it() {
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", one_an_hour(""));
     let mut process = Process::start(tidegate(&["serve", "--no-watch", "--config", &file]));
@@ -95,13 +93,13 @@ async fn a_reload_changes_the_mode_and_the_log_says_so() {
     assert!(allowed().await);
     folder.write("tidegate.yaml", one_an_hour("mode: enforce"));
     process.signal("HUP").await;
-    let ended = "enforcing: shadow mode has ended";
+    let ended = "shadow mode ended; enforcing";
     process.logs(ended, ("level", "INFO")).await;
     assert!(!allowed().await);
 }
 
 #[tokio::test]
-async fn policies_of_envoy_and_the_flag_make_a_shadow() {
+async fn the_shadow_flag_applies_to_envoy_policies() {
     let folder = Folder::make();
     let file = folder.write(
         "edge.yaml",
@@ -120,10 +118,10 @@ async fn policies_of_envoy_and_the_flag_make_a_shadow() {
 }
 
 #[tokio::test]
-async fn validate_says_that_nobody_is_refused() {
+async fn validate_reports_shadow_mode() {
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", one_an_hour("mode: shadow"));
-    let said = "Shadow mode: limits, guards, blocks and bans are decided and counted";
+    let said = "Shadow mode: limits, guards, blocks and bans are evaluated and counted";
     for flags in [&["validate", &file][..], &["validate", "--explain", &file]] {
         let ended = run(tidegate(flags)).await;
         assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);

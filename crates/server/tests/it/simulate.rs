@@ -1,11 +1,12 @@
-//! `tidegate simulate` as a process, and at the edges of what it is given.
+//! `tidegate simulate` as a process, and its edge cases.
 
 use crate::kit::folder::Folder;
+use crate::kit::in_time;
 use crate::kit::process::{run, tidegate};
 use crate::kit::simulation;
 use std::io::{self, Read};
 use std::process::Stdio;
-use tidegate_server::failure::Failure;
+use tidegate_control::failure::Failure;
 use tidegate_server::simulate::formats::InputFormat;
 use tidegate_server::simulate::lines::LINE_MAX;
 use tokio::io::AsyncWriteExt;
@@ -48,7 +49,7 @@ fn lines_may_end_in_any_way_and_be_blank() {
 }
 
 #[test]
-fn nothing_comes_of_nothing() {
+fn an_empty_trace_gives_an_empty_result() {
     for text in ["", "\n\n", "\u{feff}"] {
         let simulated = simulation::run(CONFIG, text.as_bytes());
         simulated.ended.unwrap();
@@ -96,7 +97,7 @@ fn a_limit_that_blocks_is_closed_for_its_length_from_the_first_refusal_on() {
 }
 
 #[test]
-fn a_bad_line_of_a_trace_is_an_error_and_nothing_before_it_is_lost() {
+fn a_bad_trace_line_is_an_error_and_earlier_decisions_are_kept() {
     for (bad, expected) in [
         (
             r#"{"at_ms": 5, "ip": "x"}"#,
@@ -112,7 +113,7 @@ fn a_bad_line_of_a_trace_is_an_error_and_nothing_before_it_is_lost() {
         ),
         (
             r#"{"at_ms": 5, "policy": "apu"}"#,
-            "input:2: there is no policy `apu`; there is `api`, `other`",
+            "input:2: unknown policy `apu`; expected `api`, `other`",
         ),
     ] {
         let text = [&line(5), bad, &line(5)].join("\n");
@@ -149,18 +150,14 @@ fn a_line_without_end_is_bounded() {
     let simulated = simulation::run(CONFIG, input);
     simulated.ended.unwrap();
     assert_eq!(simulated.out, format!("{FIRST}\n{SECOND}\n"));
-    assert!(
-        simulated
-            .err
-            .contains("1 could not be read and was passed over")
-    );
+    assert!(simulated.err.contains("1 invalid line was skipped"));
 }
 
 #[test]
-fn what_cannot_be_told_has_to_be_said() {
+fn an_ambiguous_format_must_be_given() {
     let simulated = simulation::run(CONFIG, &b"hello\nworld\n"[..]);
     let message = refused(simulated.ended);
-    assert!(message.contains("say it with --format"), "{message}");
+    assert!(message.contains("set --format"), "{message}");
     let simulated = simulation::run_as(Some(InputFormat::Trace), CONFIG, &b"hello\n"[..]);
     assert!(refused(simulated.ended).starts_with("input:1:1: "));
 }
@@ -178,7 +175,7 @@ async fn standard_output_has_decisions_and_nothing_else() {
     assert!(
         ended
             .stderr
-            .contains("3 requests: 2 allowed (0 met no limit), 1 refused")
+            .contains("3 requests: 2 allowed (0 matched no limit), 1 refused")
     );
     assert!(
         ended
@@ -206,7 +203,7 @@ async fn standard_output_has_decisions_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_exits_with_2() {
+async fn errors_exit_with_2() {
     let folder = Folder::make();
     let config = folder.write("config.yaml", CONFIG);
     let bad_config = folder.write(
@@ -238,7 +235,7 @@ async fn what_is_wrong_exits_with_2() {
             &config,
             &trace,
             &["--policy", "apu"],
-            "there is no policy `apu` in ",
+            "unknown policy `apu` in ",
         ),
         (&config, &trace, &["--format", "xml"], "invalid value 'xml'"),
     ] {
@@ -250,7 +247,7 @@ async fn what_is_wrong_exits_with_2() {
 }
 
 #[tokio::test]
-async fn decisions_come_while_the_input_is_still_open() {
+async fn decisions_are_printed_while_the_input_is_open() {
     use tokio::io::{AsyncBufReadExt, BufReader};
     let folder = Folder::make();
     let config = folder.write("config.yaml", CONFIG);
@@ -260,28 +257,31 @@ async fn decisions_come_while_the_input_is_still_open() {
     let mut decisions = BufReader::new(child.stdout.take().unwrap()).lines();
     for expected in [FIRST, SECOND, THIRD] {
         stdin.write_all((line(5) + "\n").as_bytes()).await.unwrap();
-        let decision = decisions.next_line().await.unwrap();
+        let decision = in_time("a decision", decisions.next_line()).await.unwrap();
         assert_eq!(decision.as_deref(), Some(expected));
     }
     drop(stdin);
-    assert_eq!(decisions.next_line().await.unwrap(), None);
-    assert!(child.wait().await.unwrap().success());
+    let end = in_time("the end of decisions", decisions.next_line()).await;
+    assert_eq!(end.unwrap(), None);
+    let status = in_time("the end of the program", child.wait()).await;
+    assert!(status.unwrap().success());
 }
 
 #[tokio::test]
-async fn a_reader_that_has_had_enough_is_no_error() {
+async fn a_closed_output_pipe_is_no_error() {
     let folder = Folder::make();
     let config = folder.write("config.yaml", CONFIG);
     let trace = folder.write("trace.jsonl", (line(5) + "\n").repeat(20_000));
     let mut command = tidegate(&["simulate", "--config", &config, "--trace", &trace]);
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
-    let ended = child.wait_with_output().await.unwrap();
+    let ended = in_time("the end of the program", child.wait_with_output()).await;
+    let ended = ended.unwrap();
     assert_eq!(ended.status.code(), Some(0));
 }
 
 #[test]
-fn who_asks_is_found_out_at_the_time_of_the_trace() {
+fn identities_are_verified_at_the_time_of_the_trace() {
     // HS256, {"sub":"ann","exp":2000}, signed with the secret below.
     let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4iLCJleHAiOjIwMDB9.p0MKbmeyAyMTlN2X2BVhucGibj6m6B3M5yqaDMrVKWc";
     let config = "
@@ -300,7 +300,7 @@ policies:
     };
     let trace = format!("{}{}", line(1_999_999), line(2_000_000));
     let simulated = simulation::run(config, trace.as_bytes());
-    simulated.ended.expect("it is sound");
+    simulated.ended.expect("a valid config");
     let limits: Vec<bool> = simulated
         .out
         .lines()

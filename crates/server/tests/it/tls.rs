@@ -1,12 +1,11 @@
-//! TLS, with and without certificates of callers.
+//! TLS, with and without client certificates.
 
 use crate::kit::certificates::Certificates;
 use crate::kit::{Client, Server, ask, get};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_policy::Config;
-use tidegate_policy::config::NoEnvironment;
-use tidegate_server::server;
+use tidegate_config::Config;
+use tidegate_config::NoEnvironment;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -64,14 +63,14 @@ pub(crate) async fn connect(
 }
 
 #[tokio::test]
-async fn a_door_with_tls_answers_over_tls_and_not_without() {
+async fn a_listener_with_tls_answers_over_tls_and_not_without() {
     let certificates = Certificates::make();
     let server = Server::start(&config(&certificates, false)).await;
     let authority = certificates.authority_pem();
     let mut client = connect(server.http, &authority, None).await.unwrap();
     assert!(client.post("{}").await.is_allowed());
     assert!(client.post("{}").await.is_allowed());
-    // Who is at the other end is known through TLS as well.
+    // The peer address is known with TLS too.
     let asked = ask("/v1/auth").from("192.0.2.1");
     let reply = client.ask(&asked.text()).await;
     assert_eq!(
@@ -86,13 +85,13 @@ async fn a_door_with_tls_answers_over_tls_and_not_without() {
     assert!(!matches!(plain.try_reply().await, Ok(Some(_))));
     let metrics = get(server.admin, "/metrics").await.body;
     assert!(
-        metrics.contains("tidegate_handshakes_failed_total{door=\"http\"} 1\n"),
+        metrics.contains("tidegate_tls_handshake_failures_total{listener=\"http\"} 1\n"),
         "{metrics}"
     );
 }
 
 #[tokio::test]
-async fn with_a_client_authority_only_those_it_signed_come_in() {
+async fn with_a_client_authority_only_its_certificates_are_accepted() {
     let certificates = Certificates::make();
     let server = Server::start(&config(&certificates, true)).await;
     let authority = certificates.authority_pem();
@@ -105,7 +104,7 @@ async fn with_a_client_authority_only_those_it_signed_come_in() {
 
     let stranger = Certificates::make().sign("caller");
     for identity in [None, Some(stranger)] {
-        // In TLS 1.3 a client learns of its refusal only once it reads.
+        // In TLS 1.3 a client learns that it was rejected only when it reads.
         if let Ok(mut client) = connect(server.http, &authority, identity).await {
             client
                 .try_send("POST /v1/check HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -117,7 +116,7 @@ async fn with_a_client_authority_only_those_it_signed_come_in() {
 }
 
 #[tokio::test]
-async fn files_that_will_not_do_are_named() {
+async fn unusable_tls_files_are_named() {
     let certificates = Certificates::make();
     let good = config(&certificates, true);
     let [cert, key, ca] = ["cert.pem", "key.pem", "ca.pem"].map(|name| certificates.path(name));
@@ -146,11 +145,14 @@ async fn files_that_will_not_do_are_named() {
         ),
         (
             good.replace(&key, &other.path("key.pem")),
-            "do not go together".to_owned(),
+            "do not match".to_owned(),
         ),
     ] {
         let config = Config::parse(&bad, "test.yaml", &NoEnvironment).unwrap();
-        let error = server::bind(&config.listen).await.unwrap_err().to_string();
+        let error = tidegate_net::bind(&config.listen)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("listen.http.tls: "), "{error}");
         assert!(
             error.contains(&expected),

@@ -18,7 +18,7 @@ fn with_token(request: &str, token: &str) -> String {
 }
 
 #[tokio::test]
-async fn only_the_doors_own_token_opens_it() {
+async fn only_the_listeners_own_token_is_accepted() {
     let server = Server::start(GUARDED).await;
     let mut client = Client::connect(server.http).await;
     let refused = client.post("{}").await;
@@ -26,7 +26,7 @@ async fn only_the_doors_own_token_opens_it() {
         (refused.status, refused.body.as_str()),
         (
             401,
-            r#"{"type":"about:blank","title":"Unauthorized","status":401,"detail":"send the token of this door: `Authorization: Bearer TOKEN`"}"#
+            r#"{"type":"about:blank","title":"Unauthorized","status":401,"detail":"authentication required: send `Authorization: Bearer TOKEN`"}"#
         )
     );
     assert_eq!(
@@ -45,7 +45,7 @@ async fn only_the_doors_own_token_opens_it() {
 }
 
 #[tokio::test]
-async fn nothing_on_the_http_door_is_public_but_what_proxies_ask() {
+async fn only_forward_auth_is_public_on_the_http_listener() {
     let server = Server::start(GUARDED).await;
     for path in ["/", "/livez", "/v1/check", "/metrics"] {
         let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");

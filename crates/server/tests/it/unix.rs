@@ -22,7 +22,7 @@ async fn start(folder: &Folder, path: &str, more: &str) -> Process {
     let text = format!("listen: {{ http: 'unix:{path}{more}', admin: '127.0.0.1:0' }}\n{POLICIES}");
     let file = folder.write("tidegate.yaml", text);
     let mut process = Process::start(tidegate(&["serve", "--config", &file]));
-    process.logs("listening", ("door", "http")).await;
+    process.logs("listening", ("listener", "http")).await;
     process.address("admin").await;
     process
 }
@@ -45,7 +45,7 @@ fn socket(folder: &Folder) -> String {
 }
 
 #[tokio::test]
-async fn a_unix_socket_serves_and_goes_when_the_server_stops() {
+async fn a_unix_socket_serves_and_is_removed_at_shutdown() {
     let folder = Folder::make();
     let path = socket(&folder);
     let process = start(&folder, &path, "?mode=600").await;

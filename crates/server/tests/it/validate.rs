@@ -16,7 +16,7 @@ policies:
 ";
 
 #[tokio::test]
-async fn a_sound_file_is_said_to_be() {
+async fn a_valid_file_is_reported_as_valid() {
     let folder = Folder::make();
     let file = folder.write("sound.yaml", SOUND);
     let ended = run(tidegate(&["validate", &file])).await;
@@ -31,14 +31,14 @@ async fn a_sound_file_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn what_a_policy_costs_in_a_cluster_is_told() {
+async fn the_cluster_cost_of_a_policy_is_reported() {
     let folder = Folder::make();
     let text = format!("store: {{ url: \"redis://:hunter2@a,b\" }}{SOUND}");
     let file = folder.write("cluster.yaml", text);
     let ended = run(tidegate(&["validate", &file])).await;
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
     for said in [
-        "Policy `api`: a request costs one round trip, to up to 2 groups",
+        "Policy `api`: a request costs one round trip, in parallel to up to 2 groups",
         "`tag: policy`",
         "Policy `web`: a request costs one round trip to one group",
     ] {
@@ -53,7 +53,7 @@ async fn what_a_policy_costs_in_a_cluster_is_told() {
 async fn policies_that_a_route_joins_are_counted_once() {
     let folder = Folder::make();
     let text = format!(
-        "routes: [{{ id: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]{SOUND}"
+        "routes: [{{ name: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]{SOUND}"
     );
     let file = folder.write("joined.yaml", text);
     let ended = run(tidegate(&["validate", &file])).await;
@@ -62,7 +62,7 @@ async fn policies_that_a_route_joins_are_counted_once() {
 }
 
 #[tokio::test]
-async fn every_error_is_told_at_once() {
+async fn all_validation_errors_are_reported_at_once() {
     let folder = Folder::make();
     let text = SOUND
         .replace("rate: 1/s", "rate: 1/x")
@@ -97,15 +97,12 @@ async fn the_schema_is_json() {
     assert_eq!(ended.status.code(), Some(0));
     let schema: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(schema.is_object());
-    assert!(
-        ended.stdout.lines().count() > 1,
-        "it is laid out for people"
-    );
+    assert!(ended.stdout.lines().count() > 1, "indented for readers");
 }
 
-/// Opening one waits for a writer that may never come.
+/// Regression: opening a named pipe waits for a writer, possibly forever.
 #[tokio::test]
-async fn a_named_pipe_in_place_of_a_file_was_waited_for() {
+async fn validating_a_named_pipe_blocked() {
     let folder = Folder::make();
     let pipe = &folder.write("pipe", "");
     std::fs::remove_file(pipe).unwrap();
@@ -117,8 +114,8 @@ async fn a_named_pipe_in_place_of_a_file_was_waited_for() {
     assert!(ended.stderr.contains(why), "{}", ended.stderr);
 
     let text = format!(
-        "store: {{ url: 'redis://a', password_file: {pipe} }}\n\
-         guards: [{{ name: banned, refuse: ip, file: {pipe} }}]{SOUND}"
+        "store: {{ url: 'redis://a', redis: {{ password_file: {pipe} }} }}\n\
+         guards: [{{ name: banned, deny: ip, file: {pipe} }}]{SOUND}"
     );
     let file = folder.write("named.yaml", text);
     let ended = run(tidegate(&["validate", &file])).await;

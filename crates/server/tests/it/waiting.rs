@@ -1,10 +1,10 @@
-//! Limits that let requests wait, at the doors of HTTP.
+//! Limits with a queue, in the HTTP frontends.
 
 use crate::admin::samples;
 use crate::kit::client::question;
 use crate::kit::{Client, Server, get, post};
 
-/// One at once; the next turn is so far away that nobody's comes.
+/// One at once; the next turn is too far away for any waiter.
 const SLOW: &str = "
 client: { trusted_proxies: [127.0.0.1] }
 listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
@@ -13,7 +13,7 @@ policies:
     limits: [{ name: slow, rate: 100/h burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 3 }]
 ";
 
-/// One at once, and a hundred a second.
+/// One at once, and a hundred per second.
 const FAST: &str = "
 client: { trusted_proxies: [127.0.0.1] }
 policies:
@@ -24,9 +24,9 @@ policies:
 const AUTH: &str = "GET /v1/auth HTTP/1.1\r\nhost: a\r\nx-forwarded-for: 192.0.2.1\r\n\
                     x-forwarded-method: GET\r\nx-forwarded-uri: /\r\n\r\n";
 
-/// Waits until as many wait as this; the test ends otherwise, by the patience of whoever runs it.
+/// Waits until this many requests wait.
 async fn until_waiting(server: &Server, count: f64) {
-    let sample = "tidegate_waiting{policy=\"api\",limit=\"slow\"}";
+    let sample = "tidegate_waiting_requests{policy=\"api\",limit=\"slow\"}";
     loop {
         let samples = samples(&get(server.admin, "/metrics").await.body);
         if samples.get(sample) == Some(&count) {
@@ -37,7 +37,7 @@ async fn until_waiting(server: &Server, count: f64) {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_makes_room_for_another_at_every_door() {
+async fn a_client_that_leaves_the_queue_frees_its_place_at_every_frontend() {
     let server = Server::start(SLOW).await;
     assert!(post(server.http, "{}").await.is_allowed());
     until_waiting(&server, 0.0).await;
@@ -50,7 +50,7 @@ async fn a_client_that_goes_makes_room_for_another_at_every_door() {
                 clients.push(client);
             }
             until_waiting(&server, 3.0).await;
-            // No more may wait: refused, and at once.
+            // The queue is full: refused immediately.
             assert!(!post(server.http, "{}").await.is_allowed());
             assert_eq!(
                 Client::connect(server.http).await.ask(AUTH).await.status,
@@ -65,7 +65,7 @@ async fn a_client_that_goes_makes_room_for_another_at_every_door() {
 }
 
 #[tokio::test]
-async fn those_who_wait_pass_in_the_end_at_every_door() {
+async fn waiting_requests_finally_pass_at_every_frontend() {
     let server = Server::start(FAST).await;
     let mut clients = Vec::new();
     for nth in 0..20 {
@@ -83,7 +83,7 @@ async fn those_who_wait_pass_in_the_end_at_every_door() {
         assert_eq!(reply.status, 200, "{nth}: {reply:?}");
         assert!(nth % 2 == 1 || reply.is_allowed(), "{nth}: {reply:?}");
     }
-    // A list waits for its last.
+    // A list takes as long as its last request.
     let list = post(server.http, "[{}, {}, {}]").await.json();
     let decisions = list.as_array().unwrap();
     assert!(decisions.iter().all(|decision| decision["allowed"] == true));

@@ -1,11 +1,11 @@
-//! What the application answers is the client's, whatever it is.
+//! The application's response is passed to the client unchanged.
 
 use crate::kit::application::{ANSWER_HEADER, ANSWER_WITH};
-use crate::kit::{Away, Setup, Site};
+use crate::kit::{FailureMode, Setup, Site};
 
-/// Also statuses that Tidegate or the proxy might have answered themselves.
-fn statuses_are_left_as_they_are(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// Includes statuses that Tidegate or the proxy might send.
+fn statuses_are_unchanged(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     let statuses = [401, 403, 404, 429, 500, 502, 503, 504];
@@ -17,11 +17,11 @@ fn statuses_are_left_as_they_are(setup: Setup) {
     assert_eq!(site.application.asked(), ["POST /a"; 8]);
 }
 
-with_all!(statuses_are_left_as_they_are);
+with_all!(statuses_are_unchanged);
 
-/// An application that dies over a request gets it once, whether Tidegate is there or not.
+/// An application that dies during a request gets it once, with and without Tidegate.
 fn a_request_goes_to_the_application_once(setup: Setup) {
-    let Some(mut site) = Site::open(setup, Away::Open) else {
+    let Some(mut site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     let dies = format!("{ANSWER_WITH}: nothing");
@@ -38,9 +38,9 @@ fn a_request_goes_to_the_application_once(setup: Setup) {
 
 with_all!(a_request_goes_to_the_application_once);
 
-/// Whoever reads the headers of a limit finds one of each, and it is Tidegate's.
-fn what_it_says_of_limits_gives_way_to_what_tidegate_says(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// The client finds one of each rate limit header, and it is Tidegate's.
+fn limit_headers_of_the_application_are_replaced(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     let limits = [
@@ -63,6 +63,6 @@ fn what_it_says_of_limits_gives_way_to_what_tidegate_says(setup: Setup) {
 }
 
 with_each!(
-    what_it_says_of_limits_gives_way_to_what_tidegate_says:
+    limit_headers_of_the_application_are_replaced:
     nginx Nginx, haproxy Haproxy, caddy Caddy
 );

@@ -1,24 +1,24 @@
-//! Tidegate hangs, is gone, comes back.
+//! Tidegate hangs, is down, and recovers.
 
-use crate::kit::{Away, Setup, Site};
+use crate::kit::{FailureMode, Setup, Site};
 
-/// Requests pass without a limit for as long as Tidegate hangs or is gone.
-fn open_lets_pass(setup: Setup) {
-    let Some(mut site) = Site::open(setup, Away::Open) else {
+/// Requests pass without limits while Tidegate hangs or is down.
+fn failure_mode_open_allows_everything(setup: Setup) {
+    let Some(mut site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     site.use_up(2);
     site.tidegate.hang();
     passes_without_a_word(&site);
     site.tidegate.go_on();
-    assert_eq!(site.get(2, "/", &[]).status, 429, "nothing was forgotten");
+    assert_eq!(site.get(2, "/", &[]).status, 429, "nothing was deleted");
     site.tidegate.go();
     passes_without_a_word(&site);
-    site.tidegate.come_back();
+    site.tidegate.resume();
     decides_again(&site);
 }
 
-with_those_that_choose!(open_lets_pass);
+with_those_that_choose!(failure_mode_open_allows_everything);
 
 fn passes_without_a_word(site: &Site) {
     site.application.asked();
@@ -31,9 +31,9 @@ fn passes_without_a_word(site: &Site) {
     assert_eq!(site.application.asked(), ["POST /a"; 5]);
 }
 
-/// Nothing passes for as long as Tidegate hangs or is gone.
-fn closed_lets_nothing_pass(setup: Setup) {
-    let Some(mut site) = Site::open(setup, Away::Closed) else {
+/// All requests are refused while Tidegate hangs or is down.
+fn failure_mode_closed_denies_everything(setup: Setup) {
+    let Some(mut site) = Site::open(setup, FailureMode::Closed) else {
         return;
     };
     site.tidegate.hang();
@@ -42,15 +42,15 @@ fn closed_lets_nothing_pass(setup: Setup) {
     assert_eq!(site.get(2, "/", &[]).status, 200);
     site.tidegate.go();
     is_closed(&site);
-    site.tidegate.come_back();
+    site.tidegate.resume();
     decides_again(&site);
 }
 
-with_those_that_choose!(closed_lets_nothing_pass);
+with_those_that_choose!(failure_mode_closed_denies_everything);
 
-/// Where there is no choice, requests wait for a Tidegate that hangs, and fail for one that is gone.
-fn without_a_choice_it_is_closed(setup: Setup) {
-    let Some(mut site) = Site::open(setup, Away::Closed) else {
+/// Without a setting, requests wait for a Tidegate that hangs, and fail for one that is down.
+fn without_a_failure_mode_everything_is_denied(setup: Setup) {
+    let Some(mut site) = Site::open(setup, FailureMode::Closed) else {
         return;
     };
     site.tidegate.hang();
@@ -58,12 +58,12 @@ fn without_a_choice_it_is_closed(setup: Setup) {
     assert_eq!(reply.status, 200);
     site.tidegate.go();
     is_closed(&site);
-    site.tidegate.come_back();
+    site.tidegate.resume();
     decides_again(&site);
 }
 
 with_each!(
-    without_a_choice_it_is_closed: caddy_short CaddyShort, traefik_forward_auth TraefikForwardAuth
+    without_a_failure_mode_everything_is_denied: caddy_short CaddyShort, traefik_forward_auth TraefikForwardAuth
 );
 
 fn is_closed(site: &Site) {
@@ -82,7 +82,7 @@ fn is_closed(site: &Site) {
     }
 }
 
-/// From the first request on.
+/// Limits apply again from the first request on.
 fn decides_again(site: &Site) {
     let reply = site.get(3, "/", &[]);
     assert_eq!(reply.status, 200, "{}", site.log());

@@ -1,10 +1,10 @@
-//! Allowed and refused.
+//! Allowed and refused requests.
 
-use crate::kit::{Away, Reply, Setup, Site};
+use crate::kit::{FailureMode, Reply, Setup, Site};
 
 /// Three requests of a client pass, the fourth is refused, another client's is not.
 fn the_fourth_is_refused(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     for remaining in ["2", "1", "0"] {
@@ -70,9 +70,9 @@ fn is_refusal(reply: &Reply) {
     );
 }
 
-/// Limits may look at the path, the method and the API key.
+/// Limits may match the path, the method and the API key.
 fn limits_see_the_request(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     assert_eq!(site.ask(2, "POST /login", &[]).status, 200);
@@ -82,9 +82,9 @@ fn limits_see_the_request(setup: Setup) {
 
 with_all!(limits_see_the_request);
 
-/// A correlation id that the client sent comes back.
+/// A client's correlation id is returned.
 fn a_correlation_id_is_kept(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     site.use_up(2);
@@ -95,9 +95,9 @@ fn a_correlation_id_is_kept(setup: Setup) {
 
 with_all!(a_correlation_id_is_kept);
 
-/// Cookies of the size that browsers and single sign-on send are no obstacle.
+/// Cookies of the size that browsers and single sign-on send are accepted.
 fn a_large_cookie_passes(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Closed) else {
+    let Some(site) = Site::open(setup, FailureMode::Closed) else {
         return;
     };
     let cookie = format!("cookie: session={}", "a".repeat(9_000));
@@ -110,10 +110,10 @@ fn a_large_cookie_passes(setup: Setup) {
 
 with_all!(a_large_cookie_passes);
 
-/// Whatever the status of a refusal, it is one: nothing passes, and nobody is told how proxies know.
-fn a_refusal_may_have_the_status_of_a_failure(setup: Setup) {
+/// A refusal with any status refuses the request, and the internal marker is removed.
+fn a_refusal_may_have_the_status_of_an_outage(setup: Setup) {
     for status in [404, 502] {
-        let site = Site::open_with(setup, Away::Open, |folder| {
+        let site = Site::open_with(setup, FailureMode::Open, |folder| {
             let respond = format!("respond: {{ status: {status} }}\npolicies:");
             folder.change("tidegate.yaml", "policies:", &respond);
         });
@@ -130,14 +130,14 @@ fn a_refusal_may_have_the_status_of_a_failure(setup: Setup) {
 }
 
 with_each!(
-    a_refusal_may_have_the_status_of_a_failure: haproxy Haproxy, caddy Caddy,
+    a_refusal_may_have_the_status_of_an_outage: haproxy Haproxy, caddy Caddy,
     traefik_plugin TraefikPlugin
 );
 
-/// `HAProxy` has no path of it, and Tidegate wants one.
+/// `HAProxy` has no path for it, and Tidegate requires one.
 #[test]
-fn haproxy_asks_about_requests_without_a_path() {
-    let Some(site) = Site::open(Setup::Haproxy, Away::Open) else {
+fn haproxy_forwards_requests_without_a_path() {
+    let Some(site) = Site::open(Setup::Haproxy, FailureMode::Open) else {
         return;
     };
     for status in [200, 200, 200, 429] {
@@ -146,10 +146,10 @@ fn haproxy_asks_about_requests_without_a_path() {
     assert_eq!(site.application.asked(), ["OPTIONS *"; 3]);
 }
 
-/// Caddy passes all of them on, and adds some; Tidegate reads a hundred.
+/// Caddy forwards all of them, and adds some; Tidegate reads a hundred.
 #[test]
-fn caddy_asks_about_requests_of_many_lines() {
-    let Some(site) = Site::open(Setup::Caddy, Away::Open) else {
+fn caddy_forwards_requests_with_many_headers() {
+    let Some(site) = Site::open(Setup::Caddy, FailureMode::Open) else {
         return;
     };
     let lines: Vec<String> = (0..120).map(|nth| format!("x-{nth}: a")).collect();

@@ -1,16 +1,16 @@
-//! Tidegate answers, but does not decide: its store is away, or it does not know the proxy.
+//! Tidegate replies without a decision: its store is down, or it does not trust the proxy.
 
 use crate::kit::folder::Folder;
-use crate::kit::{Away, Setup, Site};
+use crate::kit::{FailureMode, Setup, Site};
 use tidegate_testkit::redis::Port;
 
-/// Without its store, and with limits that say `deny`, Tidegate answers 503. That is its decision: what
-/// was chosen for a Tidegate that is away has no say in it.
-fn a_store_that_is_away_closes_if_tidegate_says_so(setup: Setup) {
+/// Without its store, and with `on_failure: deny`, Tidegate replies with 503. That is its decision:
+/// the proxy's setting for an unreachable Tidegate does not apply.
+fn an_unreachable_store_denies_if_configured(setup: Setup) {
     let nobody = Port::lease();
-    let site = Site::open_with(setup, Away::Open, |folder| {
+    let site = Site::open_with(setup, FailureMode::Open, |folder| {
         let store = format!(
-            "store: {{ url: 'redis://127.0.0.1:{}', on_failure: deny, required_at_start: false }}\npolicies:",
+            "store: {{ url: 'redis://127.0.0.1:{}', on_failure: deny, redis: {{ required: false }} }}\npolicies:",
             nobody.number()
         );
         folder.change("tidegate.yaml", "policies:", &store);
@@ -33,16 +33,16 @@ fn a_store_that_is_away_closes_if_tidegate_says_so(setup: Setup) {
     assert_eq!(site.application.asked(), [""; 0]);
 }
 
-with_all!(a_store_that_is_away_closes_if_tidegate_says_so);
+with_all!(an_unreachable_store_denies_if_configured);
 
-/// Tidegate believes somebody else.
+/// Makes Tidegate trust another proxy instead.
 fn forget_the_proxy(folder: &Folder) {
     folder.change("tidegate.yaml", r#"[127.0.0.1, "::1"]"#, "[192.0.2.1]");
 }
 
-/// A proxy that Tidegate does not trust tells its operator, and no client that it is forbidden.
-fn a_proxy_that_is_not_trusted_is_told_to_the_operator(setup: Setup) {
-    let Some(site) = Site::open_with(setup, Away::Closed, forget_the_proxy) else {
+/// An untrusted proxy is reported to its operator; clients do not see its 403.
+fn an_untrusted_proxy_is_reported_to_the_operator(setup: Setup) {
+    let Some(site) = Site::open_with(setup, FailureMode::Closed, forget_the_proxy) else {
         return;
     };
     let reply = site.get(2, "/", &[]);
@@ -55,11 +55,11 @@ fn a_proxy_that_is_not_trusted_is_told_to_the_operator(setup: Setup) {
     }
 }
 
-with_those_that_choose!(a_proxy_that_is_not_trusted_is_told_to_the_operator);
+with_those_that_choose!(an_untrusted_proxy_is_reported_to_the_operator);
 
 #[test]
-fn the_plugin_does_what_was_chosen_when_it_is_not_trusted() {
-    let site = Site::open_with(Setup::TraefikPlugin, Away::Open, forget_the_proxy);
+fn the_plugin_applies_its_failure_mode_if_not_trusted() {
+    let site = Site::open_with(Setup::TraefikPlugin, FailureMode::Open, forget_the_proxy);
     let Some(site) = site else {
         return;
     };
@@ -68,8 +68,8 @@ fn the_plugin_does_what_was_chosen_when_it_is_not_trusted() {
 }
 
 #[test]
-fn a_client_cannot_make_the_plugin_believe_that_it_is_not_trusted() {
-    let site = Site::open_with(Setup::TraefikPlugin, Away::Open, |folder| {
+fn a_client_cannot_forge_the_untrusted_response() {
+    let site = Site::open_with(Setup::TraefikPlugin, FailureMode::Open, |folder| {
         let respond = "respond: { status: 403 }\npolicies:";
         folder.change("tidegate.yaml", "policies:", respond);
         let forward = "forwardHeaders: [X-Denied-Reason, ";

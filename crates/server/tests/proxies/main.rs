@@ -1,5 +1,5 @@
-//! Real proxies that ask Tidegate about requests: with the configurations of `examples/`, the program
-//! itself, an application behind them and a client in front.
+//! Real proxies that call Tidegate: with the configurations of `examples/`, the program itself, an
+//! application behind them and a client in front.
 
 #![expect(
     clippy::indexing_slicing,
@@ -13,17 +13,19 @@
 #[macro_use]
 mod kit;
 
-/// What the application answers is the client's, whatever it is.
+/// The application's response is passed to the client unchanged.
 mod application;
-/// Tidegate hangs, is gone, comes back.
+/// Tidegate hangs, is down, and recovers.
 mod away;
-/// Allowed and refused.
+/// Allowed and refused requests.
 mod decisions;
-/// Tidegate answers, but does not decide.
+/// Tidegate replies without a decision.
 mod failures;
-/// What nginx does by itself beside limits.
+/// The limits of nginx and Traefik compared with Tidegate and their imported configuration.
+mod imported;
+/// nginx's own subrequests, and the size of its check requests.
 mod nginx;
-/// What the plugin for Traefik is told.
+/// The Traefik plugin's check requests.
 mod plugin;
-/// Clients who claim to be others, or to ask for something else.
+/// Clients that forge identities or targets.
 mod spoofing;

@@ -1,11 +1,11 @@
-//! What nginx does by itself beside limits, and how long a question may be that it asks.
+//! nginx's own subrequests, and the size of its check requests.
 
-use crate::kit::{Away, Setup, Site};
+use crate::kit::{FailureMode, Setup, Site};
 use std::fs;
 
-/// A site of whose nginx `location / {` begins with these lines, too.
+/// Opens a site whose nginx `location / {` also starts with these lines.
 fn with(lines: &str) -> Option<Site> {
-    Site::open_with(Setup::Nginx, Away::Open, |folder| {
+    Site::open_with(Setup::Nginx, FailureMode::Open, |folder| {
         let begin = "location / {";
         folder.change("nginx.conf", begin, &format!("{begin}\n{lines}\n"));
         fs::create_dir(folder.path().join("files")).unwrap();
@@ -13,7 +13,7 @@ fn with(lines: &str) -> Option<Site> {
 }
 
 #[test]
-fn who_is_denied_by_nginx_is_forbidden_and_not_told_that_the_limiter_is_away() {
+fn a_client_denied_by_nginx_gets_403_and_not_503() {
     let Some(mut site) = with("deny 127.0.0.7;") else {
         return;
     };
@@ -28,11 +28,11 @@ fn who_is_denied_by_nginx_is_forbidden_and_not_told_that_the_limiter_is_away() {
     site.tidegate.go();
     forbidden(&site);
     assert_eq!(site.application.asked(), [""; 0]);
-    assert_eq!(site.get(2, "/", &[]).status, 200, "as is chosen");
+    assert_eq!(site.get(2, "/", &[]).status, 200, "`on_failure` applies");
 }
 
 #[test]
-fn what_nginx_cannot_serve_has_the_status_that_it_had() {
+fn errors_of_nginx_keep_their_status() {
     let lines = "location /files/ { root .; }
         location = /nowhere { set $nowhere nonsense; proxy_pass $nowhere; }
         location = /broken { return 500; }";
@@ -44,15 +44,15 @@ fn what_nginx_cannot_serve_has_the_status_that_it_had() {
         assert_eq!(reply.status, status, "{path}: {reply:?}");
         assert_eq!(reply.header("retry-after"), None, "{path}");
     }
-    // Two of them were asked about, and count.
+    // Two of them were checked, and count.
     assert_eq!(site.get(2, "/", &[]).status, 200);
     assert_eq!(site.get(2, "/files/", &[]).status, 429);
     assert_eq!(site.get(2, "/nowhere", &[]).status, 429);
 }
 
 #[test]
-fn malformed_requests_are_told_so_and_not_that_the_limiter_is_away() {
-    let Some(site) = Site::open(Setup::Nginx, Away::Open) else {
+fn malformed_requests_get_400_and_not_503() {
+    let Some(site) = Site::open(Setup::Nginx, FailureMode::Open) else {
         return;
     };
     for head in [
@@ -71,8 +71,8 @@ fn malformed_requests_are_told_so_and_not_that_the_limiter_is_away() {
 }
 
 #[test]
-fn what_goes_into_a_question_is_bounded_altogether() {
-    let Some(site) = Site::open(Setup::Nginx, Away::Open) else {
+fn the_total_size_of_a_forwarded_request_is_bounded() {
+    let Some(site) = Site::open(Setup::Nginx, FailureMode::Open) else {
         return;
     };
     let much = |bytes: usize| "a".repeat(bytes);

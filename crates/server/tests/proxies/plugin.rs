@@ -1,8 +1,8 @@
-//! What the plugin for Traefik is told.
+//! The Traefik plugin's check requests.
 
-use crate::kit::{Away, Setup, Site};
+use crate::kit::{FailureMode, Setup, Site};
 
-/// The settings of the plugin that asks keeper, as its users have them.
+/// The settings of the keeper plugin, as its users have them.
 const KEEPER: &str = r#"          keeperRateLimitKey: ratelimits
           keeperURL: https://keeper.example
           keeperReqTimeout: 100s
@@ -21,9 +21,9 @@ const KEEPER: &str = r#"          keeperRateLimitKey: ratelimits
             }
 "#;
 
-/// A site whose middleware has these settings too.
+/// Opens a site whose middleware also has these settings.
 fn with(settings: &str) -> Option<Site> {
-    Site::start_with(Setup::TraefikPlugin, Away::Open, |folder| {
+    Site::start_with(Setup::TraefikPlugin, FailureMode::Open, |folder| {
         let name = "        tidegate:\n";
         folder.change("dynamic.yml", name, &format!("{name}{settings}"));
     })
@@ -44,7 +44,7 @@ fn settings_of_keeper_are_accepted_and_never_printed() {
 }
 
 #[test]
-fn a_setting_that_is_misspelt_is_told_and_serves_nothing() {
+fn a_misspelt_plugin_setting_is_reported_and_nothing_is_served() {
     let Some(mut site) = with("          onFailur: deny\n") else {
         return;
     };
@@ -54,7 +54,7 @@ fn a_setting_that_is_misspelt_is_told_and_serves_nothing() {
 }
 
 #[test]
-fn a_setting_that_makes_no_sense_is_told_and_serves_nothing() {
+fn an_invalid_plugin_setting_is_reported_and_nothing_is_served() {
     let Some(mut site) = with("          policy: ../check\n") else {
         return;
     };
@@ -64,7 +64,7 @@ fn a_setting_that_makes_no_sense_is_told_and_serves_nothing() {
 }
 
 #[test]
-fn a_policy_that_tidegate_does_not_have_is_told() {
+fn an_unknown_policy_is_reported() {
     let Some(mut site) = with("          policy: nobodys\n") else {
         return;
     };

@@ -1,8 +1,8 @@
-//! Clients who claim to be others, or to ask for something else.
+//! Clients that forge identities or targets.
 
-use crate::kit::{Away, Setup, Site};
+use crate::kit::{FailureMode, Setup, Site};
 
-/// What a client may say of itself, of which nothing may count.
+/// Forged headers that must have no effect.
 const CLAIMS: [&[&str]; 16] = [
     &["x-forwarded-for: 203.0.113.1"],
     &[
@@ -32,25 +32,25 @@ const CLAIMS: [&[&str]; 16] = [
     &["x-denied-status: 200"],
 ];
 
-/// Whoever has nothing left has nothing left under another name either.
-fn claims_do_not_help(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// A client without units left has none under another identity either.
+fn forged_identity_headers_do_not_evade_a_limit(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     site.use_up(2);
     for claim in CLAIMS {
         let status = site.get(2, "/", claim).status;
-        // 400 where the proxy passes on what contradicts itself.
+        // 400 if the proxy forwards contradictory headers.
         assert!(matches!(status, 400 | 429), "{claim:?}: {status}");
     }
     assert_eq!(site.application.asked(), [""; 0]);
 }
 
-with_all!(claims_do_not_help);
+with_all!(forged_identity_headers_do_not_evade_a_limit);
 
-/// Nobody can use up what is another's.
-fn claims_do_not_hurt_others(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// No client can use up another client's units.
+fn forged_identity_headers_do_not_affect_other_clients(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     for claim in [
@@ -62,16 +62,16 @@ fn claims_do_not_hurt_others(setup: Setup) {
             site.get(2, "/", &[claim]);
         }
     }
-    assert_eq!(site.get(2, "/", &[]).status, 429, "they were its own");
+    assert_eq!(site.get(2, "/", &[]).status, 429, "its own requests");
     site.use_up(3);
 }
 
-with_all!(claims_do_not_hurt_others);
+with_all!(forged_identity_headers_do_not_affect_other_clients);
 
-/// The limit on `POST /login` holds for every spelling of it that reaches the application, and
-/// whatever else the client says that it asks for.
-fn another_spelling_does_not_help(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// The limit on `POST /login` applies to every notation that reaches the application, regardless of
+/// other headers.
+fn another_path_notation_does_not_evade_a_limit(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     assert_eq!(site.ask(2, "POST /login", &[]).status, 200);
@@ -99,11 +99,11 @@ fn another_spelling_does_not_help(setup: Setup) {
     assert_eq!(asked, ["POST /login"]);
 }
 
-with_all!(another_spelling_does_not_help);
+with_all!(another_path_notation_does_not_evade_a_limit);
 
-/// Refusals keep their status, whatever the client's query says.
-fn a_client_cannot_ask_to_be_denied_otherwise(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// Refusals keep their status for any query of the client.
+fn a_client_cannot_choose_its_deny_status(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     site.use_up(2);
@@ -120,11 +120,11 @@ fn a_client_cannot_ask_to_be_denied_otherwise(setup: Setup) {
     }
 }
 
-with_all!(a_client_cannot_ask_to_be_denied_otherwise);
+with_all!(a_client_cannot_choose_its_deny_status);
 
-/// A head that Tidegate would not read is no way past it.
-fn large_heads_do_not_help(setup: Setup) {
-    let Some(site) = Site::open(setup, Away::Open) else {
+/// A request head that Tidegate would reject does not bypass it.
+fn large_heads_do_not_evade_a_limit(setup: Setup) {
+    let Some(site) = Site::open(setup, FailureMode::Open) else {
         return;
     };
     site.use_up(2);
@@ -133,7 +133,7 @@ fn large_heads_do_not_help(setup: Setup) {
             does_not_help(&site, &head);
         }
     }
-    // Tidegate's answer and its closing race: whoever is still sending may see the one or the other.
+    // Tidegate's response races with its close: a client that is still sending may see either.
     let [_, head, ..] = large_heads(29);
     for _ in 0..100 {
         does_not_help(&site, &head);
@@ -141,7 +141,7 @@ fn large_heads_do_not_help(setup: Setup) {
     assert_eq!(site.application.asked(), [""; 0]);
 }
 
-with_all!(large_heads_do_not_help);
+with_all!(large_heads_do_not_evade_a_limit);
 
 fn large_heads(kilobytes: usize) -> [String; 5] {
     let much = "a".repeat(kilobytes << 10);
@@ -157,7 +157,7 @@ fn large_heads(kilobytes: usize) -> [String; 5] {
 }
 
 fn does_not_help(site: &Site, head: &str) {
-    // Some proxies close without a word.
+    // Some proxies close without a response.
     if let Some(reply) = site.try_send(2, head) {
         assert!(reply.status >= 400, "{} bytes: {reply:?}", head.len());
     }

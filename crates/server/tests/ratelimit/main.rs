@@ -1,5 +1,5 @@
-//! The real envoyproxy/ratelimit and Tidegate, with the same files and the same calls: what differs is
-//! what the documentation says differs.
+//! The real envoyproxy/ratelimit and Tidegate, with the same files and the same calls: only the
+//! documented differences occur.
 
 #![expect(
     clippy::indexing_slicing,
@@ -9,12 +9,12 @@
     reason = "a test fails by panicking, its helpers as well; one that is passed over says so"
 )]
 
-/// Both of them, and how their answers are compared.
+/// Both programs, and the comparison of their responses.
 mod kit;
 
-/// The configurations that its documentation explains.
+/// The configurations in its documentation.
 mod documented;
-/// Configurations and calls that nobody has thought of.
+/// Random configurations and calls.
 mod random;
 /// Costs that calls state, before a request and after it.
 mod spent;

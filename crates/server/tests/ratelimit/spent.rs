@@ -3,8 +3,8 @@
 use crate::kit::{Buckets, Call, Code, Pair, within_an_hour};
 use crate::random::dice::Dice;
 
-/// Amounts are odd and costs even, so that no counter is ever exactly at its limit: there the two
-/// differ, which the documentation says.
+/// Amounts are odd and costs even, so that no counter is ever exactly at its limit: that is a
+/// documented difference.
 const CONFIG: &str = "domain: spent
 descriptors:
   - { key: user, rate_limit: { unit: hour, requests_per_unit: 1001 } }
@@ -52,7 +52,7 @@ fn compare_flow(pair: &Pair) -> Vec<String> {
     differences
 }
 
-/// Any costs, of one limit and of two at once, each for itself.
+/// Random costs, of one limit and of two at once, decided separately.
 fn compare_any(pair: &Pair) -> Vec<String> {
     let mut dice = Dice::new(20_261_117);
     let mut differences = Vec::new();
@@ -75,7 +75,7 @@ fn compare_any(pair: &Pair) -> Vec<String> {
             ));
         }
     }
-    // So that it is known to have compared something.
+    // A check that the comparison covered both results.
     assert!((CALLS / 5..CALLS * 4 / 5).contains(&refused), "{refused}");
     differences
 }

@@ -1,6 +1,6 @@
-//! Statistics, as each of the two sends them to a statsd server.
+//! The statistics that each of the two sends to a statsd server.
 
-use crate::kit::{Call, Counted, Pair, within_an_hour};
+use crate::kit::{Call, CountingStatsd, Pair, within_an_hour};
 use tidegate_testkit::redis::until;
 
 const CONFIG: &str = "
@@ -27,7 +27,7 @@ descriptors:
     shadow_mode: true
 ";
 
-/// Entries of each descriptor, hits if the call states them, and how often it is made.
+/// Entries of each descriptor, the stated hits, and the number of calls.
 type Calls = (
     &'static [&'static [(&'static str, &'static str)]],
     Option<u64>,
@@ -55,7 +55,7 @@ const CALLS: [Calls; 9] = [
 fn dashboards_lost_every_limit_because_no_statistics_were_sent() {
     within_an_hour(|redis| {
         let files = [("shop".to_owned(), CONFIG.to_owned())];
-        let [theirs, ours] = [Counted::listen(), Counted::listen()];
+        let [theirs, ours] = [CountingStatsd::listen(), CountingStatsd::listen()];
         let Some(pair) = Pair::start_counted(redis, &files, [&theirs, &ours]) else {
             return Vec::new();
         };
@@ -75,8 +75,9 @@ fn dashboards_lost_every_limit_because_no_statistics_were_sent() {
                 pair.ask(&call);
             }
         }
-        // 12 + 8 + 2 + 3 of users, 5 of the address, 6 + 6 of mail and ann, 12 of paths, 4 watched.
-        let is_whole = |counted: &Counted| counted.sum_of(".total_hits") == 58;
+        // 12 + 8 + 2 + 3 of users, 5 of the address, 6 + 6 of mail and ann, 12 of paths, 4 in
+        // shadow mode.
+        let is_whole = |counted: &CountingStatsd| counted.sum_of(".total_hits") == 58;
         until("both have sent everything", || {
             is_whole(&theirs) && is_whole(&ours) && theirs.all() == ours.all()
         });

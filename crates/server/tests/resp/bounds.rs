@@ -1,8 +1,8 @@
-//! What is too slow, too silent, or too much.
+//! Clients that are too slow, too silent, or send too much.
 
 use crate::kit::{CONFIG, Client, Server, line};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
+use tidegate_net::bounds::Bounds;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -22,7 +22,7 @@ async fn a_silent_connection_is_closed() {
 }
 
 #[tokio::test]
-async fn half_a_command_is_waited_for_only_so_long() {
+async fn a_partial_command_times_out() {
     let bounds = Bounds {
         body_time: SOON,
         resp_idle_time: NEVER,
@@ -37,9 +37,9 @@ async fn half_a_command_is_waited_for_only_so_long() {
     }
 }
 
-/// Otherwise a client would hold a connection for ever with a byte now and then.
+/// Otherwise a client could hold a connection forever with a byte now and then.
 #[tokio::test]
-async fn half_a_command_gains_no_time_by_trickling() {
+async fn a_trickling_partial_command_gains_no_time() {
     let bounds = Bounds {
         body_time: SOON,
         resp_idle_time: NEVER,
@@ -50,10 +50,10 @@ async fn half_a_command_gains_no_time_by_trickling() {
     client.send(b"*2\r\n$4\r\nECHO\r\n$60000\r\n").await;
     let mut sent = 0;
     let mut byte = [0];
-    // A byte, and a look whether that was enough; until the server has closed.
+    // Sends a byte at a time until the server has closed.
     while client.stream.write_all(b"x").await.is_ok() {
         sent += 1;
-        assert!(sent < 60_000, "it was let in");
+        assert!(sent < 60_000, "still connected");
         let reading = client.stream.read(&mut byte);
         if let Ok(read) = timeout(Duration::from_millis(1), reading).await {
             assert_eq!(read.unwrap_or(0), 0);
@@ -62,9 +62,9 @@ async fn half_a_command_gains_no_time_by_trickling() {
     }
 }
 
-/// What is read may end in the middle of a command every time, for as long as commands come to an end.
+/// A read may end in the middle of a command every time, as long as commands are completed.
 #[tokio::test]
-async fn commands_that_always_come_in_halves_are_answered_for_ever() {
+async fn commands_split_across_reads_are_always_answered() {
     let bounds = Bounds {
         body_time: Duration::from_millis(400),
         ..Bounds::default()
@@ -80,7 +80,7 @@ async fn commands_that_always_come_in_halves_are_answered_for_ever() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_not_read_from_and_then_given_up() {
+async fn a_client_that_does_not_read_is_paused_and_then_closed() {
     let bounds = Bounds {
         idle_time: SOON,
         resp_idle_time: NEVER,
@@ -90,15 +90,15 @@ async fn a_client_that_does_not_read_is_not_read_from_and_then_given_up() {
     let mut client = Client::connect(server.resp).await;
     let echo = line(&format!("echo {}", "x".repeat(50_000)));
     let mut sent = 0_usize;
-    // What the sockets of both sides hold is bounded, and so is what is sent before that is full.
+    // The sockets of both sides hold a bounded amount, so sending ends.
     while client.stream.write_all(&echo).await.is_ok() {
         sent += 1;
-        assert!(sent < 10_000, "half a gigabyte was read and not answered");
+        assert!(sent < 10_000, "read half a gigabyte without replying");
     }
 }
 
 #[tokio::test]
-async fn a_reply_is_not_lost_to_what_is_still_being_sent() {
+async fn a_reply_is_not_lost_while_the_client_is_sending() {
     let server = Server::start(CONFIG).await;
     let mut client = Client::connect(server.resp).await;
     client.send(b"*x\r\n").await;

@@ -1,9 +1,9 @@
-//! Stopping without losing anything.
+//! Shutdown without losing requests.
 
 use crate::kit::{CONFIG, Client, Server, line};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server::ServeEnd;
+use tidegate_net::bounds::Bounds;
+use tidegate_server::program::ServeEnd;
 
 #[tokio::test]
 async fn a_server_that_stops_closes_idle_connections() {
@@ -20,9 +20,9 @@ async fn a_server_that_stops_closes_idle_connections() {
 }
 
 #[tokio::test]
-async fn commands_that_are_on_their_way_are_answered() {
+async fn commands_in_flight_are_answered() {
     let bounds = Bounds {
-        // Long enough that this test is never too slow for it.
+        // Long enough for a busy machine.
         farewell_time: Duration::from_secs(5),
         ..Bounds::default()
     };
@@ -44,7 +44,7 @@ async fn commands_that_are_on_their_way_are_answered() {
 }
 
 #[tokio::test]
-async fn half_a_command_does_not_hold_up_the_end() {
+async fn a_partial_command_does_not_delay_shutdown() {
     let server = Server::start(CONFIG).await;
     let mut client = Client::connect(server.resp).await;
     assert_eq!(client.ask("ping").await, "+PONG\r\n");

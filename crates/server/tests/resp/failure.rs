@@ -1,11 +1,11 @@
-//! What is answered when the store is not.
+//! Replies while the store is down.
 
-use crate::kit::{CONFIG, Client, Server};
+use crate::kit::{CONFIG, Client, Server, in_time};
 use std::time::Duration;
 use tidegate_testkit::redis::{self, FaultProxy, ProxyFaults};
 use tokio::time::timeout;
 
-/// A server whose store can be cut off, and does then as `on_failure` says.
+/// Starts a server whose store can be cut off, with this `on_failure`.
 async fn cuttable(redis: &redis::Server, on_failure: &str) -> (Server, FaultProxy) {
     patient(redis, on_failure, "2s").await
 }
@@ -25,12 +25,13 @@ async fn metrics(server: &Server) -> String {
     let request = "GET /metrics HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut page = String::new();
-    stream.read_to_string(&mut page).await.unwrap();
+    let reading = stream.read_to_string(&mut page);
+    in_time("the metrics", reading).await.unwrap();
     page
 }
 
 #[tokio::test]
-async fn a_bucket_goes_on_as_the_store_was_told() {
+async fn a_throttle_applies_the_failure_policy_during_an_outage() {
     let redis = redis::Server::start();
     for (on_failure, expected, counted) in [
         (
@@ -50,7 +51,7 @@ async fn a_bucket_goes_on_as_the_store_was_told() {
         ),
         (
             "error",
-            "-TRYAGAIN the store did not answer in time\r\n",
+            "-TRYAGAIN the store timed out\r\n",
             "outcome=\"error\",decided_by=\"failure\"} 1",
         ),
     ] {
@@ -75,7 +76,7 @@ async fn a_bucket_goes_on_as_the_store_was_told() {
         );
         let page = metrics(&server).await;
         assert!(
-            page.contains(&format!("tidegate_throttle_total{{{counted}")),
+            page.contains(&format!("tidegate_throttle_decisions_total{{{counted}")),
             "{on_failure}: {page}"
         );
         let commands = "tidegate_resp_commands_total{command=\"cl.throttle\"} 2";
@@ -84,7 +85,7 @@ async fn a_bucket_goes_on_as_the_store_was_told() {
 }
 
 #[tokio::test]
-async fn a_question_says_who_decided_it() {
+async fn a_check_reports_its_decider() {
     let redis = redis::Server::start();
     let (server, proxy) = cuttable(&redis, "local").await;
     let mut client = Client::connect(server.resp).await;
@@ -95,7 +96,7 @@ async fn a_question_says_who_decided_it() {
 }
 
 #[tokio::test]
-async fn commands_about_keys_do_not_guess() {
+async fn key_commands_fail_without_the_store() {
     let redis = redis::Server::start();
     let (server, proxy) = cuttable(&redis, "local").await;
     let mut client = Client::connect(server.resp).await;
@@ -104,15 +105,12 @@ async fn commands_about_keys_do_not_guess() {
     proxy.reset();
     for words in ["del a", "ttl a", "exists a"] {
         let said = client.ask(words).await;
-        assert_eq!(
-            said, "-TRYAGAIN the store did not answer in time\r\n",
-            "{words}"
-        );
+        assert_eq!(said, "-TRYAGAIN the store timed out\r\n", "{words}");
     }
 }
 
 #[tokio::test]
-async fn commands_about_keys_waited_for_a_second_whatever_the_timeout_of_the_store() {
+async fn key_commands_waited_a_second_regardless_of_the_store_timeout() {
     let redis = redis::Server::start();
     for words in [
         "ttl a",
@@ -122,13 +120,13 @@ async fn commands_about_keys_waited_for_a_second_whatever_the_timeout_of_the_sto
         "exists a b",
         "type a",
     ] {
-        // Each has its own server: one failure may be enough for the next command to be held back.
+        // Each has its own server: one failure may hold the next command back.
         let (server, proxy) = patient(&redis, "error", "100ms").await;
         let mut client = Client::connect(server.resp).await;
         client.ask("cl.throttle a 9 1 60").await;
         proxy.set(ProxyFaults::drop_replies());
         let said = timeout(Duration::from_millis(900), client.ask(words)).await;
-        let expected = "-TRYAGAIN the store did not answer in time\r\n";
+        let expected = "-TRYAGAIN the store timed out\r\n";
         assert_eq!(said.as_deref(), Ok(expected), "{words}");
     }
 }

@@ -1,11 +1,11 @@
-//! What a real Redis answers to the same bytes.
+//! Replies of a real Redis to the same bytes.
 
 use crate::kit::{CONFIG, Server, bulk, in_time, line};
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What is and what is not the protocol.
+/// Valid and invalid protocol.
 const BYTES: &[&[u8]] = &[
     b"PING\r\n",
     b"PING\n",
@@ -101,7 +101,7 @@ const COMMANDS: &[&str] = &[
     "pttl nosuch",
 ];
 
-/// Commands that follow each other.
+/// Sequences of commands.
 const TRANSACTIONS: &[&[&str]] = &[
     &["multi", "ping", "echo x", "exec", "ping"],
     &["multi", "exec"],
@@ -125,9 +125,9 @@ const TRANSACTIONS: &[&[&str]] = &[
     &["multi x"],
 ];
 
-/// All that a server answers to `bytes` until it has closed. What closes nothing by itself gets a
-/// `QUIT` behind it, so that the end is known.
-async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+/// Returns everything that a server sends for `bytes` until it closes. A `QUIT` marks the end if
+/// the bytes themselves cause no close.
+async fn reply_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     stream.write_all(&line("quit")).await.unwrap();
@@ -139,7 +139,7 @@ async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn bytes_that_a_redis_understands_or_not_are_answered_alike() {
+async fn any_bytes_are_answered_as_by_redis() {
     let redis = tidegate_testkit::redis::Server::start();
     let theirs: SocketAddr = redis.address().parse().unwrap();
     let server = Server::start(CONFIG).await;
@@ -158,14 +158,14 @@ async fn bytes_that_a_redis_understands_or_not_are_answered_alike() {
     }
     for bytes in rows {
         let shown = String::from_utf8_lossy(&bytes).into_owned();
-        let (theirs, ours) = (said(theirs, &bytes).await, said(ours, &bytes).await);
+        let (theirs, ours) = (reply_to(theirs, &bytes).await, reply_to(ours, &bytes).await);
         let show = |said: &[u8]| String::from_utf8_lossy(said).into_owned();
         assert_eq!(show(&ours), show(&theirs), "{shown:?}");
     }
 }
 
 #[tokio::test]
-async fn who_has_to_log_in_is_told_so_alike() {
+async fn unauthenticated_clients_get_the_same_error() {
     let redis = tidegate_testkit::redis::Server::start();
     redis.command(&["CONFIG", "SET", "requirepass", "hunter2"]);
     let theirs: SocketAddr = redis.address().parse().unwrap();
@@ -220,7 +220,7 @@ async fn who_has_to_log_in_is_told_so_alike() {
     rows.push(b"ping 1 2 3 4 5 6 7 8 9 10 11 12\r\n".to_vec());
     for bytes in rows {
         let shown = String::from_utf8_lossy(&bytes).into_owned();
-        let (theirs, ours) = (said(theirs, &bytes).await, said(ours, &bytes).await);
+        let (theirs, ours) = (reply_to(theirs, &bytes).await, reply_to(ours, &bytes).await);
         let show = |said: &[u8]| String::from_utf8_lossy(said).into_owned();
         assert_eq!(show(&ours), show(&theirs), "{shown:?}");
     }

@@ -1,16 +1,16 @@
-//! Guards: two more fields tell the reason, where there are any.
+//! Guards: a refusal has two more fields with the reason.
 
 use crate::kit::{Client, Server};
 use crate::same::values;
 
 const GUARDED: &str = "
 listen: { http: '127.0.0.1:0', resp: '127.0.0.1:0', admin: '127.0.0.1:0' }
-guards: [{ name: blacklist, refuse: ip, list: [192.0.2.7] }]
+guards: [{ name: blacklist, deny: ip, list: [192.0.2.7] }]
 policies: [{ name: api, limits: [{ name: all, rate: 1/h burst 1 }] }]
 ";
 
 #[tokio::test]
-async fn a_listed_address_is_refused_and_told_why_and_never_to_come_back() {
+async fn a_listed_address_is_refused_with_a_reason_and_no_retry() {
     let server = Server::start(GUARDED).await;
     let mut client = Client::connect(server.resp).await;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! The door of the Redis protocol as clients meet it: real sockets, real clients, real stores.
+//! The Redis protocol from the view of its clients: real sockets, real clients, real stores.
 
 #![expect(
     clippy::indexing_slicing,
@@ -8,20 +8,20 @@
     reason = "a test fails by panicking, its helpers as well"
 )]
 
-/// Servers on ports that the system chooses, a client that sends what it is told, programs.
+/// Servers on free ports, a client that sends given bytes, programs.
 mod kit;
 
-/// The library and every door tell the same.
+/// The library and every frontend report the same.
 mod agree;
-/// What is too slow, too silent, or too much.
+/// Clients that are too slow, too silent, or send too much.
 mod bounds;
-/// Stopping without losing anything.
+/// Shutdown without losing requests.
 mod drain;
-/// What is answered when the store is not.
+/// Replies while the store is down.
 mod failure;
-/// What a real Redis answers to the same bytes.
+/// Replies of a real Redis to the same bytes.
 mod golden;
-/// Who may not pass at all, and whom no limit applies to.
+/// Denied and exempt clients.
 mod guards;
 /// redis-cli, redis-benchmark, redis-py.
 mod programs;
@@ -33,3 +33,5 @@ mod same;
 mod store;
 /// TLS and the password.
 mod tls;
+/// Costs by unit.
+mod units;

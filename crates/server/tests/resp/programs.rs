@@ -1,4 +1,4 @@
-//! redis-cli, redis-benchmark, redis-py: as people have them.
+//! redis-cli, redis-benchmark, redis-py in typical versions.
 
 use crate::kit::programs::Program;
 use crate::kit::{CONFIG, Server, line};
@@ -27,7 +27,7 @@ async fn redis_cli_in_both_protocols() {
     assert_eq!(said, expected);
     let said = cli(&["-3", "ping"], "").await.unwrap();
     assert_eq!(said, "PONG\n");
-    // As at a prompt: several lines, quotes, and something that there is not.
+    // As at a prompt: several lines, quotes, and an unknown command.
     let said = cli(&[], "echo \"a b\"\nnosuch x\nping\n").await.unwrap();
     assert!(
         said.starts_with("a b\nERR unknown command 'nosuch'"),
@@ -78,7 +78,7 @@ async fn redis_benchmark_runs_without_a_complaint() {
     }
 }
 
-/// What a program in Python makes of it; `scripts/test` installs the libraries.
+/// The results of a Python program; `scripts/test` installs the libraries.
 #[tokio::test]
 async fn redis_py_old_and_new_in_both_protocols() {
     let server = Server::start(CONFIG).await;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
-/// What is asked, as a list of fields.
+/// A check request as a list of fields.
 type Fields = Vec<(&'static str, &'static str)>;
 
 fn fields() -> impl Strategy<Value = Fields> {
@@ -25,7 +25,7 @@ fn fields() -> impl Strategy<Value = Fields> {
         .prop_map(|(a, b, c, d, e, f)| [a, b, c, d, e, f].into_iter().flatten().collect())
 }
 
-/// The question in JSON.
+/// Returns the check request in JSON.
 fn json(policy: &str, fields: &Fields) -> serde_json::Value {
     let mut question = serde_json::json!({ "policy": policy, "headers": {}, "attributes": {} });
     for (name, value) in fields {
@@ -51,7 +51,7 @@ async fn by_http(address: SocketAddr, question: &serde_json::Value) -> serde_jso
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// What `/v1/check` answers, in the words of `TG.CHECK`; times are of another instant and left out.
+/// Returns the response of `/v1/check` in the fields of `TG.CHECK`, without times, which differ.
 fn expected(answer: &serde_json::Value) -> Vec<String> {
     let text = |name: &str| answer[name].as_str().map_or("-1".to_owned(), str::to_owned);
     let remaining = answer["remaining"]
@@ -67,7 +67,7 @@ fn expected(answer: &serde_json::Value) -> Vec<String> {
     ]
 }
 
-/// The values of a reply of seven, lengths left out.
+/// Returns the values of a reply with seven fields, without lengths.
 pub(crate) fn values(reply: &str) -> Vec<String> {
     let lines: Vec<_> = reply.lines().skip(1).collect();
     let mut values = Vec::new();
@@ -85,10 +85,10 @@ pub(crate) fn values(reply: &str) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
-    /// Two servers of one configuration, asked the same in the same order: one by JSON, the other by
-    /// commands.
+    /// Two servers with one configuration get the same requests in the same order: one as JSON, the
+    /// other as commands.
     #[test]
-    fn a_trace_is_decided_alike_by_either_door(
+    fn a_trace_is_decided_alike_by_either_frontend(
         trace in proptest::collection::vec((proptest::sample::select(vec!["api", "other"]), fields()), 1..20)
     ) {
         Runtime::new().unwrap().block_on(async {

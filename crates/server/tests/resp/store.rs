@@ -10,7 +10,7 @@ fn over(redis: &redis::Server) -> String {
     )
 }
 
-/// How many scripts a Redis was called for.
+/// Returns the number of script calls of a Redis.
 fn calls(redis: &redis::Server) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).text();
     let of = |name: &str| {
@@ -24,11 +24,11 @@ fn calls(redis: &redis::Server) -> u64 {
 }
 
 #[tokio::test]
-async fn a_pipeline_is_answered_in_order_and_takes_few_calls() {
+async fn a_pipeline_is_answered_in_order_with_few_store_calls() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;
     let mut client = Client::connect(server.resp).await;
-    // The script is there after the first.
+    // The script is loaded after the first.
     client.ask("cl.throttle warm 1 1 1").await;
     let before = calls(&redis);
     let mut batch = Vec::new();
@@ -56,9 +56,9 @@ async fn a_pipeline_is_answered_in_order_and_takes_few_calls() {
     assert!(taken <= 8, "66 decisions took {taken} calls");
 }
 
-/// A look goes to Redis by another call than a take.
+/// Regression: a read goes to Redis in another call than a take.
 #[tokio::test]
-async fn a_look_in_a_pipeline_was_told_of_takes_that_came_after_it() {
+async fn a_read_in_a_pipeline_saw_later_takes() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;
     let mut client = Client::connect(server.resp).await;
@@ -77,7 +77,7 @@ async fn a_look_in_a_pipeline_was_told_of_takes_that_came_after_it() {
 }
 
 #[tokio::test]
-async fn a_transaction_takes_in_order_and_few_calls_and_nothing_before_exec() {
+async fn a_transaction_takes_in_order_at_exec_with_few_store_calls() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;
     let mut client = Client::connect(server.resp).await;
@@ -108,13 +108,15 @@ async fn a_transaction_takes_in_order_and_few_calls_and_nothing_before_exec() {
     assert!(taken <= 80, "2,000 decisions took {taken} calls");
 }
 
-/// Resetting goes to Redis by another way than a decision.
+/// Resets go to Redis in another way than decisions.
 #[tokio::test]
 async fn keys_are_deleted_in_their_turn_in_a_pipeline_in_every_layout() {
     let redis = redis::Server::start();
     for layout in ["packed", "open"] {
-        let config =
-            over(&redis).replace("timeout: 10s", &format!("timeout: 10s, layout: {layout}"));
+        let config = over(&redis).replace(
+            "timeout: 10s",
+            &format!("timeout: 10s, redis: {{ layout: {layout} }}"),
+        );
         let server = Server::start(&config).await;
         let mut client = Client::connect(server.resp).await;
         for key in 0..20 {
@@ -155,7 +157,7 @@ async fn keys_are_deleted_in_their_turn_in_a_pipeline_in_every_layout() {
 }
 
 #[tokio::test]
-async fn replies_keep_the_protocol_in_which_they_were_asked_for() {
+async fn replies_use_the_protocol_version_of_their_command() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;
     let mut client = Client::connect(server.resp).await;
@@ -204,7 +206,7 @@ async fn instances_share_buckets_and_keys_are_named_as_documented() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_while_it_waits_leaves_nothing_behind() {
+async fn a_client_that_leaves_the_queue_leaves_no_trace() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;
     for _ in 0..20 {
@@ -223,14 +225,14 @@ async fn a_client_that_goes_while_it_waits_leaves_nothing_behind() {
     );
 }
 
-/// `TTL` and its like know no quota of the key that they read.
+/// `TTL` and similar commands have no quota for the key that they read.
 #[tokio::test]
 async fn ttl_pttl_exists_and_type_refilled_the_bucket() {
     let redis = redis::Server::start();
     for layout in ["packed", "open"] {
         let config = over(&redis).replace(
             "timeout: 10s",
-            &format!("timeout: 10s, deny_cache: 0, layout: {layout}"),
+            &format!("timeout: 10s, redis: {{ deny_cache: 0, layout: {layout} }}"),
         );
         let server = Server::start(&config).await;
         let mut client = Client::connect(server.resp).await;

@@ -1,4 +1,4 @@
-//! TLS and the password, by clients that others wrote.
+//! TLS and the password, with third-party clients.
 
 use crate::kit::programs::Program;
 use crate::kit::{CONFIG, Server};
@@ -9,7 +9,7 @@ async fn redis_cli_speaks_through_tls_with_a_password() {
     let certificates = Certificates::make();
     let tls = format!(
         "tls: {{ cert: '{}', key: '{}' }}",
-        // It serves as well as any that the authority signed.
+        // Any certificate of the authority works.
         certificates.client_certificate().display(),
         certificates.client_key().display()
     );

@@ -1,27 +1,27 @@
-//! However many clients there are, there are no more series.
+//! The number of series does not grow with clients.
 
 use crate::kit::{Client, Gate, Upstream, get};
 use futures_util::FutureExt;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate::Request;
-use tidegate_policy::Config;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server;
-use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
+use tidegate_config::Config;
+use tidegate_control::running::ServerState;
+use tidegate_net::bounds::Bounds;
+use tidegate_net::tasks::Tasks;
+use tidegate_server::program;
 
 const MILLION: u32 = 1_000_000;
 
-/// The names of all series, and the whole page.
+/// Returns the names of all series, and the whole page.
 fn series(page: &str) -> Vec<String> {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let names = lines.map(|line| line.rsplit_once(' ').unwrap().0.to_owned());
     names.collect()
 }
 
-/// In this process, for over a socket a million would take minutes.
+/// In this process, because a million requests over a socket would take minutes.
 #[tokio::test]
-async fn a_million_clients_and_paths_are_no_more_series_than_one() {
+async fn a_million_clients_and_paths_create_no_more_series_than_one() {
     let config = Config::from_yaml(
         "listen: { admin: '127.0.0.1:0' }
 policies:
@@ -33,14 +33,14 @@ policies:
     )
     .unwrap();
     let listen = config.listen.clone();
-    let serving = Serving::start(config).await.unwrap();
+    let serving = ServerState::start(config).await.unwrap();
     let decider = serving.decider().clone();
-    let listeners = server::bind(&listen).await.unwrap();
+    let listeners = tidegate_net::bind(&listen).await.unwrap();
     let admin = listeners.admin.tcp().unwrap();
     let tasks = Tasks::new();
     tasks.spawn(async move {
         let never = std::future::pending();
-        let _end = server::run(listeners, serving, Bounds::default(), never).await;
+        let _end = program::run(listeners, serving, None, Bounds::default(), never).await;
     });
 
     let ask = |client: u32, path: u32| {
@@ -50,7 +50,7 @@ policies:
         let outcome = decider.passes(&request).now_or_never();
         outcome.expect("it is memory").unwrap()
     };
-    // One that is allowed, and those that both limits refuse, or one of them.
+    // One allowed request, some that both limits refuse, and some that one refuses.
     ask(0, 0);
     ask(0, 0);
     ask(0, MILLION);
@@ -71,10 +71,10 @@ policies:
 }
 
 #[tokio::test]
-async fn whatever_is_asked_of_the_gateway_there_are_only_its_routes() {
+async fn gateway_metrics_have_only_its_routes_as_labels() {
     let upstream = Upstream::start().await;
     let gate = Gate::start(&format!(
-        "routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n\
+        "routes: [{{ name: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n\
          policies: [{{ name: api, limits: [{{ name: all, key: path, rate: 1000000/s }}] }}]\n",
         upstream.address
     ))

@@ -1,4 +1,4 @@
-//! What the log says of single requests.
+//! Log lines about single requests.
 
 use crate::kit::process::{run, tidegate};
 use crate::kit::{Client, Gate, Upstream};
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 fn config(upstream: &Upstream, logs: &str) -> String {
     format!(
-        "{logs}routes: [{{ id: all, upstreams: ['http://{}'], policy: api }}]\n\
+        "{logs}routes: [{{ name: all, upstreams: ['http://{}'], policy: api }}]\n\
          policies: [{{ name: api, limits: [{{ name: per-key, key: api-key, rate: 1/h }}] }}]\n\
          client: {{ api_key: {{ header: x-api-key }} }}\n",
         upstream.address
@@ -25,7 +25,7 @@ async fn refused_twice(gate: &Gate) {
     }
 }
 
-/// The lines of the log once the program has ended.
+/// Returns the log lines once the program has ended.
 async fn ended(gate: Gate) -> String {
     gate.process.signal("TERM").await;
     let ended = gate.process.ended().await;
@@ -34,14 +34,14 @@ async fn ended(gate: Gate) -> String {
 }
 
 #[tokio::test]
-async fn a_refusal_is_found_by_the_id_that_its_client_was_told() {
+async fn a_refusal_is_logged_with_the_correlation_id_of_its_client() {
     let upstream = Upstream::start().await;
     let gate = Gate::start(&config(&upstream, "logs: { refusals: 100% }\n")).await;
     refused_twice(&gate).await;
     let log = ended(gate).await;
     let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
     let refused: Vec<Value> = lines
-        .filter(|line: &Value| line["message"] == "refused a request")
+        .filter(|line: &Value| line["message"] == "request refused")
         .collect();
     assert_eq!(refused.len(), 2, "{log}");
     let line = &refused[0];
@@ -63,11 +63,8 @@ async fn a_refusal_is_found_by_the_id_that_its_client_was_told() {
 async fn refusals_of_checks_and_lists_of_checks_were_not_logged() {
     let policies = "policies: [{ name: api, limits: [{ name: all, key: ip, rate: 1/h }] }]\n";
     for (mode, message) in [
-        ("", "refused a request"),
-        (
-            "mode: shadow\n",
-            "shadow mode: would have refused a request",
-        ),
+        ("", "request refused"),
+        ("mode: shadow\n", "shadow mode: request would be refused"),
     ] {
         let gate = Gate::start(&format!("{mode}logs: {{ refusals: 100% }}\n{policies}")).await;
         let mut client = Client::connect(gate.http).await;
@@ -86,24 +83,27 @@ async fn refusals_of_checks_and_lists_of_checks_were_not_logged() {
             (&line["limit"], &line["reason"]),
             (&"all".into(), &"limited".into())
         );
-        assert!(line["correlation"].is_null(), "nobody was told one: {line}");
+        assert!(
+            line["correlation"].is_null(),
+            "no correlation id was sent: {line}"
+        );
     }
 }
 
 #[tokio::test]
-async fn refusals_are_not_logged_unless_asked_for() {
+async fn refusals_are_not_logged_by_default() {
     let upstream = Upstream::start().await;
     for logs in ["", "logs: { refusals: 0% }\n"] {
         let gate = Gate::start(&config(&upstream, logs)).await;
         refused_twice(&gate).await;
         let log = ended(gate).await;
-        assert!(!log.contains("refused a request"), "{log}");
+        assert!(!log.contains("request refused"), "{log}");
     }
 }
 
 #[tokio::test]
-async fn the_log_is_written_as_it_is_told_to() {
-    // Every command knows it, those with formats of their own as well.
+async fn the_log_follows_its_format_and_level_settings() {
+    // Every command accepts it, including those with other formats.
     let simulate = [
         "simulate",
         "--config",
@@ -125,11 +125,14 @@ async fn the_log_is_written_as_it_is_told_to() {
     let log = ended(gate).await;
     assert!(log.lines().all(|line| line.starts_with('{')), "{log}");
 
-    // Somebody is there already, so that it says what it serves, and ends.
+    // The port is in use, so the program logs its config and exits.
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let flags = ["serve", "--http", &address, "--log-format", "text"];
     let log = run(tidegate(&flags)).await.stderr;
-    assert!(log.contains(" INFO tidegate version="), "{log}");
+    assert!(
+        log.contains(" INFO starting tidegate event=\"server_starting\" version="),
+        "{log}"
+    );
     assert!(!log.contains('\u{1b}'), "colours are for terminals: {log}");
 }

@@ -1,5 +1,4 @@
-//! What operators watch: metrics as Prometheus reads them, traces as collectors do, logs, and how it all
-//! stands.
+//! Interfaces for operators: metrics in Prometheus, traces in a collector, logs, and `/status`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -9,18 +8,22 @@
     reason = "a test fails by panicking, its helpers as well; one that is passed over says so"
 )]
 
-/// The program, an upstream, a collector, and the programs of others.
+/// The program, an upstream, a collector, and third-party programs.
 mod kit;
 
-/// However many clients there are, there are no more series.
+/// The number of series does not grow with clients.
 mod bounded;
-/// What the log says of single requests.
+/// The shipped dashboard: every query, on a Prometheus that scrapes a real instance.
+mod dashboard;
+/// Log lines about single requests.
 mod logs;
-/// The nodes of Redis: calls to them, and what they say of themselves.
+/// Redis nodes: calls to them, and their own statistics.
 mod nodes;
-/// Prometheus and promtool at work on the page and on the rules that are shipped.
+/// Prometheus and promtool with the metrics and the shipped rules.
 mod prometheus;
-/// How it all stands.
+/// The reference page of the metrics.
+mod reference;
+/// `/status`.
 mod status;
 /// Spans, from a request to a collector.
 mod traces;

@@ -1,4 +1,4 @@
-//! The nodes of Redis: calls to them, and what they say of themselves.
+//! Redis nodes: calls to them, and their own statistics.
 
 #![expect(
     clippy::float_cmp,
@@ -21,7 +21,7 @@ fn nodes(page: &Samples, name: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_tells_how_it_is_and_how_calls_to_it_go() {
+async fn redis_node_metrics_show_its_state_and_calls() {
     let redis = Server::builder().setting("maxmemory", "64mb").start();
     let wire = FaultProxy::start(redis.port());
     let url = redis.url_at(wire.port());
@@ -56,7 +56,7 @@ async fn a_node_tells_how_it_is_and_how_calls_to_it_go() {
         assert!(page_told.contains_key(&of(name)), "{name}");
     }
     assert_eq!(page_told[&of("node_up")], 1.0);
-    assert_eq!(page_told[&of("node_trusted")], 1.0);
+    assert_eq!(page_told[&of("circuit_closed")], 1.0);
     let calls =
         |outcome: &str| format!("tidegate_redis_node_calls_total{{{node},outcome=\"{outcome}\"}}");
     let answered = page_told[&calls("answered")];
@@ -70,7 +70,7 @@ async fn a_node_tells_how_it_is_and_how_calls_to_it_go() {
     client.post(r#"{"ip": "192.0.2.1"}"#).await;
     eventually("a call whose time was up is counted", async || {
         let page = page(gate.admin).await;
-        (page[&calls("given_up")] >= 1.0).then_some(())
+        (page[&calls("timeout")] >= 1.0).then_some(())
     })
     .await;
     wire.set(ProxyFaults::refuse());
@@ -83,7 +83,7 @@ async fn a_node_tells_how_it_is_and_how_calls_to_it_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_master_of_a_cluster_is_told_apart() {
+async fn every_master_of_a_cluster_has_its_own_series() {
     let cluster = Cluster::start(3, 0);
     let config = format!(
         "store: {{ url: '{}', timeout: 5s }}\n{POLICIES}",
@@ -97,7 +97,7 @@ async fn every_master_of_a_cluster_is_told_apart() {
     let page = eventually("all have told", async || {
         let page = page(gate.admin).await;
         let have_told = nodes(&page, "tidegate_redis_memory_used_bytes") == 3;
-        // They are asked every ten seconds, and the first time before there was anything.
+        // They are polled every ten seconds, and the first poll came before there was any data.
         (have_told && sum(&page, "tidegate_redis_keys{") >= 1.0).then_some(page)
     })
     .await;

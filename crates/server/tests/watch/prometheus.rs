@@ -1,7 +1,7 @@
-//! Prometheus and promtool at work on the page and on the rules that are shipped.
+//! Prometheus and promtool with the metrics and the shipped rules.
 
 use crate::kit::programs::Program;
-use crate::kit::{Client, Collector, Folder, Gate, Upstream, eventually};
+use crate::kit::{Client, Collector, Folder, Gate, Upstream, eventually, in_time};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,30 +15,30 @@ use tokio::process::{Child, Command};
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus");
 
-/// Everything that has figures, in one configuration, and what it needs around it.
-struct World {
+/// One configuration with all metrics, and the servers that it needs.
+pub(crate) struct World {
     folder: Folder,
     upstream: Upstream,
     collector: Collector,
-    /// Where policy comes from, and buckets may be.
+    /// The Redis of sources and possibly of buckets.
     redis: Server,
 }
 
-/// Figures that are there only with what the configuration says of them.
+/// Metrics that depend on the configuration.
 const SOMETIMES: [&str; 7] = [
     "tidegate_source_loads_total{source=\"redis\"",
     "tidegate_source_age_seconds{source=\"redis\"",
     "tidegate_source_version_info{source=\"redis\"",
     "tidegate_plan_lookups_total{plan=\"events\"",
     "tidegate_plan_age_seconds{plan=\"events\"",
-    "tidegate_waiting{policy=\"slow\"",
+    "tidegate_waiting_requests{policy=\"slow\"",
     "tidegate_spans_total{",
 ];
-/// And only with buckets in Redis.
-const SHARED: &str = "tidegate_addresses_counted_total";
+/// A metric that needs buckets in Redis.
+const SHARED: &str = "tidegate_address_requests_total";
 
 impl World {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self {
             folder: Folder::make(),
             upstream: Upstream::start().await,
@@ -47,30 +47,30 @@ impl World {
         }
     }
 
-    /// With buckets in Redis, where addresses are counted too.
-    fn shared(&self) -> String {
+    /// Returns the config with buckets in Redis, where addresses are counted too.
+    pub(crate) fn shared(&self) -> String {
         let url = self.redis.url();
         let store = format!("store: {{ url: '{url}', timeout: 5s }}");
         self.config(&format!("{store}\naddresses: {{ threshold: 1000000 }}"))
     }
 
-    /// With buckets in the process.
-    fn alone(&self) -> String {
+    /// Returns the config with buckets in memory.
+    pub(crate) fn alone(&self) -> String {
         self.config("store: { max_keys: 1000 }")
     }
 
     fn config(&self, store: &str) -> String {
         let list = self.folder.write("list.txt", "192.0.2.200\n");
-        let plans = "{ subjects: { p1: { N: 5, T: 3600 }, p2: {} } }";
+        let plans = "{ subjects: { p1: { amount: 5, period: 3600 }, p2: {} } }";
         let plans = self.folder.write("plans.yaml", plans);
         let (upstream, url) = (self.upstream.address, self.redis.url());
         format!(
             "{store}\n\
              sources: [{{ redis: {{ url: '{url}', key: 'tidegate:policies' }} }}]\n\
-             plans: [{{ name: events, from: {{ file: '{plans}' }} }}]\n\
+             plans: [{{ name: events, file: '{plans}' }}]\n\
              {traces}\
-             guards: [{{ name: closed, refuse: ip, file: '{list}' }}]\n\
-             routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{upstream}'], policy: api }}]\n\
+             guards: [{{ name: closed, deny: ip, file: '{list}' }}]\n\
+             routes: [{{ name: orders, match: {{ path: /api/orders }}, upstreams: ['http://{upstream}'], policy: api }}]\n\
              policies:\n\
              - {{ name: api, limits: [{{ name: per-client, key: ip, rate: 5/h }}] }}\n\
              - {{ name: events, limits: [{{ name: per-project, key: attr:project, rate: {{ plan: events, subject: attr:project, default: refuse }} }}] }}\n\
@@ -80,7 +80,7 @@ impl World {
     }
 }
 
-/// A page in the format that whoever takes anything gets.
+/// Returns the page in the default format.
 async fn plain(admin: SocketAddr) -> String {
     let request = "GET /metrics HTTP/1.1\r\nhost: a\r\naccept: */*\r\n\r\n";
     let reply = Client::connect(admin).await.ask(request).await;
@@ -91,8 +91,8 @@ async fn plain(admin: SocketAddr) -> String {
     reply.body
 }
 
-/// Asks the gateway until it refuses, and a little longer.
-async fn ask(gate: &Gate) {
+/// Sends requests to the gateway until one is refused, and a few more.
+pub(crate) async fn ask(gate: &Gate) {
     let mut client = Client::connect(gate.gateway.unwrap()).await;
     for _ in 0..10 {
         client
@@ -119,19 +119,23 @@ async fn run(program: &Path, words: &[&str], input: &str) -> String {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        .kill_on_drop(true)
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(input.as_bytes()).await.unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().await.unwrap();
+    let running = async {
+        stdin.write_all(input.as_bytes()).await.unwrap();
+        drop(stdin);
+        child.wait_with_output().await.unwrap()
+    };
+    let output = in_time(&format!("the end of promtool {words:?}"), running).await;
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words:?}: {said}");
     said.into_owned()
 }
 
 #[tokio::test]
-async fn promtool_has_nothing_to_say_about_the_page() {
+async fn promtool_accepts_the_metrics_page() {
     let Some(promtool) = Program::Promtool.find() else {
         return;
     };
@@ -151,7 +155,7 @@ async fn promtool_has_nothing_to_say_about_the_page() {
 }
 
 #[tokio::test]
-async fn the_rules_ring_when_they_should_and_not_before() {
+async fn alert_rules_fire_exactly_when_they_should() {
     let Some(promtool) = Program::Promtool.find() else {
         return;
     };
@@ -166,13 +170,13 @@ async fn the_rules_ring_when_they_should_and_not_before() {
     for line in rules.lines() {
         if let Some(name) = line.trim().strip_prefix("- alert: ") {
             let rings = format!("alertname: {name}\n        exp_alerts:\n");
-            assert!(tests.contains(&rings), "{name} is never seen to ring");
+            assert!(tests.contains(&rings), "{name} never fires in a test");
         }
     }
 }
 
 /// A Prometheus that runs until it is dropped.
-struct Prometheus {
+pub(crate) struct Prometheus {
     address: String,
     _process: Child,
     _port: Port,
@@ -180,7 +184,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    fn start(program: &Path, targets: &[SocketAddr]) -> Self {
+    pub(crate) fn start(program: &Path, targets: &[SocketAddr]) -> Self {
         let targets: Vec<String> = targets.iter().map(|it| format!("'{it}'")).collect();
         let folder = Folder::make();
         let file = folder.write(
@@ -214,20 +218,23 @@ impl Prometheus {
         }
     }
 
-    /// What it answers, if it does.
-    async fn get(&self, path: &str) -> Option<Value> {
+    /// Returns the response, if there is one.
+    pub(crate) async fn get(&self, path: &str) -> Option<Value> {
         let mut stream = TcpStream::connect(&self.address).await.ok()?;
-        // The older version, so that the answer ends with the connection.
+        // HTTP/1.0, so that the response ends with the connection.
         let request = format!("GET {path} HTTP/1.0\r\nhost: a\r\n\r\n");
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
+        let reading = stream.read_to_string(&mut answer);
+        in_time(&format!("an answer to {request:?}"), reading)
+            .await
+            .ok()?;
         let (_, body) = answer.split_once("\r\n\r\n")?;
         serde_json::from_str(body).ok()
     }
 
-    /// The series that a query yields: their labels and their values.
-    async fn query(&self, query: &str) -> Vec<(Value, f64)> {
+    /// Returns the series of a query: their labels and values.
+    pub(crate) async fn query(&self, query: &str) -> Vec<(Value, f64)> {
         let escaped: Vec<String> = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
         let escaped = escaped.concat();
         let Some(answer) = self.get(&format!("/api/v1/query?query={escaped}")).await else {
@@ -243,17 +250,17 @@ impl Prometheus {
     }
 }
 
-/// The two queries of an operator who migrates from another gateway, unchanged: recording rules keep its
-/// metric names.
+/// The two queries of an operator who migrates from another gateway, unchanged: recording rules
+/// keep its metric names.
 const REFUSED: &str = r#"rate(gateway_request_total{status="429"}[5m])"#;
 const SHARE: &str = r#"rate(gateway_request_total{status="429", route_path="/api/orders"}[5m])
 / rate(gateway_request_total{route_path="/api/orders"}[5m])"#;
-/// The share of all requests, which is a sum over the statuses.
+/// The share of all requests: a sum over the statuses.
 const SHARE_OF_ALL: &str = r#"sum(rate(gateway_request_total{status="429", route_path="/api/orders"}[5m]))
 / sum(rate(gateway_request_total{route_path="/api/orders"}[5m]))"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
+async fn prometheus_scrapes_the_page_and_finds_the_series_of_the_rules() {
     let Some(program) = Program::Prometheus.find() else {
         return;
     };
@@ -296,7 +303,7 @@ async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
     })
     .await;
 
-    // The rules are evaluated, and every name in them is one that we have.
+    // The rules are evaluated, and every name in them is a metric of Tidegate.
     let rules = prometheus.get("/api/v1/rules").await.unwrap();
     let groups = rules["data"]["groups"].as_array().unwrap();
     let rules: Vec<&Value> = groups
@@ -323,14 +330,15 @@ async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
     }
 }
 
-/// Metrics of servers with plans or TLS only.
-const ELSEWHERE: [&str; 2] = [
+/// Metrics of servers with plans, TLS or a snapshot only.
+const ELSEWHERE: [&str; 3] = [
     "tidegate_plans_stale",
     "tidegate_tls_certificate_expiry_timestamp_seconds",
+    "tidegate_snapshot_writes_total",
 ];
 
-/// The metrics of ours that a query names.
-fn names(query: &str) -> Vec<String> {
+/// Returns Tidegate's metrics in a query.
+pub(crate) fn names(query: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = query.split(|c| !is_part(c));
     let ours = words.filter(|word| word.starts_with("tidegate_"));

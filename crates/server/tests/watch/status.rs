@@ -1,4 +1,4 @@
-//! How it all stands: `/status`.
+//! `/status`.
 
 use crate::kit::{Client, Gate, Reply, Upstream, eventually, get};
 use serde_json::Value;
@@ -27,13 +27,13 @@ async fn ask(gate: &Gate) {
 }
 
 #[tokio::test]
-async fn a_server_that_needs_nothing_is_up() {
+async fn a_server_without_dependencies_is_up() {
     let gate = Gate::start(
         "policies: [{ name: api, limits: [{ name: all, key: ip, rate: 100/h }] }]\n\
-         guards: [{ name: closed, refuse: user, list: [eve] }]\n",
+         guards: [{ name: closed, deny: user, list: [eve] }]\n",
     )
     .await;
-    // The door is open a moment before the others are.
+    // This listener opens a moment before the others.
     let (reply, status) = eventually("it serves", async || {
         let (reply, status) = status(gate.admin).await;
         (status["phase"] != "starting").then_some((reply, status))
@@ -43,24 +43,21 @@ async fn a_server_that_needs_nothing_is_up() {
     assert_eq!(status["status"], "UP");
     assert_eq!(status["reasons"], serde_json::json!([]));
     assert_eq!(status["phase"], "serving");
-    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["program"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["store"]["kind"], "memory");
     assert_eq!(status["lists"][0]["guard"], "closed");
     assert_eq!(status["lists"][0]["status"], "UP");
     assert!(status["configuration"]["loaded_at"].as_i64().unwrap() > 1_600_000_000);
-    assert!(
-        !reply.body.contains("eve"),
-        "who is listed is nobody's business"
-    );
+    assert!(!reply.body.contains("eve"), "list members are private");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_away_is_named_and_nothing_secret_is() {
+async fn the_status_names_unreachable_parts_and_no_secrets() {
     let redis_server = Server::start();
     let wire = FaultProxy::start(redis_server.port());
     let upstream = Upstream::start().await;
     let routes = format!(
-        "routes: [{{ id: orders, match: {{ path: /orders }}, upstreams: ['http://{}'], policy: api }}]\n",
+        "routes: [{{ name: orders, match: {{ path: /orders }}, upstreams: ['http://{}'], policy: api }}]\n",
         upstream.address
     );
     let url = redis_server.url_at(wire.port());
@@ -75,7 +72,7 @@ async fn what_is_away_is_named_and_nothing_secret_is() {
     .await;
     let store = &sound["store"];
     assert_eq!(
-        (&store["kind"], &store["mode"]),
+        (&store["kind"], &store["topology"]),
         (&"redis".into(), &"standalone".into())
     );
     assert!(store["calls"].as_u64().unwrap() >= 1);
@@ -97,7 +94,7 @@ async fn what_is_away_is_named_and_nothing_secret_is() {
     ask(&gate).await;
     let away = eventually("it is noticed", async || {
         let (reply, status) = status(gate.admin).await;
-        assert_eq!(reply.status, 200, "limits go on without it");
+        assert_eq!(reply.status, 200, "`on_failure` applies");
         let nodes = &status["store"]["nodes"];
         let is_away = nodes[0]["status"] == "DOWN" && status["store"]["status"] == "DOWN";
         is_away.then_some(status)
@@ -117,7 +114,7 @@ async fn what_is_away_is_named_and_nothing_secret_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_cluster_or_behind_sentinels_every_master_is_told_by_its_address() {
+async fn the_status_lists_every_master_by_address() {
     let (cluster, sentinels) = (Cluster::start(3, 0), SentinelGroup::start());
     for (url, mode, masters) in [
         (cluster.url(), "cluster", cluster.masters()),
@@ -135,7 +132,7 @@ async fn of_a_cluster_or_behind_sentinels_every_master_is_told_by_its_address() 
             is_well.then(|| status["store"].clone())
         })
         .await;
-        assert_eq!(store["mode"], mode, "{store}");
+        assert_eq!(store["topology"], mode, "{store}");
         let nodes = store["nodes"].as_array().unwrap();
         let told: Vec<&str> = nodes
             .iter()
@@ -145,7 +142,7 @@ async fn of_a_cluster_or_behind_sentinels_every_master_is_told_by_its_address() 
         assert!(told.iter().all(|it| masters.contains(*it)), "{store}");
         for node in nodes {
             assert_eq!(
-                (&node["status"], &node["trusted"]),
+                (&node["status"], &node["circuit_closed"]),
                 (&"UP".into(), &true.into()),
                 "{store}"
             );
@@ -170,7 +167,7 @@ async fn a_server_that_cannot_answer_without_its_store_is_down() {
 }
 
 #[tokio::test]
-async fn it_is_read_only_and_has_the_token_of_its_door() {
+async fn the_status_is_read_only_and_requires_the_listener_token() {
     let gate = Gate::start("policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]\n").await;
     let mut client = Client::connect(gate.admin).await;
     let request = "POST /status HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n";
@@ -181,7 +178,7 @@ async fn it_is_read_only_and_has_the_token_of_its_door() {
     );
 }
 
-/// It was not to be seen: new keys were refused by a bucket that they shared, and `/status` was `UP`.
+/// Regression: new keys were refused by a shared bucket, and `/status` was `UP`.
 #[tokio::test]
 async fn a_memory_store_that_is_full_is_degraded_and_warns_once() {
     let mut gate = Gate::start(
@@ -190,7 +187,7 @@ async fn a_memory_store_that_is_full_is_degraded_and_warns_once() {
     )
     .await;
     let mut client = Client::connect(gate.http).await;
-    // A table of one set, and ten keys more: two of them pass.
+    // A table of one set, and ten more keys: two of them pass.
     for nth in 0..74 {
         client
             .post(&format!(r#"{{"ip": "203.0.113.{nth}"}}"#))
@@ -216,7 +213,7 @@ async fn a_memory_store_that_is_full_is_degraded_and_warns_once() {
     ] {
         assert!(metrics.lines().any(|it| it == line), "{line} in {metrics}");
     }
-    let message = "memory store full; new keys without a place share a bucket with their network";
+    let message = "memory store full; new keys share the bucket of their network";
     let line = gate.process.logs(message, ("network", "203.0")).await;
     assert_eq!(
         (&line["level"], &line["limit"]),

@@ -7,15 +7,16 @@
 
 use crate::kit::collector::Span;
 use crate::kit::programs::Program;
-use crate::kit::{Client, Collector, Gate, Upstream, eventually, page};
+use crate::kit::{Client, Collector, Gate, Upstream, eventually, in_time, page};
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use std::io::Write;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
 use tonic::transport::Endpoint;
 
 const POLICIES: &str =
@@ -24,12 +25,12 @@ const POLICIES: &str =
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";
 
-/// What a caller says who records, or does not.
+/// Returns a `traceparent` with these flags.
 fn traceparent(flags: &str) -> String {
     format!("traceparent: 00-{TRACE}-{CALLER}-{flags}\r\n")
 }
 
-/// Asks at `path`, with these lines in the head.
+/// Sends a request for `path` with these header lines.
 async fn ask(http: SocketAddr, path: &str, lines: &str, body: &str) -> u16 {
     let length = body.len();
     let request = format!(
@@ -59,7 +60,7 @@ async fn a_decision_belongs_to_the_trace_of_its_caller() {
     assert_eq!(request.kind(), 2, "a server's");
     let says = |name| request.says(name);
     assert_eq!(says("http.response.status_code").as_deref(), Some("200"));
-    assert_eq!(says("tidegate.door").as_deref(), Some("http"));
+    assert_eq!(says("tidegate.listener").as_deref(), Some("http"));
     let decision = collector.span("decide").await;
     assert_eq!(decision.trace(), TRACE);
     assert_eq!(decision.parent(), Some(request.id()));
@@ -79,7 +80,7 @@ async fn a_decision_belongs_to_the_trace_of_its_caller() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_client_stands_in_a_span() {
+async fn spans_contain_no_client_data() {
     let collector = Collector::start().await;
     let gate = Gate::start(&(collector.traces("100%") + POLICIES)).await;
     for _ in 0..3 {
@@ -103,13 +104,13 @@ async fn nothing_of_a_client_stands_in_a_span() {
     assert!(!refused[0].is_error(), "a refusal is an answer");
 }
 
-/// The caller has decided, either way; where nobody has, chance does.
+/// The caller decides on sampling; without a caller's decision, it is random.
 #[tokio::test]
-async fn what_is_recorded_is_for_the_caller_to_say() {
+async fn the_callers_sampling_decision_is_followed() {
     let collector = Collector::start().await;
     let all = Gate::start(&(collector.traces("100%") + POLICIES)).await;
     check(all.http, &traceparent("00")).await;
-    // Wrong, and so nobody's word: it begins a trace of its own.
+    // Invalid, so a new trace starts.
     check(all.http, "traceparent: 00-nonsense\r\n").await;
     let span = collector.span("/v1/check").await;
     assert_eq!(span.parent(), None);
@@ -129,11 +130,11 @@ async fn what_is_recorded_is_for_the_caller_to_say() {
 }
 
 #[tokio::test]
-async fn an_upstream_is_told_whose_child_it_is() {
+async fn an_upstream_gets_the_parent_span() {
     let collector = Collector::start().await;
     let upstream = Upstream::start().await;
     let routes = format!(
-        "routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n",
+        "routes: [{{ name: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n",
         upstream.address
     );
     let config = collector.traces("0%") + &routes + POLICIES;
@@ -163,11 +164,11 @@ async fn an_upstream_is_told_whose_child_it_is() {
     assert_eq!(collector.span("decide").await.parent(), Some(request.id()));
     assert!(!collector.bodies().concat().contains("hush"));
 
-    // What is not recorded is passed on as it came.
+    // An unsampled context is forwarded unchanged.
     assert_eq!(client.ask(&get(&traceparent("00"))).await.status, 200);
     let told = format!("00-{TRACE}-{CALLER}-00");
     assert_eq!(upstream.last("traceparent"), Some(told));
-    // And a refusal has no upstream.
+    // A refused request has no upstream.
     assert_eq!(client.ask(&get(&traceparent("01"))).await.status, 429);
     eventually("the refusal", async || {
         let mut spans = collector.spans().into_iter();
@@ -181,14 +182,14 @@ async fn an_upstream_is_told_whose_child_it_is() {
     );
 }
 
-/// The whole internet may ask at a gateway, and does not decide what is recorded there, nor behind it.
+/// Any client can send requests to a gateway, and does not control sampling there or behind it.
 #[tokio::test]
-async fn a_stranger_who_said_so_had_every_request_recorded() {
+async fn an_untrusted_client_could_force_sampling() {
     let collector = Collector::start().await;
     let upstream = Upstream::start().await;
     let config = |sample| {
         let route = format!(
-            "routes: [{{ id: a, match: {{ path: / }}, upstreams: ['http://{}'] }}]\n",
+            "routes: [{{ name: a, match: {{ path: / }}, upstreams: ['http://{}'] }}]\n",
             upstream.address
         );
         let policies = POLICIES.replace("burst 2", "burst 9");
@@ -198,7 +199,7 @@ async fn a_stranger_who_said_so_had_every_request_recorded() {
     let none = Gate::start(&config("0%")).await;
     let mut client = Client::connect(none.gateway.unwrap()).await;
     assert_eq!(client.ask(&get("01")).await.status, 200);
-    // Upstreams believe the gateway, which does not say that somebody records it.
+    // Upstreams trust the gateway, which does not mark the trace as sampled.
     let told = format!("00-{TRACE}-{CALLER}-00");
     assert_eq!(upstream.last("traceparent"), Some(told));
     the_unreadable_stays_here(&mut client, &upstream).await;
@@ -206,7 +207,7 @@ async fn a_stranger_who_said_so_had_every_request_recorded() {
     let all = Gate::start(&config("100%")).await;
     let mut client = Client::connect(all.gateway.unwrap()).await;
     assert_eq!(client.ask(&get("00")).await.status, 200);
-    // Nor can a stranger hide; which trace it is stays the stranger's word.
+    // A client cannot suppress sampling either; it only chooses the trace id.
     let request = collector.span("GET /").await;
     assert_eq!((request.trace(), request.parent()), (TRACE, Some(CALLER)));
     let told = upstream.last("traceparent").unwrap();
@@ -216,12 +217,12 @@ async fn a_stranger_who_said_so_had_every_request_recorded() {
         gate.process.signal("TERM").await;
         assert!(gate.process.ended().await.status.success());
     }
-    // All that there was is sent by now.
+    // Everything was sent by now.
     let requests = collector.spans().into_iter();
     assert_eq!(requests.filter(|span| span.name() == "GET /").count(), 1);
 }
 
-/// What the gateway cannot read, an upstream may: what strangers wrote amiss went on to it as it came.
+/// The gateway removes an invalid context, because an upstream might read it.
 async fn the_unreadable_stays_here(client: &mut Client, upstream: &Upstream) {
     let good = traceparent("01");
     for parent in [
@@ -237,9 +238,9 @@ async fn the_unreadable_stays_here(client: &mut Client, upstream: &Upstream) {
     }
 }
 
-/// Envoy's questions and reservations are decisions like any other.
+/// Envoy's check requests and reservations are decisions like any other.
 #[tokio::test]
-async fn every_way_to_ask_is_recorded() {
+async fn every_kind_of_check_is_recorded() {
     let collector = Collector::start().await;
     let policies = "policies: [{ name: api, reserve: 30s, limits: [{ name: per-client, key: ip, rate: 1000/h }] }]\n";
     let gate = Gate::start(&(collector.traces("0%") + policies)).await;
@@ -269,7 +270,7 @@ async fn every_way_to_ask_is_recorded() {
     }
 }
 
-/// A call with the trace of its caller, and what it came to.
+/// Sends a call with its caller's trace; returns the result.
 async fn call(grpc: SocketAddr, domain: &str) -> Result<RateLimitResponse, tonic::Status> {
     let endpoint = Endpoint::from_shared(format!("http://{grpc}")).unwrap();
     let mut client = RateLimitServiceClient::new(endpoint.connect().await.unwrap());
@@ -295,17 +296,17 @@ async fn call(grpc: SocketAddr, domain: &str) -> Result<RateLimitResponse, tonic
 const METHOD: &str = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
 #[tokio::test]
-async fn a_call_of_grpc_is_a_span_that_says_how_it_ended() {
+async fn a_grpc_call_is_a_span_with_its_status() {
     let collector = Collector::start().await;
     let policies = "policies: [{ name: api, domain: shop, limits: [{ name: per-user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 1/h }] }]\n";
     let config = collector.traces("0%") + policies;
     let gate = Gate::with(&config, &["--grpc", "127.0.0.1:0"]).await;
-    let grpc = gate.door("grpc");
+    let grpc = gate.listener("grpc");
     for code in [Code::Ok, Code::OverLimit] {
         let answer = call(grpc, "shop").await.unwrap();
         assert_eq!(answer.overall_code(), code);
     }
-    // Nobody can say nothing.
+    // An empty domain is invalid.
     let wrong = call(grpc, "").await.unwrap_err();
     assert_eq!(wrong.code(), tonic::Code::InvalidArgument);
     let calls = eventually("all three", async || {
@@ -319,7 +320,7 @@ async fn a_call_of_grpc_is_a_span_that_says_how_it_ended() {
         assert_eq!((span.kind(), span.is_error()), (2, false));
         for (name, value) in [
             ("rpc.system", "grpc"),
-            ("tidegate.door", "grpc"),
+            ("tidegate.listener", "grpc"),
             ("rpc.grpc.status_code", status),
         ] {
             assert_eq!(span.says(name).as_deref(), Some(value), "{name}");
@@ -343,7 +344,7 @@ async fn a_call_that_could_not_be_decided_was_no_error_in_its_trace() {
         policies: [{ name: api, domain: shop, limits: [{ name: all, match: { descriptor: [user] }, rate: 1/h }] }]\n";
     let config = collector.traces("0%") + policies;
     let gate = Gate::with(&config, &["--grpc", "127.0.0.1:0"]).await;
-    let away = call(gate.door("grpc"), "shop").await.unwrap_err();
+    let away = call(gate.listener("grpc"), "shop").await.unwrap_err();
     assert_eq!(away.code(), tonic::Code::Unavailable);
     let span = collector.span(METHOD).await;
     assert!(span.is_error());
@@ -352,9 +353,9 @@ async fn a_call_that_could_not_be_decided_was_no_error_in_its_trace() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_costs_spans_and_nothing_else() {
+async fn an_unreachable_collector_costs_only_spans() {
     let collector = Collector::start().await;
-    // Three are for later, and the fourth is one too many; what comes after that is taken.
+    // Three are retried later, and the fourth is dropped; later spans are accepted.
     for _ in 0..3 {
         collector.answer("503 Service Unavailable\r\nretry-after: 0");
     }
@@ -390,9 +391,9 @@ async fn the_last_spans_are_sent_before_the_program_ends() {
     assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
 }
 
-/// The collector's own code reads what is sent.
+/// The collector's own code reads the spans.
 #[tokio::test]
-async fn the_collector_of_opentelemetry_understands_it() {
+async fn the_opentelemetry_collector_accepts_the_spans() {
     let Some(otlp) = Program::Otlp.find() else {
         return;
     };
@@ -404,15 +405,17 @@ async fn the_collector_of_opentelemetry_understands_it() {
     let mut read = Command::new(otlp)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .kill_on_drop(true)
         .spawn()
         .unwrap();
     let body = collector.bodies().remove(0);
-    read.stdin
-        .take()
-        .unwrap()
-        .write_all(body.as_bytes())
-        .unwrap();
-    let read = read.wait_with_output().unwrap();
+    let mut stdin = read.stdin.take().unwrap();
+    let reading = async {
+        stdin.write_all(body.as_bytes()).await.unwrap();
+        drop(stdin);
+        read.wait_with_output().await.unwrap()
+    };
+    let read = in_time("the end of the collector's code", reading).await;
     assert!(read.status.success());
     let lines = String::from_utf8(read.stdout).unwrap();
     let lines: Vec<&str> = lines.lines().collect();

@@ -1,14 +1,14 @@
-//! What was asked and what was answered, and by how much that is more than a quota allows.
+//! Requests and their answers, and the units by which they exceed a quota.
 //!
 //! The checker replays nothing but the admissions, at the store's own instants, through the
-//! [`model`](crate::model): one that the model would refuse, given only those before it, is *over*,
-//! and is left out of what comes after. That is the fewest units that would have to be taken from the
-//! history for the rest to keep to the quota, so that a store which forgets its buckets `n` times may
-//! be over by `n` capacities and no more.
+//! [`model`](crate::model). An admission that the model would refuse, given only those before it,
+//! is *over*, and is left out of the rest. That is the fewest units that would have to be taken
+//! from the history for the rest to keep to the quota. So a store that forgets its buckets `n`
+//! times may be over by `n` capacities and no more.
 //!
-//! What was refused does not count, and neither does what nobody knows: a charge whose answer was
-//! lost can only make a store admit less. (Not so where a window opens with its first charge, known
-//! or not: such a quota can be checked only where every answer is known.)
+//! Refused requests do not count, and neither do requests with an unknown result: a charge whose
+//! answer was lost can only make a store admit less. (Not so if a window opens with its first
+//! charge, known or not: such a quota can be checked only if every answer is known.)
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use tidegate_core::{Algorithm, Align, Quota, Reply, StoreError, StoreErrorKind};
 
 use crate::model::{ModelAlgorithm, ModelBucket, ModelQuota};
 
-/// Requests on the same buckets, from any number of clients, and what became of them.
+/// Requests on the same buckets, from any number of clients, with their results.
 ///
 /// ```
 /// use tidegate_core::Quota;
@@ -41,17 +41,17 @@ pub struct History {
 }
 
 impl History {
-    /// Takes down that `cost` was admitted at the store's instant `at_us`.
+    /// Records that `cost` was admitted at the store's instant `at_us`.
     pub fn admit(&mut self, at_us: u64, cost: u64) {
         self.admitted.push((at_us, cost));
     }
 
-    /// Takes down that `requests` more were refused.
+    /// Records `requests` more refusals.
     pub fn refuse(&mut self, requests: u64) {
         self.refused += requests;
     }
 
-    /// Takes down what became of a request of `cost`.
+    /// Records the result of a request of `cost`.
     pub fn record(&mut self, cost: u64, answer: &Result<Reply, StoreError>) {
         match answer {
             Ok(reply) if reply.passed => self.admit(reply.at.as_micros(), cost),
@@ -60,51 +60,51 @@ impl History {
         }
     }
 
-    /// Adds what another client of the same buckets has taken down.
+    /// Adds the records of another client of the same buckets.
     pub fn merge(&mut self, other: Self) {
         self.admitted.extend(other.admitted);
         self.refused += other.refused;
         self.unknown.extend(other.unknown);
     }
 
-    /// The units that were admitted.
+    /// Returns the units that were admitted.
     pub fn admitted(&self) -> u64 {
         self.admitted.iter().map(|(_, cost)| cost).sum()
     }
 
-    /// The units that were admitted before the store's instant `until_us`.
+    /// Returns the units that were admitted before the store's instant `until_us`.
     pub fn admitted_before(&self, until_us: u64) -> u64 {
         let before = self.admitted.iter().filter(|(at, _)| *at < until_us);
         before.map(|(_, cost)| cost).sum()
     }
 
-    /// How many requests were refused.
+    /// Returns the number of refused requests.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// The requests of which nobody knows, by what went wrong.
+    /// Returns the requests with an unknown result, by the kind of error.
     pub fn unknown(&self) -> &[StoreErrorKind] {
         &self.unknown
     }
 
-    /// The instants of all admissions, in no order.
+    /// Returns the instants of all admissions, in no order.
     pub fn instants_us(&self) -> impl Iterator<Item = u64> {
         self.admitted.iter().map(|(at, _)| *at)
     }
 
-    /// The instants of the first and the last admission.
+    /// Returns the instants of the first and the last admission.
     pub fn span_us(&self) -> Option<(u64, u64)> {
         Some((self.instants_us().min()?, self.instants_us().max()?))
     }
 
-    /// By how many units more was admitted than `quota` allows.
+    /// Returns the units admitted beyond `quota`.
     pub fn over(&self, quota: &Quota) -> u64 {
         self.over_model(model_of(quota))
     }
 
-    /// [`over`](Self::over) a token bucket, where the instants are only known to lie up to `skew_us`
-    /// after the true ones: what refills in that time is allowed on top.
+    /// Returns the units [over](Self::over) a token bucket, if the instants are only known to be up
+    /// to `skew_us` after the true ones: the refill of that time is allowed on top.
     pub fn over_with_skew(&self, quota: &Quota, skew_us: u64) -> u64 {
         let mut model = model_of(quota);
         let refilled = u128::from(model.amount) * u128::from(skew_us);
@@ -112,8 +112,15 @@ impl History {
         let extra = u64::try_from(refilled).unwrap_or(u64::MAX);
         match model.algorithm {
             ModelAlgorithm::TokenBucket => model.burst = model.burst.saturating_add(extra),
-            // What came in another window may have been counted in this one.
-            _ => model.amount = model.amount.saturating_mul(2),
+            // Units of another window may have been counted in this one.
+            ModelAlgorithm::FixedWindow
+            | ModelAlgorithm::FixedWindowAligned
+            | ModelAlgorithm::SlidingWindow
+            | ModelAlgorithm::SlidingLog
+            | ModelAlgorithm::BucketedWindow { .. }
+            | ModelAlgorithm::CalendarWindow => {
+                model.amount = model.amount.saturating_mul(2);
+            }
         }
         self.over_model(model)
     }
@@ -132,7 +139,7 @@ impl History {
     }
 }
 
-/// The same quota in the model's words.
+/// Returns the same quota in the model's words.
 pub fn model_of(quota: &Quota) -> ModelQuota {
     ModelQuota {
         burst: quota.capacity(),
@@ -145,7 +152,7 @@ pub fn model_of(quota: &Quota) -> ModelQuota {
     }
 }
 
-/// The same algorithm in the model's words.
+/// Returns the same algorithm in the model's words.
 pub fn model_algorithm(algorithm: Algorithm) -> ModelAlgorithm {
     match algorithm {
         Algorithm::TokenBucket => ModelAlgorithm::TokenBucket,
@@ -156,5 +163,6 @@ pub fn model_algorithm(algorithm: Algorithm) -> ModelAlgorithm {
         Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
             parts: WINDOW_PARTS,
         },
+        Algorithm::CalendarWindow => ModelAlgorithm::CalendarWindow,
     }
 }

@@ -7,10 +7,10 @@ const PERIOD_US: u64 = 1_000_000;
 
 fn quota(algorithm: Algorithm) -> Quota {
     let spec = Quota::new(100, PERIOD_US).algorithm(algorithm);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
-/// All that passes for two and a half periods, if somebody asks every millisecond.
+/// Returns the admissions of two and a half periods, with a request every millisecond.
 fn greedy(quota: &Quota) -> History {
     let mut history = History::default();
     let mut bucket = Bucket::new(quota);
@@ -25,7 +25,7 @@ fn greedy(quota: &Quota) -> History {
 }
 
 #[test]
-fn all_that_a_quota_allows_is_not_over() {
+fn using_the_whole_quota_is_not_over() {
     for quota in ALGORITHMS.map(quota) {
         let history = greedy(&quota);
         assert!(history.admitted() >= 200, "{quota:?}");
@@ -33,9 +33,9 @@ fn all_that_a_quota_allows_is_not_over() {
     }
 }
 
-/// The mutants: one admission too many, wherever it is, does not go unseen.
+/// Mutants: one admission too many is always detected.
 #[test]
-fn one_admission_too_many_is_seen() {
+fn one_admission_too_many_is_detected() {
     for quota in ALGORITHMS.map(quota) {
         let history = greedy(&quota);
         let (first, last) = history.span_us().expect("much was admitted");
@@ -50,11 +50,11 @@ fn one_admission_too_many_is_seen() {
 }
 
 #[test]
-fn a_bucket_that_was_forgotten_is_over_by_its_capacity() {
+fn a_lost_bucket_is_over_by_its_capacity() {
     for quota in [Algorithm::TokenBucket, Algorithm::SlidingLog].map(quota) {
         let mut history = greedy(&quota);
         let (first, last) = history.span_us().expect("much was admitted");
-        // Twice forgotten, twice used up.
+        // Lost twice, used up twice.
         for at_us in [first + PERIOD_US / 2, last] {
             history.merge(History {
                 admitted: vec![(at_us, 1); 100],
@@ -66,7 +66,7 @@ fn a_bucket_that_was_forgotten_is_over_by_its_capacity() {
 }
 
 #[test]
-fn what_was_refused_or_is_unknown_never_counts() {
+fn refused_and_unknown_requests_never_count() {
     let quota = quota(Algorithm::TokenBucket);
     let mut history = greedy(&quota);
     let admitted = history.admitted();
@@ -80,7 +80,7 @@ fn what_was_refused_or_is_unknown_never_counts() {
 }
 
 #[test]
-fn instants_that_are_known_to_a_millisecond_may_be_over_by_what_refills_in_it() {
+fn millisecond_instants_may_be_over_by_one_millisecond_of_refill() {
     let quota = quota(Algorithm::TokenBucket);
     let mut history = greedy(&quota);
     let (_, last) = history.span_us().expect("much was admitted");

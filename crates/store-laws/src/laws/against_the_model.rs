@@ -10,8 +10,8 @@ pub fn law_4_nothing_lost(subject: &impl StoreUnderTest) {
     law_4_nothing_lost_but_for(subject, |_| false);
 }
 
-/// [`law_4_nothing_lost`] without the quotas that `but_for` names: those that a store says it counts
-/// in coarser time.
+/// Checks [`law_4_nothing_lost`] without the quotas that `but_for` selects: those that a store is
+/// known to count in coarser time.
 pub fn law_4_nothing_lost_but_for(subject: &impl StoreUnderTest, but_for: impl Fn(&Quota) -> bool) {
     let mut dice = Dice(7);
     for round in 0..40 {
@@ -59,7 +59,7 @@ pub(super) fn answer(outcome: &Outcome) -> ModelAnswer {
     }
 }
 
-/// A quota of a few units, in core's words and in the model's.
+/// Returns a quota of a few units, in core's words and in the model's.
 pub(super) fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
     let pick = |dice: &mut Dice, from: &[u64]| {
         let place = dice.roll(u64::try_from(from.len()).unwrap_or(1));
@@ -71,12 +71,13 @@ pub(super) fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
     let amount = pick(dice, &[1, 2, 3, 7, 11, 97, 4_099]);
     let period_us = pick(dice, &[7, 1_000, 99_991, 1_000_000, 60_000_000]);
     let burst = 1 + dice.roll(9);
-    let algorithm = match dice.roll(7) {
+    let algorithm = match dice.roll(8) {
         0 => Algorithm::FixedWindow(Align::FirstRequest),
         1 => Algorithm::FixedWindow(Align::Clock),
         2 => Algorithm::SlidingWindow,
         3 => Algorithm::SlidingLog,
         4 => Algorithm::BucketedWindow,
+        5 => Algorithm::CalendarWindow,
         _ => Algorithm::TokenBucket,
     };
     let spec = Quota::new(amount, period_us)
@@ -84,13 +85,17 @@ pub(super) fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
         .refundable(dice.roll(3) == 0);
     let spec = match algorithm {
         Algorithm::TokenBucket => spec.burst(burst),
-        _ => spec,
+        Algorithm::FixedWindow(_)
+        | Algorithm::SlidingWindow
+        | Algorithm::SlidingLog
+        | Algorithm::BucketedWindow
+        | Algorithm::CalendarWindow => spec,
     };
     let model = ModelQuota {
         burst,
         ..ModelQuota::new(model_algorithm(algorithm), amount, period_us)
     };
-    let quota = spec.build().expect("small quotas can be represented");
+    let quota = spec.build().expect("a valid quota");
     let lends = quota.is_refundable() && dice.roll(2) == 0;
     (quota.with_lending(lends), model)
 }

@@ -1,6 +1,6 @@
-//! Laws of blocks: the first refusal closes a limit to whoever was refused, and nothing else does.
+//! Laws of blocks: the first refusal closes a limit to the subject, and nothing else does.
 //!
-//! A block lies under the name of its limit's bucket.
+//! A block is stored under the name of its limit's bucket.
 
 use tidegate_core::{Algorithm, Align, Ask, LimitMode, Op, Quota, Receipt, Reply};
 
@@ -11,22 +11,22 @@ use crate::model::{ModelAnswer, ModelBucket, ModelLimit, ModelQuota, decide_limi
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Longer than any bucket of these tests takes to be as good as new.
+/// Length of a block: longer than any bucket of these tests takes to refill.
 const LENGTH_US: u64 = 300 * SECOND_US;
 
 fn block() -> Quota {
-    Quota::block(LENGTH_US).expect("it can be represented")
+    Quota::block(LENGTH_US).expect("a valid quota")
 }
 
 /// A subject of a limit that blocks.
-struct Blocked<'a, S> {
+struct BlockedBucket<'a, S> {
     subject: &'a S,
     bucket: Vec<u8>,
     quota: Quota,
     block: Quota,
 }
 
-impl<'a, S: StoreUnderTest> Blocked<'a, S> {
+impl<'a, S: StoreUnderTest> BlockedBucket<'a, S> {
     fn new(subject: &'a S, name: &str, quota: Quota) -> Self {
         Self {
             subject,
@@ -51,7 +51,7 @@ impl<'a, S: StoreUnderTest> Blocked<'a, S> {
     /// Uses all three units up.
     fn use_up(&self) {
         assert!(self.decide(Op::Take(3)).passed);
-        assert!(!self.is_blocked(), "by what has passed");
+        assert!(!self.is_blocked(), "by a request that passed");
     }
 
     fn is_blocked(&self) -> bool {
@@ -64,19 +64,19 @@ impl<'a, S: StoreUnderTest> Blocked<'a, S> {
     }
 }
 
-/// What the block beside one bucket made the request wait for.
+/// Returns the wait of the block next to one bucket.
 fn block_wait_us(reply: &Reply) -> Option<u64> {
     let outcome = reply.outcomes.get(1).expect("one outcome for each ask");
     outcome.wait.as_micros()
 }
 
-/// For its whole length, from the first refusal on, however often it is asked; and no bucket is
-/// charged meanwhile.
+/// The first refusal blocks for the whole length, for any number of requests; no bucket is charged
+/// meanwhile.
 pub fn law_16_the_first_refusal_blocks(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
-        // Whatever begins with whole seconds somewhere, a block does not.
+        // Windows may begin with whole seconds; a block does not.
         subject.advance_micros(123_457);
-        let it = Blocked::new(subject, &format!("block {name}"), quota);
+        let it = BlockedBucket::new(subject, &format!("block {name}"), quota);
         it.use_up();
         let kept = it.kept();
         let first = it.decide(Op::Take(1));
@@ -90,7 +90,7 @@ pub fn law_16_the_first_refusal_blocks(subject: &impl StoreUnderTest) {
             assert!(!again.passed, "{name}");
             assert_eq!(block_wait_us(&again), Some(left), "{name}: not prolonged");
         }
-        // The bucket is as good as new by now, and the block is not over.
+        // The bucket is full by now, and the block is not over.
         subject.advance_micros(LENGTH_US - 3 * SECOND_US - 1);
         for op in [Op::Take(1), Op::Force(1), Op::Take(1)] {
             let last = it.decide(op);
@@ -110,8 +110,8 @@ pub fn law_16_the_first_refusal_blocks(subject: &impl StoreUnderTest) {
 pub fn law_16_a_refused_force_blocks(subject: &impl StoreUnderTest) {
     let quota = Quota::new(3, 60 * SECOND_US).overdraft(5).label("forced");
     let quota = quota.algorithm(Algorithm::FixedWindow(Align::FirstRequest));
-    let quota = quota.build().expect("it can be represented");
-    let it = Blocked::new(subject, "block forced", quota);
+    let quota = quota.build().expect("a valid quota");
+    let it = BlockedBucket::new(subject, "block forced", quota);
     assert!(it.decide(Op::Force(3)).passed && !it.is_blocked());
     let kept = it.kept();
     let first = it.decide(Op::Force(2));
@@ -127,9 +127,9 @@ pub fn law_16_a_refused_force_blocks(subject: &impl StoreUnderTest) {
 /// charged, and every request passes. No enforced limit reads that block.
 pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
-        let it = Blocked {
-            block: Quota::shadow_block(LENGTH_US).expect("it can be represented"),
-            ..Blocked::new(subject, &format!("watch {name}"), quota)
+        let it = BlockedBucket {
+            block: Quota::shadow_block(LENGTH_US).expect("a valid quota"),
+            ..BlockedBucket::new(subject, &format!("watch {name}"), quota)
         };
         let watch = |op| {
             let shadow = it.asks(op).map(|ask| Ask {
@@ -151,7 +151,7 @@ pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl StoreUnderTest) {
         subject.advance_micros(LENGTH_US - 1);
         assert_eq!(watch(Op::Take(1)), Some(1), "{name}: not prolonged");
         assert!(it.kept().is_none(), "{name}: it has room, and is closed");
-        let enforced = Blocked {
+        let enforced = BlockedBucket {
             block: block(),
             ..it
         };
@@ -159,11 +159,11 @@ pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Not who looks, tests, gives back, or asks for more than there can ever be; and nobody is blocked by
-/// a limit that is not theirs.
+/// A read, a test, a refund, or a cost that can never pass does not block. No subject is blocked by
+/// a limit that does not apply to it.
 pub fn law_16_nothing_else_blocks(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
-        let it = Blocked::new(subject, &format!("free {name}"), quota);
+        let it = BlockedBucket::new(subject, &format!("free {name}"), quota);
         it.use_up();
         let receipt = Receipt::latest(0);
         for op in [
@@ -188,11 +188,11 @@ pub fn law_16_nothing_else_blocks(subject: &impl StoreUnderTest) {
             assert!(!subject.decide(&[take, block]).passed, "{name}");
             assert!(!it.is_blocked(), "{name}: {block:?}");
         }
-        assert!(subject.decide(&[block]).passed, "{name}: by itself");
+        assert!(subject.decide(&[block]).passed, "{name}: alone");
         assert!(!it.is_blocked(), "{name}");
-        // One more limit that refuses for ever does not keep this one from blocking.
+        // One more limit that always refuses does not prevent this one from blocking.
         let none = Quota::new(0, SECOND_US).label("none").build();
-        let none = none.expect("it can be represented");
+        let none = none.expect("a valid quota");
         let other = Ask {
             limit: 1,
             ..Ask::take(&it.bucket, &none, 1)
@@ -202,10 +202,10 @@ pub fn law_16_nothing_else_blocks(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Making the block as good as new is all that it takes to lift it.
-pub fn law_16_a_reset_lifts_the_block(subject: &impl StoreUnderTest) {
+/// A reset of the block lifts it.
+pub fn law_16_a_reset_ends_the_block(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
-        let it = Blocked::new(subject, &format!("lift {name}"), quota);
+        let it = BlockedBucket::new(subject, &format!("lift {name}"), quota);
         it.use_up();
         assert!(!it.decide(Op::Take(1)).passed, "{name}");
         assert!(subject.reset(&it.bucket, &quota), "{name}");
@@ -218,12 +218,12 @@ pub fn law_16_a_reset_lifts_the_block(subject: &impl StoreUnderTest) {
 
 /// Requests at random over limits of several bands, most of which block: every outcome is the
 /// model's.
-pub fn law_16_blocks_as_the_model_does(subject: &impl StoreUnderTest) {
-    law_16_blocks_as_the_model_does_but_for(subject, |_| false);
+pub fn law_16_blocks_match_the_model(subject: &impl StoreUnderTest) {
+    law_16_blocks_match_the_model_but_for(subject, |_| false);
 }
 
 /// The same without the quotas that `but_for` names.
-pub fn law_16_blocks_as_the_model_does_but_for(
+pub fn law_16_blocks_match_the_model_but_for(
     subject: &impl StoreUnderTest,
     but_for: impl Fn(&Quota) -> bool,
 ) {
@@ -291,8 +291,7 @@ impl RandomLimit {
         Self {
             name: format!("law/blocks {round} {nth}"),
             bands: distinct,
-            block: (dice.roll(4) > 0)
-                .then(|| Quota::block(length_us).expect("it can be represented")),
+            block: (dice.roll(4) > 0).then(|| Quota::block(length_us).expect("a valid quota")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Numbers that change under buckets that stay, in every store alike.
+//! Buckets whose quota changes, in every store.
 
 use super::StoreUnderTest;
 use tidegate_core::{Algorithm, Align, Ask, OnChange, Quota, QuotaSpec};
@@ -6,7 +6,7 @@ use tidegate_core::{Algorithm, Align, Ask, OnChange, Quota, QuotaSpec};
 const MINUTE_US: u64 = 60_000_000;
 
 /// Bands whose states are of different kinds.
-const KINDS: [(&str, Algorithm, bool); 7] = [
+const KINDS: [(&str, Algorithm, bool); 8] = [
     ("tokens", Algorithm::TokenBucket, false),
     ("refundable", Algorithm::TokenBucket, true),
     ("fixed", Algorithm::FixedWindow(Align::FirstRequest), false),
@@ -14,9 +14,10 @@ const KINDS: [(&str, Algorithm, bool); 7] = [
     ("sliding", Algorithm::SlidingWindow, false),
     ("log", Algorithm::SlidingLog, false),
     ("bucketed", Algorithm::BucketedWindow, false),
+    ("calendar", Algorithm::CalendarWindow, false),
 ];
 
-/// One of them, of so many a minute.
+/// One of these bands, with this many units per minute.
 #[derive(Clone, Copy)]
 struct ChangedQuota {
     label: &'static str,
@@ -54,11 +55,11 @@ impl ChangedQuota {
 
     fn quota(self, amount: u64) -> Quota {
         let quota = self.spec(amount).build();
-        quota.expect("small quotas can be represented")
+        quota.expect("a valid quota")
     }
 }
 
-/// Takes so many units, one after another where the algorithm takes but so many at once.
+/// Takes this many units, one after another if the algorithm has a maximum cost.
 fn take(subject: &impl StoreUnderTest, bucket: &[u8], quota: &Quota, units: u64) {
     let mut left = units;
     while left > 0 {
@@ -73,9 +74,9 @@ fn left(subject: &impl StoreUnderTest, bucket: &[u8], quota: &Quota) -> u64 {
     subject.decide_one(Ask::look(bucket, quota)).remaining
 }
 
-/// A token bucket owes the same time, a window has counted the same units; and from a smaller quota
-/// nobody waits for longer than an empty bucket takes.
-pub fn law_17_what_was_used_stays_used(subject: &impl StoreUnderTest) {
+/// A token bucket owes the same time, a window has counted the same units. Under a smaller quota no
+/// client waits longer than an empty bucket takes to fill.
+pub fn law_17_usage_survives_a_change(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Keep) {
         let quota = |amount| kind.quota(amount);
         let (bucket, is_tokens) = (
@@ -96,13 +97,13 @@ pub fn law_17_what_was_used_stays_used(subject: &impl StoreUnderTest) {
     }
 }
 
-/// A burst that is cut leaves an empty bucket, and no more than that.
+/// A cut burst leaves an empty bucket, and no deeper debt.
 pub fn law_17_a_cut_costs_a_full_drain_at_most(subject: &impl StoreUnderTest) {
     for refundable in [false, true] {
         let quota = |burst| {
             let spec = Quota::new(60, MINUTE_US).burst(burst).label("burst");
             let quota = spec.refundable(refundable).build();
-            quota.expect("small quotas can be represented")
+            quota.expect("a valid quota")
         };
         let bucket: &[u8] = if refundable { b"cut back" } else { b"cut" };
         take(subject, bucket, &quota(1_000), 1_000);
@@ -113,8 +114,8 @@ pub fn law_17_a_cut_costs_a_full_drain_at_most(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Half used is half used, of more and of less, for those that scale.
-pub fn law_17_what_was_used_stays_its_share(subject: &impl StoreUnderTest) {
+/// A half-used bucket stays half used, for a larger and a smaller quota, if the band scales.
+pub fn law_17_usage_keeps_its_share(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
         let quota = |amount| kind.quota(amount);
         let (bucket, name) = (kind.label.as_bytes(), kind.label);
@@ -130,9 +131,9 @@ pub fn law_17_what_was_used_stays_its_share(subject: &impl StoreUnderTest) {
     }
 }
 
-/// To begin or to cease to scale is no change of numbers. (Where a store has another form for those
-/// that scale, it cannot be so.)
-pub fn law_17_to_scale_is_no_number(subject: &impl StoreUnderTest) {
+/// Turning scaling on or off changes no quota. (Unless the store has a different form for bands
+/// that scale.)
+pub fn law_17_scaling_does_not_reset(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Scale).filter(|kind| !kind.is_log()) {
         let kept = ChangedQuota {
             on_change: OnChange::Keep,
@@ -146,8 +147,8 @@ pub fn law_17_to_scale_is_no_number(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Other numbers begin with a new bucket, and the old ones find what they left.
-pub fn law_17_other_numbers_begin_anew_where_they_are_to(subject: &impl StoreUnderTest) {
+/// A new quota begins with a new bucket, and the old quota finds its old state.
+pub fn law_17_changed_numbers_reset_if_configured(subject: &impl StoreUnderTest) {
     for kind in ChangedQuota::all(OnChange::Reset) {
         let quota = |amount| kind.quota(amount);
         let (bucket, name) = (kind.label.as_bytes(), kind.label);
@@ -159,14 +160,14 @@ pub fn law_17_other_numbers_begin_anew_where_they_are_to(subject: &impl StoreUnd
     }
 }
 
-/// Ticks and lengths of windows are how a state is written down, and no reason to begin anew.
-pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl StoreUnderTest) {
+/// Ticks and window lengths are a matter of representation. A change keeps the used units.
+pub fn law_17_usage_survives_another_representation(subject: &impl StoreUnderTest) {
     let day_us = 1_440 * MINUTE_US;
     for refundable in [false, true] {
         let quota = |amount| {
             let spec = Quota::new(amount, day_us).refundable(refundable);
             let quota = spec.label("ticks").build();
-            quota.expect("it can be represented")
+            quota.expect("a valid quota")
         };
         // Microseconds, milliseconds, seconds.
         let amounts = [1_000_000, 1_000_003, 1_000_000_007];
@@ -188,7 +189,7 @@ pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl StoreU
     let window = |minutes: u64| {
         let spec = Quota::new(100, minutes * MINUTE_US).algorithm(Algorithm::SlidingWindow);
         let quota = spec.label("lengths").build();
-        quota.expect("small quotas can be represented")
+        quota.expect("a valid quota")
     };
     take(subject, b"lengths", &window(1), 60);
     for minutes in [1, 5, 2, 60, 1] {
@@ -198,9 +199,9 @@ pub fn law_17_what_was_used_outlives_the_way_it_is_counted(subject: &impl StoreU
     assert_eq!(left(subject, b"lengths", &window(1)), 0);
 }
 
-/// While two versions of a policy are asked in turns, as in a rolling deployment, nobody gets more than
-/// the larger of them allows.
-pub fn law_17_two_versions_are_never_over(subject: &impl StoreUnderTest) {
+/// While two versions of a policy are used in turns, as in a rolling deployment, no client gets
+/// more than the larger of them allows.
+pub fn law_17_two_versions_never_exceed(subject: &impl StoreUnderTest) {
     const MINUTES: u64 = 2;
     for on_change in [OnChange::Keep, OnChange::Scale] {
         for kind in ChangedQuota::all(on_change) {
@@ -219,7 +220,7 @@ pub fn law_17_two_versions_are_never_over(subject: &impl StoreUnderTest) {
             }
             let most = 151 * (MINUTES + 1);
             assert!(passed <= most, "{bucket}: {passed}");
-            // To scale a count rounds it up, at every turn.
+            // Scaling a count rounds it up, at every turn.
             assert!(passed >= 48, "{bucket}: {passed}");
         }
     }

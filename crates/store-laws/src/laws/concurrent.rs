@@ -9,7 +9,7 @@ use super::{StoreUnderTest, every_kind};
 
 const CALLERS: usize = 4;
 
-/// The clock stands still, and many callers take from one bucket: exactly its capacity passes.
+/// The clock does not move, and many callers take from one bucket: exactly its capacity passes.
 pub fn law_2_never_over(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         for round in 0..10 {
@@ -31,9 +31,9 @@ pub fn law_2_never_over(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Callers ask for pairs of buckets of every kind, in either order. Whatever passes is charged to
-/// both and whatever is refused to neither, so that in the end the counts agree; and nobody waits
-/// for ever.
+/// Callers request pairs of buckets of every kind, in either order. An admitted pair is charged to
+/// both and a refused one to neither, so that in the end the counts agree; and there is no
+/// deadlock.
 pub fn law_1_all_or_nothing_under_contention(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for round in 0..10 {

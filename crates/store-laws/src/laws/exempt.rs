@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_are_known_by_their_whole_names() {
+    fn laws_are_identified_by_their_full_names() {
         assert!(BY_CHANCE.into_iter().all(is_law));
         for name in [
             "",

@@ -1,8 +1,8 @@
 //! The laws of [`Store`](tidegate_core::Store) as tests that every store must pass.
 //!
-//! A store brings a [`StoreUnderTest`], itself and a hand on its clock, and
-//! [`store_laws!`](crate::store_laws) turns each law into a test. The twelfth, that a store which
-//! cannot tell says so, needs a store that fails: tests of such stores call
+//! A store provides a [`StoreUnderTest`], itself with control of its clock, and
+//! [`store_laws!`](crate::store_laws) turns each law into a test. The twelfth, that a store returns
+//! an error if the result is unknown, needs a store that fails: tests of such stores call
 //! [`law_12_unknown_is_an_error`] themselves.
 //!
 //! ```
@@ -26,6 +26,7 @@
 
 mod against_the_model;
 mod blocking;
+mod calendar;
 mod changing;
 mod concurrent;
 mod exempt;
@@ -38,33 +39,37 @@ mod unknown;
 
 pub use against_the_model::{law_4_nothing_lost, law_4_nothing_lost_but_for};
 pub use blocking::{
-    law_16_a_refused_force_blocks, law_16_a_reset_lifts_the_block,
-    law_16_a_shadow_blocks_itself_alone, law_16_blocks_as_the_model_does,
-    law_16_blocks_as_the_model_does_but_for, law_16_nothing_else_blocks,
+    law_16_a_refused_force_blocks, law_16_a_reset_ends_the_block,
+    law_16_a_shadow_blocks_itself_alone, law_16_blocks_match_the_model,
+    law_16_blocks_match_the_model_but_for, law_16_nothing_else_blocks,
     law_16_the_first_refusal_blocks,
 };
+pub use calendar::{
+    law_18_its_clock_picks_the_window, law_18_moved_windows_are_not_granted_twice,
+    law_18_outside_nothing_is_decided, law_18_outside_nothing_is_refunded,
+};
 pub use changing::{
-    law_17_a_cut_costs_a_full_drain_at_most, law_17_other_numbers_begin_anew_where_they_are_to,
-    law_17_to_scale_is_no_number, law_17_two_versions_are_never_over,
-    law_17_what_was_used_outlives_the_way_it_is_counted, law_17_what_was_used_stays_its_share,
-    law_17_what_was_used_stays_used,
+    law_17_a_cut_costs_a_full_drain_at_most, law_17_changed_numbers_reset_if_configured,
+    law_17_scaling_does_not_reset, law_17_two_versions_never_exceed, law_17_usage_keeps_its_share,
+    law_17_usage_survives_a_change, law_17_usage_survives_another_representation,
 };
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
 #[doc(hidden)]
 pub use exempt::{hold, is_law};
-pub use queue::law_10_places_can_be_left;
+pub use queue::law_10_places_can_be_released;
 pub use reserving::{
-    law_10_loans_come_back, law_10_what_was_taken_last_comes_back, law_13_a_mark_is_taken_once,
-    law_14_returning_waits_for_its_turn, law_15_a_test_takes_nothing,
+    law_10_loans_are_refunded, law_10_the_last_units_are_refunded, law_13_a_mark_is_taken_once,
+    law_14_a_return_happens_in_time_if_nothing_refuses, law_15_a_test_takes_nothing,
 };
 pub use several::{
     law_1_all_or_nothing, law_8_shadows_are_silent, law_9_debits_are_charged_though_refused,
-    law_9_force_charges, law_11_in_order, law_11_the_reply_lists_what_was_charged,
-    law_11_twice_is_twice,
+    law_9_force_charges, law_11_a_bucket_named_twice_is_charged_twice, law_11_in_order,
+    law_11_the_reply_lists_the_charges,
 };
 pub use single::{
-    law_2_burst_1_refuses, law_3_one_clock, law_5_as_long_as_it_matters, law_6_honest_refusals,
-    law_7_free_refusals, law_10_giving_back_is_safe, reset_makes_as_good_as_new,
+    a_reset_removes_a_bucket, law_2_burst_1_refuses, law_3_one_clock,
+    law_5_buckets_are_kept_while_they_matter, law_6_honest_refusals, law_7_free_refusals,
+    law_10_refunds_are_safe,
 };
 pub use subject::{Manual, StoreUnderTest, block_on};
 pub use unknown::law_12_unknown_is_an_error;
@@ -113,36 +118,40 @@ macro_rules! store_laws {
             law_2_never_over
             law_3_one_clock
             law_4_nothing_lost
-            law_5_as_long_as_it_matters
+            law_5_buckets_are_kept_while_they_matter
             law_6_honest_refusals
             law_7_free_refusals
             law_8_shadows_are_silent
             law_9_debits_are_charged_though_refused
             law_9_force_charges
-            law_10_giving_back_is_safe
-            law_10_loans_come_back
-            law_10_places_can_be_left
-            law_10_what_was_taken_last_comes_back
+            law_10_refunds_are_safe
+            law_10_loans_are_refunded
+            law_10_places_can_be_released
+            law_10_the_last_units_are_refunded
             law_11_in_order
-            law_11_the_reply_lists_what_was_charged
-            law_11_twice_is_twice
+            law_11_the_reply_lists_the_charges
+            law_11_a_bucket_named_twice_is_charged_twice
             law_13_a_mark_is_taken_once
-            law_14_returning_waits_for_its_turn
+            law_14_a_return_happens_in_time_if_nothing_refuses
             law_15_a_test_takes_nothing
             law_16_a_refused_force_blocks
-            law_16_a_reset_lifts_the_block
+            law_16_a_reset_ends_the_block
             law_16_a_shadow_blocks_itself_alone
-            law_16_blocks_as_the_model_does
+            law_16_blocks_match_the_model
             law_16_nothing_else_blocks
             law_16_the_first_refusal_blocks
             law_17_a_cut_costs_a_full_drain_at_most
-            law_17_other_numbers_begin_anew_where_they_are_to
-            law_17_to_scale_is_no_number
-            law_17_two_versions_are_never_over
-            law_17_what_was_used_outlives_the_way_it_is_counted
-            law_17_what_was_used_stays_its_share
-            law_17_what_was_used_stays_used
-            reset_makes_as_good_as_new
+            law_17_changed_numbers_reset_if_configured
+            law_17_scaling_does_not_reset
+            law_17_two_versions_never_exceed
+            law_17_usage_survives_another_representation
+            law_17_usage_keeps_its_share
+            law_17_usage_survives_a_change
+            law_18_its_clock_picks_the_window
+            law_18_moved_windows_are_not_granted_twice
+            law_18_outside_nothing_is_decided
+            law_18_outside_nothing_is_refunded
+            a_reset_removes_a_bucket
         ] $($rest)* }
     };
     (@names [$($law:ident)*]) => {
@@ -172,8 +181,8 @@ macro_rules! store_laws {
     };
 }
 
-/// Quotas of every kind, of the same few units a minute, so that any mix of narrow and wide states
-/// meets in one request.
+/// Returns quotas of every kind, of the same few units a minute, so that one request can mix narrow
+/// and wide states.
 fn every_kind() -> Vec<(&'static str, tidegate_core::Quota)> {
     use tidegate_core::{Algorithm, Align, Quota};
     let minute = 60_000_000;
@@ -203,11 +212,15 @@ fn every_kind() -> Vec<(&'static str, tidegate_core::Quota)> {
             "bucketed",
             Quota::new(3, minute).algorithm(Algorithm::BucketedWindow),
         ),
+        (
+            "calendar",
+            Quota::new(3, minute).algorithm(Algorithm::CalendarWindow),
+        ),
     ]
     .into_iter()
     .map(|(name, spec)| {
         let quota = spec.label(name).build();
-        let quota = quota.expect("small quotas can be represented");
+        let quota = quota.expect("a valid quota");
         let lends = name == "lends";
         (
             name,

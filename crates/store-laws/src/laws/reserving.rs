@@ -1,7 +1,7 @@
-//! Laws of what a reservation is made of: a question that takes nothing, a mark that only one can
-//! take, and a return that waits for its turn.
+//! Laws of the parts of a reservation: a test that takes nothing, a mark that only one can take,
+//! and a return that waits for its turn.
 //!
-//! Buckets of one request are named as a limit's are, so that on a Cluster they lie together.
+//! Buckets of one request are named as a limit's are, so that on a Cluster they share a slot.
 
 use tidegate_core::{
     Algorithm, Align, Ask, Bucket, LimitMode, Op, Outcome, Quota, Receipt, Timestamp,
@@ -11,16 +11,16 @@ use super::{StoreUnderTest, every_kind};
 
 const MINUTE_US: u64 = 60_000_000;
 
-/// What only one can take, for a minute.
+/// Returns the quota of a mark: only one can take it, for a minute.
 fn mark() -> Quota {
     Quota::new(1, MINUTE_US)
         .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
         .label("mark")
         .build()
-        .expect("it can be represented")
+        .expect("a valid quota")
 }
 
-/// A bucket that something was taken from, and a mark beside it.
+/// A bucket that was charged, with its mark.
 struct ReservedBucket<'a, S> {
     subject: &'a S,
     bucket: Vec<u8>,
@@ -66,7 +66,7 @@ fn long_after(at: Timestamp) -> Timestamp {
     at.plus(MINUTE_US)
 }
 
-/// However often it is sent, what comes back beside a mark comes back once.
+/// A return with a mark happens once, for any number of attempts.
 pub fn law_13_a_mark_is_taken_once(subject: &impl StoreUnderTest) {
     let mark = mark();
     for (name, quota) in every_kind() {
@@ -88,17 +88,17 @@ pub fn law_13_a_mark_is_taken_once(subject: &impl StoreUnderTest) {
             assert_eq!((returned.remaining, returned.mark), (2, 0), "{name}");
             assert_eq!(reserved.kept(), kept, "{name}: nothing has changed");
         }
-        // What came back can be taken, and no more than that.
+        // The returned units can be taken, and no more than those.
         let take = |cost| Ask::take(&reserved.bucket, &quota, cost);
         assert!(!subject.decide_one(take(3)).is_allowed(), "{name}");
         assert!(subject.decide_one(take(2)).is_allowed(), "{name}");
     }
 }
 
-/// A return happens if nothing refuses but what is forced, and not after its time.
-pub fn law_14_returning_waits_for_its_turn(subject: &impl StoreUnderTest) {
+/// A return happens if nothing but forced charges refuses, and not after its time.
+pub fn law_14_a_return_happens_in_time_if_nothing_refuses(subject: &impl StoreUnderTest) {
     let none = Quota::new(0, MINUTE_US).label("none").build();
-    let none = none.expect("it can be represented");
+    let none = none.expect("a valid quota");
     for (name, quota) in every_kind() {
         let reserved = ReservedBucket::new(subject, &format!("turn {name}"), quota, 3);
         let kept = reserved.kept();
@@ -162,7 +162,7 @@ pub fn law_15_a_test_takes_nothing(subject: &impl StoreUnderTest) {
         let unchanged = subject.inspect(&bucket, &quota).map(|it| it.bucket);
         assert_eq!(unchanged, kept, "{name}");
 
-        // Beside takes it refuses as they do, and counts what they take first.
+        // Next to takes it refuses as they do, and counts their cost first.
         let reply = subject.decide(&[take(1), test(1)]);
         let allowed: Vec<bool> = reply.outcomes.iter().map(Outcome::is_allowed).collect();
         assert_eq!(
@@ -185,11 +185,11 @@ pub fn law_15_a_test_takes_nothing(subject: &impl StoreUnderTest) {
     }
 }
 
-/// An estimate of which a fifth was needed comes back seconds later, where others have kept the
-/// bucket in debt meanwhile; and nothing of it where they have not.
-pub fn law_10_loans_come_back(subject: &impl StoreUnderTest) {
+/// The unused part of an estimate is refunded seconds later if other clients kept the bucket in
+/// debt, and not otherwise.
+pub fn law_10_loans_are_refunded(subject: &impl StoreUnderTest) {
     let quota = Quota::new(100, 1_000_000).label("loans").build();
-    let quota = quota.expect("it can be represented").with_lending(true);
+    let quota = quota.expect("a valid quota").with_lending(true);
     for (name, others, expected) in [("busy", 10, 40), ("idle", 1, 0)] {
         let reserved = ReservedBucket::new(subject, &format!("loan {name}"), quota, 50);
         for _ in 0..49 {
@@ -208,8 +208,8 @@ pub fn law_10_loans_come_back(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Who knows how much and not when gets back what was taken last, up to all that is owed.
-pub fn law_10_what_was_taken_last_comes_back(subject: &impl StoreUnderTest) {
+/// A receipt with units and no time refunds the units taken last, up to all that is owed.
+pub fn law_10_the_last_units_are_refunded(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("last {name}").into_bytes();
         let ask = |op| Ask {

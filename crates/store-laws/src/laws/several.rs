@@ -4,11 +4,14 @@ use tidegate_core::{Algorithm, Align, Ask, LimitMode, Op, Outcome, Quota, Receip
 
 use super::{StoreUnderTest, every_kind};
 
+/// The window of law 9, in microseconds.
+const HOUR_US: u64 = 3_600_000_000;
+
 fn remaining(subject: &impl StoreUnderTest, bucket: &[u8], quota: &Quota) -> u64 {
     subject.decide_one(Ask::look(bucket, quota)).remaining
 }
 
-/// Every kind of bucket in one request, and every kind the one that refuses.
+/// Every kind of bucket in one request, and each of them as the one that refuses.
 pub fn law_1_all_or_nothing(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for (refusing, (name, quota)) in kinds.iter().enumerate() {
@@ -73,7 +76,7 @@ pub fn law_8_shadows_are_silent(subject: &impl StoreUnderTest) {
         assert_eq!(allowed, [true, true, false], "{name}");
         assert_eq!([left(&plain), left(&one), left(&two)], [2, 3, 3], "{name}");
 
-        // Two limits: each stands by itself.
+        // Two limits: each is decided separately.
         let asks = [
             Ask::take(&plain, &quota, 1),
             shadow(&one[..], 1, 1),
@@ -87,7 +90,7 @@ pub fn law_8_shadows_are_silent(subject: &impl StoreUnderTest) {
         assert!(!subject.decide(&asks).passed, "{name}");
         assert_eq!([left(&plain), left(&one)], [1, 2], "{name}");
 
-        // Alone, it passes whatever it says.
+        // Alone, a shadow always passes.
         let reply = subject.decide(&[shadow(&one[..], 1, 3)]);
         assert!(
             reply.passed && !reply.outcomes.iter().any(Outcome::is_allowed),
@@ -103,13 +106,13 @@ pub fn law_8_shadows_are_silent(subject: &impl StoreUnderTest) {
     }
 }
 
-/// A forced charge is taken, down to the overdraft, unless a take beside it refuses.
+/// A forced charge is taken, down to the overdraft, unless a take of the same request refuses.
 pub fn law_9_force_charges(subject: &impl StoreUnderTest) {
     let quota = Quota::new(1, 1_000_000)
         .burst(3)
         .overdraft(2)
         .build()
-        .expect("it fits");
+        .expect("a valid quota");
     let force = |bucket, cost| Ask {
         op: Op::Force(cost),
         ..Ask::look(bucket, &quota)
@@ -129,11 +132,11 @@ pub fn law_9_force_charges(subject: &impl StoreUnderTest) {
         "until one is there again"
     );
 
-    // Beside a take that is refused, it is not charged.
+    // With a take that is refused, it is not charged.
     let asks = [force(b"beside", 1), Ask::take(b"forced", &quota, 1)];
     assert!(!subject.decide(&asks).passed);
     assert_eq!(remaining(subject, b"beside", &quota), 3);
-    // Beside a take that has room, it refuses the request, and is charged.
+    // With a take that has room, it refuses the request, and is charged.
     let asks = [force(b"forced", 1), Ask::take(b"beside", &quota, 1)];
     subject.advance_micros(1_000_000);
     assert!(!subject.decide(&asks).passed);
@@ -142,40 +145,48 @@ pub fn law_9_force_charges(subject: &impl StoreUnderTest) {
     assert_eq!(again.wait, Wait::from_micros(3_000_000));
 }
 
-/// A debit that does not fit is refused and charged, down to the overdraft, whatever else the request
-/// debits; a take or test beside it that refuses keeps it from being charged.
+/// A debit that does not fit is refused and charged, down to the overdraft, with any other debits.
+/// A take or test of the same request that refuses prevents the charge.
 pub fn law_9_debits_are_charged_though_refused(subject: &impl StoreUnderTest) {
-    let hour = 3_600_000_000;
-    let quota = Quota::new(1_000, hour)
+    let quota = Quota::new(1_000, HOUR_US)
         .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
         .overdraft(500)
         .build()
-        .expect("it fits");
-    let ask = |bucket, op| Ask {
+        .expect("a valid quota");
+    a_debit_alone_is_charged_to_the_overdraft(subject, &quota);
+    debits_are_charged_unless_a_take_refuses(subject, &quota);
+}
+
+fn a_debit_alone_is_charged_to_the_overdraft(subject: &impl StoreUnderTest, quota: &Quota) {
+    let ask = |op| Ask {
         op,
-        ..Ask::look(bucket, &quota)
+        ..Ask::look(b"debit", quota)
     };
-    let debit = |bucket, cost| ask(bucket, Op::Debit(cost));
-    let left = |bucket: &[u8]| remaining(subject, bucket, &quota);
-    let first = subject.decide_one(debit(b"debit", 600));
+    let debit = |cost| ask(Op::Debit(cost));
+    let first = subject.decide_one(debit(600));
     assert_eq!((first.is_allowed(), first.remaining), (true, 400));
-    let second = subject.decide_one(debit(b"debit", 600));
+    let second = subject.decide_one(debit(600));
     assert_eq!((second.is_allowed(), second.remaining), (false, 0));
-    assert_eq!(second.wait, Wait::from_micros(hour), "the window's end");
+    assert_eq!(second.wait, Wait::from_micros(HOUR_US), "the window's end");
     for op in [Op::Debit(0), Op::Test(1), Op::Take(1)] {
-        assert!(
-            !subject.decide_one(ask(b"debit", op)).is_allowed(),
-            "{op:?}"
-        );
+        assert!(!subject.decide_one(ask(op)).is_allowed(), "{op:?}");
     }
-    // 1,200 were used; what comes back of them is what was charged.
-    let back = |cost| ask(b"debit", Op::GiveBack(Receipt::latest(cost)));
+    // 1,200 were used; the refund is limited to the units that were charged.
+    let back = |cost| ask(Op::GiveBack(Receipt::latest(cost)));
     assert_eq!(subject.decide_one(back(250)).remaining, 50);
     // Never below the overdraft.
-    let never = subject.decide_one(debit(b"debit", 9_000));
+    let never = subject.decide_one(debit(9_000));
     assert!(never.wait.is_never(), "no wait helps");
     assert_eq!(subject.decide_one(back(501)).remaining, 1);
+}
 
+fn debits_are_charged_unless_a_take_refuses(subject: &impl StoreUnderTest, quota: &Quota) {
+    let ask = |bucket, op| Ask {
+        op,
+        ..Ask::look(bucket, quota)
+    };
+    let debit = |bucket, cost| ask(bucket, Op::Debit(cost));
+    let left = |bucket: &[u8]| remaining(subject, bucket, quota);
     // A request of several debits charges all of them, a debit of nothing included, which has none.
     for other in [debit(b"full", 700), debit(b"full", 0)] {
         subject.decide(&[debit(b"full", 1_200)]);
@@ -200,11 +211,11 @@ pub fn law_9_debits_are_charged_though_refused(subject: &impl StoreUnderTest) {
         panic!("one outcome for each ask");
     };
     assert_eq!((outcome.is_allowed(), outcome.remaining), (false, 800));
-    // Nothing comes back that was not charged: the overdraft leaves room for 1,300 of these 1,500.
+    // Only charged units are refunded: the overdraft leaves room for 1,300 of these 1,500.
     let half = debit(b"beside", 500);
     subject.decide(&[half, half, half, ask(b"full", Op::Take(1))]);
     assert!(left(b"beside") <= 800, "{} are left", left(b"beside"));
-    subject.reset(b"beside", &quota);
+    subject.reset(b"beside", quota);
     subject.decide(&[debit(b"beside", 200)]);
     // A debit that fits passes like a take.
     let asks = [debit(b"beside", 800), ask(b"other", Op::Take(1))];
@@ -212,7 +223,7 @@ pub fn law_9_debits_are_charged_though_refused(subject: &impl StoreUnderTest) {
     assert_eq!([left(b"beside"), left(b"other")], [0, 999]);
 }
 
-/// One outcome for each ask, in order, however many.
+/// One outcome for each ask, in order, for any number of asks.
 pub fn law_11_in_order(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for len in [1, 2, 4, 5, 9, 33] {
@@ -237,7 +248,7 @@ pub fn law_11_in_order(subject: &impl StoreUnderTest) {
 }
 
 /// The reply has a receipt for each ask that was charged, with the units taken, and for no other.
-pub fn law_11_the_reply_lists_what_was_charged(subject: &impl StoreUnderTest) {
+pub fn law_11_the_reply_lists_the_charges(subject: &impl StoreUnderTest) {
     let charged = |asks: &[Ask<'_>]| -> Vec<u64> {
         let reply = subject.decide(asks);
         let units = |(nth, ask): (usize, &Ask<'_>)| {
@@ -268,7 +279,7 @@ pub fn law_11_the_reply_lists_what_was_charged(subject: &impl StoreUnderTest) {
         assert_eq!(charged(&asks), [1, 1], "{name}");
     }
     let spec = Quota::new(1, 1_000_000).burst(3).overdraft(2);
-    let quota = spec.build().expect("it fits");
+    let quota = spec.build().expect("a valid quota");
     for (cost, units) in [(4, 4), (9, 1), (1, 0)] {
         let force = Ask {
             op: Op::Force(cost),
@@ -279,7 +290,7 @@ pub fn law_11_the_reply_lists_what_was_charged(subject: &impl StoreUnderTest) {
 }
 
 /// A bucket asked for twice is charged twice, or not at all.
-pub fn law_11_twice_is_twice(subject: &impl StoreUnderTest) {
+pub fn law_11_a_bucket_named_twice_is_charged_twice(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("twice {name}");
         let take = |cost| Ask::take(bucket.as_bytes(), &quota, cost);

@@ -1,12 +1,15 @@
-//! Laws that one bucket at a time shows.
+//! Laws about a single bucket.
 
 use tidegate_core::{Ask, BucketState, Op, Quota, Receipt, Wait};
 
 use super::{StoreUnderTest, every_kind};
 
-/// A burst of 1 lets one through, and not the next: the least that a limiter must do.
+/// A burst of 1 admits one request, and not the next: the minimum of a limiter.
 pub fn law_2_burst_1_refuses(subject: &impl StoreUnderTest) {
-    let quota = Quota::new(10, 1_000_000).burst(1).build().expect("it fits");
+    let quota = Quota::new(10, 1_000_000)
+        .burst(1)
+        .build()
+        .expect("a valid quota");
     let take = || subject.decide_one(Ask::take(b"burst-1", &quota, 1));
     for _ in 0..3 {
         assert!(take().is_allowed());
@@ -19,9 +22,9 @@ pub fn law_2_burst_1_refuses(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Instants never run backwards, and pass as the clock says.
+/// Instants never run backwards, and follow the clock.
 pub fn law_3_one_clock(subject: &impl StoreUnderTest) {
-    let quota = Quota::new(10, 1_000_000).build().expect("it fits");
+    let quota = Quota::new(10, 1_000_000).build().expect("a valid quota");
     let mut last = subject.decide(&[Ask::look(b"clock", &quota)]).at;
     for micros in [0, 1, 1_000, 60_000_000] {
         subject.advance_micros(micros);
@@ -31,9 +34,9 @@ pub fn law_3_one_clock(subject: &impl StoreUnderTest) {
     }
 }
 
-/// A bucket is there from its first charge until the instant at which it is as good as new, and
-/// after that no more.
-pub fn law_5_as_long_as_it_matters(subject: &impl StoreUnderTest) {
+/// A bucket is stored from its first charge until the instant at which it is full again, and not
+/// after that.
+pub fn law_5_buckets_are_kept_while_they_matter(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("expiry {name}");
         let bucket = bucket.as_bytes();
@@ -62,10 +65,7 @@ pub fn law_5_as_long_as_it_matters(subject: &impl StoreUnderTest) {
             "{name}"
         );
         subject.advance_micros(1);
-        assert!(
-            subject.inspect(bucket, &quota).is_none(),
-            "{name}: as good as new"
-        );
+        assert!(subject.inspect(bucket, &quota).is_none(), "{name}: full");
         assert!(
             subject
                 .decide_one(Ask::take(bucket, &quota, 3))
@@ -75,7 +75,7 @@ pub fn law_5_as_long_as_it_matters(subject: &impl StoreUnderTest) {
     }
 }
 
-/// The wait is exact, and a cost that can never pass says so.
+/// The wait is exact, and a cost that can never pass has the wait *never*.
 pub fn law_6_honest_refusals(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("honest {name}");
@@ -96,7 +96,7 @@ pub fn law_6_honest_refusals(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Being refused costs nothing, however often.
+/// Any number of refusals costs nothing.
 pub fn law_7_free_refusals(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind() {
         let bucket = format!("free {name}");
@@ -113,8 +113,8 @@ pub fn law_7_free_refusals(subject: &impl StoreUnderTest) {
     }
 }
 
-/// What is given back may be taken again, once; what was not taken is not.
-pub fn law_10_giving_back_is_safe(subject: &impl StoreUnderTest) {
+/// Refunded units can be taken again, once; units that were not taken cannot be refunded.
+pub fn law_10_refunds_are_safe(subject: &impl StoreUnderTest) {
     for (name, quota) in every_kind()
         .into_iter()
         .filter(|(name, _)| *name != "large drain")
@@ -138,13 +138,13 @@ pub fn law_10_giving_back_is_safe(subject: &impl StoreUnderTest) {
         assert!(subject.decide_one(ask(Op::Take(3))).is_allowed(), "{name}");
         assert!(!subject.decide_one(ask(Op::Take(1))).is_allowed(), "{name}");
 
-        // As good as new since: there is nothing left to give back.
+        // Full since then: nothing is left to refund.
         subject.advance_micros(200_000_000);
         let reply = subject.decide(&[ask(Op::Take(3))]);
         assert!(reply.passed, "{name}");
         let long_ago = tidegate_core::Timestamp::from_micros(reply.at.as_micros() - 200_000_000);
         let stale = Receipt::by_the_clock(long_ago, 3);
-        // Nor for one who remembers better than the bucket.
+        // Nor for a receipt with a larger credit count than the bucket's.
         let mut owed_since = stale;
         owed_since.until = reply.at.plus(200_000_000);
         for receipt in [stale, owed_since] {
@@ -154,8 +154,8 @@ pub fn law_10_giving_back_is_safe(subject: &impl StoreUnderTest) {
     }
 }
 
-/// Reset forgets one bucket under one quota, and tells whether there was anything to forget.
-pub fn reset_makes_as_good_as_new(subject: &impl StoreUnderTest) {
+/// A reset forgets one bucket under one quota, and returns true if there was anything to forget.
+pub fn a_reset_removes_a_bucket(subject: &impl StoreUnderTest) {
     let kinds = every_kind();
     for (_, quota) in &kinds {
         subject.decide_one(Ask::take(b"reset", quota, 3));
@@ -163,10 +163,7 @@ pub fn reset_makes_as_good_as_new(subject: &impl StoreUnderTest) {
     }
     for (name, quota) in &kinds {
         assert!(subject.reset(b"reset", quota), "{name}");
-        assert!(
-            !subject.reset(b"reset", quota),
-            "{name}: it was as good as new"
-        );
+        assert!(!subject.reset(b"reset", quota), "{name}: it was full");
         assert!(!subject.reset(b"never there", quota), "{name}");
         assert!(subject.inspect(b"reset", quota).is_none(), "{name}");
         assert_eq!(

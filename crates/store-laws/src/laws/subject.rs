@@ -6,12 +6,12 @@ use std::thread::{self, Thread};
 
 use tidegate_core::{Ask, Inspection, ManualClock, Outcome, Quota, Reply, Store};
 
-/// A store under test, and a hand on its clock.
+/// A store under test, with control of its clock.
 pub trait StoreUnderTest: Sync {
     /// The store's type.
     type Store: Store;
 
-    /// The store. Buckets of these tests are not there yet.
+    /// Returns the store, without the buckets of these tests.
     fn store(&self) -> &Self::Store;
 
     /// Lets `micros` microseconds pass, exactly.
@@ -22,13 +22,13 @@ pub trait StoreUnderTest: Sync {
         block_on(future)
     }
 
-    /// What the store answers to a request.
+    /// Returns the store's reply to a request.
     fn decide(&self, asks: &[Ask<'_>]) -> Reply {
         self.block_on(self.store().decide(asks))
             .expect("a healthy store answers")
     }
 
-    /// What the store answers to one ask.
+    /// Returns the store's outcome of one ask.
     fn decide_one(&self, ask: Ask<'_>) -> Outcome {
         *self
             .decide(&[ask])
@@ -37,20 +37,20 @@ pub trait StoreUnderTest: Sync {
             .expect("one outcome for each ask")
     }
 
-    /// What the store keeps of a bucket.
+    /// Returns the stored state of a bucket.
     fn inspect(&self, bucket: &[u8], quota: &Quota) -> Option<Inspection> {
         self.block_on(self.store().inspect(bucket, quota))
             .expect("a healthy store answers")
     }
 
-    /// Makes a bucket as good as new.
+    /// Resets a bucket.
     fn reset(&self, bucket: &[u8], quota: &Quota) -> bool {
         self.block_on(self.store().reset(bucket, quota))
             .expect("a healthy store answers")
     }
 }
 
-/// A store whose clock is moved by hand.
+/// A store with a manual clock.
 #[derive(Debug)]
 pub struct Manual<S> {
     store: S,
@@ -58,7 +58,7 @@ pub struct Manual<S> {
 }
 
 impl<S> Manual<S> {
-    /// A store that takes its time from `clock`.
+    /// Returns a store that takes its time from `clock`.
     pub fn new(store: S, clock: ManualClock) -> Self {
         Self { store, clock }
     }

@@ -4,14 +4,15 @@ use tidegate_core::{Ask, Quota, Store};
 
 use super::StoreUnderTest;
 
-/// A store that cannot tell says so, whatever it is asked: never a guess, neither way.
+/// A store that does not know the result returns an error for every call: never a guess, neither
+/// way.
 ///
-/// `break_it` makes the store unable to answer. It is not in [`store_laws!`](crate::store_laws), for
-/// only a store's own tests know how to break it.
+/// `break_it` makes the store unable to answer. It is not in [`store_laws!`](crate::store_laws),
+/// because only a store's own tests know how to break it.
 pub fn law_12_unknown_is_an_error(subject: &impl StoreUnderTest, break_it: impl FnOnce()) {
-    let quota = Quota::new(3, 60_000_000).build().expect("it fits");
+    let quota = Quota::new(3, 60_000_000).build().expect("a valid quota");
     let store = subject.store();
-    // One bucket that is known and has room, and one that was never heard of.
+    // One bucket that exists and has room, and one that never existed.
     assert!(subject.decide(&[Ask::take(b"known", &quota, 1)]).passed);
     assert!(store.can_fail(), "it is about to");
     break_it();

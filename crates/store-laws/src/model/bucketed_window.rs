@@ -8,15 +8,15 @@ use super::{AlgorithmModel, ModelQuota};
 ///
 /// Every part that overlaps the window `(now - period, now]` counts, the oldest one whole: at most
 /// `parts + 1` of them. A cost passes if their count with it is at most the amount. So no window of
-/// one period ever holds more, and what was charged returns at most one part late.
+/// one period ever holds more, and a charge returns at most one part late.
 #[derive(Clone, Debug)]
-pub(super) struct BucketedWindow {
+pub(super) struct BucketedWindowModel {
     quota: ModelQuota,
     part_us: u64,
     counts: BTreeMap<u64, u64>,
 }
 
-impl BucketedWindow {
+impl BucketedWindowModel {
     pub(super) fn new(quota: ModelQuota, parts: u64) -> Self {
         Self {
             quota,
@@ -29,12 +29,12 @@ impl BucketedWindow {
         at_us / self.part_us
     }
 
-    /// The first instant whose window a part does not overlap.
+    /// Returns the first instant whose window a part does not overlap.
     fn leaves_at_us(&self, part: u64) -> u64 {
         (part + 1) * self.part_us + self.quota.period_us
     }
 
-    /// The parts that count at `now_us` and hold something, oldest first.
+    /// Returns the parts that count at `now_us` and hold something, oldest first.
     fn counting(&self, now_us: u64) -> impl DoubleEndedIterator<Item = (u64, u64)> {
         self.counts
             .iter()
@@ -47,7 +47,7 @@ impl BucketedWindow {
     }
 }
 
-impl AlgorithmModel for BucketedWindow {
+impl AlgorithmModel for BucketedWindowModel {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.count(now_us))
     }

@@ -3,10 +3,10 @@ use super::{AlgorithmModel, ModelQuota};
 /// A fixed window: at most the amount is charged between its start and a period later.
 ///
 /// It opens with its first charge, and starts there; or, if *aligned*, at the last multiple of the
-/// period since the epoch. The period over, or all its charges given back, it is as if it had never
-/// been opened.
+/// period since the epoch. If the period is over, or all its charges are refunded, it is as if it
+/// had never been opened.
 #[derive(Clone, Debug)]
-pub(super) struct FixedWindow {
+pub(super) struct FixedWindowModel {
     quota: ModelQuota,
     aligned: bool,
     window: Option<ModelWindow>,
@@ -18,7 +18,7 @@ struct ModelWindow {
     count: u64,
 }
 
-impl FixedWindow {
+impl FixedWindowModel {
     pub(super) fn new(quota: ModelQuota) -> Self {
         Self {
             quota,
@@ -52,7 +52,7 @@ impl FixedWindow {
     }
 }
 
-impl AlgorithmModel for FixedWindow {
+impl AlgorithmModel for FixedWindowModel {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.count(now_us))
     }

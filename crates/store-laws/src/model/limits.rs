@@ -2,10 +2,10 @@
 
 use super::{ModelAnswer, ModelBucket};
 
-/// One limit of a request: its buckets, and what a refusal closes it by.
+/// One limit of a request: its buckets, and its block.
 #[derive(Debug)]
 pub struct ModelLimit<'a> {
-    /// What is asked for the cost.
+    /// Buckets that the cost is taken from.
     pub bands: Vec<&'a mut ModelBucket>,
     /// Of an amount of one: while that is charged, the limit is closed.
     pub block: Option<&'a mut ModelBucket>,

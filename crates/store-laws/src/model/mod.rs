@@ -1,14 +1,15 @@
-//! The model: what each algorithm means, written to be read.
+//! The model: the meaning of each algorithm, written to be read.
 //!
-//! Each algorithm has a file of its own that opens with its definition and answers three questions
-//! about an instant: how much is left, how long until a cost passes, how long until all is as new.
-//! This file turns those answers into decisions, alike for all algorithms.
+//! Each algorithm has its own file. It opens with the definition and computes three values at an
+//! instant: the remaining units, the time until a cost passes, the time until the bucket is full.
+//! This file turns those into decisions, alike for all algorithms.
 //!
 //! Levels are exact fractions. Time is whole microseconds: a wait is rounded up and a remainder
 //! down, each once, at the very end. Instants and periods stay below 2^62, so that sums of them
 //! need no care.
 
 mod bucketed_window;
+mod calendar_window;
 mod fixed_window;
 mod limits;
 mod sliding_log;
@@ -25,64 +26,67 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 pub use limits::{ModelLimit, decide_limits};
 
-use bucketed_window::BucketedWindow;
-use fixed_window::FixedWindow;
-use sliding_log::SlidingLog;
-use sliding_window::SlidingWindow;
-use token_bucket::TokenBucket;
+use bucketed_window::BucketedWindowModel;
+use calendar_window::CalendarWindowModel;
+use fixed_window::FixedWindowModel;
+use sliding_log::SlidingLogModel;
+use sliding_window::SlidingWindowModel;
+use token_bucket::TokenBucketModel;
 
-/// By which rule a bucket counts.
+/// Algorithm of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelAlgorithm {
     /// Tokens return at a steady rate, up to a burst.
     TokenBucket,
-    /// So many in a window that opens with its first charge.
+    /// An amount per window that opens with its first charge.
     FixedWindow,
-    /// So many in a window that starts at a multiple of the period since the epoch.
+    /// An amount per window that starts at a multiple of the period since the epoch.
     FixedWindowAligned,
     /// The two-counter estimate over windows aligned to the epoch.
     SlidingWindow,
-    /// So many in any window, counted one by one.
+    /// An amount in any window, counted one by one.
     SlidingLog,
-    /// So many in any window, counted by sub-windows.
+    /// An amount in any window, counted by sub-windows.
     BucketedWindow {
         /// Into how many sub-windows the period is divided.
         parts: u64,
     },
+    /// An amount between two starts, which are multiples of the period since the epoch.
+    CalendarWindow,
 }
 
-/// How much a bucket allows.
+/// Quota of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelQuota {
-    /// By which rule.
+    /// Algorithm.
     pub algorithm: ModelAlgorithm,
-    /// How much per period.
+    /// Units per period.
     pub amount: u64,
     /// The period.
     pub period_us: u64,
-    /// How much at once. Only a token bucket reads it; for windows it is the amount.
+    /// Units at once. Only a token bucket reads it; for windows it is the amount.
     pub burst: u64,
-    /// How far below empty [`ModelBucket::force`] may go.
+    /// Units below empty that [`ModelBucket::force`] may go.
     pub overdraft: u64,
 }
 
-/// What a bucket says to one request.
+/// A bucket's answer to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelAnswer {
-    /// Whether the request may pass.
+    /// True if the request may pass.
     pub allowed: bool,
     /// The largest cost that would pass next: after the charge if there was one, else now.
     pub remaining: u64,
-    /// When this cost would pass if nobody else came: zero when allowed, `None` for never.
+    /// Time until this cost would pass without other requests: zero if allowed, `None` for never.
     pub wait_us: Option<u64>,
-    /// When the bucket is as good as new.
+    /// Time until the bucket is full again.
     pub reset_us: u64,
 }
 
 /// One bucket under one quota.
 ///
-/// A bucket's time never runs backwards: an instant earlier than the latest that [`take`], [`force`]
-/// or [`give_back`] was told counts as that latest.
+/// A bucket's time never runs backwards: an instant earlier than the latest one passed to [`take`],
+/// [`force`] or [`give_back`] counts as that latest.
 ///
 /// [`take`]: Self::take
 /// [`force`]: Self::force
@@ -97,36 +101,37 @@ pub struct ModelBucket {
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest;
 
-/// What an algorithm must say. Instants never run backwards from one call to the next.
+/// Definition of an algorithm. Instants never run backwards from one call to the next.
 trait AlgorithmModel {
-    /// The largest cost that passes at `now_us`.
+    /// Returns the largest cost that passes at `now_us`.
     fn remaining(&self, now_us: u64) -> u64;
 
-    /// How long until `cost`, at least 1, passes if nobody else comes: `Some(0)` means that it
-    /// passes now, `None` that it never will.
+    /// Returns the time until `cost`, at least 1, passes without other requests: `Some(0)` means
+    /// that it passes now, `None` that it never will.
     fn wait_us(&self, now_us: u64, cost: u64) -> Option<u64>;
 
-    /// How long until the bucket is as good as new.
+    /// Returns the time until the bucket is full again.
     fn reset_us(&self, now_us: u64) -> u64;
 
-    /// Charges `cost` whether it fits or not, but goes no further below empty than the overdraft;
-    /// what is further below already stays there.
+    /// Charges `cost` even if it does not fit, but no further below empty than the overdraft. A
+    /// level that is further below already does not change.
     fn charge(&mut self, now_us: u64, cost: u64);
 
     /// Undoes a charge of `cost` made at `taken_at_us`, as far as it still counts.
     fn give_back(&mut self, taken_at_us: u64, cost: u64);
 
-    /// Undoes `cost` units of what was charged last, as far as it still counts at `now_us`.
+    /// Undoes the latest `cost` units of charges, as far as they still count at `now_us`.
     fn give_back_latest(&mut self, now_us: u64, cost: u64);
 }
 
 #[derive(Clone, Debug)]
 enum State {
-    TokenBucket(TokenBucket),
-    FixedWindow(FixedWindow),
-    SlidingWindow(SlidingWindow),
-    SlidingLog(SlidingLog),
-    BucketedWindow(BucketedWindow),
+    TokenBucket(TokenBucketModel),
+    FixedWindow(FixedWindowModel),
+    SlidingWindow(SlidingWindowModel),
+    SlidingLog(SlidingLogModel),
+    BucketedWindow(BucketedWindowModel),
+    CalendarWindow(CalendarWindowModel),
 }
 
 /// Decides one request over several buckets, all or nothing.
@@ -157,7 +162,7 @@ pub fn decide_all(
 // === impl ModelQuota ===
 
 impl ModelQuota {
-    /// So much per period, all of it at once, and nothing below empty.
+    /// Returns a quota without overdraft whose burst is its amount.
     pub const fn new(algorithm: ModelAlgorithm, amount: u64, period_us: u64) -> Self {
         Self {
             algorithm,
@@ -168,7 +173,7 @@ impl ModelQuota {
         }
     }
 
-    /// A token bucket with a burst.
+    /// Returns a token bucket with a burst.
     pub const fn token_bucket(amount: u64, period_us: u64, burst: u64) -> Self {
         Self {
             burst,
@@ -176,7 +181,7 @@ impl ModelQuota {
         }
     }
 
-    /// How much a window that counts `count` may still be charged by force.
+    /// Returns the units that a window with `count` units may still be charged by force.
     fn room_above(&self, count: u64) -> u64 {
         let deepest = self.amount.saturating_add(self.overdraft);
         deepest.saturating_sub(count)
@@ -186,24 +191,29 @@ impl ModelQuota {
 // === impl ModelBucket ===
 
 impl ModelBucket {
-    /// Makes a bucket that is as good as new.
+    /// Creates a full bucket.
     ///
     /// # Panics
     ///
-    /// If the quota's amount, period or number of parts is zero: what lets nothing pass is a
-    /// policy, and never comes to a bucket.
+    /// If the quota's amount, period or number of parts is zero: a policy that admits nothing needs
+    /// no bucket.
     pub fn new(quota: ModelQuota) -> Self {
         assert!(quota.amount > 0, "a quota has an amount");
         assert!(quota.period_us > 0, "a quota has a period");
         let state = match quota.algorithm {
-            ModelAlgorithm::TokenBucket => State::TokenBucket(TokenBucket::new(quota)),
-            ModelAlgorithm::FixedWindow => State::FixedWindow(FixedWindow::new(quota)),
-            ModelAlgorithm::FixedWindowAligned => State::FixedWindow(FixedWindow::aligned(quota)),
-            ModelAlgorithm::SlidingWindow => State::SlidingWindow(SlidingWindow::new(quota)),
-            ModelAlgorithm::SlidingLog => State::SlidingLog(SlidingLog::new(quota)),
+            ModelAlgorithm::TokenBucket => State::TokenBucket(TokenBucketModel::new(quota)),
+            ModelAlgorithm::FixedWindow => State::FixedWindow(FixedWindowModel::new(quota)),
+            ModelAlgorithm::FixedWindowAligned => {
+                State::FixedWindow(FixedWindowModel::aligned(quota))
+            }
+            ModelAlgorithm::SlidingWindow => State::SlidingWindow(SlidingWindowModel::new(quota)),
+            ModelAlgorithm::SlidingLog => State::SlidingLog(SlidingLogModel::new(quota)),
             ModelAlgorithm::BucketedWindow { parts } => {
                 assert!(parts > 0, "a bucketed window has parts");
-                State::BucketedWindow(BucketedWindow::new(quota, parts))
+                State::BucketedWindow(BucketedWindowModel::new(quota, parts))
+            }
+            ModelAlgorithm::CalendarWindow => {
+                State::CalendarWindow(CalendarWindowModel::new(quota))
             }
         };
         Self { seen_us: 0, state }
@@ -247,11 +257,11 @@ impl ModelBucket {
         }
     }
 
-    /// Charges `cost` whether it fits or not, down to the quota's overdraft below empty; a bucket
-    /// that is deeper already stays as it is.
+    /// Charges `cost` even if it does not fit, down to the quota's overdraft below empty. A bucket
+    /// that is deeper already does not change.
     ///
-    /// `allowed` tells whether one whole token was left before. Where none was, the wait is until
-    /// one whole token is there again.
+    /// `allowed` is true if one whole token was left before. If none was, the wait is until one
+    /// whole token is there again.
     pub fn force(&mut self, now_us: u64, cost: u64) -> ModelAnswer {
         let now_us = self.see(now_us);
         let bucket = self.state.algorithm_mut();
@@ -293,10 +303,10 @@ impl ModelBucket {
     /// is as if that cost had never been charged, and everything since had been. (A fixed window
     /// that other charges share still starts where it was opened.)
     ///
-    /// `taken_at_us` is the bucket's own instant of the charge, which is later than the caller's
-    /// where the caller's clock went back. `cost` is what was charged, or a part of it: less than was
-    /// asked, where the overdraft stopped a forced charge. A charge of a part and one of the rest at one
-    /// instant are as good as one of both.
+    /// `taken_at_us` is the bucket's own instant of the charge, which is later than the caller's if
+    /// the caller's clock went back. `cost` is the charge, or a part of it: less than requested, if
+    /// the overdraft stopped a forced charge. A charge of a part and one of the rest at one instant
+    /// equal one of both.
     pub fn give_back(&mut self, now_us: u64, taken_at_us: u64, cost: u64) {
         let now_us = self.see(now_us);
         self.state
@@ -304,8 +314,8 @@ impl ModelBucket {
             .give_back(taken_at_us.min(now_us), cost);
     }
 
-    /// Undoes `cost` units of what was charged last, or all that still counts if that is less. Nobody
-    /// says when that was: this can let through more than the quota allows.
+    /// Undoes the latest `cost` units of charges, or all that still count if that is less. Their
+    /// time is unknown: this can admit more than the quota allows.
     pub fn give_back_latest(&mut self, now_us: u64, cost: u64) {
         let now_us = self.see(now_us);
         self.state.algorithm_mut().give_back_latest(now_us, cost);
@@ -320,10 +330,10 @@ impl ModelBucket {
 // === impl ModelRequest ===
 
 impl ModelRequest {
-    /// Tells which of a request's answers is reported, by its place.
+    /// Returns the index of the reported answer of a request.
     ///
-    /// Of those that refuse, the one with the longest wait, never being the longest; where none
-    /// refuses, the one with the fewest remaining. Of equals, the first.
+    /// Of those that refuse, it is the one with the longest wait, never being the longest. If none
+    /// refuses, it is the one with the fewest remaining. Of equals, the first.
     pub fn binding(answers: &[ModelAnswer]) -> Option<usize> {
         let refusing = answers.iter().enumerate().filter(|(_, it)| !it.allowed);
         let (place, _) = refusing
@@ -348,6 +358,7 @@ impl State {
             Self::SlidingWindow(state) => state,
             Self::SlidingLog(state) => state,
             Self::BucketedWindow(state) => state,
+            Self::CalendarWindow(state) => state,
         }
     }
 }
@@ -358,7 +369,7 @@ fn whole(number: u64) -> BigRational {
     BigRational::from_integer(BigInt::from(number))
 }
 
-/// Rounds down; what is below zero is zero, and what is beyond `u64` is its maximum.
+/// Rounds down; numbers below zero become zero, and numbers beyond `u64` its maximum.
 fn floor(number: &BigRational) -> u64 {
     if number.is_negative() {
         return 0;

@@ -6,12 +6,12 @@ use super::{AlgorithmModel, ModelQuota};
 /// exactly a period after it came. A cost passes if the count with it is at most the amount; no
 /// window of one period, wherever it starts, ever holds more.
 #[derive(Clone, Debug)]
-pub(super) struct SlidingLog {
+pub(super) struct SlidingLogModel {
     quota: ModelQuota,
     admitted_us: Vec<u64>,
 }
 
-impl SlidingLog {
+impl SlidingLogModel {
     pub(super) fn new(quota: ModelQuota) -> Self {
         Self {
             quota,
@@ -19,7 +19,7 @@ impl SlidingLog {
         }
     }
 
-    /// How long the entry that has `newer` entries after it still counts.
+    /// Returns the time for which the entry with `newer` entries after it still counts.
     fn leaves_in_us(&self, newer: u64, now_us: u64) -> u64 {
         usize::try_from(newer)
             .ok()
@@ -35,13 +35,13 @@ impl SlidingLog {
     }
 }
 
-impl AlgorithmModel for SlidingLog {
+impl AlgorithmModel for SlidingLogModel {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.count(now_us))
     }
 
     fn wait_us(&self, now_us: u64, cost: u64) -> Option<u64> {
-        // So many of the newest entries may stay beside the cost; the one before them must leave.
+        // So many of the newest entries may stay next to the cost; the one before them must leave.
         let may_stay = self.quota.amount.checked_sub(cost)?;
         Some(self.leaves_in_us(may_stay, now_us))
     }

@@ -13,12 +13,12 @@ use super::{AlgorithmModel, ModelQuota, ceil, floor, whole};
 ///
 /// The estimate never exceeds the amount; the true count in some sliding window can.
 #[derive(Clone, Debug)]
-pub(super) struct SlidingWindow {
+pub(super) struct SlidingWindowModel {
     quota: ModelQuota,
     counts: BTreeMap<u64, u64>,
 }
 
-impl SlidingWindow {
+impl SlidingWindowModel {
     pub(super) fn new(quota: ModelQuota) -> Self {
         Self {
             quota,
@@ -51,7 +51,8 @@ impl SlidingWindow {
         whole(self.current(now_us)) + whole(self.previous(now_us)) * share
     }
 
-    /// How far into a window the share of what the window before it counted has fallen to `target`.
+    /// Returns the time into a window at which the share of the previous window's count has fallen
+    /// to `target`.
     fn elapsed_us_when_falls_to(&self, previous: u64, target: u64) -> u64 {
         if previous <= target {
             return 0;
@@ -61,7 +62,7 @@ impl SlidingWindow {
     }
 }
 
-impl AlgorithmModel for SlidingWindow {
+impl AlgorithmModel for SlidingWindowModel {
     fn remaining(&self, now_us: u64) -> u64 {
         floor(&(whole(self.quota.amount) - self.estimate(now_us)))
     }

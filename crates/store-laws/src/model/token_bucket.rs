@@ -15,7 +15,7 @@ use super::{AlgorithmModel, ModelQuota, at_least_zero, ceil, floor, whole};
 /// lowest debt in between, with earlier refunds already taken off (Theorem R): once the bucket was
 /// full, it is the same with and without the charge.
 #[derive(Clone, Debug)]
-pub(super) struct TokenBucket {
+pub(super) struct TokenBucketModel {
     quota: ModelQuota,
     history: Vec<ModelStep>,
 }
@@ -28,7 +28,7 @@ struct ModelStep {
     debt: BigRational,
 }
 
-impl TokenBucket {
+impl TokenBucketModel {
     pub(super) fn new(quota: ModelQuota) -> Self {
         Self {
             quota,
@@ -58,7 +58,7 @@ impl TokenBucket {
     }
 }
 
-impl AlgorithmModel for TokenBucket {
+impl AlgorithmModel for TokenBucketModel {
     fn remaining(&self, now_us: u64) -> u64 {
         floor(&(whole(self.quota.burst) - self.debt(now_us)))
     }

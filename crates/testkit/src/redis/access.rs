@@ -1,4 +1,4 @@
-//! Who may come in, and how: certificates and users.
+//! Access to a server: certificates and users.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-use super::undertaker::{UNDERTAKER, remove};
+use super::reaper::{UNDERTAKER, remove};
 
-/// What a client needs to come in: TLS or not, a login or none.
+/// Access of a client: TLS or not, a login or none.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     tls: Option<Certificates>,
@@ -30,7 +30,7 @@ impl Access {
         self.tls.as_ref().map(|tls| Arc::clone(&tls.0.client))
     }
 
-    /// `scheme://user:password@`, as it stands before the addresses of a URL.
+    /// Returns `scheme://user:password@`, the start of a URL before the addresses.
     pub(super) fn url_start(&self, plain: &str, tls: &str) -> String {
         let scheme = if self.tls.is_some() { tls } else { plain };
         match &self.login {
@@ -50,12 +50,12 @@ pub struct TestLogin {
 }
 
 impl TestLogin {
-    /// The user of the tests themselves, who may do anything.
+    /// Returns the user of the tests themselves, with all permissions.
     pub fn admin() -> Self {
         Self::new("admin", "admin-secret")
     }
 
-    /// The user that the limiter logs in as.
+    /// Returns the user that the limiter logs in as.
     pub fn limiter() -> Self {
         Self::new("limiter", "limiter-secret")
     }
@@ -68,15 +68,15 @@ impl TestLogin {
     }
 }
 
-/// Users: `admin`, who may do anything; `limiter`, who may do what its rules say; and nobody else,
-/// for the user without a name is off.
+/// Users: `admin`, with all permissions; `limiter`, with those of its rules; and no other, because
+/// the user without a name is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acl {
     limiter: String,
 }
 
 impl Acl {
-    /// A limiter with these rules, in the words of `ACL SETUSER`, besides its password:
+    /// Returns a limiter with these rules, in the words of `ACL SETUSER`, besides its password:
     /// `~rl:* -@all +@scripting +get +set`.
     pub fn limiter(rules: &str) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Acl {
         }
     }
 
-    /// The lines of a server's configuration.
+    /// Returns the lines of a server's configuration.
     pub(super) fn lines(&self) -> Vec<String> {
         let TestLogin { user, password } = TestLogin::admin();
         let mut lines = Self::users(&self.limiter);
@@ -93,7 +93,7 @@ impl Acl {
         lines
     }
 
-    /// The lines of the configuration of a sentinel, which has no keys to guard.
+    /// Returns the lines of the configuration of a sentinel, which has no keys to guard.
     pub(super) fn sentinel_lines(master: &str) -> Vec<String> {
         let TestLogin { user, password } = TestLogin::admin();
         let mut lines = Self::users(
@@ -130,7 +130,7 @@ struct TestCertificates {
 }
 
 impl Certificates {
-    /// A new authority, which nobody else trusts.
+    /// Creates a new authority, which no other program trusts.
     pub fn make() -> Self {
         let mut params = CertificateParams::new([]).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -152,22 +152,22 @@ impl Certificates {
         Self(Arc::new(TestCertificates { folder, client }))
     }
 
-    /// The authority's certificate, in PEM.
+    /// Returns the authority's certificate, in PEM.
     pub fn authority(&self) -> PathBuf {
         self.0.folder.join("ca.crt")
     }
 
-    /// A client's certificate, in PEM.
+    /// Returns a client's certificate, in PEM.
     pub fn client_certificate(&self) -> PathBuf {
         self.0.folder.join("client.crt")
     }
 
-    /// The key of the client's certificate, in PEM.
+    /// Returns the key of the client's certificate, in PEM.
     pub fn client_key(&self) -> PathBuf {
         self.0.folder.join("client.key")
     }
 
-    /// The lines of a server's configuration.
+    /// Returns the lines of a server's configuration.
     pub(super) fn lines(&self, port: u16, ask_clients: bool) -> Vec<String> {
         let folder = self.0.folder.display();
         let ask = if ask_clients { "yes" } else { "no" };

@@ -3,8 +3,8 @@
 use super::client::BlockingClient;
 use super::reply::RespReply;
 
-/// The keys without expiry, but for those that an exception names: a whole key, or the beginning of
-/// one before a `*` at its end.
+/// Returns the keys without expiry, but for those that an exception names: a whole key, or the
+/// beginning of one before a `*` at its end.
 ///
 /// ```no_run
 /// # use tidegate_testkit::redis::{Server, audit};

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned, pki_type
 use super::access::Access;
 use super::reply::RespReply;
 
-/// A server that does not answer for so long has been stopped or cut off.
+/// A server that does not reply for this long was stopped or cut off.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// A connection to one server. It blocks, and knows nothing of clusters.
@@ -20,8 +20,7 @@ pub struct BlockingClient(BufReader<ClientStream>);
 impl BlockingClient {
     /// Connects to a port on loopback, with TLS and a login if `access` has them.
     ///
-    /// Waits at most five seconds for each answer, unless [`patience`](Self::patience) says
-    /// otherwise.
+    /// Waits at most five seconds for each reply. [`patience`](Self::patience) changes that.
     pub fn connect(port: u16, access: &Access) -> io::Result<Self> {
         let tcp = TcpStream::connect(("127.0.0.1", port))?;
         tcp.set_nodelay(true)?;
@@ -47,7 +46,7 @@ impl BlockingClient {
         tcp.set_read_timeout(Some(limit)).expect("not zero");
     }
 
-    /// Asks for something. Panics if the server cannot be talked to; a refusal is an answer.
+    /// Runs a command. Panics if the server cannot be reached; an error reply is returned.
     ///
     /// ```no_run
     /// # use tidegate_testkit::redis::Server;
@@ -66,7 +65,11 @@ impl BlockingClient {
         })
     }
 
-    /// Asks for something, or says why the server cannot be talked to.
+    /// Runs a command.
+    ///
+    /// # Errors
+    ///
+    /// The I/O error if the server cannot be reached or does not reply.
     pub fn try_command<W: AsRef<[u8]>>(&mut self, words: &[W]) -> io::Result<RespReply> {
         let mut request = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {

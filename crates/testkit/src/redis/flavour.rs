@@ -20,8 +20,8 @@ impl ServerProgram {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Redis7, Self::Redis8, Self::Valkey9];
 
-    /// Whether it is installed. If not, says so, for then a test is passed over; with `CI` set,
-    /// where nothing may be passed over, panics instead.
+    /// Returns true if it is installed. If not, reports that, because then a test is skipped; with
+    /// `CI` set, panics instead.
     ///
     /// ```no_run
     /// # use tidegate_testkit::redis::{ServerProgram, Server};
@@ -41,12 +41,12 @@ impl ServerProgram {
         found
     }
 
-    /// Whether it can speak TLS.
+    /// Returns true if it supports TLS.
     pub fn has_tls(self) -> bool {
         self == Self::Redis7
     }
 
-    /// The path of the program. Panics if it is not installed.
+    /// Returns the path of the program. Panics if it is not installed.
     pub(super) fn program(self) -> PathBuf {
         self.find().unwrap_or_else(|| panic!("{}", self.missing()))
     }
@@ -58,7 +58,7 @@ impl ServerProgram {
         )
     }
 
-    /// The variable that says where the program is.
+    /// Returns the environment variable with the path of the program.
     fn variable(self) -> &'static str {
         match self {
             Self::Redis7 => "TIDEGATE_TEST_REDIS7",
@@ -100,7 +100,7 @@ pub(crate) fn in_path(name: &OsStr) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Where `scripts/test` puts it.
+/// Returns the path at which `scripts/test` installs it.
 fn installed(path: &str) -> Option<PathBuf> {
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/python");
     Some(PathBuf::from(tools).join(path)).filter(|file| file.is_file())

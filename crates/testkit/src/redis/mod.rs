@@ -1,9 +1,9 @@
 //! Real Redis and Valkey servers for tests: [`Server`], [`Cluster`] and [`SentinelGroup`], with or
-//! without TLS and users, and a [`FaultProxy`] to put between them and who talks to them.
+//! without TLS and users, and a [`FaultProxy`] to put between them and their clients.
 //!
 //! Everything runs on loopback, on ports that no other test of any process has. A server ends with
-//! its value, and if the test process dies without a word, with that. Every wait polls for what it
-//! waits for, up to a limit, and says what did not happen. For servers of another kind there are
+//! its value, and also if the test process is killed. Every wait polls for its condition, up to a
+//! limit, and reports a condition that did not come true. For servers of another kind there are
 //! [`Port`], [`Process`] and [`until`].
 //!
 //! ```no_run
@@ -33,11 +33,12 @@ mod options;
 mod port;
 mod process;
 mod proxy;
+pub(crate) mod reaper;
 mod reply;
 mod sentinel;
 mod server;
-pub(crate) mod undertaker;
-mod wait;
+pub mod shared;
+pub(crate) mod wait;
 
 pub use access::{Access, Acl, Certificates, TestLogin};
 pub use audit::audit;
@@ -46,7 +47,7 @@ pub use cluster::{Cluster, Migration, SLOTS};
 pub use flavour::ServerProgram;
 pub use options::ServerOptions;
 pub use port::Port;
-pub use process::Process;
+pub use process::{Process, output};
 pub use proxy::{FaultProxy, ProxyFaults};
 pub use reply::RespReply;
 pub use sentinel::SentinelGroup;

@@ -1,10 +1,10 @@
-//! How servers are to be: the same words for one server, a cluster and a Sentinel group.
+//! Options of servers: the same for one server, a cluster and a Sentinel group.
 
 use super::access::{Access, Acl, Certificates, TestLogin};
 use super::flavour::ServerProgram;
 use super::server::Server;
 
-/// How servers are to be. Without a word: Redis 7.0, plain TCP, no users, nothing on disk.
+/// Options of servers. Default: Redis 7.0, plain TCP, no users, nothing on disk.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     pub(super) flavour: ServerProgram,
@@ -29,7 +29,7 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// The program.
+    /// Sets the program.
     #[must_use]
     pub fn flavour(mut self, flavour: ServerProgram) -> Self {
         self.flavour = flavour;
@@ -50,7 +50,7 @@ impl ServerOptions {
         self
     }
 
-    /// With TLS: let nobody in who has no certificate of the authority.
+    /// With TLS: rejects clients without a certificate of the authority.
     #[must_use]
     pub fn ask_clients(mut self) -> Self {
         self.ask_clients = true;
@@ -64,8 +64,8 @@ impl ServerOptions {
         self
     }
 
-    /// After how many milliseconds of silence a server counts as dead, in a cluster and for
-    /// sentinels; 500 if nothing is said.
+    /// Sets the milliseconds of silence after which a server counts as dead, in a cluster and for
+    /// sentinels. Default: 500.
     #[must_use]
     pub fn failover_after_millis(mut self, millis: u32) -> Self {
         self.failover_ms = millis;
@@ -77,12 +77,12 @@ impl ServerOptions {
         Server::launch(&self, &[])
     }
 
-    /// How the tests come in: as `admin`, if there are users.
+    /// Returns the access of the tests: as `admin`, if there are users.
     pub(super) fn admin(&self) -> Access {
         self.access(TestLogin::admin())
     }
 
-    /// How the limiter comes in: as `limiter`, if there are users.
+    /// Returns the access of the limiter: as `limiter`, if there are users.
     pub(super) fn limiter(&self) -> Access {
         self.access(TestLogin::limiter())
     }
@@ -92,7 +92,7 @@ impl ServerOptions {
         Access::new(self.tls.clone(), login)
     }
 
-    /// The lines that say where to listen.
+    /// Returns the lines with the addresses to listen at.
     pub(super) fn net_lines(&self, port: u16) -> Vec<String> {
         match &self.tls {
             None => vec![format!("port {port}")],
@@ -100,7 +100,7 @@ impl ServerOptions {
         }
     }
 
-    /// The lines of a server that holds data.
+    /// Returns the lines of a server that holds data.
     pub(super) fn data_lines(&self) -> Vec<String> {
         let mut lines = vec![
             "save \"\"".to_owned(),
@@ -112,7 +112,7 @@ impl ServerOptions {
         lines
     }
 
-    /// The lines of a sentinel, besides those that name the master.
+    /// Returns the lines of a sentinel, besides those that name the master.
     pub(super) fn sentinel_lines(&self, master: &str) -> Vec<String> {
         match &self.acl {
             None => Vec::new(),

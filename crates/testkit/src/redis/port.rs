@@ -1,4 +1,4 @@
-//! Ports that are ours alone for as long as a server may come back to them.
+//! Ports reserved for a server across its restarts.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ const COUNT: u16 = 10_000;
 /// The nodes of a cluster talk to each other at this distance.
 const BUS: u16 = 10_000;
 
-/// A port that no other process which uses this kit will take.
+/// A port that no other process with this kit will take.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -21,12 +21,12 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port at which nobody listens, nor at its cluster bus.
+    /// Leases a port that is free, and whose cluster bus port is free.
     pub fn lease() -> Self {
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let locks = std::env::temp_dir().join("tidegate-test-ports");
         fs::create_dir_all(&locks).expect("the folder for temporary files can be written");
-        // Processes begin at different places, so that they seldom try the same.
+        // Processes start at different offsets, so that they seldom try the same port.
         let begin = (process::id() % 199) * 50;
         for _ in 0..COUNT {
             let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! What a server answers, in the protocol's second version.
+//! Replies of a server, in the protocol's second version.
 
 use std::io::{self, BufRead};
 
@@ -20,7 +20,7 @@ pub enum RespReply {
 }
 
 impl RespReply {
-    /// The answer as text. Panics if it is an error, a list or nothing.
+    /// Returns the answer as text. Panics if it is an error, a list or nothing.
     pub fn text(&self) -> String {
         match self {
             Self::Status(text) => text.clone(),
@@ -30,7 +30,7 @@ impl RespReply {
         }
     }
 
-    /// The answer as bytes. Panics if it is no string.
+    /// Returns the answer as bytes. Panics if it is no string.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Bulk(bytes) => bytes,
@@ -38,7 +38,7 @@ impl RespReply {
         }
     }
 
-    /// The answer as a number. Panics if it is none.
+    /// Returns the answer as a number. Panics if it is none.
     pub fn int(&self) -> i64 {
         match self {
             Self::Int(number) => *number,
@@ -46,7 +46,7 @@ impl RespReply {
         }
     }
 
-    /// The parts of the answer. Panics if it is no list.
+    /// Returns the parts of the answer. Panics if it is no list.
     pub fn list(&self) -> &[Self] {
         match self {
             Self::Array(parts) => parts,
@@ -54,12 +54,12 @@ impl RespReply {
         }
     }
 
-    /// The parts of the answer as text. Panics if it is no list of text.
+    /// Returns the parts of the answer as text. Panics if it is no list of text.
     pub fn texts(&self) -> Vec<String> {
         self.list().iter().map(Self::text).collect()
     }
 
-    /// The message, if the answer is an error.
+    /// Returns the message, if the answer is an error.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Error(message) => Some(message),
@@ -67,12 +67,12 @@ impl RespReply {
         }
     }
 
-    /// Whether there was nothing.
+    /// Returns true if the reply is nil.
     pub fn is_nil(&self) -> bool {
         *self == Self::Nil
     }
 
-    /// The answer, which must not be an error: panics with its message.
+    /// Returns the answer, which must not be an error: panics with its message.
     #[must_use = "use `done` for a command whose answer does not matter"]
     pub fn good(self) -> Self {
         match self {
@@ -81,7 +81,7 @@ impl RespReply {
         }
     }
 
-    /// Passes over an answer that is no error; panics with the message of one that is.
+    /// Ignores a reply that is no error; panics with the message of one that is.
     pub fn done(self) {
         drop(self.good());
     }

@@ -54,27 +54,27 @@ impl SentinelGroup {
         ServerOptions::default().start_sentinels("mymaster")
     }
 
-    /// Says how the servers are to be; ends with [`ServerOptions::start_sentinels`].
+    /// Starts the options of the servers; ends with [`ServerOptions::start_sentinels`].
     pub fn builder() -> ServerOptions {
         ServerOptions::default()
     }
 
-    /// The name that the sentinels know the master by.
+    /// Returns the name that the sentinels know the master by.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The servers that hold data, dead ones too: first the one that began as master.
+    /// Returns the servers that hold data, dead ones too: first the one that began as master.
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
-    /// The sentinels.
+    /// Returns the sentinels.
     pub fn sentinels(&self) -> &[Server] {
         &self.sentinels
     }
 
-    /// The URL for the limiter: all sentinels, then the name of the master.
+    /// Returns the URL for the limiter: all sentinels, then the name of the master.
     pub fn url(&self) -> String {
         let start = self
             .options
@@ -84,8 +84,8 @@ impl SentinelGroup {
         format!("{start}{}/{}", addresses.join(","), self.name)
     }
 
-    /// The master that all running sentinels name. Waits until they agree; a master that has just
-    /// died is still named for a while.
+    /// Returns the master that all running sentinels name. Waits until they agree; a master that
+    /// has just died is still named for a while.
     pub fn master(&self) -> &Server {
         until_some("the sentinels agree on a master", || self.named_master())
     }
@@ -161,7 +161,7 @@ impl SentinelGroup {
             && is("num-other-sentinels", &(SENTINELS - 1).to_string())
     }
 
-    /// The master that every running sentinel names.
+    /// Returns the master that every running sentinel names.
     fn named_master(&self) -> Option<&Server> {
         let mut ports = self
             .sentinels

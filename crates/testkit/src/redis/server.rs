@@ -12,14 +12,14 @@ use super::client::BlockingClient;
 use super::options::ServerOptions;
 use super::port::Port;
 use super::process::Process;
+use super::reaper::{UNDERTAKER, remove};
 use super::reply::RespReply;
-use super::undertaker::{UNDERTAKER, remove};
 use super::wait::{PATIENCE, within};
 
-/// How often a server that dies at start is tried again: somebody may take its port in between.
+/// Attempts to start a server that dies at start: another program may take its port in between.
 const ATTEMPTS: usize = 5;
 
-/// A server of its own, on a port of its own, with nothing on disk. It is killed when dropped.
+/// A separate server on its own port, with nothing on disk. It is killed when dropped.
 #[derive(Debug)]
 pub struct Server {
     options: ServerOptions,
@@ -35,7 +35,7 @@ impl Server {
         Self::builder().start()
     }
 
-    /// Says how the server is to be, then starts it.
+    /// Starts the options of a server.
     ///
     /// ```no_run
     /// use tidegate_testkit::redis::{Acl, Certificates, Server};
@@ -52,14 +52,14 @@ impl Server {
         ServerOptions::default()
     }
 
-    /// A server that holds data, with these lines in its configuration too.
+    /// Starts a server that holds data, with these lines in its configuration too.
     pub(super) fn launch(options: &ServerOptions, lines: &[String]) -> Self {
         let mut all = options.data_lines();
         all.extend_from_slice(lines);
         Self::try_ports(options, false, &all)
     }
 
-    /// A sentinel with these lines in its configuration.
+    /// Starts a sentinel with these lines in its configuration.
     pub(super) fn launch_sentinel(options: &ServerOptions, lines: &[String]) -> Self {
         Self::try_ports(options, true, lines)
     }
@@ -78,7 +78,7 @@ impl Server {
             if server.await_ready() {
                 return server;
             }
-            assert!(server.port_was_taken(), "{}", server.why_it_died());
+            assert!(server.port_was_taken(), "{}", server.exit_reason());
         }
         panic!("{ATTEMPTS} ports that were free were taken at once")
     }
@@ -97,8 +97,8 @@ impl Server {
         fs::write(self.folder.join("conf"), text).expect("the folder is ours");
     }
 
-    /// Starts the process with the configuration that is there: sentinels and nodes of a cluster
-    /// write down in it, and beside it, what they know.
+    /// Starts the process with the existing configuration: sentinels and nodes of a cluster record
+    /// their state in it, and next to it.
     fn spawn(&self) {
         let mut command = Command::new(self.options.flavour.program());
         command.arg(self.folder.join("conf"));
@@ -129,17 +129,17 @@ impl Server {
         self.log().contains("Address already in use")
     }
 
-    fn why_it_died(&self) -> String {
+    fn exit_reason(&self) -> String {
         let program = self.options.flavour.program();
         format!("{} ended at start: {}", program.display(), self.log())
     }
 
-    /// What the server has written to its log.
+    /// Returns the server's log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// The port it listens at.
+    /// Returns the port it listens at.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
@@ -149,52 +149,52 @@ impl Server {
         format!("127.0.0.1:{}", self.port())
     }
 
-    /// The URL for the limiter, with its login if there are users.
+    /// Returns the URL for the limiter, with its login if there are users.
     pub fn url(&self) -> String {
         self.url_at(self.port())
     }
 
-    /// The URL for a limiter that comes another way, such as through a
+    /// Returns the URL for a limiter that comes another way, such as through a
     /// [`FaultProxy`](super::FaultProxy) at this port.
     pub fn url_at(&self, port: u16) -> String {
         let start = self.limiter().url_start("redis", "rediss");
         format!("{start}127.0.0.1:{port}")
     }
 
-    /// How the limiter comes in: as `limiter`, if there are users.
+    /// Returns the access of the limiter: as `limiter`, if there are users.
     pub fn limiter(&self) -> Access {
         self.options.limiter()
     }
 
-    /// A connection that may do anything. Panics if there is none to be had.
+    /// Returns a connection with all permissions. Panics if there is none.
     pub fn client(&self) -> BlockingClient {
         self.try_client()
             .unwrap_or_else(|error| panic!("no connection to {}: {error}", self.address()))
     }
 
-    /// A connection that may do anything, or why there is none.
+    /// Returns a connection with all permissions, or the error.
     pub fn try_client(&self) -> io::Result<BlockingClient> {
         BlockingClient::connect(self.port(), &self.options.admin())
     }
 
-    /// Runs one command on a connection of its own, as one who may do anything.
+    /// Runs one command on a new connection, with all permissions.
     pub fn command<W: AsRef<[u8]>>(&self, words: &[W]) -> RespReply {
         self.client().command(words)
     }
 
-    /// What `command` answers, if it does so without an error.
+    /// Returns the reply to a command, if it is no error.
     pub(super) fn ask<W: AsRef<[u8]>>(&self, words: &[W]) -> Option<RespReply> {
         let reply = self.try_client().ok()?.try_command(words).ok()?;
         reply.error().is_none().then_some(reply)
     }
 
-    /// Whether the process is there; a stopped one is.
+    /// Returns true if the process exists, even if it is stopped.
     pub fn is_running(&self) -> bool {
         let mut process = self.process.lock();
         process.as_mut().is_some_and(|process| !process.has_ended())
     }
 
-    /// Kills the process at once; what it held is gone. Nothing happens if it is dead already.
+    /// Kills the process immediately; its data is lost. No effect if it is dead already.
     pub fn kill9(&self) {
         drop(self.process.lock().take());
     }
@@ -208,10 +208,10 @@ impl Server {
                 return;
             }
         }
-        panic!("{}", self.why_it_died())
+        panic!("{}", self.exit_reason())
     }
 
-    /// Halts the process (`SIGSTOP`): connections stay, answers do not come.
+    /// Halts the process (`SIGSTOP`): connections stay open, replies do not arrive.
     pub fn stop(&self) {
         self.with_process(|process| {
             process.signal("STOP");
@@ -219,7 +219,7 @@ impl Server {
         });
     }
 
-    /// Lets a stopped process go on (`SIGCONT`).
+    /// Continues a stopped process (`SIGCONT`).
     pub fn cont(&self) {
         self.with_process(|process| process.signal("CONT"));
     }

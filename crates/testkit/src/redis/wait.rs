@@ -1,17 +1,20 @@
-//! Waiting for something to become true: the only place of the kit that knows the time.
+//! Waiting for a condition: the only place of the kit that reads the clock.
 
 use std::time::{Duration, Instant};
 
-/// How long anything may take before it counts as never: many times what was ever seen, for tests
-/// share their machine.
+/// Time after which a condition counts as never true: many times the longest ever seen, because
+/// tests share their machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until `condition` is true.
 ///
-/// Panics with `what` if that does not happen within 30 seconds. It blocks the thread: on a
-/// runtime with one thread nothing else goes on meanwhile.
+/// It blocks the thread: on a runtime with one thread nothing else runs meanwhile.
+///
+/// # Panics
+///
+/// With `what` if that does not happen within 30 seconds.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     until_some(what, || condition().then_some(()));
 }
@@ -21,7 +24,7 @@ pub fn until_some<T>(what: &str, find: impl FnMut() -> Option<T>) -> T {
     within(PATIENCE, find).unwrap_or_else(|| panic!("did not happen within {PATIENCE:?}: {what}"))
 }
 
-/// What `find` found within `limit`, if anything.
+/// Returns the result of `find`, if there is one within `limit`.
 #[expect(
     clippy::disallowed_methods,
     reason = "other processes are waited for, and they live in real time"

@@ -11,10 +11,10 @@ use tidegate_tower::RateLimitLayer;
 use tokio::task::JoinSet;
 use tower::{Layer as _, Service, ServiceExt as _, service_fn};
 
-type Asked = Request<Full<Bytes>>;
+type TestRequest = Request<Full<Bytes>>;
 
 #[tokio::test]
-async fn what_is_allowed_reaches_the_application_once_and_what_is_refused_never_does() {
+async fn only_allowed_requests_reach_the_application_and_once() {
     let app = Hello::default();
     let service = RateLimitLayer::new(limiter(TWO)).layer(app.clone());
     for left in ["1", "0"] {
@@ -49,31 +49,31 @@ async fn what_is_allowed_reaches_the_application_once_and_what_is_refused_never_
 }
 
 #[tokio::test]
-async fn an_error_of_the_application_is_passed_on_and_nothing_runs_twice() {
+async fn an_application_error_is_returned_and_nothing_runs_twice() {
     #[derive(Debug, PartialEq)]
-    struct Broken(u64);
+    struct ApplicationError(u64);
 
     let called = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&called);
-    let app = service_fn(move |_: Asked| {
+    let app = service_fn(move |_: TestRequest| {
         let nth = counted.fetch_add(1, SeqCst) + 1;
-        async move { Err::<Response<Full<Bytes>>, _>(Broken(nth)) }
+        async move { Err::<Response<Full<Bytes>>, _>(ApplicationError(nth)) }
     });
     let service = RateLimitLayer::new(limiter(TWO)).layer(app);
     for nth in 1..=2 {
         let failed = service.clone().oneshot(get()).await;
-        assert_eq!(failed.map(drop), Err(Broken(nth)));
+        assert_eq!(failed.map(drop), Err(ApplicationError(nth)));
         assert_eq!(called.load(SeqCst), nth);
     }
-    // It was charged all the same, and the refusal is an answer.
+    // It was charged all the same, and the refusal is a response.
     let refused = service.clone().oneshot(get()).await.expect("an answer");
     assert_eq!((refused.status().as_u16(), called.load(SeqCst)), (429, 2));
 }
 
 #[tokio::test]
-async fn an_answer_of_the_application_keeps_its_status_its_headers_and_its_body() {
+async fn application_responses_are_unchanged() {
     for status in [500_u16, 503, 429, 404, 302] {
-        let app = service_fn(move |_: Asked| async move {
+        let app = service_fn(move |_: TestRequest| async move {
             let answer = Response::builder().status(status).header("x-own", "1");
             answer.body(Full::<Bytes>::from("as it is"))
         });
@@ -81,7 +81,7 @@ async fn an_answer_of_the_application_keeps_its_status_its_headers_and_its_body(
         assert_eq!(answer.status(), status);
         assert_eq!(&answer.body()[..], b"as it is");
         assert_eq!(header(&answer, "x-own"), Some("1"));
-        // It does not look like one of ours.
+        // It does not look like a refusal by Tidegate.
         for name in ["retry-after", "x-correlation-id", "content-type"] {
             assert_eq!(header(&answer, name), None, "{name}");
         }
@@ -90,8 +90,8 @@ async fn an_answer_of_the_application_keeps_its_status_its_headers_and_its_body(
 }
 
 #[tokio::test]
-async fn of_two_who_tell_of_limits_the_outer_one_is_heard() {
-    let app = service_fn(|_: Asked| async {
+async fn the_outermost_layer_sets_the_limit_headers() {
+    let app = service_fn(|_: TestRequest| async {
         let answer = Response::builder()
             .header("X-RateLimit-Limit", "99")
             .header("X-RateLimit-Limit", "98");
@@ -108,7 +108,7 @@ async fn of_two_who_tell_of_limits_the_outer_one_is_heard() {
 
 #[tokio::test]
 async fn a_panic_of_the_application_is_not_swallowed() {
-    let app = service_fn(|_: Asked| async { panicking() });
+    let app = service_fn(|_: TestRequest| async { panicking() });
     let service = RateLimitLayer::new(limiter(TWO)).layer(app);
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { service.oneshot(get()).await.map(drop) });
@@ -120,7 +120,7 @@ fn panicking() -> Result<Response<Full<Bytes>>, Infallible> {
     panic!("the application is broken")
 }
 
-/// Is ready once for each time that somebody has waited for it; clones are not.
+/// A service that is ready once per wait; its clones are not.
 struct Turnstile {
     is_ready: bool,
 }
@@ -131,7 +131,7 @@ impl Clone for Turnstile {
     }
 }
 
-impl Service<Asked> for Turnstile {
+impl Service<TestRequest> for Turnstile {
     type Response = Response<Full<Bytes>>;
     type Error = Infallible;
     type Future = std::future::Ready<Result<Self::Response, Infallible>>;
@@ -141,7 +141,7 @@ impl Service<Asked> for Turnstile {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Asked) -> Self::Future {
+    fn call(&mut self, _: TestRequest) -> Self::Future {
         assert!(self.is_ready, "called without being ready");
         self.is_ready = false;
         std::future::ready(Ok(Response::default()))
@@ -162,11 +162,11 @@ async fn the_service_that_is_called_is_the_one_that_was_ready() {
     }
 }
 
-/// Never ready, or no more.
+/// A service that is never ready, or has failed.
 #[derive(Clone)]
-struct Unready(Poll<Result<(), &'static str>>);
+struct UnreadyService(Poll<Result<(), &'static str>>);
 
-impl Service<Asked> for Unready {
+impl Service<TestRequest> for UnreadyService {
     type Response = Response<Full<Bytes>>;
     type Error = &'static str;
     type Future = std::future::Pending<Result<Self::Response, &'static str>>;
@@ -175,31 +175,31 @@ impl Service<Asked> for Unready {
         self.0
     }
 
-    fn call(&mut self, _: Asked) -> Self::Future {
+    fn call(&mut self, _: TestRequest) -> Self::Future {
         pending()
     }
 }
 
 #[test]
-fn whether_it_is_ready_is_for_the_application_to_say() {
+fn readiness_is_that_of_the_application() {
     let layer = RateLimitLayer::new(limiter(TWO));
     let mut context = Context::from_waker(std::task::Waker::noop());
     for state in [Poll::Pending, Poll::Ready(Err("gone")), Poll::Ready(Ok(()))] {
-        let mut service = layer.layer(Unready(state));
+        let mut service = layer.layer(UnreadyService(state));
         assert_eq!(service.poll_ready(&mut context), state);
     }
 }
 
 #[tokio::test]
-async fn bodies_are_passed_on_as_they_come() {
-    // Requests and answers of types that are neither shared between threads nor known to us.
-    struct Unsync(std::cell::Cell<u8>);
-    let app = service_fn(|request: Request<Unsync>| async move {
+async fn bodies_are_forwarded_as_they_arrive() {
+    // Request and response types that are neither shared between threads nor known to Tidegate.
+    struct UnsyncBody(std::cell::Cell<u8>);
+    let app = service_fn(|request: Request<UnsyncBody>| async move {
         let byte = request.into_body().0.get();
         Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(vec![byte])))
     });
     let slow = RateLimitLayer::new(crate::slow::limiter(TWO)).layer(app);
-    let body = Unsync(std::cell::Cell::new(7));
+    let body = UnsyncBody(std::cell::Cell::new(7));
     let answer = slow.oneshot(Request::new(body)).await.unwrap();
     assert_eq!(&whole(answer).await.body()[..], [7]);
 }

@@ -1,4 +1,4 @@
-use crate::world::{Hello, ONE_EACH, Running, get, get_with, header, limiter, statuses};
+use crate::world::{Hello, ONE_EACH, RunningServer, get, get_with, header, limiter, statuses};
 use axum::Router;
 use axum::routing::get as route;
 use bytes::Bytes;
@@ -12,8 +12,8 @@ use tidegate_tower::RateLimitLayer;
 use tokio::task::JoinSet;
 use tower::Layer as _;
 
-async fn serve(app: Router) -> Running {
-    Running::start(|listener| async move {
+async fn serve(app: Router) -> RunningServer {
+    RunningServer::start(|listener| async move {
         let app = app.into_make_service_with_connect_info::<SocketAddr>();
         axum::serve(listener, app).await.expect("it serves");
     })
@@ -31,7 +31,7 @@ async fn axum_notes_the_peer_and_the_layer_finds_it() {
     let app = Router::new().route("/", route(|| async { "hello" }));
     let server = serve(app.layer(RateLimitLayer::new(limiter(ONE_EACH)))).await;
     let behind = |client| get_with(&[("x-forwarded-for", client)]);
-    // A proxy on this machine is believed: so the peer is known.
+    // A proxy on this machine is trusted, so the peer is known.
     let allowed = server.ask(behind("192.0.2.1")).await;
     assert_eq!(
         (allowed.status().as_u16(), &allowed.body()[..]),
@@ -65,7 +65,7 @@ async fn the_route_is_the_path_that_axum_matched() {
 }
 
 #[tokio::test]
-async fn answers_of_handlers_stay_as_they_are() {
+async fn handler_responses_are_unchanged() {
     let called = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&called);
     let broken = move || {
@@ -87,7 +87,7 @@ async fn answers_of_handlers_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn limits_before_one_route_leave_the_others_alone() {
+async fn limits_on_one_route_do_not_affect_the_others() {
     let layer = RateLimitLayer::new(limiter(ONE_EACH));
     let app = Router::new()
         .route("/", route(|| async { "free" }))
@@ -99,7 +99,7 @@ async fn limits_before_one_route_leave_the_others_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_at_once_exactly_as_many_pass_as_may() {
+async fn concurrent_requests_pass_exactly_up_to_the_limit() {
     let called = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&called);
     let hello = move || {
@@ -130,7 +130,7 @@ async fn of_many_at_once_exactly_as_many_pass_as_may() {
 }
 
 #[tokio::test]
-async fn a_limit_on_a_path_was_passed_over_inside_a_nested_router() {
+async fn a_limit_on_a_path_was_skipped_inside_a_nested_router() {
     const ORDERS: &str = "
 client: { attributes: { area: { segment: 1 }, plan: { query: plan } } }
 policies:
@@ -151,7 +151,7 @@ policies:
         for (path, status) in [
             ("/api/orders", 200),
             ("/api/orders?page=2", 429),
-            // The first segment is `api`, and so it is here.
+            // The first segment is `api`, here too.
             ("/api/free?plan=gold", 200),
             ("/api/free?plan=gold", 200),
             ("/api/free?plan=gold", 429),
@@ -163,23 +163,24 @@ policies:
 }
 
 #[tokio::test]
-async fn an_application_tells_a_target_that_another_layer_has_cut() {
+async fn an_application_supplies_a_target_cut_by_another_layer() {
     #[derive(Clone)]
-    struct Whole(http::Uri);
+    struct OriginalTarget(http::Uri);
 
     let limiter = limiter(
         "
 policies: [{ name: api, limits: [{ name: orders, match: { path: /v1/orders }, rate: 1/h }] }]",
     );
-    let layer = RateLimitLayer::new(limiter).target(|head| Some(&head.extension::<Whole>()?.0));
+    let layer =
+        RateLimitLayer::new(limiter).target(|head| Some(&head.extension::<OriginalTarget>()?.0));
     let service = layer.layer(Hello::default());
     let cut = || {
         let mut request = to("/orders");
-        let whole = Whole(http::Uri::from_static("/v1/orders"));
+        let whole = OriginalTarget(http::Uri::from_static("/v1/orders"));
         request.extensions_mut().insert(whole);
         request
     };
-    // Where it does not know, the target is what it is.
+    // If the function returns nothing, the target is unchanged.
     let asked = [cut(), cut(), to("/orders"), to("/v1/orders")];
     assert_eq!(statuses(&service, asked).await, [200, 429, 200, 429]);
 }

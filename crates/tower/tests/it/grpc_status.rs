@@ -1,4 +1,4 @@
-//! Statuses of gRPC as another implementation reads them.
+//! gRPC statuses as read by another implementation.
 
 use ::tonic::{Code as TonicCode, Status as TonicStatus};
 use http::header::CONTENT_TYPE;
@@ -20,7 +20,7 @@ fn told(told: &Status) -> (Response<()>, TonicStatus) {
 }
 
 #[test]
-fn another_implementation_reads_what_we_write() {
+fn another_implementation_decodes_the_status() {
     for (code, expected) in [
         (Code::ResourceExhausted, TonicCode::ResourceExhausted),
         (Code::Unavailable, TonicCode::Unavailable),
@@ -45,7 +45,7 @@ fn another_implementation_reads_what_we_write() {
 }
 
 #[test]
-fn a_wait_that_protobuf_cannot_tell_is_as_long_as_it_can() {
+fn a_wait_beyond_the_protobuf_range_saturates() {
     let (_, status) = told(&Status {
         code: Code::ResourceExhausted,
         message: "".into(),
@@ -57,7 +57,7 @@ fn a_wait_that_protobuf_cannot_tell_is_as_long_as_it_can() {
 }
 
 #[test]
-fn what_can_never_pass_has_no_retry_info() {
+fn a_request_that_can_never_pass_has_no_retry_info() {
     let (_, status) = told(&Status {
         code: Code::ResourceExhausted,
         message: "never".into(),

@@ -3,14 +3,14 @@ use tidegate_tower::RateLimitLayer;
 use tower::Layer as _;
 
 #[tokio::test]
-async fn who_is_listed_does_not_reach_the_application_and_who_is_exempt_always_does() {
+async fn listed_clients_are_refused_and_exempt_ones_always_pass() {
     let limiter = limiter(
         "
 respond: { profile: collector }
 client: { attributes: { project: { header: x-project } } }
 guards:
-  - { name: projects, refuse: 'attr:project', list: [p1] }
-  - { name: staff, exempt: api-key, list: [root] }
+  - { name: projects, deny: 'attr:project', list: [p1] }
+  - { name: staff, allow: api-key, list: [root] }
 policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]",
     );
     let hello = Hello::default();

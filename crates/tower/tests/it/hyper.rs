@@ -1,4 +1,6 @@
-use crate::world::{Hello, ONE_EACH, Running, Still, get, get_with, header, limiter, whole};
+use crate::world::{
+    Hello, ManualStore, ONE_EACH, RunningServer, get, get_with, header, limiter, whole,
+};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::Full;
@@ -6,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
+use std::time::Duration;
 use tidegate::Store;
 use tidegate_tower::RateLimitLayer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,8 +17,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tower::{Layer as _, service_fn};
 
-async fn serve(layer: RateLimitLayer<Still>, app: Hello) -> Running {
-    Running::start(|listener| async move {
+async fn serve(layer: RateLimitLayer<ManualStore>, app: Hello) -> RunningServer {
+    RunningServer::start(|listener| async move {
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer) = listener.accept().await.expect("a connection");
@@ -29,7 +32,7 @@ async fn serve(layer: RateLimitLayer<Still>, app: Hello) -> Running {
 }
 
 #[tokio::test]
-async fn each_connection_tells_its_peer() {
+async fn each_connection_provides_its_peer() {
     let app = Hello::default();
     let server = serve(RateLimitLayer::new(limiter(ONE_EACH)), app.clone()).await;
     let behind = |client| get_with(&[("x-forwarded-for", client)]);
@@ -62,7 +65,7 @@ async fn a_refusal_leaves_the_connection_as_it_was() {
                 .body(Full::<Bytes>::from("a body that nobody reads"));
             let answer = sender.send_request(request.expect("a request")).await;
             let answer = whole(answer.expect("an answer")).await;
-            // A refused HEAD has the head of the refusal, and no body.
+            // A refused HEAD has the headers of the refusal, and no body.
             assert_eq!(answer.body().is_empty(), method == Method::HEAD);
             statuses.push(answer.status().as_u16());
         }
@@ -73,7 +76,7 @@ async fn a_refusal_leaves_the_connection_as_it_was() {
 }
 
 #[tokio::test]
-async fn the_id_of_a_request_comes_back_with_a_refusal() {
+async fn a_refusal_contains_the_request_id() {
     let server = serve(RateLimitLayer::new(limiter(ONE_EACH)), Hello::default()).await;
     let with_id = || get_with(&[("x-correlation-id", "abc-123")]);
     assert_eq!(
@@ -102,7 +105,7 @@ async fn a_refused_head_broke_a_connection_over_http_2() {
             hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
         let (mut sender, connection) = connecting.await.expect("a client");
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move { connection.await.expect("nobody breaks the rules") });
+        tasks.spawn(async move { connection.await.expect("both ends follow the protocol") });
         let mut lengths = Vec::new();
         let methods = [Method::GET, Method::HEAD, Method::GET];
         for (method, status) in methods.into_iter().zip(statuses) {
@@ -120,7 +123,7 @@ async fn a_refused_head_broke_a_connection_over_http_2() {
                 );
             }
         }
-        // `HEAD` says how long the body would be.
+        // `HEAD` contains the length that the body would have.
         lengths.dedup();
         assert_eq!(lengths.len(), 1, "{lengths:?}");
         drop(sender);
@@ -128,8 +131,8 @@ async fn a_refused_head_broke_a_connection_over_http_2() {
     }
 }
 
-async fn serve_http2(layer: RateLimitLayer<Still>) -> Running {
-    Running::start(|listener| async move {
+async fn serve_http2(layer: RateLimitLayer<ManualStore>) -> RunningServer {
+    RunningServer::start(|listener| async move {
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer) = listener.accept().await.expect("a connection");
@@ -144,17 +147,17 @@ async fn serve_http2(layer: RateLimitLayer<Still>) -> Running {
 
 async fn upgrade<S: Store + 'static>(layer: RateLimitLayer<S>) {
     let (sent, mut changing) = mpsc::channel(1);
-    // An application that changes to another protocol, and hands the connection to this test.
+    // An application that upgrades the connection and passes it to this test.
     let app = service_fn(move |mut request: Request<Incoming>| {
         let upgrading = hyper::upgrade::on(&mut request);
-        sent.try_send(upgrading).expect("somebody waits for it");
+        sent.try_send(upgrading).expect("the receiver is alive");
         let answer = Response::builder()
             .status(101)
             .header("connection", "upgrade")
             .header("upgrade", "tide");
         std::future::ready(answer.body(Full::<Bytes>::default()))
     });
-    let server = Running::start(|listener| async move {
+    let server = RunningServer::start(|listener| async move {
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer) = listener.accept().await.expect("a connection");
@@ -170,7 +173,8 @@ async fn upgrade<S: Store + 'static>(layer: RateLimitLayer<S>) {
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     assert!(head.contains("upgrade: tide\r\n"), "{head}");
     assert!(head.contains("x-ratelimit-remaining: 0\r\n"), "{head}");
-    let upgraded = changing.recv().await.expect("it was asked").await;
+    let changing = tokio::time::timeout(Duration::from_secs(60), changing.recv()).await;
+    let upgraded = changing.expect("in time").expect("a request arrived").await;
     let mut application = TokioIo::new(upgraded.expect("it changes"));
     let mut said = [0; 4];
     client.write_all(b"ebb?").await.expect("it is sent");
@@ -184,8 +188,8 @@ async fn upgrade<S: Store + 'static>(layer: RateLimitLayer<S>) {
     assert!(head.starts_with("HTTP/1.1 429 "), "{head}");
 }
 
-/// Asks for another protocol: the connection, and the head of the answer.
-async fn ask_to_upgrade(server: &Running) -> (TcpStream, String) {
+/// Requests an upgrade; returns the connection and the head of the response.
+async fn ask_to_upgrade(server: &RunningServer) -> (TcpStream, String) {
     let asked = "GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: tide\r\n\r\n";
     let stream = TcpStream::connect(server.address).await;
     let mut stream = stream.expect("a connection");

@@ -3,7 +3,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use std::net::SocketAddr;
-use tidegate::{KeyPart, LimitSpec, Limiter, Missing};
+use tidegate::{KeyPart, LimitSpec, Limiter, MissingIdentity};
 use tidegate_tower::{PeerAddr, RateLimitLayer};
 use tower::Layer as _;
 
@@ -18,14 +18,14 @@ fn from(peer: &str, headers: &[(&'static str, &str)]) -> Request<Full<Bytes>> {
 }
 
 #[tokio::test]
-async fn a_proxy_is_believed_and_a_stranger_is_not() {
+async fn trusted_proxies_set_the_address_and_other_clients_do_not() {
     let service = RateLimitLayer::new(limiter(ONE_EACH)).layer(Hello::default());
     let forwarded = |by, client| from(by, &[("x-forwarded-for", client)]);
     let asked = [
         forwarded(PROXY, "198.51.100.1"),
         forwarded(PROXY, "198.51.100.2"),
         forwarded(PROXY, "203.0.113.9, 198.51.100.2"),
-        // Whoever is not a proxy is itself, whatever it says.
+        // A peer that is no trusted proxy is the client itself, with any headers.
         forwarded(STRANGER, "198.51.100.3"),
         forwarded(STRANGER, "198.51.100.4"),
         from(STRANGER, &[]),
@@ -37,8 +37,8 @@ async fn a_proxy_is_believed_and_a_stranger_is_not() {
 }
 
 #[tokio::test]
-async fn an_unknown_peer_has_no_address_and_no_say() {
-    // Those of whom nothing is known share a bucket.
+async fn an_unknown_peer_has_no_address_and_is_not_trusted() {
+    // Requests without a known client share a bucket.
     let service = RateLimitLayer::new(limiter(ONE_EACH)).layer(Hello::default());
     let asked = [
         get(),
@@ -53,7 +53,7 @@ async fn an_unknown_peer_has_no_address_and_no_say() {
 }
 
 #[tokio::test]
-async fn a_service_for_one_connection_is_told_its_peer_once() {
+async fn a_service_for_one_connection_gets_its_peer_once() {
     let layer = RateLimitLayer::new(limiter(ONE_EACH));
     let one = layer
         .layer(Hello::default())
@@ -66,7 +66,7 @@ async fn a_service_for_one_connection_is_told_its_peer_once() {
 }
 
 #[tokio::test]
-async fn a_function_of_the_callers_tells_the_peer_alone() {
+async fn a_custom_function_supplies_only_the_peer() {
     let layer = RateLimitLayer::new(limiter(ONE_EACH));
     let service = layer
         .peer(|head| head.header("x-peer")?.parse().ok())
@@ -75,10 +75,10 @@ async fn a_function_of_the_callers_tells_the_peer_alone() {
         get_with(&[("x-peer", "192.0.2.7")]),
         get_with(&[("x-peer", "192.0.2.8")]),
         get_with(&[("x-peer", "192.0.2.8")]),
-        // The peer that it names may be a proxy.
+        // The named peer may be a proxy.
         get_with(&[("x-peer", "127.0.0.1"), ("x-forwarded-for", "192.0.2.8")]),
         get_with(&[("x-peer", "127.0.0.1"), ("x-forwarded-for", "192.0.2.9")]),
-        // Not known, whatever else is noted.
+        // Unknown, regardless of other extensions.
         from("192.0.2.10:1", &[]),
         from("192.0.2.11:1", &[]),
     ];
@@ -90,12 +90,12 @@ async fn a_function_of_the_callers_tells_the_peer_alone() {
 
 fn by(part: KeyPart) -> Limiter {
     let limit = LimitSpec::new("each").key(part).band("2/h");
-    let limiter = Limiter::builder().limit(limit.missing(Missing::Refuse));
+    let limiter = Limiter::builder().limit(limit.missing(MissingIdentity::Refuse));
     limiter.build().expect("a limiter")
 }
 
 #[tokio::test]
-async fn the_application_tells_the_user() {
+async fn the_application_supplies_the_user() {
     #[derive(Clone)]
     struct Session(String);
 
@@ -112,7 +112,7 @@ async fn the_application_tells_the_user() {
 }
 
 #[tokio::test]
-async fn the_application_tells_attributes_key_route_and_cost() {
+async fn the_application_supplies_attributes_key_route_and_cost() {
     let tenant = |head: tidegate_tower::RequestHead<'_>| head.header("x-tenant").map(str::to_owned);
     let service = RateLimitLayer::new(by(KeyPart::Attr("tenant".into())))
         .attribute("tenant", |_| Some("the first is replaced".into()))
@@ -150,7 +150,7 @@ async fn the_application_tells_attributes_key_route_and_cost() {
         with("authorization", "Key k1"),
         with("authorization", "Key k1"),
         with("authorization", "Key k1"),
-        // Where the function does not know, what `client` finds stands.
+        // If the function returns nothing, the configured identity applies.
         with("x-api-key", "k1"),
         with("x-api-key", "k2"),
         with("authorization", "Bearer k1"),
@@ -162,7 +162,7 @@ async fn the_application_tells_attributes_key_route_and_cost() {
 }
 
 #[tokio::test]
-async fn the_configuration_tells_who_asks() {
+async fn the_config_defines_client_identification() {
     let limiter = limiter(
         "
 client:
@@ -176,7 +176,7 @@ policies: [{ name: api, limits: [{ name: each, key: user, missing: refuse, rate:
         from(STRANGER, &[("x-user-id", "ann"), ("x-cost", "2")]),
         from(STRANGER, &[("x-user-id", "ann")]),
         from(STRANGER, &[("x-user-id", "bob"), ("x-user-id", "bob")]),
-        // An assertion counts from a proxy alone.
+        // Identity headers are accepted from a trusted proxy only.
         from(PROXY, &[("x-user-id", "eve")]),
     ];
     assert_eq!(statuses(&service, asked).await, [200, 429, 429, 429]);

@@ -20,7 +20,7 @@ async fn clones_and_all_services_of_a_layer_share_their_buckets() {
 }
 
 #[tokio::test]
-async fn a_reload_is_seen_at_once_by_all() {
+async fn a_reload_applies_to_all_services_at_once() {
     let limiter = limiter(TWO);
     let service = RateLimitLayer::new(limiter.clone()).layer(Hello::default());
     assert_eq!(
@@ -41,7 +41,7 @@ policies: [{ name: api, limits: [{ name: more, rate: 5/h }] }]",
 }
 
 #[tokio::test]
-async fn a_policy_is_asked_by_its_name() {
+async fn a_policy_is_selected_by_name() {
     let limiter = limiter(
         "
 policies:
@@ -58,7 +58,7 @@ policies:
     let answer = call(&service, get()).await;
     assert_eq!(header(&answer, "x-ratelimit-limit"), Some("3"));
 
-    // What nobody can decide any more does not pass.
+    // Requests that cannot be decided any more are refused.
     limiter.reload(config(TWO)).unwrap();
     let answer = call(&service, get()).await;
     assert_eq!(answer.status(), 503);
@@ -69,7 +69,7 @@ policies:
 }
 
 #[tokio::test]
-async fn nothing_passes_once_the_limiter_is_closed() {
+async fn nothing_passes_after_the_limiter_is_closed() {
     let (limiter, app) = (limiter(TWO), Hello::default());
     let service = RateLimitLayer::new(limiter.clone()).layer(app.clone());
     limiter.close();
@@ -79,7 +79,7 @@ async fn nothing_passes_once_the_limiter_is_closed() {
 }
 
 #[tokio::test]
-async fn where_no_limit_applies_nothing_is_said_of_any() {
+async fn without_a_matching_limit_no_limit_headers_are_set() {
     let limiter = limiter(
         "
 policies:
@@ -93,7 +93,7 @@ policies:
 }
 
 #[tokio::test]
-async fn an_observer_sees_what_nobody_else_is_told() {
+async fn an_observer_gets_details_hidden_from_clients() {
     let shadow = tidegate::LimitSpec::new("watched").band("1/h").shadow();
     let limiter = Limiter::builder().limit(shadow).build().expect("a limiter");
     let (seen, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -117,7 +117,7 @@ async fn an_observer_sees_what_nobody_else_is_told() {
 }
 
 #[tokio::test]
-async fn an_observer_is_told_of_which_request_and_what_became_of_its_token() {
+async fn an_observer_gets_the_request_and_its_token_result() {
     const TOKENS: &str = "
 client:
   jwt: { secret: 0123456789abcdef0123456789abcdef }
@@ -125,12 +125,12 @@ client:
 policies: [{ name: api, limits: [{ name: per-user, key: user, rate: 5/h }] }]";
     fn watched<S: tidegate::Store>(
         limiter: Limiter<S>,
-    ) -> (RateLimitLayer<S>, mpsc::Receiver<Seen>) {
+    ) -> (RateLimitLayer<S>, mpsc::Receiver<ObservedDecision>) {
         let (sent, seen) = mpsc::channel();
         let layer = RateLimitLayer::new(limiter).observe(move |seen| {
             let path = seen.head().target().path().to_owned();
             sent.send((path, seen.decided().is_ok(), seen.token_refused()))
-                .expect("somebody listens");
+                .expect("the receiver is alive");
         });
         (layer, seen)
     }
@@ -151,5 +151,5 @@ policies: [{ name: api, limits: [{ name: per-user, key: user, rate: 5/h }] }]";
     assert_eq!(seen.try_iter().collect::<Vec<_>>(), expected);
 }
 
-/// Path, whether it was decided, and why its token was not believed.
-type Seen = (String, bool, Option<&'static str>);
+/// The path, true if it was decided, and the reason why its token was rejected.
+type ObservedDecision = (String, bool, Option<&'static str>);

@@ -1,36 +1,38 @@
-//! The layer as its users see it: over real servers, and by itself where no server gets that far.
+//! The layer from the view of its users: over real servers, and alone for other cases.
 
 #![expect(
     clippy::panic,
     reason = "a test fails by panicking, its helpers as well"
 )]
 
-/// What the application does is passed on as it is.
+/// The application's behaviour is unchanged.
 mod application;
 /// Behind axum's router.
 mod axum;
-/// Statuses of gRPC as another implementation reads them.
+/// Responses that the application writes itself.
+mod custom;
+/// gRPC statuses as read by another implementation.
 mod grpc_status;
-/// Who may not pass at all, and whom no limit applies to.
+/// Denied and exempt clients.
 mod guards;
 /// Before a plain hyper server.
 mod hyper;
-/// Who asks: peers, proxies, and what the application tells.
+/// Identities: peers, proxies, and values set by the application.
 mod identity;
 /// Policies, reloads, clones, observers.
 mod limiter;
-/// How often a client is identified and its limits are matched.
+/// The number of identifications and matches per request.
 #[cfg(debug_assertions)]
 mod once;
-/// With the buckets in Redis, and without that Redis.
+/// Buckets in Redis, with and without an outage.
 mod redis;
-/// A store that takes its time.
+/// A slow store.
 mod slow;
 /// gRPC.
 mod tonic;
-/// Limits that let requests wait.
+/// Limits with a queue.
 mod waiting;
-/// What is said where nobody tells the peer.
+/// The warning about a missing peer address.
 mod warning;
 /// Servers, clients, applications.
 mod world;

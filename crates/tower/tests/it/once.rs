@@ -1,4 +1,4 @@
-//! How often a client is identified, its limits are matched, and the store is called.
+//! The number of identifications, limit matches and store calls per request.
 
 use crate::world::{Hello, call, config, get_with};
 use tidegate::Limiter;
@@ -11,6 +11,23 @@ use tower::Layer as _;
 const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJhbm4ifQ.\
                      auSjAiLeVXLWCMJ7rCv_1dd8pUcovoDAxrahrwmPQ7Q";
 
+const WAITING: [&str; 2] = ["", ", on_refusal: wait, max_wait: 5s"];
+
+/// Guards, each with true if it refuses the request: none, one that lists its user, one that lists
+/// another.
+const GUARDS: [(&str, bool); 3] = [
+    ("", false),
+    ("guards: [{ name: listed, deny: user, list: [ann] }]", true),
+    (
+        "guards: [{ name: staff, allow: user, list: [root] }]",
+        false,
+    ),
+];
+
+fn with_guards(waiting: &str) -> impl Iterator<Item = (&str, (&'static str, bool))> {
+    GUARDS.into_iter().map(move |guards| (waiting, guards))
+}
+
 #[tokio::test]
 async fn a_request_is_verified_matched_and_decided_once_whichever_store_decides() {
     let redis = Server::start();
@@ -18,10 +35,11 @@ async fn a_request_is_verified_matched_and_decided_once_whichever_store_decides(
         "memory".to_owned(),
         format!("redis://127.0.0.1:{}", redis.port()),
     ] {
-        for waiting in ["", ", on_refusal: wait, max_wait: 5s"] {
+        for (waiting, (guards, is_refused)) in WAITING.into_iter().flat_map(with_guards) {
             let config = config(&format!(
                 "
 store: {{ url: '{store}' }}
+{guards}
 client: {{ user: {{ claim: sub }}, jwt: {{ secret: thirty-two bytes of no importance }} }}
 policies: [{{ name: api, limits: [{{ name: all, key: user, rate: 1000/s{waiting} }}] }}]"
             ));
@@ -31,14 +49,15 @@ policies: [{{ name: api, limits: [{{ name: all, key: user, rate: 1000/s{waiting}
             let before = WorkCounts::of_this_thread();
             let bearer = format!("Bearer {TOKEN}");
             let answer = call(&service, get_with(&[("authorization", &bearer)])).await;
-            assert_eq!(answer.status(), 200);
+            assert_eq!(answer.status(), if is_refused { 429 } else { 200 });
             let after = WorkCounts::of_this_thread();
+            let asked = u64::from(!is_refused);
             let expected = WorkCounts {
                 tokens: before.tokens + 1,
-                matchings: before.matchings + 1,
-                store_calls: before.store_calls + 1,
+                matchings: before.matchings + asked,
+                store_calls: before.store_calls + asked,
             };
-            assert_eq!(after, expected, "{store}{waiting}");
+            assert_eq!(after, expected, "{store}{waiting}, {guards}");
         }
     }
 }

@@ -1,7 +1,7 @@
 use crate::world::{Hello, TWO, call, get, header, statuses};
 use std::time::Duration;
+use tidegate::redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tidegate::{AnyStore, Limiter, OnFailure};
-use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
 use tidegate_testkit::redis::Server;
 use tidegate_tower::RateLimitLayer;
 use tower::Layer as _;
@@ -11,15 +11,15 @@ async fn limiter(server: &Server, on_failure: OnFailure) -> Limiter<RedisStore> 
     let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]);
     let settings = settings.timeout(Duration::from_secs(2));
     let store = RedisStore::connect(settings, RedisOptions::default()).await;
-    let builder = Limiter::builder().yaml(TWO).expect("it is right");
+    let builder = Limiter::builder().yaml(TWO).expect("a valid config");
     let builder = builder.on_failure(on_failure).max_keys(1_000);
     builder
-        .build_with(store.expect("the server is there"))
+        .build_with(store.expect("the server is up"))
         .expect("a limiter")
 }
 
 #[tokio::test]
-async fn instances_share_what_is_in_redis() {
+async fn instances_share_redis_buckets() {
     let server = Server::start();
     let (app, other) = (Hello::default(), Hello::default());
     let one = limiter(&server, OnFailure::Error).await;
@@ -33,12 +33,12 @@ async fn instances_share_what_is_in_redis() {
 }
 
 #[tokio::test]
-async fn without_redis_each_word_does_what_it_says() {
+async fn without_redis_each_failure_policy_applies() {
     let server = Server::start();
     let mut services = Vec::new();
     for (word, expected) in [
         (OnFailure::Allow, [200, 200, 200]),
-        // A share of it: the half, unless told.
+        // The local share. Default: half.
         (OnFailure::Local, [200, 429, 429]),
         (OnFailure::Deny, [503, 503, 503]),
         (OnFailure::Error, [503, 503, 503]),
@@ -66,7 +66,7 @@ async fn without_redis_each_word_does_what_it_says() {
 }
 
 #[tokio::test]
-async fn the_store_that_a_configuration_names_is_asked_through_the_layer() {
+async fn the_layer_uses_the_store_of_the_config() {
     let server = Server::start();
     let (one, other) = (started(&server).await, started(&server).await);
     let (app, another) = (Hello::default(), Hello::default());
@@ -87,6 +87,6 @@ async fn the_store_that_a_configuration_names_is_asked_through_the_layer() {
 async fn started(server: &Server) -> Limiter<AnyStore> {
     let store = format!("store: {{ url: 'redis://127.0.0.1:{}' }}", server.port());
     let builder = Limiter::builder().yaml(&format!("{store}{TWO}"));
-    let connecting = builder.expect("it is right").connect();
-    connecting.await.expect("the server is there")
+    let connecting = builder.expect("a valid config").connect();
+    connecting.await.expect("the server is up")
 }

@@ -1,4 +1,4 @@
-use crate::world::{Hello, Still, TWO, call, clock, config, get, header, statuses};
+use crate::world::{Hello, ManualStore, TWO, call, clock, config, get, header, statuses};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use tidegate::{Limiter, MemoryStore, OnFailure, Store, StoreError};
@@ -6,14 +6,14 @@ use tidegate_core::{Ask, Inspection, Quota, Reply};
 use tidegate_tower::RateLimitLayer;
 use tower::{Layer as _, Service as _};
 
-/// A store that answers only when it is asked again, or not at all.
+/// A store that replies only when it is polled again, or never.
 #[derive(Debug)]
-pub(crate) struct Slow {
-    memory: Still,
+pub(crate) struct SlowStore {
+    memory: ManualStore,
     away: Arc<AtomicBool>,
 }
 
-impl Store for Slow {
+impl Store for SlowStore {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         tokio::task::yield_now().await;
         if self.away.load(SeqCst) {
@@ -35,17 +35,17 @@ impl Store for Slow {
     }
 }
 
-pub(crate) fn limiter(text: &str) -> Limiter<Slow> {
+pub(crate) fn limiter(text: &str) -> Limiter<SlowStore> {
     failing(text, OnFailure::Error, &Arc::default())
 }
 
-/// A limiter whose store is away.
-pub(crate) fn away(on_failure: OnFailure) -> Limiter<Slow> {
+/// Returns a limiter whose store is down.
+pub(crate) fn unreachable_limiter(on_failure: OnFailure) -> Limiter<SlowStore> {
     failing(TWO, on_failure, &Arc::new(AtomicBool::new(true)))
 }
 
-fn failing(text: &str, on_failure: OnFailure, away: &Arc<AtomicBool>) -> Limiter<Slow> {
-    let store = Slow {
+fn failing(text: &str, on_failure: OnFailure, away: &Arc<AtomicBool>) -> Limiter<SlowStore> {
+    let store = SlowStore {
         memory: MemoryStore::builder().clock(clock()).build(),
         away: Arc::clone(away),
     };
@@ -73,7 +73,7 @@ async fn a_store_across_the_network_decides_as_one_in_this_process() {
 }
 
 #[tokio::test]
-async fn without_the_store_each_word_does_what_it_says() {
+async fn without_the_store_each_failure_policy_applies() {
     for (word, status, called) in [
         (OnFailure::Allow, 200, 1),
         (OnFailure::Local, 200, 1),
@@ -81,21 +81,21 @@ async fn without_the_store_each_word_does_what_it_says() {
         (OnFailure::Error, 503, 0),
     ] {
         let app = Hello::default();
-        let service = RateLimitLayer::new(away(word)).layer(app.clone());
+        let service = RateLimitLayer::new(unreachable_limiter(word)).layer(app.clone());
         let answer = call(&service, get()).await;
         assert_eq!(
             (answer.status().as_u16(), app.called()),
             (status, called),
             "{word:?}"
         );
-        // Nobody exceeded anything.
+        // No limit was exceeded.
         let wait = (status == 503).then_some("1");
         assert_eq!(header(&answer, "retry-after"), wait, "{word:?}");
     }
 }
 
 #[tokio::test]
-async fn a_request_that_is_given_up_while_the_store_is_asked_never_reaches_the_application() {
+async fn a_request_dropped_during_a_store_call_never_reaches_the_application() {
     let app = Hello::default();
     let mut service = RateLimitLayer::new(limiter(TWO)).layer(app.clone());
     // `Hello` is always ready.
@@ -110,11 +110,11 @@ async fn a_request_that_is_given_up_while_the_store_is_asked_never_reaches_the_a
     assert_eq!(app.called(), 0);
 }
 
-/// A store that always answers, but never at once.
+/// A store that always replies, but never immediately.
 #[derive(Debug)]
-struct Patient(Still);
+struct DelayedStore(ManualStore);
 
-impl Store for Patient {
+impl Store for DelayedStore {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         tokio::task::yield_now().await;
         Ok(self.0.decide_now(asks))
@@ -139,7 +139,7 @@ impl Store for Patient {
 
 #[tokio::test]
 async fn functions_were_called_twice_for_a_store_that_is_slow_but_cannot_fail() {
-    let store = Patient(MemoryStore::builder().clock(clock()).build());
+    let store = DelayedStore(MemoryStore::builder().clock(clock()).build());
     let builder = Limiter::builder().config(config(TWO));
     let limiter = builder.build_with(store).expect("a limiter");
     let calls = Arc::new(AtomicU64::new(0));

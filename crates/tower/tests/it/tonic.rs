@@ -1,4 +1,4 @@
-use crate::world::{ONE_EACH, Running, TWO, config, limiter};
+use crate::world::{ONE_EACH, RunningServer, TWO, config, limiter};
 use std::time::Duration;
 use tidegate::Store;
 use tidegate_tower::RateLimitLayer;
@@ -12,8 +12,8 @@ use tonic_health::server::health_reporter;
 use tonic_types::StatusExt as _;
 use tower::Layer as _;
 
-async fn serve<S: Store + 'static>(layer: RateLimitLayer<S>) -> Running {
-    Running::start(|listener: TcpListener| async move {
+async fn serve<S: Store + 'static>(layer: RateLimitLayer<S>) -> RunningServer {
+    RunningServer::start(|listener: TcpListener| async move {
         let served = Server::builder()
             .layer(layer)
             .add_service(health_reporter().1)
@@ -23,7 +23,7 @@ async fn serve<S: Store + 'static>(layer: RateLimitLayer<S>) -> Running {
     .await
 }
 
-async fn client(server: &Running) -> HealthClient<Channel> {
+async fn client(server: &RunningServer) -> HealthClient<Channel> {
     let endpoint = Endpoint::from_shared(format!("http://{}", server.address));
     let channel = endpoint.expect("an address").connect().await;
     HealthClient::new(channel.expect("a connection"))
@@ -40,10 +40,10 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn a_refused_call_is_told_when_to_come_back() {
+async fn a_refused_call_has_retry_info() {
     let server = serve(RateLimitLayer::new(limiter(ONE_EACH))).await;
     let mut client = client(&server).await;
-    // The peer is known, for what a proxy on this machine says of clients counts.
+    // The peer is a trusted proxy on this machine, so its headers name the client.
     let allowed = ask(&mut client, "192.0.2.1").await.expect("it is allowed");
     let told = allowed.metadata().get("x-ratelimit-remaining");
     assert_eq!(told.expect("a header"), "0");
@@ -59,7 +59,7 @@ async fn a_refused_call_is_told_when_to_come_back() {
     let details = refused.get_error_details();
     let delay = details.retry_info().and_then(|info| info.retry_delay);
     let delay = delay.expect("a wait");
-    assert_eq!(delay, Duration::from_hours(1));
+    assert_eq!(delay, Duration::from_secs(3_600));
     let metadata = refused.metadata();
     assert_eq!(metadata.get("retry-after").unwrap(), "3600");
     assert_eq!(metadata.get("x-ratelimit-limit").unwrap(), "1");
@@ -68,7 +68,7 @@ async fn a_refused_call_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_application_stays_its_own() {
+async fn a_grpc_error_of_the_application_is_unchanged() {
     let server = serve(RateLimitLayer::new(limiter(TWO))).await;
     let mut client = client(&server).await;
     let unknown = HealthCheckRequest {
@@ -81,11 +81,11 @@ async fn an_error_of_the_application_stays_its_own() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_can_decide_is_unavailable() {
+async fn an_undecidable_call_is_unavailable() {
     let closed = limiter(TWO);
     closed.close();
-    let denying = crate::slow::away(tidegate::OnFailure::Deny);
-    let erring = crate::slow::away(tidegate::OnFailure::Error);
+    let denying = crate::slow::unreachable_limiter(tidegate::OnFailure::Deny);
+    let erring = crate::slow::unreachable_limiter(tidegate::OnFailure::Error);
     for server in [
         serve(RateLimitLayer::new(closed)).await,
         serve(RateLimitLayer::new(denying)).await,
@@ -94,7 +94,7 @@ async fn a_call_that_nobody_can_decide_is_unavailable() {
         let mut client = client(&server).await;
         let status = ask(&mut client, "192.0.2.1")
             .await
-            .expect_err("nobody knows");
+            .expect_err("the outcome is unknown");
         assert_eq!(status.code(), Code::Unavailable);
         let details = status.get_error_details();
         let delay = details.retry_info().and_then(|info| info.retry_delay);
@@ -103,10 +103,10 @@ async fn a_call_that_nobody_can_decide_is_unavailable() {
 }
 
 #[tokio::test]
-async fn limits_can_be_put_before_one_service() {
+async fn limits_can_apply_to_one_service() {
     let limiter = limiter(TWO);
     let layer = RateLimitLayer::new(limiter.clone());
-    let server = Running::start(|listener| async move {
+    let server = RunningServer::start(|listener| async move {
         let served = Server::builder()
             .add_service(layer.layer(health_reporter().1))
             .serve_with_incoming(TcpIncoming::from(listener));

@@ -16,7 +16,7 @@ policies:
 async fn a_request_waits_for_its_turn_and_then_reaches_the_application() {
     let app = Hello::default();
     let service = RateLimitLayer::new(limiter(FIVE)).layer(app.clone());
-    // The clock of the limiter stands still, so that each has a place behind the one before.
+    // The limiter's clock is stopped, so each place is behind the one before.
     for nth in 0..5 {
         let began = Instant::now();
         let answer = call(&service, get()).await;
@@ -33,7 +33,7 @@ async fn a_request_waits_for_its_turn_and_then_reaches_the_application() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_goes_gives_its_place_to_another() {
+async fn a_client_that_leaves_passes_its_place_on() {
     let app = Hello::default();
     let limiter = limiter(FIVE);
     let mut service = RateLimitLayer::new(limiter.clone()).layer(app.clone());
@@ -53,14 +53,14 @@ async fn a_client_that_goes_gives_its_place_to_another() {
     let began = Instant::now();
     assert_eq!(call(&service, get()).await.status(), 200);
     assert!(began.elapsed() <= Duration::from_millis(101));
-    assert_eq!(app.called(), 2, "nobody else reached it");
+    assert_eq!(app.called(), 2, "no other request reached it");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_without_waiting_is_decided_at_once_beside_one_that_waits() {
+async fn a_policy_without_waiting_is_decided_at_once() {
     let app = Hello::default();
     let layer = RateLimitLayer::new(limiter(FIVE)).policy("other");
-    let mut service = layer.expect("it is there").layer(app.clone());
+    let mut service = layer.expect("the server is up").layer(app.clone());
     for status in [200, 429] {
         let mut answer = Box::pin(service.call(get()));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -6,7 +6,7 @@ use tidegate_tower::RateLimitLayer;
 use tower::Layer as _;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// What is logged, line by line.
+/// The log, line by line.
 #[derive(Clone)]
 struct Lines(mpsc::Sender<String>);
 
@@ -30,14 +30,14 @@ impl<'w> MakeWriter<'w> for Lines {
     }
 }
 
-/// What is said while three requests are asked of which nobody tells the peer.
-async fn said(layer: RateLimitLayer<crate::world::Still>) -> Vec<String> {
+/// Returns the log of three requests without a peer address.
+async fn warnings(layer: RateLimitLayer<crate::world::ManualStore>) -> Vec<String> {
     let (sent, lines) = mpsc::channel();
     let logs = tracing_subscriber::fmt()
         .with_ansi(false)
         .with_writer(Lines(sent));
     let logging = tracing::subscriber::set_default(logs.finish());
-    // Clones, and services of a layer, are not told again.
+    // Clones, and services of a layer, do not log it again.
     let (one, other) = (
         layer.layer(Hello::default()),
         layer.clone().layer(Hello::default()),
@@ -48,43 +48,40 @@ async fn said(layer: RateLimitLayer<crate::world::Still>) -> Vec<String> {
     lines.try_iter().collect()
 }
 
-fn policy(limit: &str) -> RateLimitLayer<crate::world::Still> {
+fn policy(limit: &str) -> RateLimitLayer<crate::world::ManualStore> {
     let text = format!("policies: [{{ name: api, limits: [{{ name: a, rate: 1/h, {limit} }}] }}]");
     RateLimitLayer::new(limiter(&text))
 }
 
 #[tokio::test]
-async fn a_peer_that_nobody_tells_is_missed_once_where_limits_look_at_addresses() {
+async fn a_missing_peer_warns_once_if_limits_use_addresses() {
     for layer in [
         RateLimitLayer::new(limiter(ONE_EACH)),
         policy("match: { client: 192.0.2.0/24 }"),
         policy("key: user"),
         policy("key: [path, 'header:x-tenant'], mode: shadow"),
-        // A function that does not know is no better.
+        // A function that returns nothing does not help.
         RateLimitLayer::new(limiter(ONE_EACH)).peer(|_| None),
     ] {
-        let said = said(layer).await;
+        let said = warnings(layer).await;
         let [line] = &said[..] else {
             panic!("not one line: {said:?}");
         };
         assert!(line.contains(" WARN "), "{line}");
-        assert!(
-            line.contains("into_make_service_with_connect_info"),
-            "{line}"
-        );
+        assert!(line.contains("client_address_missing"), "{line}");
         assert!(line.contains("policy=\"api\""), "{line}");
     }
 }
 
 #[tokio::test]
-async fn where_no_limit_looks_at_addresses_nobody_is_missed() {
+async fn a_missing_peer_does_not_warn_without_address_limits() {
     for layer in [
         RateLimitLayer::new(limiter(TWO)),
         policy("key: user, missing: skip"),
         policy("key: [method, host, path]"),
-        policy("key: ip, enabled: false"),
+        policy("key: ip, mode: off"),
         RateLimitLayer::new(limiter(ONE_EACH)).peer(|_| Some(Ipv4Addr::LOCALHOST.into())),
     ] {
-        assert_eq!(said(layer).await, [""; 0]);
+        assert_eq!(warnings(layer).await, [""; 0]);
     }
 }

@@ -8,36 +8,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Poll};
 use tidegate::{Config, Limiter, ManualClock, MemoryStore, Timestamp};
-use tidegate_policy::config::NoEnvironment;
+use tidegate_config::NoEnvironment;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tower::{Service, ServiceExt as _};
 
-/// One at once for each client, and then one an hour.
+/// One at once for each client, and then one per hour.
 pub(crate) const ONE_EACH: &str = "
 policies: [{ name: api, limits: [{ name: per-client, key: ip, rate: 1/h }] }]";
 
-/// Two at once for everybody together.
+/// Two at once for all clients together.
 pub(crate) const TWO: &str = "
 policies: [{ name: api, limits: [{ name: everybody, rate: 2/h }] }]";
 
 pub(crate) fn config(text: &str) -> Config {
-    Config::parse(text, "test.yaml", &NoEnvironment).expect("it is right")
+    Config::parse(text, "test.yaml", &NoEnvironment).expect("a valid config")
 }
 
-/// Buckets in this process, of a time that stands still.
-pub(crate) type Still = MemoryStore<ManualClock>;
+/// Buckets in memory, with a stopped clock.
+pub(crate) type ManualStore = MemoryStore<ManualClock>;
 
 pub(crate) fn clock() -> ManualClock {
     ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000))
 }
 
-pub(crate) fn limiter(text: &str) -> Limiter<Still> {
+pub(crate) fn limiter(text: &str) -> Limiter<ManualStore> {
     let builder = Limiter::builder().config(config(text));
     builder.clock(clock()).build().expect("a limiter")
 }
 
-/// An application that counts its calls and says hello.
+/// An application that counts its calls and replies with a greeting.
 #[derive(Clone, Default)]
 pub(crate) struct Hello {
     called: Arc<AtomicU64>,
@@ -64,12 +64,12 @@ impl<B> Service<Request<B>> for Hello {
     }
 }
 
-/// A request for `/`.
+/// Returns a request for `/`.
 pub(crate) fn get() -> Request<Full<Bytes>> {
     Request::new(Full::default())
 }
 
-/// A request with these headers.
+/// Returns a request with these headers.
 pub(crate) fn get_with(headers: &[(&'static str, &str)]) -> Request<Full<Bytes>> {
     let mut request = get();
     for (name, value) in headers {
@@ -79,7 +79,7 @@ pub(crate) fn get_with(headers: &[(&'static str, &str)]) -> Request<Full<Bytes>>
     request
 }
 
-/// Asks a service once, without any server.
+/// Calls a service once, without a server.
 pub(crate) async fn call<Svc, ResB>(service: &Svc, request: Request<Full<Bytes>>) -> Response<Bytes>
 where
     Svc: Service<Request<Full<Bytes>>, Response = Response<ResB>> + Clone,
@@ -101,7 +101,7 @@ where
     Response::from_parts(parts, body)
 }
 
-/// Statuses of as many requests, one after the other.
+/// Returns the statuses of this many requests, one after the other.
 pub(crate) async fn statuses<Svc, ResB>(
     service: &Svc,
     requests: impl IntoIterator<Item = Request<Full<Bytes>>>,
@@ -119,14 +119,14 @@ where
     statuses
 }
 
-/// A server on a free port, which ends with this value.
-pub(crate) struct Running {
+/// A server on a free port, which stops when dropped.
+pub(crate) struct RunningServer {
     pub(crate) address: SocketAddr,
     _tasks: JoinSet<()>,
 }
 
-impl Running {
-    /// Serves as `serve` does with a listener.
+impl RunningServer {
+    /// Starts a server with `serve` on a new listener.
     pub(crate) async fn start<F>(serve: impl FnOnce(TcpListener) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -141,7 +141,7 @@ impl Running {
         }
     }
 
-    /// Asks it, over a connection of its own.
+    /// Sends a request over a new connection.
     pub(crate) async fn ask(&self, request: Request<Full<Bytes>>) -> Response<Bytes> {
         ask(self.address, request).await
     }
@@ -160,7 +160,7 @@ pub(crate) async fn ask(address: SocketAddr, mut request: Request<Full<Bytes>>) 
     tokio::join!(exchange, connection).0
 }
 
-/// The header of an answer, as text.
+/// Returns a header of a response, as text.
 pub(crate) fn header<'a>(answer: &'a Response<Bytes>, name: &str) -> Option<&'a str> {
     answer
         .headers()

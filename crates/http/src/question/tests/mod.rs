@@ -1,5 +1,5 @@
+mod forwarded;
 mod question;
-mod told;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 

@@ -29,12 +29,12 @@ fn limiter() -> Limiter {
     Limiter::from_yaml(POLICIES).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What becomes of a request that came here itself, shown by `show`.
+/// Returns the request of a direct check, as shown by `show`.
 fn direct<T>(target: &str, headers: &HeaderMap, show: impl Fn(&Request<'_>) -> T) -> T {
     direct_to(None, target, headers, show)
 }
 
-/// The same for another policy than the first.
+/// Returns the same for another policy than the first.
 fn direct_to<T>(
     policy: Option<&str>,
     target: &str,
@@ -55,7 +55,7 @@ fn direct_to<T>(
     show(&question.request(&pairs))
 }
 
-/// The same for a request that a proxy asks about.
+/// Returns the same for a request that a proxy asks about.
 fn forwarded<T>(
     policy: Option<&str>,
     headers: &HeaderMap,
@@ -91,7 +91,7 @@ fn an_absolute_target_counts_before_the_host_header() {
         ("/x", &two, None, Some("/x")),
         ("/x", &hidden, Some("b.example"), Some("/x")),
         ("*", &one, Some("b.example:8080"), Some("*")),
-        // A target without a path asks for the root; so does one that has none to have.
+        // A target without a path means the root; so does one that cannot have a path.
         ("http://a.example?x", &one, Some("a.example"), Some("/")),
         ("a.example:443", &one, Some("a.example"), Some("/")),
     ] {
@@ -107,7 +107,7 @@ fn an_absolute_target_counts_before_the_host_header() {
 }
 
 #[test]
-fn a_host_is_looked_for_only_if_the_policy_looks_at_it() {
+fn a_host_is_read_only_if_the_policy_uses_it() {
     let sent = headers(&[("host", b"b.example")]);
     for (policy, host) in [("hosts", Some("b.example")), ("plain", None)] {
         direct_to(Some(policy), "/", &sent, |it| {
@@ -117,7 +117,7 @@ fn a_host_is_looked_for_only_if_the_policy_looks_at_it() {
 }
 
 #[test]
-fn a_direct_request_is_its_own_word_and_no_proxys() {
+fn a_direct_request_ignores_forwarding_headers() {
     let forged = headers(&[
         ("x-forwarded-for", b"198.51.100.1"),
         ("x-forwarded-uri", b"/free"),
@@ -131,8 +131,8 @@ fn a_direct_request_is_its_own_word_and_no_proxys() {
             (it.method, it.path),
             (Some("GET"), Some("/a/apollo?plan=gold"))
         );
-        // Only a proxy may say who the user is.
-        assert_eq!((it.user, it.cost), (None, 3));
+        // Only a trusted proxy may name the user.
+        assert_eq!((it.user, it.cost.number()), (None, Some(3)));
         assert_eq!(it.attributes, [("project", "apollo"), ("plan", "gold")]);
     });
 }
@@ -151,7 +151,7 @@ fn only_headers_that_the_policy_reads_are_copied() {
 }
 
 #[test]
-fn a_header_that_is_no_text_is_there_but_is_nobodys_identity() {
+fn a_binary_header_is_present_but_never_an_identity() {
     let sent = headers(&[("x-tier", b"gold"), ("x-tenant", b"acme\xff")]);
     let limiter = limiter();
     direct("/a", &sent, |it| {
@@ -163,7 +163,7 @@ fn a_header_that_is_no_text_is_there_but_is_nobodys_identity() {
 }
 
 #[test]
-fn a_target_is_needed_only_where_limits_look_at_paths() {
+fn a_target_is_required_only_by_limits_that_use_paths() {
     let silent = headers(&[("x-forwarded-for", b"192.0.2.1")]);
     let path = |it: &Request<'_>| it.path.map(str::to_owned);
     assert_eq!(forwarded(None, &silent, path), Err(ForwardedError::NoUri));
@@ -172,7 +172,7 @@ fn a_target_is_needed_only_where_limits_look_at_paths() {
         Err(ForwardedError::NoUri)
     );
     assert_eq!(forwarded(Some("plain"), &silent, path), Ok(None));
-    // Whoever decides finds that there is none.
+    // The decision finds that there is no such policy.
     assert_eq!(forwarded(Some("nobody"), &silent, path), Ok(None));
     let telling = headers(&[("x-forwarded-uri", b"/a")]);
     assert_eq!(forwarded(None, &telling, path), Ok(Some("/a".to_owned())));
@@ -184,7 +184,7 @@ fn a_target_is_needed_only_where_limits_look_at_paths() {
 }
 
 #[test]
-fn what_a_proxy_asks_about_is_never_the_question_itself() {
+fn a_forwarded_request_never_uses_the_target_of_the_check() {
     let sent = headers(&[
         ("host", b"tidegate.internal"),
         ("x-forwarded-for", b"203.0.113.9, 192.0.2.1"),
@@ -200,7 +200,7 @@ fn what_a_proxy_asks_about_is_never_the_question_itself() {
 }
 
 #[test]
-fn what_a_caller_knows_better_wins() {
+fn values_given_by_the_caller_win() {
     let limiter = limiter();
     let rules = limiter.rules().expect("it is open");
     let headers = headers(&[("x-api-key", b"k1"), ("x-cost", b"5")]);
@@ -220,7 +220,10 @@ fn what_a_caller_knows_better_wins() {
     let pairs = question.pairs();
     let request = question.request(&pairs);
     assert_eq!((request.user, request.route), (Some("ann"), Some("orders")));
-    assert_eq!((request.api_key, request.cost), (Some("k1"), 0));
+    assert_eq!(
+        (request.api_key, request.cost.number()),
+        (Some("k1"), Some(0))
+    );
     assert_eq!(request.attributes, [("project", "zeus"), ("plan", "gold")]);
     assert_eq!((request.ip, request.policy), (None, Some("who")));
     let shown = format!("{question:?} {head:?}");
@@ -228,7 +231,7 @@ fn what_a_caller_knows_better_wins() {
 }
 
 #[test]
-fn identities_that_no_key_looks_at_are_not_looked_for() {
+fn identities_unused_by_any_key_are_not_read() {
     let sent = headers(&[("x-api-key", b"k1")]);
     let api_key = |it: &Request<'_>| it.api_key.map(str::to_owned);
     assert_eq!(direct_to(Some("plain"), "/", &sent, api_key), None);
@@ -236,7 +239,7 @@ fn identities_that_no_key_looks_at_are_not_looked_for() {
         direct_to(Some("who"), "/", &sent, api_key).as_deref(),
         Some("k1")
     );
-    // Nobody knows what whoever is asked for would have looked at.
+    // It is unknown which attributes the missing policy would have used.
     assert_eq!(
         direct_to(Some("nobody"), "/", &sent, api_key).as_deref(),
         Some("k1")

@@ -2,8 +2,8 @@ use super::{ACME, ANN, Local, TENANT, USER, ask, hits, limiter, of, policy, rema
 use tidegate::{Decision, Descriptor, DescriptorHits, Request};
 use tidegate_testkit::laws::block_on;
 
-const POOL_A: &str = "name: a, match: { descriptor: [pool: a] }, rate: 2/h, mode: quota";
-const POOL_B: &str = "name: b, match: { descriptor: [pool: b] }, rate: 4/d, mode: quota";
+const POOL_A: &str = "name: a, match: { descriptor: [pool: a] }, rate: 2/h, combine: any";
+const POOL_B: &str = "name: b, match: { descriptor: [pool: b] }, rate: 4/d, combine: any";
 const A: Descriptor<'_> = of(&[("pool", "a")]);
 const B: Descriptor<'_> = of(&[("pool", "b")]);
 
@@ -26,7 +26,7 @@ fn a_limit_counts_though_another_refuses() {
 }
 
 #[test]
-fn steps_are_in_order_also_on_one_bucket() {
+fn steps_are_ordered_even_on_one_bucket() {
     let (limiter, _) = limiter(&policy("each", &[USER]));
     let described = [
         hits(ANN, DescriptorHits::Take(4)),
@@ -84,11 +84,11 @@ fn of_quotas_that_all_refuse_the_one_is_reported_that_allows_first() {
 }
 
 #[test]
-fn what_an_allowed_call_charged_can_be_given_back_and_no_more() {
+fn charges_of_an_allowed_call_are_refundable_and_no_more() {
     let limits = [
         "name: user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 5/h, refundable: true",
-        "name: a, match: { descriptor: [pool: a] }, rate: 2/h, mode: quota, refundable: true",
-        "name: b, match: { descriptor: [pool: b] }, rate: 4/d, mode: quota, refundable: true",
+        "name: a, match: { descriptor: [pool: a] }, rate: 2/h, combine: any, refundable: true",
+        "name: b, match: { descriptor: [pool: b] }, rate: 4/d, combine: any, refundable: true",
         "name: watched, match: { descriptor: [watch] }, rate: 1/h, mode: shadow, refundable: true",
     ];
     let (limiter, _) = limiter(&policy("each", &limits));
@@ -99,7 +99,7 @@ fn what_an_allowed_call_charged_can_be_given_back_and_no_more() {
     assert!(allowed.is_allowed());
     let left = |limiter: &Local| remaining(limiter, &[ANN, A, B]);
     assert_eq!(left(&limiter), [Some(4), Some(0), Some(3)]);
-    assert_eq!(limiter.give_back_at_once(&allowed), Some(true));
+    assert_eq!(limiter.refund_decision_at_once(&allowed), Some(true));
     assert_eq!(
         left(&limiter),
         [Some(5), Some(0), Some(4)],
@@ -111,7 +111,7 @@ fn what_an_allowed_call_charged_can_be_given_back_and_no_more() {
 }
 
 #[test]
-fn asked_at_once_or_not_it_is_the_same() {
+fn batched_and_single_calls_give_the_same_results() {
     let (limiter, _) = limiter(&policy("each", &[USER, TENANT]));
     let described = [ANN, ACME];
     let request = Request::new().descriptors(&described);

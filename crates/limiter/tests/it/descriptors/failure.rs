@@ -12,7 +12,7 @@ fn put(instance: &Instance, descriptors: &[Descriptor<'_>]) -> Result<Decision, 
 }
 
 fn ask(instance: &Instance, descriptors: &[Descriptor<'_>]) -> Decision {
-    put(instance, descriptors).expect("it is decided, one way or another")
+    put(instance, descriptors).expect("a decision")
 }
 
 fn statuses(decision: &Decision) -> Vec<bool> {
@@ -29,7 +29,7 @@ fn limits(evaluate: &str, [user, tenant]: [&str; 2]) -> Instance {
 const BOTH: [&str; 2] = ["all", "each"];
 
 #[test]
-fn deny_refuses_the_descriptors_whose_limits_say_so() {
+fn deny_refuses_the_descriptors_whose_limits_are_set_to_it() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["deny", "allow"]);
         instance.store.cut();
@@ -47,12 +47,12 @@ fn deny_refuses_the_descriptors_whose_limits_say_so() {
             (told.limit(), told.band(), told.remaining()),
             ("user", None, 0)
         );
-        assert!(decision.descriptor(0).is_none(), "nobody was asked");
+        assert!(decision.descriptor(0).is_none(), "the store is not called");
     }
 }
 
 #[test]
-fn allow_lets_pass_and_error_is_an_error() {
+fn without_the_store_allow_passes_and_error_fails() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["allow", "error"]);
         instance.store.cut();
@@ -65,7 +65,7 @@ fn allow_lets_pass_and_error_is_an_error() {
 }
 
 #[test]
-fn local_decides_here_at_a_share_and_each_limit_by_itself_where_that_is_said() {
+fn local_decides_in_memory_with_a_share_and_separately_if_configured() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["local", "local"]);
         instance.store.cut();
@@ -88,7 +88,7 @@ fn local_decides_here_at_a_share_and_each_limit_by_itself_where_that_is_said() {
 }
 
 #[test]
-fn a_limit_that_is_known_to_refuse_decides_before_any_error() {
+fn a_certain_refusal_takes_precedence_over_errors() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["error", "local"]);
         ask(&instance, &[hits(ACME, DescriptorHits::Take(2))]);
@@ -102,7 +102,7 @@ fn a_limit_that_is_known_to_refuse_decides_before_any_error() {
 }
 
 #[test]
-fn apart_what_is_known_stays_charged_though_another_is_not_known() {
+fn separate_limits_stay_charged_if_another_one_fails() {
     let instance = limits("each", ["local", "deny"]);
     instance.store.lose("/tenant/");
     let refused = ask(&instance, &[ANN, ACME]);
@@ -122,10 +122,10 @@ fn apart_what_is_known_stays_charged_though_another_is_not_known() {
 }
 
 #[test]
-fn of_quotas_one_that_is_known_to_allow_spares_the_others_their_failure() {
+fn one_allowing_quota_hides_the_failure_of_the_others() {
     let quota = |name: &str, on_failure: &str| {
         format!(
-            "name: {name}, match: {{ descriptor: [pool: {name}] }}, rate: 1/h, mode: quota, \
+            "name: {name}, match: {{ descriptor: [pool: {name}] }}, rate: 1/h, combine: any, \
              on_failure: {on_failure}"
         )
     };
@@ -149,7 +149,7 @@ fn of_quotas_one_that_is_known_to_allow_spares_the_others_their_failure() {
 }
 
 #[test]
-fn nobody_is_refused_what_they_give_back() {
+fn refunds_are_never_refused() {
     for evaluate in BOTH {
         let instance = limits(evaluate, ["deny", "local"]);
         instance.store.cut();
@@ -163,28 +163,28 @@ fn nobody_is_refused_what_they_give_back() {
 }
 
 #[test]
-fn a_limit_that_a_request_brings_does_as_the_store_says() {
+fn a_limit_of_the_request_uses_the_failure_policy_of_the_store() {
     let yaml = "store: { on_failure: local }\n".to_owned() + &policy("all", &[USER]);
     let instance = Instance::new(&yaml);
     instance.store.cut();
     let decision = ask(&instance, &[bringing(ANN, 4)]);
     assert!(decision.is_allowed());
-    let told = decision.descriptor(0).expect("it was decided here");
+    let told = decision.descriptor(0).expect("decided locally");
     assert_eq!((told.limit(), told.remaining()), ("override", 1));
 }
 
 #[test]
-fn tests_and_reports_do_without_the_store_as_well() {
+fn tests_and_reports_work_without_the_store() {
     let instance = limits("all", ["local", "deny"]);
     instance.store.cut();
     let described = [ANN];
     let request = Request::new().descriptors(&described);
     for _ in 0..3 {
-        let tested = block_on(instance.limiter.test(&request.cost(2))).expect("decided here");
+        let tested = block_on(instance.limiter.test(&request.cost(2))).expect("a local decision");
         assert!(tested.is_allowed());
         assert_eq!(tested.decided_by(), DecidedBy::Local);
     }
-    let reported = block_on(instance.limiter.report(&request.cost(2))).expect("decided here");
+    let reported = block_on(instance.limiter.report(&request.cost(2))).expect("a local decision");
     assert!(reported.is_allowed());
     assert!(block_on(instance.limiter.test(&request)).is_ok_and(|it| !it.is_allowed()));
 }

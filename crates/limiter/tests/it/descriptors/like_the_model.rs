@@ -1,20 +1,22 @@
-use super::model::{Call, Evaluate, HOUR, Model, Said, Told, Want, config};
+use super::model::{
+    Call, DescriptorInput, DescriptorResult, Evaluate, HOUR, HitRequest, Model, config,
+};
 use super::{START_S, limiter};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::time::Duration;
 use tidegate::{Decision, Descriptor, DescriptorHits, Limiter, ManualClock, Request, Store};
-use tidegate::{Timestamp, ToldLimit};
+use tidegate::{LimitOverride, Timestamp};
 use tidegate_redis::{
-    Address, ConnectionSettings, HashTag, RedisOptions, RedisStore, RedisTopology,
+    Address, ConnectionSettings, HashTag, RedisBuckets, RedisOptions, RedisTopology,
 };
 use tidegate_testkit::laws::block_on;
 use tidegate_testkit::redis::{Cluster, Server, until};
 
 const EVALUATES: [Evaluate; 3] = [Evaluate::All, Evaluate::First, Evaluate::Each];
 
-fn said() -> impl Strategy<Value = Said> {
+fn descriptor_input() -> impl Strategy<Value = DescriptorInput> {
     let entries = prop::sample::select(vec![
         vec![("user", "ann")],
         vec![("user", "bob")],
@@ -31,12 +33,12 @@ fn said() -> impl Strategy<Value = Said> {
         vec![("user", "ann"), ("plan", "gold")],
     ]);
     let want = prop_oneof![
-        3 => Just(Want::Whole),
-        2 => (0..4_u64).prop_map(Want::Take),
-        1 => (1..4_u64).prop_map(Want::Back),
+        3 => Just(HitRequest::Whole),
+        2 => (0..4_u64).prop_map(HitRequest::Take),
+        1 => (1..4_u64).prop_map(HitRequest::Back),
     ];
     let brings = prop_oneof![6 => Just(None), 1 => (0..5_u64).prop_map(Some)];
-    (entries, want, brings).prop_map(|(entries, want, brings)| Said {
+    (entries, want, brings).prop_map(|(entries, want, brings)| DescriptorInput {
         entries,
         want,
         brings,
@@ -46,7 +48,7 @@ fn said() -> impl Strategy<Value = Said> {
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let call = (
         prop_oneof![1 => Just(0), 6 => Just(1), 1 => Just(3_u64)],
-        prop::collection::vec(said(), 0..5),
+        prop::collection::vec(descriptor_input(), 0..5),
         prop_oneof![12 => Just(0), 1 => Just(HOUR), 1 => Just(700_u64)],
     );
     let call = call.prop_map(|(cost, said, after_s)| Call {
@@ -62,11 +64,11 @@ async fn put<S: Store>(limiter: &Limiter<S>, call: &Call) -> Decision {
     let described = call.said.iter().map(|said| Descriptor {
         entries: &said.entries,
         hits: match said.want {
-            Want::Whole => DescriptorHits::AsRequest,
-            Want::Take(units) => DescriptorHits::Take(units),
-            Want::Back(units) => DescriptorHits::GiveBack(units),
+            HitRequest::Whole => DescriptorHits::AsRequest,
+            HitRequest::Take(units) => DescriptorHits::Take(units),
+            HitRequest::Back(units) => DescriptorHits::GiveBack(units),
         },
-        limit: said.brings.map(|amount| ToldLimit {
+        limit: said.brings.map(|amount| LimitOverride {
             amount,
             period_us: HOUR * 1_000_000,
         }),
@@ -76,15 +78,15 @@ async fn put<S: Store>(limiter: &Limiter<S>, call: &Call) -> Decision {
     limiter.check(&request).await.expect("the store answers")
 }
 
-fn told(decision: &Decision) -> (Told, Vec<Told>) {
-    let whole = Told {
+fn results_of(decision: &Decision) -> (DescriptorResult, Vec<DescriptorResult>) {
+    let whole = DescriptorResult {
         allowed: decision.is_allowed(),
         reported: decision
             .binding()
             .map(|band| (band.limit().to_owned(), band.remaining())),
         unlimited: false,
     };
-    let each = (0..decision.descriptors()).map(|nth| Told {
+    let each = (0..decision.descriptors()).map(|nth| DescriptorResult {
         allowed: decision.descriptor_allowed(nth),
         reported: decision
             .descriptor(nth)
@@ -110,7 +112,7 @@ async fn compare<S: Store>(
         let decision = put(limiter, call).await;
         let expected = model.decide(call, evaluate);
         assert_eq!(
-            told(&decision),
+            results_of(&decision),
             expected,
             "{evaluate:?}, call {nth}: {call:?}"
         );
@@ -120,7 +122,7 @@ async fn compare<S: Store>(
 
 proptest! {
     #[test]
-    fn memory_decides_as_the_model_does(calls in calls()) {
+    fn memory_matches_the_model(calls in calls()) {
         for evaluate in EVALUATES {
             let (limiter, clock) = limiter(&config(evaluate));
             block_on(compare(&limiter, &clock, &calls, evaluate, || {}));
@@ -150,10 +152,10 @@ fn compare_over(settings: &ConnectionSettings, options: &RedisOptions, count: us
                 .deny_cache(0)
                 .clock(clock.clone());
             runtime.block_on(async {
-                let store = RedisStore::connect(settings.clone(), options);
-                let store = store.await.expect("the server is there");
+                let store = RedisBuckets::connect(settings.clone(), options);
+                let store = store.await.expect("the server is up");
                 let builder = Limiter::builder().clock(clock.clone());
-                let builder = builder.yaml(&config(evaluate)).expect("it is right");
+                let builder = builder.yaml(&config(evaluate)).expect("a valid config");
                 let limiter = builder.build_with(store.clone()).expect("a limiter");
                 // On several slots of a Cluster, a refusal holds its cost until it is refunded.
                 let stats = store.stats();
@@ -168,7 +170,7 @@ fn compare_over(settings: &ConnectionSettings, options: &RedisOptions, count: us
 }
 
 #[test]
-fn redis_decides_as_the_model_does() {
+fn redis_matches_the_model() {
     let server = Server::start();
     let address = Address::new("127.0.0.1", server.port());
     let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]);
@@ -176,7 +178,7 @@ fn redis_decides_as_the_model_does() {
 }
 
 #[test]
-fn a_cluster_decides_as_the_model_does_though_descriptors_lie_on_several_slots() {
+fn a_cluster_matches_the_model_with_descriptors_in_several_slots() {
     let cluster = Cluster::start(3, 0);
     let nodes = cluster.nodes().iter();
     let nodes = nodes.map(|node| Address::new("127.0.0.1", node.port()));

@@ -1,4 +1,4 @@
-//! Requests that a proxy describes: decided in one step or one step per limit, and the report of each
+//! Requests that a proxy describes: decided atomically or per limit, and the report of each
 //! descriptor.
 
 /// Limits that are decided separately, and quotas of which one is enough.
@@ -17,7 +17,7 @@ mod words;
 use tidegate::{
     Config, Decision, Descriptor, DescriptorHits, Limiter, ManualClock, MemoryStore, Request,
 };
-use tidegate::{Timestamp, ToldLimit};
+use tidegate::{LimitOverride, Timestamp};
 
 /// The start of a day, so that no window ends during a test.
 pub(super) const START_S: u64 = 1_699_920_000;
@@ -59,12 +59,15 @@ pub(super) const ANN: Descriptor<'_> = of(&[("user", "ann")]);
 pub(super) const BOB: Descriptor<'_> = of(&[("user", "bob")]);
 pub(super) const ACME: Descriptor<'_> = of(&[("tenant", "acme")]);
 
-pub(super) const fn hits(descriptor: Descriptor<'_>, hits: DescriptorHits) -> Descriptor<'_> {
+pub(super) const fn hits<'a>(
+    descriptor: Descriptor<'a>,
+    hits: DescriptorHits<'a>,
+) -> Descriptor<'a> {
     Descriptor { hits, ..descriptor }
 }
 
 pub(super) const fn bringing(descriptor: Descriptor<'_>, amount: u64) -> Descriptor<'_> {
-    let limit = Some(ToldLimit {
+    let limit = Some(LimitOverride {
         amount,
         period_us: 3_600_000_000,
     });

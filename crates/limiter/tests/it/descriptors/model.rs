@@ -19,7 +19,7 @@ pub(super) fn config(evaluate: Evaluate) -> String {
     let (word, quota) = match evaluate {
         Evaluate::All => ("all", ""),
         Evaluate::First => ("first", ""),
-        Evaluate::Each => ("each", ", mode: quota"),
+        Evaluate::Each => ("each", ", combine: any"),
     };
     let count = "algorithm: fixed-window, align: clock";
     format!(
@@ -96,7 +96,7 @@ impl Rule {
 
 /// The hits that a descriptor requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Want {
+pub(super) enum HitRequest {
     Whole,
     Take(u64),
     Back(u64),
@@ -104,9 +104,9 @@ pub(super) enum Want {
 
 /// A descriptor: its entries, its hits, and the amount per hour of the limit that it carries.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct DescriptorInput {
     pub(super) entries: Vec<(&'static str, &'static str)>,
-    pub(super) want: Want,
+    pub(super) want: HitRequest,
     pub(super) brings: Option<u64>,
 }
 
@@ -114,21 +114,21 @@ pub(super) struct Said {
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) cost: u64,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<DescriptorInput>,
     pub(super) after_s: u64,
 }
 
 /// The reported result of a descriptor, or of the whole call: allowed or not, the reported limit and its
 /// remaining units, and true if it is unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct DescriptorResult {
     pub(super) allowed: bool,
     pub(super) reported: Option<(String, u64)>,
     pub(super) unlimited: bool,
 }
 
 /// A matched limit.
-struct Met {
+struct MatchedLimit {
     rule: Rule,
     subject: String,
     of: Option<usize>,
@@ -169,9 +169,13 @@ impl Model {
     }
 
     /// Returns the result of a call: the whole, and each descriptor.
-    pub(super) fn decide(&mut self, call: &Call, evaluate: Evaluate) -> (Told, Vec<Told>) {
+    pub(super) fn decide(
+        &mut self,
+        call: &Call,
+        evaluate: Evaluate,
+    ) -> (DescriptorResult, Vec<DescriptorResult>) {
         self.now_s += call.after_s;
-        let mut met = vec![Met {
+        let mut met = vec![MatchedLimit {
             rule: Rule::named("whole", evaluate),
             subject: String::new(),
             of: None,
@@ -196,15 +200,15 @@ impl Model {
             self.together(&met)
         };
         let each = (0..call.said.len())
-            .map(|nth| told_of(nth, &met, &lines))
+            .map(|nth| descriptor_result(nth, &met, &lines))
             .collect();
-        (told(allowed, &met, &lines), each)
+        (result_of(allowed, &met, &lines), each)
     }
 
     /// Decides all or nothing; refunds come first, in any case.
-    fn together(&mut self, met: &[Met]) -> (Vec<Line>, bool) {
+    fn together(&mut self, met: &[MatchedLimit]) -> (Vec<Line>, bool) {
         for it in met {
-            self.give_back(it);
+            self.refund_charge(it);
         }
         let mut lines = Vec::new();
         for (nth, it) in met.iter().enumerate() {
@@ -246,10 +250,10 @@ impl Model {
     }
 
     /// Decides each limit separately.
-    fn one_by_one(&mut self, met: &[Met]) -> (Vec<Line>, bool) {
+    fn one_by_one(&mut self, met: &[MatchedLimit]) -> (Vec<Line>, bool) {
         let mut all = Vec::new();
         for (nth, it) in met.iter().enumerate() {
-            self.give_back(it);
+            self.refund_charge(it);
             let bands = 0..it.rule.bands.len();
             let mut lines: Vec<Line> = bands
                 .map(|band| Line {
@@ -281,7 +285,7 @@ impl Model {
         (all, false)
     }
 
-    fn wait(&mut self, met: &Met, band: usize, before: u64) -> u64 {
+    fn wait(&mut self, met: &MatchedLimit, band: usize, before: u64) -> u64 {
         let (amount, period_s) = met.rule.bands[band];
         let need = match met.op {
             Op::Look | Op::Back(_) => return 0,
@@ -297,13 +301,13 @@ impl Model {
         0
     }
 
-    fn charge(&mut self, met: &Met) {
+    fn charge(&mut self, met: &MatchedLimit) {
         for band in 0..met.rule.bands.len() {
             self.change(met, band, |count| count + cost(met.op));
         }
     }
 
-    fn give_back(&mut self, met: &Met) {
+    fn refund_charge(&mut self, met: &MatchedLimit) {
         if let Op::Back(units) = met.op {
             for band in 0..met.rule.bands.len() {
                 self.change(met, band, |count| count.saturating_sub(units));
@@ -311,7 +315,7 @@ impl Model {
         }
     }
 
-    fn read(&mut self, met: &[Met], lines: &mut [Line]) {
+    fn read(&mut self, met: &[MatchedLimit], lines: &mut [Line]) {
         let mut band = 0;
         for nth in 0..lines.len() {
             let it = &met[lines[nth].met];
@@ -324,7 +328,7 @@ impl Model {
         }
     }
 
-    fn count(&mut self, met: &Met, band: usize) -> u64 {
+    fn count(&mut self, met: &MatchedLimit, band: usize) -> u64 {
         let mut count = 0;
         self.change(met, band, |known| {
             count = known;
@@ -333,7 +337,7 @@ impl Model {
         count
     }
 
-    fn change(&mut self, met: &Met, band: usize, change: impl FnOnce(u64) -> u64) {
+    fn change(&mut self, met: &MatchedLimit, band: usize, change: impl FnOnce(u64) -> u64) {
         let window = self.now_s / met.rule.bands[band].1;
         let name = (met.rule.name.to_owned(), met.subject.clone(), band);
         let (known, count) = self.used.entry(name).or_insert((window, 0));
@@ -345,17 +349,23 @@ impl Model {
 }
 
 /// Adds the matched limits of one descriptor.
-fn meet(said: &Said, nth: usize, cost: u64, evaluate: Evaluate, met: &mut Vec<Met>) {
+fn meet(
+    said: &DescriptorInput,
+    nth: usize,
+    cost: u64,
+    evaluate: Evaluate,
+    met: &mut Vec<MatchedLimit>,
+) {
     let op = match said.want {
-        Want::Whole if cost == 0 => Op::Look,
-        Want::Whole => Op::Take(cost),
-        Want::Take(0) => Op::Test,
-        Want::Take(units) => Op::Take(units),
-        Want::Back(units) => Op::Back(units),
+        HitRequest::Whole if cost == 0 => Op::Look,
+        HitRequest::Whole => Op::Take(cost),
+        HitRequest::Take(0) => Op::Test,
+        HitRequest::Take(units) => Op::Take(units),
+        HitRequest::Back(units) => Op::Back(units),
     };
     let all = format!("{:?}", said.entries);
     if let Some(amount) = said.brings {
-        met.push(Met {
+        met.push(MatchedLimit {
             rule: Rule::new("override", &[(amount, HOUR)]),
             subject: format!("{all} {amount}"),
             of: Some(nth),
@@ -376,7 +386,7 @@ fn meet(said: &Said, nth: usize, cost: u64, evaluate: Evaluate, met: &mut Vec<Me
         [("pool", "b")] => &[("pool-b", "")],
         _ => &[],
     };
-    met.extend(found.iter().map(|(name, subject)| Met {
+    met.extend(found.iter().map(|(name, subject)| MatchedLimit {
         rule: Rule::named(name, evaluate),
         subject: (*subject).to_owned(),
         of: Some(nth),
@@ -409,7 +419,7 @@ fn reported<'l>(allowed: bool, lines: impl Iterator<Item = &'l Line>) -> Option<
     best
 }
 
-fn told(allowed: bool, met: &[Met], lines: &[Line]) -> Told {
+fn result_of(allowed: bool, met: &[MatchedLimit], lines: &[Line]) -> DescriptorResult {
     // If no quota allows, the one with the shortest wait is reported for all.
     let wait = |nth: usize| {
         let of = lines.iter().filter(|line| line.met == nth);
@@ -425,19 +435,19 @@ fn told(allowed: bool, met: &[Met], lines: &[Line]) -> Told {
         !rule.is_shadow && (!rule.is_quota || line.wait == 0 || speaks == Some(line.met))
     };
     let line = reported(allowed, lines.iter().filter(counts));
-    Told {
+    DescriptorResult {
         allowed,
         reported: line.map(|line| (met[line.met].rule.name.to_owned(), line.remaining)),
         unlimited: false,
     }
 }
 
-fn told_of(nth: usize, met: &[Met], lines: &[Line]) -> Told {
+fn descriptor_result(nth: usize, met: &[MatchedLimit], lines: &[Line]) -> DescriptorResult {
     let is_of = |line: &&Line| met[line.met].of == Some(nth) && !met[line.met].rule.is_shadow;
     let allowed = lines.iter().filter(is_of).all(|line| line.wait == 0);
     let line = reported(allowed, lines.iter().filter(is_of));
     let mut all = met.iter().filter(|it| it.of == Some(nth));
-    Told {
+    DescriptorResult {
         allowed,
         reported: line.map(|line| (met[line.met].rule.name.to_owned(), line.remaining)),
         unlimited: line.is_none() && all.any(|it| it.rule.bands.is_empty()),

@@ -3,7 +3,7 @@ use tidegate::{AskPurpose, Attempt, Decision, DescriptorHits, Request};
 use tidegate_testkit::laws::block_on;
 
 #[test]
-fn a_test_tells_whether_it_would_pass_and_takes_nothing() {
+fn a_test_reports_the_decision_and_takes_nothing() {
     for evaluate in ["all", "each"] {
         let (limiter, _) = limiter(&policy(evaluate, &[USER, TENANT]));
         let test = |cost: u64| -> Decision {
@@ -19,12 +19,12 @@ fn a_test_tells_whether_it_would_pass_and_takes_nothing() {
         }
         assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(5), Some(2)]);
         ask(&limiter, &[hits(ACME, DescriptorHits::Take(2))]);
-        assert!(!test(0).is_allowed(), "nothing is as good as one");
+        assert!(!test(0).is_allowed(), "no quota allows it");
     }
 }
 
 #[test]
-fn a_test_goes_by_each_descriptors_hits_and_gives_nothing_back() {
+fn a_test_uses_each_descriptors_hits_and_refunds_nothing() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
     ask(&limiter, &[hits(ANN, DescriptorHits::Take(5))]);
     let described = [
@@ -38,7 +38,7 @@ fn a_test_goes_by_each_descriptors_hits_and_gives_nothing_back() {
 }
 
 #[test]
-fn what_was_used_is_charged_whether_it_fits_or_not() {
+fn reported_usage_is_charged_even_if_it_does_not_fit() {
     for evaluate in ["all", "each"] {
         let (limiter, _) = limiter(&policy(evaluate, &[USER, TENANT]));
         let report = |cost: u64| -> Decision {
@@ -61,7 +61,7 @@ fn what_was_used_is_charged_whether_it_fits_or_not() {
 }
 
 #[test]
-fn both_work_without_descriptors() {
+fn tests_and_reports_work_without_descriptors() {
     let (limiter, _) = limiter(&policy("all", &["name: everybody, rate: 3/h"]));
     let rules = limiter.rules().expect("it is open");
     let is_allowed = |cost: u64, purpose: AskPurpose| match limiter.attempt(
@@ -79,7 +79,7 @@ fn both_work_without_descriptors() {
 }
 
 #[test]
-fn nobody_waits_for_either() {
+fn tests_and_reports_never_wait() {
     let waiting = "
 policies:
   - name: edge

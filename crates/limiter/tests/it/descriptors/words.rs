@@ -1,18 +1,23 @@
 use super::{ACME, ANN, BOB, TENANT, USER, ask, bringing, hits, limiter, of, policy, remaining};
 use std::time::Duration;
-use tidegate::{CheckError, DescriptorHits, Request, ToldLimit};
+use tidegate::{CheckError, DescriptorHits, LimitOverride, Request};
 
 #[test]
-fn a_call_is_one_step_and_refused_it_changes_nothing() {
+fn a_call_is_atomic_and_changes_nothing_if_refused() {
     let (limiter, _) = limiter(&policy("all", &[USER, TENANT]));
     assert!(ask(&limiter, &[ANN, ACME]).is_allowed());
     assert!(ask(&limiter, &[ANN, ACME]).is_allowed());
     let refused = ask(&limiter, &[ANN, ACME]);
     assert!(!refused.is_allowed());
-    assert!(refused.descriptor_allowed(0), "it was not its fault");
+    assert!(
+        refused.descriptor_allowed(0),
+        "the descriptor was not refused"
+    );
     assert!(!refused.descriptor_allowed(1));
     assert_eq!(refused.limit(), Some("tenant"));
-    let told = refused.descriptor(0).expect("its limit applied");
+    let told = refused
+        .descriptor(0)
+        .expect("the descriptor's limit applies");
     assert_eq!((told.limit(), told.remaining()), ("user", 3));
     assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(3), Some(0)]);
 }
@@ -44,7 +49,7 @@ fn hits_are_each_descriptors_own() {
 }
 
 #[test]
-fn no_hits_take_nothing_and_are_refused_where_nothing_is_left() {
+fn zero_hits_take_nothing_and_are_refused_by_an_empty_bucket() {
     let (limiter, _) = limiter(&policy("all", &[USER, TENANT]));
     let none = [hits(ANN, DescriptorHits::Take(0))];
     for _ in 0..3 {
@@ -55,15 +60,18 @@ fn no_hits_take_nothing_and_are_refused_where_nothing_is_left() {
     let refused = ask(&limiter, &[none[0], ACME]);
     assert!(!refused.is_allowed() && !refused.descriptor_allowed(0));
     assert_eq!(remaining(&limiter, &[ACME]), [Some(2)], "all or nothing");
-    let wait = refused.descriptor(0).expect("it applied").retry_after();
-    assert_eq!(wait, Some(Duration::from_hours(1)));
+    let wait = refused
+        .descriptor(0)
+        .expect("the descriptor's limit applies")
+        .retry_after();
+    assert_eq!(wait, Some(Duration::from_secs(3_600)));
     // A request with cost 0 only reads, as usual.
     let looked = limiter.check_now(&Request::new().cost(0).descriptors(&[ANN]));
     assert!(looked.expect("memory answers").is_allowed());
 }
 
 #[test]
-fn what_is_given_back_is_given_back_even_if_the_call_is_refused() {
+fn refunds_take_effect_even_if_the_call_is_refused() {
     let (limiter, _) = limiter(&policy("all", &[USER, TENANT]));
     ask(
         &limiter,
@@ -81,33 +89,31 @@ fn what_is_given_back_is_given_back_even_if_the_call_is_refused() {
 }
 
 #[test]
-fn a_limit_that_a_request_brings_goes_before_all_that_are_configured_for_its_descriptor() {
+fn a_limit_of_the_request_replaces_the_configured_ones() {
     let everybody = "name: everybody, rate: 9/h";
     let (limiter, clock) = limiter(&policy("all", &[everybody, USER]));
     let decision = ask(&limiter, &[bringing(ANN, 2), BOB]);
-    let told = decision.descriptor(0).expect("it brought a limit");
+    let told = decision
+        .descriptor(0)
+        .expect("the descriptor carries a limit");
     assert_eq!(
         (told.limit(), told.capacity(), told.remaining()),
         ("override", 2, 1)
     );
-    assert_eq!(told.period(), Duration::from_hours(1));
-    assert!(told.spoken().is_some() && told.band().is_some());
+    assert_eq!(told.period(), Duration::from_secs(3_600));
+    assert!(told.header_names().is_some() && told.band().is_some());
     assert_eq!(
         decision.limit(),
         Some("override"),
         "it has the least remaining"
     );
-    assert_eq!(
-        remaining(&limiter, &[ANN]),
-        [Some(5)],
-        "it is a bucket of its own"
-    );
+    assert_eq!(remaining(&limiter, &[ANN]), [Some(5)], "a separate bucket");
 
     assert!(ask(&limiter, &[bringing(ANN, 2)]).is_allowed());
     assert!(!ask(&limiter, &[bringing(ANN, 2)]).is_allowed());
     assert!(
         ask(&limiter, &[bringing(BOB, 2)]).is_allowed(),
-        "each its own"
+        "separate buckets"
     );
     assert!(ask(&limiter, &[bringing(of(&[("un", "known")]), 2)]).is_allowed());
     assert!(!ask(&limiter, &[bringing(of(&[("un", "known")]), 0)]).is_allowed());
@@ -121,7 +127,7 @@ fn a_limit_that_a_request_brings_goes_before_all_that_are_configured_for_its_des
 }
 
 #[test]
-fn two_limits_brought_in_one_call_are_told_apart() {
+fn two_limits_of_one_call_are_distinguished() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
     let decision = ask(&limiter, &[bringing(ANN, 2), bringing(BOB, 7), ANN]);
     let told: Vec<(&str, u64)> = (0..3)
@@ -134,24 +140,24 @@ fn two_limits_brought_in_one_call_are_told_apart() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_is_a_bad_question_and_nothing_is_charged() {
+fn an_invalid_limit_of_the_request_is_an_error_and_charges_nothing() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
     let mut bad = bringing(ANN, 5);
-    bad.limit = Some(ToldLimit {
+    bad.limit = Some(LimitOverride {
         amount: 5,
         period_us: 0,
     });
     let described = [BOB, bad];
     let request = Request::new().descriptors(&described);
     let error = limiter.check_now(&request).expect_err("no period");
-    assert!(error.is_bad_question());
+    assert!(error.is_bad_request());
     assert!(matches!(error, CheckError::BadLimit { .. }), "{error}");
-    assert!(limiter.accepts(&request).is_err());
+    assert!(limiter.rules().unwrap().accepts(&request).is_err());
     assert_eq!(remaining(&limiter, &[BOB]), [Some(5)]);
 }
 
 #[test]
-fn unlimited_ends_the_search_and_asks_nobody() {
+fn unlimited_ends_the_search_without_a_store_call() {
     let free = "name: free, match: { descriptor: [user: root] }, rate: unlimited";
     let yaml = policy("all", &[USER]) + &format!("      - {{ {free} }}\n");
     let (limiter, _) = limiter(&yaml);
@@ -169,7 +175,11 @@ fn unlimited_ends_the_search_and_asks_nobody() {
     let both = ask(&limiter, &[root, ANN]);
     assert!(!both.is_unlimited() && both.descriptor_unlimited(0));
     assert!(!both.descriptor_unlimited(1));
-    assert_eq!(limiter.store().stats().buckets, 1, "of whoever is limited");
+    assert_eq!(
+        limiter.store().stats().buckets,
+        1,
+        "of the limited descriptors"
+    );
 }
 
 #[test]
@@ -187,7 +197,7 @@ fn a_limit_that_is_replaced_neither_refuses_nor_counts() {
 }
 
 #[test]
-fn what_is_only_watched_is_told_of_no_descriptor() {
+fn shadow_limits_are_not_reported_for_descriptors() {
     let watched = "name: watched, match: { descriptor: [user] }, rate: 1/h, mode: shadow";
     let (limiter, _) = limiter(&policy("all", &[watched]));
     for nth in 0..3 {
@@ -200,7 +210,7 @@ fn what_is_only_watched_is_told_of_no_descriptor() {
 }
 
 #[test]
-fn a_descriptor_that_nobody_knows_is_allowed_and_reports_nothing() {
+fn an_unknown_descriptor_is_allowed_and_reports_nothing() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
     let decision = ask(&limiter, &[of(&[("who", "knows")]), ANN]);
     assert!(decision.descriptor_allowed(0) && decision.descriptor(0).is_none());
@@ -231,7 +241,7 @@ fn policies_are_found_by_name_and_by_domain() {
     let (limiter, _) = limiter(&format!("policies: [{}]", policies.join(", ")));
     let rules = limiter.rules().expect("it is open");
     for (nth, name) in names.iter().enumerate() {
-        let policy = rules.policy(Some(name)).expect("it is there");
+        let policy = rules.policy(Some(name)).expect("the server is up");
         let meant = rules.policy_of_domain(&format!("a/{name}"));
         assert!(meant.is_some_and(|meant| std::ptr::eq(meant, policy)));
         assert!(rules.policy_of_domain(name).is_none());
@@ -243,7 +253,7 @@ fn policies_are_found_by_name_and_by_domain() {
 }
 
 #[test]
-fn a_refusal_for_want_of_an_identity_is_told_of_the_descriptor_that_asked_for_it() {
+fn a_missing_identity_is_reported_for_its_descriptor() {
     let keyed =
         "name: keyed, match: { descriptor: [tenant] }, key: user, missing: refuse, rate: 2/h";
     for evaluate in ["all", "first", "each"] {
@@ -258,7 +268,10 @@ fn a_refusal_for_want_of_an_identity_is_told_of_the_descriptor_that_asked_for_it
             (told.limit(), told.band(), told.retry_after()),
             ("keyed", None, None)
         );
-        assert!(refused.descriptor(0).is_none(), "nobody was asked about it");
+        assert!(
+            refused.descriptor(0).is_none(),
+            "no test of this descriptor"
+        );
         assert_eq!(remaining(&limiter, &[ANN]), [Some(5)]);
     }
     // A limit of the request as a whole refuses no descriptor.
@@ -270,7 +283,7 @@ fn a_refusal_for_want_of_an_identity_is_told_of_the_descriptor_that_asked_for_it
 }
 
 #[test]
-fn an_unlimited_limit_that_is_replaced_is_told_of_nobody() {
+fn a_replaced_unlimited_limit_is_not_reported() {
     let (limiter, _) = limiter(
         "
 policies:

@@ -6,10 +6,10 @@ use tidegate_testkit::laws::block_on;
 const BLOCKING: &str =
     "policies: [{name: a, limits: [{name: x, key: user, rate: 4/s, block: 5m}]}]";
 
-const FIVE_MINUTES: Duration = Duration::from_mins(5);
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
 
 #[test]
-fn what_the_store_has_blocked_stays_so_until_then_and_no_longer() {
+fn a_block_set_in_the_store_ends_on_time_without_it() {
     let instance = Instance::new(BLOCKING);
     assert!(instance.ask_for(4).is_allowed());
     assert_eq!(instance.ask().blocked_for(), Some(FIVE_MINUTES));
@@ -23,16 +23,22 @@ fn what_the_store_has_blocked_stays_so_until_then_and_no_longer() {
         assert_eq!(refused.binding().unwrap().retry_after(), Some(left));
         instance.clock.advance_micros(1_000_000);
     }
-    assert!(instance.ask_for(2).is_allowed(), "its share of what is new");
+    assert!(
+        instance.ask_for(2).is_allowed(),
+        "its share of the new bucket"
+    );
 }
 
 #[test]
-fn without_the_store_the_first_refusal_blocks_here() {
+fn without_the_store_the_first_refusal_blocks_locally() {
     let instance = Instance::new(BLOCKING);
     instance.store.cut();
     assert!(instance.ask_for(2).is_allowed());
     let never = instance.ask_for(3);
-    assert!(!never.is_allowed() && !never.is_blocked(), "for this share");
+    assert!(
+        !never.is_allowed() && !never.is_blocked(),
+        "the local share"
+    );
     assert_eq!(instance.ask().blocked_for(), Some(FIVE_MINUTES));
     instance.clock.advance_micros(299_000_000);
     assert_eq!(instance.ask().blocked_for(), Some(Duration::from_secs(1)));

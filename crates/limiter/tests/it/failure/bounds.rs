@@ -20,7 +20,7 @@ fn hammer(instances: &[Instance], seconds: u64) -> u64 {
 fn instances_that_are_cut_off_admit_their_share_above_the_policy_and_no_more() {
     let (seconds, cut_off) = (30, 3);
     let first = Instance::new(POLICY);
-    let mut instances: Vec<Instance> = (0..4).map(|_| first.beside(POLICY)).collect();
+    let mut instances: Vec<Instance> = (0..4).map(|_| first.sharing_store(POLICY)).collect();
     instances.insert(0, first);
     for instance in instances.iter().take(cut_off) {
         instance.store.cut();
@@ -40,7 +40,7 @@ fn instances_that_are_cut_off_admit_their_share_above_the_policy_and_no_more() {
 }
 
 #[test]
-fn twenty_flaps_bring_one_local_burst_and_not_twenty() {
+fn twenty_flaps_allow_one_local_burst() {
     let instance = Instance::new(POLICY);
     let mut local = 0;
     for _ in 0..20 {
@@ -54,14 +54,14 @@ fn twenty_flaps_bring_one_local_burst_and_not_twenty() {
     let passed_us = 20 * 10_000;
     let bound = CAPACITY / 2 + RATE * passed_us / 2_000_000;
     assert!(local <= bound, "{local} > {bound}");
-    assert!(local >= CAPACITY / 2, "and it is used");
+    assert!(local >= CAPACITY / 2, "the local share is used");
 }
 
 #[test]
-fn all_instances_away_at_a_share_each_of_the_living_keep_to_the_policy() {
+fn instances_with_a_share_per_live_instance_keep_to_the_policy() {
     let yaml = POLICY.replace("policies", "store: {local_share: auto}\npolicies");
     let first = Instance::new(&yaml);
-    let mut instances: Vec<Instance> = (0..3).map(|_| first.beside(&yaml)).collect();
+    let mut instances: Vec<Instance> = (0..3).map(|_| first.sharing_store(&yaml)).collect();
     instances.push(first);
     for instance in &instances {
         let live = &instance.instances;
@@ -89,7 +89,7 @@ proptest! {
             "policies: [{{name: a, limits: [{{name: x, rate: 10/s{burst}, algorithm: {algorithm}}}]}}]"
         );
         let first = Instance::new(&yaml);
-        let mut instances: Vec<Instance> = (0..2).map(|_| first.beside(&yaml)).collect();
+        let mut instances: Vec<Instance> = (0..2).map(|_| first.sharing_store(&yaml)).collect();
         instances.push(first);
         let (mut admitted, mut passed_us) = (0, 0);
         for (nth, cut, micros) in steps {

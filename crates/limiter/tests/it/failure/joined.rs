@@ -1,15 +1,15 @@
 //! Joined policies on a store that needs several steps: all users of a bucket must count in it the same way.
 
-use super::{Instance, Wired, clock, config};
+use super::{CuttableStore, Instance, clock, config};
 use tidegate::Rules;
 use tidegate_core::Atomicity;
 
 /// `a` and `b` have the same key, and `c` another; `d` is joined with nothing.
 const JOINED: &str = "
 routes:
-  - { id: near, match: { path: /near }, upstreams: 'http://a', policy: [a, b] }
-  - { id: far, match: { path: /far }, upstreams: 'http://a', policy: [b, c] }
-  - { id: rest, upstreams: 'http://a', policy: d }
+  - { name: near, match: { path: /near }, upstreams: 'http://a', policy: [a, b] }
+  - { name: far, match: { path: /far }, upstreams: 'http://a', policy: [b, c] }
+  - { name: rest, upstreams: 'http://a', policy: d }
 policies:
   - { name: a, limits: [{ name: x, key: user, rate: 9/h }] }
   - { name: b, limits: [{ name: y, key: user, bands: [9/h, 9/min] }] }
@@ -25,7 +25,7 @@ fn apart() -> String {
 
 fn instance(keeps_policies: bool, yaml: &str) -> Instance {
     let clock = clock();
-    let mut store = Wired::new(&clock);
+    let mut store = CuttableStore::new(&clock);
     store.atomicity = if keeps_policies {
         Atomicity::PerPolicy
     } else {
@@ -46,7 +46,7 @@ fn refundable(rules: &Rules, policy: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_limit_counts_the_same_way_in_its_policy_and_wherever_that_is_joined() {
+fn a_limit_counts_alike_in_its_policy_and_in_joined_ones() {
     let instance = instance(false, JOINED);
     let rules = instance.limiter.rules().unwrap();
     // Only `b+c` spans groups; that `b` is also in `a+b` does not affect `a`.
@@ -63,7 +63,7 @@ fn a_limit_counts_the_same_way_in_its_policy_and_wherever_that_is_joined() {
 }
 
 #[test]
-fn where_each_policy_lies_together_those_that_are_joined_lie_apart() {
+fn policies_grouped_by_name_are_in_separate_slots_when_joined() {
     let instance = instance(true, JOINED);
     let rules = instance.limiter.rules().unwrap();
     for (policy, expected) in [
@@ -79,7 +79,7 @@ fn where_each_policy_lies_together_those_that_are_joined_lie_apart() {
 }
 
 #[test]
-fn once_routes_no_longer_join_policies_each_counts_as_it_would_alone() {
+fn policies_that_are_no_longer_joined_count_separately() {
     let instance = instance(false, JOINED);
     instance.limiter.reload(config(&apart())).unwrap();
     let rules = instance.limiter.rules().unwrap();

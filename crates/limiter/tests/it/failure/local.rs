@@ -40,7 +40,7 @@ fn the_share_is_of_burst_and_rate() {
 }
 
 #[test]
-fn a_bucket_begins_at_the_share_of_what_was_last_known_to_remain() {
+fn a_local_bucket_starts_at_its_share_of_the_last_known_level() {
     for (taken, expected) in [(0, 50), (20, 40), (41, 29), (99, 0), (100, 0)] {
         let instance = Instance::new(HUNDRED);
         assert!(instance.ask_for(taken).is_allowed());
@@ -50,7 +50,7 @@ fn a_bucket_begins_at_the_share_of_what_was_last_known_to_remain() {
 }
 
 #[test]
-fn what_refills_meanwhile_counts_at_the_local_rate() {
+fn the_refill_of_an_outage_counts_at_the_local_rate() {
     let instance = Instance::new(HUNDRED);
     assert!(instance.ask_for(100).is_allowed());
     // In half an hour, fifty of the policy refill, and twenty-five of the share.
@@ -60,7 +60,7 @@ fn what_refills_meanwhile_counts_at_the_local_rate() {
 }
 
 #[test]
-fn a_window_that_is_over_is_forgotten_and_one_that_is_not_is_not() {
+fn expired_windows_are_dropped_and_current_ones_kept() {
     let limit = "rate: 100/h, algorithm: fixed-window";
     for (minutes, expected) in [(30, 10), (61, 50)] {
         let instance = with_share("0.5", limit);
@@ -72,9 +72,9 @@ fn a_window_that_is_over_is_forgotten_and_one_that_is_not_is_not() {
 }
 
 #[test]
-fn another_instances_takings_are_known_from_the_last_reply() {
+fn usage_of_other_instances_is_known_from_the_last_reply() {
     let here = Instance::new(HUNDRED);
-    let there = here.beside(HUNDRED);
+    let there = here.sharing_store(HUNDRED);
     assert!(there.ask_for(60).is_allowed());
     assert!(here.ask().is_allowed());
     here.store.cut();
@@ -82,7 +82,7 @@ fn another_instances_takings_are_known_from_the_last_reply() {
 }
 
 #[test]
-fn what_a_refusal_does_not_know_is_not_believed() {
+fn unknown_levels_in_a_refusal_are_ignored() {
     let instance = Instance::new(
         "
 policies:
@@ -103,14 +103,14 @@ policies:
 }
 
 #[test]
-fn a_bucket_of_an_earlier_outage_is_held_to_what_the_store_has_said_since() {
+fn a_local_bucket_of_an_earlier_outage_follows_newer_store_levels() {
     for (limit, expected) in [
         ("rate: 100/h, algorithm: fixed-window", 4),
         ("rate: 100/h, algorithm: sliding-log", 4),
         ("rate: 100/h", 4),
     ] {
         let here = with_share("0.5", limit);
-        let there = here.beside(&format!(
+        let there = here.sharing_store(&format!(
             "policies: [{{name: a, limits: [{{name: x, {limit}}}]}}]"
         ));
         here.store.cut();
@@ -131,7 +131,7 @@ fn a_bucket_of_an_earlier_outage_is_held_to_what_the_store_has_said_since() {
 }
 
 #[test]
-fn a_bucket_of_an_earlier_outage_is_not_charged_for_what_it_has_used_itself() {
+fn a_local_bucket_is_not_charged_again_for_its_own_usage() {
     let instance = with_share("0.5", "rate: 100/h, algorithm: fixed-window");
     instance.store.cut();
     assert!(instance.ask_for(30).is_allowed());
@@ -143,7 +143,7 @@ fn a_bucket_of_an_earlier_outage_is_not_charged_for_what_it_has_used_itself() {
 }
 
 #[test]
-fn a_share_that_follows_the_living_keeps_what_was_used() {
+fn a_share_per_live_instance_keeps_the_usage() {
     let instance = with_share("auto", "rate: 100/h");
     instance.store.cut();
     assert_eq!(instance.admitted(), 50, "not known yet: taken to be two");
@@ -156,7 +156,7 @@ fn a_share_that_follows_the_living_keeps_what_was_used() {
 }
 
 #[test]
-fn a_share_that_follows_the_living_follows_them() {
+fn a_share_per_live_instance_follows_their_number() {
     for (live, expected) in [(1, 100), (2, 50), (3, 33), (1_000, 1)] {
         let instance = with_share("auto", "rate: 100/h");
         instance.instances.store(live, Relaxed);
@@ -179,7 +179,7 @@ fn local_buckets_survive_a_reload() {
 }
 
 #[test]
-fn crowds_begin_a_bucket_once() {
+fn concurrent_requests_create_a_local_bucket_once() {
     let instance = Instance::new(HUNDRED);
     assert!(instance.ask_for(20).is_allowed());
     instance.store.cut();
@@ -194,11 +194,14 @@ fn crowds_begin_a_bucket_once() {
             .collect();
         threads.into_iter().map(|it| it.join().unwrap()).sum()
     });
-    assert_eq!(admitted, 40, "half of eighty, however many ask at once");
+    assert_eq!(
+        admitted, 40,
+        "half of eighty, for any number of concurrent requests"
+    );
 }
 
 #[test]
-fn an_outage_in_part_is_decided_here_in_part() {
+fn a_partial_outage_is_decided_locally_in_part() {
     let instance = Instance::new(
         "
 policies:
@@ -214,9 +217,5 @@ policies:
     instance.store.mend();
     let look = instance.ask_for(0);
     let left: Vec<u64> = look.applied().map(|it| it.remaining()).collect();
-    assert_eq!(
-        left,
-        [995, 10],
-        "what was refused here was given back there"
-    );
+    assert_eq!(left, [995, 10], "the other bucket was refunded");
 }

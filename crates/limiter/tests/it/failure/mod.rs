@@ -28,7 +28,7 @@ use tidegate_testkit::laws::{Manual, StoreUnderTest, block_on, law_12_unknown_is
 /// An in-memory store behind a wire that can be cut, wholly or for buckets of one limit. Several
 /// instances share the store, each with its own wire.
 #[derive(Clone, Debug)]
-pub(crate) struct Wired {
+pub(crate) struct CuttableStore {
     memory: Arc<MemoryStore<ManualClock>>,
     is_cut: Arc<AtomicBool>,
     /// Buckets whose name contains this do not answer; the others do.
@@ -44,7 +44,7 @@ pub(crate) struct Wired {
     refundable: Arc<Mutex<Vec<bool>>>,
 }
 
-impl Wired {
+impl CuttableStore {
     pub(crate) fn new(clock: &ManualClock) -> Self {
         Self {
             memory: Arc::new(MemoryStore::builder().clock(clock.clone()).build()),
@@ -59,7 +59,7 @@ impl Wired {
     }
 
     /// Returns the same store over another wire.
-    pub(crate) fn beside(&self) -> Self {
+    pub(crate) fn sharing_store(&self) -> Self {
         Self {
             is_cut: Arc::default(),
             lost: Arc::default(),
@@ -139,7 +139,7 @@ impl Wired {
     }
 }
 
-impl Store for Wired {
+impl Store for CuttableStore {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         let memory = self.reach()?;
         let refundable = asks.iter().all(|ask| ask.quota.is_refundable());
@@ -199,8 +199,8 @@ pub(crate) fn config(yaml: &str) -> Config {
 
 /// One instance, its store and its clock.
 pub(crate) struct Instance {
-    pub(crate) limiter: Limiter<Wired>,
-    pub(crate) store: Wired,
+    pub(crate) limiter: Limiter<CuttableStore>,
+    pub(crate) store: CuttableStore,
     pub(crate) clock: ManualClock,
     pub(crate) instances: Arc<AtomicU32>,
 }
@@ -208,15 +208,15 @@ pub(crate) struct Instance {
 impl Instance {
     pub(crate) fn new(yaml: &str) -> Self {
         let clock = clock();
-        Self::over(Wired::new(&clock), clock, yaml)
+        Self::over(CuttableStore::new(&clock), clock, yaml)
     }
 
     /// Returns another instance of the same store.
-    pub(crate) fn beside(&self, yaml: &str) -> Self {
-        Self::over(self.store.beside(), self.clock.clone(), yaml)
+    pub(crate) fn sharing_store(&self, yaml: &str) -> Self {
+        Self::over(self.store.sharing_store(), self.clock.clone(), yaml)
     }
 
-    fn over(store: Wired, clock: ManualClock, yaml: &str) -> Self {
+    fn over(store: CuttableStore, clock: ManualClock, yaml: &str) -> Self {
         let instances = Arc::<AtomicU32>::default();
         let limiter = Limiter::builder()
             .config(config(yaml))
@@ -238,8 +238,7 @@ impl Instance {
     }
 
     pub(crate) fn ask_for(&self, cost: u64) -> Decision {
-        block_on(self.limiter.check(&Request::new().user("ann").cost(cost)))
-            .expect("it is decided, one way or another")
+        block_on(self.limiter.check(&Request::new().user("ann").cost(cost))).expect("a decision")
     }
 
     /// Returns the number of requests that pass until one does not.
@@ -255,14 +254,14 @@ impl Instance {
 #[test]
 fn the_store_of_these_tests_obeys_the_law() {
     let clock = clock();
-    let store = Wired::new(&clock);
+    let store = CuttableStore::new(&clock);
     let subject = Manual::new(store.clone(), clock);
     assert!(subject.store().can_fail());
     law_12_unknown_is_an_error(&subject, || store.cut());
 }
 
 #[test]
-fn a_store_of_several_steps_can_give_back_what_policies_take_from_several_groups() {
+fn a_non_atomic_store_refunds_charges_of_several_groups() {
     let apart =
         "policies: [{name: a, limits: [{name: x, key: user, rate: 9/h}, {name: y, rate: 9/h}]}]";
     let together = "policies: [{name: a, limits: [{name: x, key: user, rate: 9/h}]}]";
@@ -273,7 +272,7 @@ fn a_store_of_several_steps_can_give_back_what_policies_take_from_several_groups
         (steps, together, apart, [false, true]),
     ] {
         let clock = clock();
-        let mut store = Wired::new(&clock);
+        let mut store = CuttableStore::new(&clock);
         store.atomicity = atomicity;
         let instance = Instance::over(store, clock, yaml);
         instance.ask();
@@ -284,7 +283,7 @@ fn a_store_of_several_steps_can_give_back_what_policies_take_from_several_groups
 }
 
 #[test]
-fn a_store_that_cannot_fail_needs_none_of_this() {
+fn a_memory_store_has_no_health_to_probe() {
     let limiter = Limiter::from_yaml("policies: [{name: a, limits: [{name: x, rate: 1/s}]}]");
     let limiter = limiter.unwrap();
     assert!(limiter.store_health().is_none());
@@ -297,7 +296,7 @@ fn a_store_that_cannot_fail_needs_none_of_this() {
 }
 
 #[tokio::test]
-async fn memory_is_what_both_ends_build_where_the_configuration_says_so() {
+async fn connect_and_start_build_a_memory_store_if_configured() {
     let yaml = "policies: [{name: a, limits: [{name: x, rate: 1/h}]}]";
     let connected = Limiter::builder().yaml(yaml).unwrap().connect().await;
     let started = Limiter::builder().yaml(yaml).unwrap().start().await;

@@ -50,7 +50,7 @@ fn health(instance: &Instance) -> StoreHealth {
 }
 
 #[test]
-fn one_warning_on_the_way_in_and_one_line_on_the_way_back() {
+fn an_outage_logs_one_warning_and_one_recovery() {
     let instance = Instance::new(LOCAL);
     let lines = logged(|| {
         instance.ask();
@@ -66,14 +66,14 @@ fn one_warning_on_the_way_in_and_one_line_on_the_way_back() {
         }
     });
     assert_eq!(lines.len(), 2, "{lines:#?}");
-    assert!(lines[0].starts_with("WARN") && lines[0].contains("the store does not answer"));
+    assert!(lines[0].starts_with("WARN") && lines[0].contains("store unavailable"));
     assert!(lines[0].contains("the wire is cut: connection refused"));
     assert!(lines[0].contains("unreachable"), "{}", lines[0]);
-    assert!(lines[1].starts_with("INFO") && lines[1].contains("answers again"));
+    assert!(lines[1].starts_with("INFO") && lines[1].contains("available again"));
 }
 
 #[test]
-fn a_store_that_fails_now_and_then_is_told_once() {
+fn an_occasionally_failing_store_is_logged_once() {
     let instance = Instance::new(LOCAL);
     let lines = logged(|| {
         for nth in 0..300 {
@@ -91,7 +91,7 @@ fn a_store_that_fails_now_and_then_is_told_once() {
 }
 
 /// Fails once every `micros`, with four calls in between. Returns the number of log lines.
-fn told(instance: &Instance, failures: usize, micros: u64) -> usize {
+fn count_logged(instance: &Instance, failures: usize, micros: u64) -> usize {
     let lines = logged(|| {
         for _ in 0..failures {
             instance.store.cut();
@@ -107,7 +107,7 @@ fn told(instance: &Instance, failures: usize, micros: u64) -> usize {
 }
 
 #[test]
-fn a_store_that_fails_again_and_again_is_told_ever_less_often() {
+fn a_repeatedly_failing_store_is_logged_with_backoff() {
     // 1 s is quiet enough once, then 2 s, 4 s and so on, up to 30 s.
     for (failures, micros, most) in [
         // 200 failures in five minutes.
@@ -118,18 +118,18 @@ fn a_store_that_fails_again_and_again_is_told_ever_less_often() {
         (10, 100 * SECOND_US, 20),
     ] {
         let instance = Instance::new(LOCAL);
-        let lines = told(&instance, failures, micros);
+        let lines = count_logged(&instance, failures, micros);
         assert!((1..=most).contains(&lines), "{lines} every {micros} us");
     }
     let instance = Instance::new(LOCAL);
-    let lines = told(&instance, 200, 31 * SECOND_US);
+    let lines = count_logged(&instance, 200, 31 * SECOND_US);
     assert!(lines <= 2 * 200, "{lines}: a pair in 31 s at most");
 }
 
 #[test]
-fn an_outage_after_flaps_is_told_on_the_way_in_and_back() {
+fn an_outage_after_flaps_is_logged_at_both_ends() {
     let instance = Instance::new(LOCAL);
-    told(&instance, 20, 2 * SECOND_US);
+    count_logged(&instance, 20, 2 * SECOND_US);
     let lines = logged(|| {
         // Quiet for long enough, regardless of the past.
         for _ in 0..4 {
@@ -138,7 +138,7 @@ fn an_outage_after_flaps_is_told_on_the_way_in_and_back() {
         }
     });
     assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert!(lines[0].contains("answers again") && lines[0].contains("failures="));
+    assert!(lines[0].contains("available again") && lines[0].contains("failures="));
     let lines = logged(|| {
         instance.store.cut();
         for _ in 0..100 {
@@ -156,9 +156,9 @@ fn an_outage_after_flaps_is_told_on_the_way_in_and_back() {
 }
 
 #[test]
-fn the_store_is_up_after_a_second_however_often_it_has_failed() {
+fn the_store_is_up_after_a_quiet_second_after_any_failures() {
     let instance = Instance::new(LOCAL);
-    told(&instance, 50, 2 * SECOND_US);
+    count_logged(&instance, 50, 2 * SECOND_US);
     instance.store.cut();
     instance.ask();
     assert!(!health(&instance).is_up);
@@ -169,14 +169,14 @@ fn the_store_is_up_after_a_second_however_often_it_has_failed() {
 }
 
 #[test]
-fn a_bucket_that_is_not_ours_is_counted_and_does_not_make_the_store_away() {
+fn a_foreign_bucket_is_counted_and_is_no_outage() {
     let instance = Instance::new(
         "policies: [{name: a, limits: [{name: x, key: user, rate: 100/h, on_failure: deny}]}]",
     );
     instance.store.corrupt("user:ann");
     let lines = logged(|| {
         for _ in 0..90 {
-            assert!(!instance.ask().is_allowed(), "as `on_failure` says");
+            assert!(!instance.ask().is_allowed(), "applying on_failure");
             assert!(health(&instance).is_up);
             instance.clock.advance_micros(SECOND_US);
         }
@@ -220,13 +220,13 @@ fn health_is_up_until_it_fails_and_again_after_a_quiet_second() {
     instance.ask();
     assert!(!health(&instance).is_up, "a moment ago it failed");
     instance.clock.advance_micros(SECOND_US);
-    assert!(!health(&instance).is_up, "nobody has asked it since");
+    assert!(!health(&instance).is_up, "no request since then");
     instance.ask();
     assert!(health(&instance).is_up);
 }
 
 #[test]
-fn a_probe_finds_out_where_nobody_asks() {
+fn a_probe_detects_the_outage_without_requests() {
     let instance = Instance::new(LOCAL);
     instance.store.cut();
     assert!(!block_on(instance.limiter.probe_store()).unwrap().is_up);

@@ -44,7 +44,7 @@ fn answer(instance: &Instance) -> (&'static str, Option<bool>) {
 }
 
 #[test]
-fn every_word_beside_every_other() {
+fn every_failure_policy_next_to_every_other() {
     for first in WORDS {
         for second in WORDS {
             let instance = two(first, second);
@@ -63,7 +63,7 @@ fn every_word_beside_every_other() {
 }
 
 #[test]
-fn the_stores_word_counts_where_a_limit_has_none() {
+fn the_stores_failure_policy_is_the_default_of_limits() {
     let yaml = |word: &str| {
         format!(
             "{{store: {{on_failure: {word}}}, policies: [{{name: a, limits: [{{name: x, rate: 4/h}}]}}]}}"
@@ -83,7 +83,7 @@ fn the_stores_word_counts_where_a_limit_has_none() {
 }
 
 #[test]
-fn a_denial_names_its_limit_and_says_to_come_back() {
+fn a_denial_names_its_limit_and_a_retry_time() {
     let instance = two("allow", "deny");
     instance.store.cut();
     let decision = instance.ask();
@@ -94,7 +94,7 @@ fn a_denial_names_its_limit_and_says_to_come_back() {
 }
 
 #[test]
-fn what_is_allowed_without_the_store_reports_no_limit() {
+fn requests_allowed_without_the_store_report_no_limit() {
     let instance = two("allow", "allow");
     instance.store.cut();
     let decision = instance.ask();
@@ -129,7 +129,7 @@ policies:
 }
 
 #[test]
-fn a_group_that_answered_counts() {
+fn a_group_with_a_reply_counts() {
     for word in WORDS {
         let instance = two("local", word);
         instance.store.lose("/second");
@@ -150,7 +150,7 @@ fn a_group_that_answered_counts() {
 }
 
 #[test]
-fn a_group_that_refused_refuses_whatever_the_others_would_do() {
+fn a_refusing_group_refuses_regardless_of_the_others() {
     for word in WORDS {
         let instance = two("local", word);
         assert!(instance.ask_for(4).is_allowed());
@@ -164,7 +164,7 @@ fn a_group_that_refused_refuses_whatever_the_others_would_do() {
 }
 
 #[test]
-fn what_others_charged_is_given_back_once_when_this_process_refuses() {
+fn a_local_refusal_refunds_the_store_charges_once() {
     let instance = two("error", "local");
     instance.store.lose("/second");
     instance
@@ -195,11 +195,11 @@ policies:
 }
 
 #[test]
-fn charges_are_given_back_once_for_each_request() {
+fn charges_are_refunded_once_per_request() {
     let instance = two("local", "deny");
     instance.store.lose("/");
     assert_eq!(answer(&instance).0, "deny");
-    assert_eq!(instance.store.given_back(), [], "nobody charged anything");
+    assert_eq!(instance.store.given_back(), [], "nothing was charged");
 
     let instance = two("local", "deny");
     instance.store.lose("/second");
@@ -210,7 +210,7 @@ fn charges_are_given_back_once_for_each_request() {
 }
 
 #[test]
-fn charges_are_given_back_even_while_somebody_keeps_the_error() {
+fn charges_are_refunded_while_the_error_is_still_held() {
     let instance = two("local", "error");
     instance.store.lose("/second");
     let decided = block_on(instance.limiter.check(&Request::new().user("ann")));
@@ -224,7 +224,7 @@ fn charges_are_given_back_even_while_somebody_keeps_the_error() {
 }
 
 #[test]
-fn shadows_that_are_not_known_change_nothing() {
+fn shadow_limits_without_a_reply_change_nothing() {
     for word in WORDS {
         let instance = Instance::new(&format!(
             "
@@ -251,7 +251,7 @@ policies:
 }
 
 #[test]
-fn a_cost_that_only_the_share_is_too_small_for_is_not_told_never() {
+fn a_cost_above_only_the_share_is_not_reported_as_never() {
     let instance = two("local", "local");
     instance.store.cut();
     let refused = instance.ask_for(3);
@@ -261,7 +261,7 @@ fn a_cost_that_only_the_share_is_too_small_for_is_not_told_never() {
 }
 
 #[test]
-fn whether_anything_goes_on_is_for_the_limits_to_say() {
+fn the_limits_decide_if_requests_continue_without_the_store() {
     for (first, second, goes_on) in [
         ("deny", "error", false),
         ("deny", "local", true),
@@ -269,7 +269,7 @@ fn whether_anything_goes_on_is_for_the_limits_to_say() {
         ("local", "local", true),
     ] {
         let instance = two(first, second);
-        assert_eq!(instance.limiter.goes_on_without_store(), goes_on);
+        assert_eq!(instance.limiter.can_pass_without_store(), goes_on);
     }
 }
 
@@ -290,4 +290,20 @@ policies:
     let decision = instance.ask_for(6);
     let warned: Vec<&str> = decision.warnings().map(|it| it.limit()).collect();
     assert_eq!(warned, ["warns"]);
+}
+
+/// A local bucket holds a share of the limit's amount, and seemed used up by the rest from the beginning.
+#[test]
+fn a_local_bucket_warned_by_the_capacity_of_the_whole_limit() {
+    let instance = Instance::new(
+        "
+store: { local_share: 0.5 }
+policies: [{ name: api, limits: [{ name: all, rate: 20/h, algorithm: fixed-window, warn: 80% }] }]
+",
+    );
+    instance.store.cut();
+    let warned: Vec<u64> = (1..=10)
+        .filter(|_| instance.ask_for(1).warnings().next().is_some())
+        .collect();
+    assert_eq!(warned, [8], "of the ten that this instance may admit");
 }

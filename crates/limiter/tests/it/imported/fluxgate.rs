@@ -1,7 +1,7 @@
 use super::{Local, config, limiter, passes};
 use std::time::Duration;
 use tidegate::{ManualClock, Request};
-use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets, fluxgate_rules};
+use tidegate_import::{RuleSetRecord, fluxgate_rule_sets, fluxgate_rules};
 
 fn translated(text: &str) -> String {
     let imported = fluxgate_rules("rules", text);
@@ -25,7 +25,7 @@ const FLOW: &str = r#"[
 ]"#;
 
 #[test]
-fn every_rule_is_asked_by_its_own_key_and_the_least_that_remains_is_told() {
+fn every_rule_uses_its_own_key_and_the_least_remaining_is_reported() {
     let (limiter, _) = rules(FLOW);
     let decision = limiter
         .check_now(&from("192.168.1.100").user("user-123"))
@@ -51,7 +51,7 @@ fn every_rule_is_asked_by_its_own_key_and_the_least_that_remains_is_told() {
 }
 
 #[test]
-fn one_refusal_refuses_all_and_nothing_stays_charged() {
+fn one_refusal_refuses_the_request_and_nothing_stays_charged() {
     let (limiter, clock) = rules(FLOW);
     let ann = || from("192.0.2.1").user("ann");
     assert!(passes(&limiter, &ann().cost(10)));
@@ -73,7 +73,7 @@ fn one_refusal_refuses_all_and_nothing_stays_charged() {
 }
 
 #[test]
-fn the_same_permits_are_asked_of_every_band() {
+fn every_band_is_charged_the_same_permits() {
     let (limiter, _) = rules(
         r#"{ "id": "a", "scope": "GLOBAL", "bands": [
              { "windowSeconds": 1, "capacity": 5, "label": "s" },
@@ -89,7 +89,7 @@ fn the_same_permits_are_asked_of_every_band() {
 }
 
 #[test]
-fn rules_that_are_disabled_or_have_no_bands_are_as_if_they_were_not_there() {
+fn rules_that_are_disabled_or_without_bands_are_ignored() {
     let (limiter, _) = rules(
         r#"[{ "id": "off", "enabled": false, "scope": "GLOBAL", "bands": [{ "windowSeconds": 60, "capacity": 1 }] },
             { "id": "empty", "scope": "GLOBAL", "bands": [] },
@@ -132,7 +132,7 @@ fn asking_often_loses_no_refill() {
 }
 
 #[test]
-fn whoever_has_no_user_counts_by_address_and_apart_from_a_user_of_that_name() {
+fn a_client_without_user_counts_by_address_apart_from_such_a_user() {
     let (limiter, _) = rules(
         r#"{ "id": "a", "scope": "PER_USER", "bands": [{ "windowSeconds": 60, "capacity": 1 }] }"#,
     );
@@ -143,7 +143,7 @@ fn whoever_has_no_user_counts_by_address_and_apart_from_a_user_of_that_name() {
 }
 
 #[test]
-fn scopes_say_whose_bucket_it_is() {
+fn scopes_select_the_bucket_subject() {
     let (limiter, _) = rules(
         r#"[{ "id": "key", "ruleSetId": "key", "bands": [{ "windowSeconds": 60, "capacity": 1 }] },
             { "id": "custom", "ruleSetId": "custom", "scope": "CUSTOM", "keyStrategyId": "tenant", "bands": [{ "windowSeconds": 60, "capacity": 1 }] }]"#,
@@ -160,7 +160,7 @@ fn scopes_say_whose_bucket_it_is() {
 }
 
 #[test]
-fn another_amount_keeps_what_is_used() {
+fn another_amount_keeps_the_usage() {
     let rule = |capacity: u32| {
         format!(
             r#"{{ "id": "a", "scope": "GLOBAL", "bands": [{{ "windowSeconds": 3600, "capacity": {capacity} }}] }}"#
@@ -171,12 +171,12 @@ fn another_amount_keeps_what_is_used() {
     limiter.reload(config(&translated(&rule(150)))).unwrap();
     assert!(
         !passes(&limiter, &Request::new()),
-        "nobody gets a full new quota"
+        "no client gets a full new quota"
     );
 }
 
 #[test]
-fn another_amount_of_one_of_several_bands_without_labels_gave_everybody_a_fresh_burst() {
+fn a_changed_amount_among_unlabelled_bands_reset_all_buckets() {
     let rule = |capacity: u32| {
         format!(
             r#"{{ "id": "a", "scope": "GLOBAL", "bands": [
@@ -187,13 +187,13 @@ fn another_amount_of_one_of_several_bands_without_labels_gave_everybody_a_fresh_
     assert!(passes(&limiter, &Request::new().cost(3)));
     limiter.reload(config(&translated(&rule(4)))).unwrap();
     let decision = limiter.check_now(&Request::new()).unwrap();
-    assert!(!decision.is_allowed(), "what was used stays used");
+    assert!(!decision.is_allowed(), "used units stay used");
     let remaining: Vec<u64> = decision.applied().map(|it| it.remaining()).collect();
     assert_eq!(remaining, [0, 97]);
 }
 
 #[test]
-fn a_shorter_band_beside_the_only_one_and_another_order_forgot_what_was_used() {
+fn adding_a_shorter_band_or_reordering_lost_the_usage() {
     let rule = |bands: &str| format!(r#"{{ "id": "a", "scope": "GLOBAL", "bands": [{bands}] }}"#);
     let hour = r#"{ "windowSeconds": 3600, "capacity": 100 }"#;
     let minute = r#"{ "windowSeconds": 60, "capacity": 50 }"#;

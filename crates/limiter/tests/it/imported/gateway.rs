@@ -1,6 +1,6 @@
 use super::{Local, limiter, passes};
 use tidegate::{ManualClock, Request};
-use tidegate_policy::import::{SourceFile, gateway};
+use tidegate_import::{SourceFile, gateway};
 
 fn files(files: &[(&str, &str)]) -> (Local, ManualClock) {
     let files: Vec<SourceFile> = files
@@ -35,7 +35,7 @@ fn the_first_request_finds_a_full_bucket() {
 }
 
 #[test]
-fn whoever_takes_more_than_the_burst_is_refused() {
+fn requests_beyond_the_burst_are_refused() {
     let (limiter, _) = policy(10, 3);
     for _ in 0..3 {
         assert!(passes(&limiter, &client()));
@@ -45,7 +45,7 @@ fn whoever_takes_more_than_the_burst_is_refused() {
 }
 
 #[test]
-fn tokens_come_back_with_time() {
+fn tokens_refill_over_time() {
     let (limiter, clock) = policy(10, 15);
     assert!(passes(&limiter, &client().cost(15)));
     clock.advance_micros(550_000);
@@ -80,7 +80,7 @@ fn a_route_and_a_consumer_must_both_allow_and_a_refusal_charges_neither() {
 }
 
 #[test]
-fn the_limit_of_a_consumer_was_told_as_one_of_the_route() {
+fn a_consumer_limit_was_reported_as_a_route_limit() {
     let consumers = r#"[{ "consumerId": "company-a", "requestsPerSecond": 1, "burstSize": 3 }]"#;
     let (limiter, _) = files(&[("consumers.json", consumers)]);
     let company = [("consumer", "company-a")];
@@ -88,9 +88,9 @@ fn the_limit_of_a_consumer_was_told_as_one_of_the_route() {
         .check_now(&client().policy("consumers").attributes(&company))
         .unwrap();
     let binding = decision.binding().unwrap();
-    assert!(binding.looks_at_attribute("consumer"));
-    assert!(!binding.looks_at_attribute("project"));
+    assert!(binding.uses_attribute("consumer"));
+    assert!(!binding.uses_attribute("project"));
     let (limiter, _) = policy(10, 3);
     let decision = limiter.check_now(&client()).unwrap();
-    assert!(!decision.binding().unwrap().looks_at_attribute("consumer"));
+    assert!(!decision.binding().unwrap().uses_attribute("consumer"));
 }

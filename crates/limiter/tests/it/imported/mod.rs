@@ -6,7 +6,7 @@ mod gateway;
 mod traefik_plugin;
 
 use tidegate::{Limiter, ManualClock, MemoryStore, Request, Timestamp};
-use tidegate_policy::Config;
+use tidegate_config::Config;
 
 type Local = Limiter<MemoryStore<ManualClock>>;
 

@@ -1,6 +1,6 @@
 use super::{Local, config, decided_by, limiter, passes};
 use tidegate::{ManualClock, Request};
-use tidegate_policy::import::{LimitsOptions, traefik_plugin_limits};
+use tidegate_import::{LimitsOptions, traefik_plugin_limits};
 
 fn translated(text: &str) -> String {
     let imported = traefik_plugin_limits("limits", text, &LimitsOptions::default());
@@ -65,7 +65,7 @@ fn all_rules_of_a_limit_share_its_counter_over_all_clients() {
 }
 
 #[test]
-fn of_identical_rules_the_first_wins_and_the_later_one_is_as_if_it_were_not_there() {
+fn of_identical_rules_only_the_first_counts() {
     let (limiter, _) = limits(FIFTH_SAMPLE);
     assert!(passes(&limiter, &path(V2).cost(1000)));
     assert!(!passes(&limiter, &path(V2)));
@@ -74,7 +74,7 @@ fn of_identical_rules_the_first_wins_and_the_later_one_is_as_if_it_were_not_ther
 }
 
 #[test]
-fn a_path_and_a_header_must_both_be_there_and_a_header_ignores_case() {
+fn a_path_and_a_header_must_both_match_and_headers_ignore_case() {
     let (limiter, _) = limits(
         r#"{ "limits": [{ "rules": [
              {"urlpathpattern": "/api$", "headerkey": "key", "headerval": "val" }
@@ -96,7 +96,7 @@ fn a_path_and_a_header_must_both_be_there_and_a_header_ignores_case() {
 }
 
 #[test]
-fn an_empty_pattern_is_none_and_half_a_header_is_none_either() {
+fn empty_patterns_and_incomplete_headers_are_ignored() {
     let (limiter, _) = limits(
         r#"{ "limits": [
              { "rules": [{"urlpathpattern": "", "headerkey": "key", "headerval": "val" }], "limit": 1 },
@@ -116,7 +116,7 @@ fn an_empty_pattern_is_none_and_half_a_header_is_none_either() {
 }
 
 #[test]
-fn patterns_match_as_the_document_says() {
+fn patterns_match_as_documented() {
     for (pattern, matching, others) in [
         (
             "/api/v2/desk/space/methods",
@@ -163,7 +163,7 @@ fn patterns_match_as_the_document_says() {
 }
 
 #[test]
-fn a_pattern_of_no_path_is_true_of_requests_without_one_and_warned_of() {
+fn a_pattern_without_path_matches_requests_without_one_and_warns() {
     let part =
         translated(r#"{ "limits": [{ "rules": [{ "urlpathpattern": "$" }], "limit": 5 }] }"#);
     assert_eq!(config(&part).warnings().len(), 1);
@@ -173,7 +173,7 @@ fn a_pattern_of_no_path_is_true_of_requests_without_one_and_warned_of() {
 }
 
 #[test]
-fn no_second_has_more_than_the_limit_wherever_it_begins() {
+fn no_interval_of_a_second_exceeds_the_limit() {
     let (limiter, clock) =
         limits(r#"{ "limits": [{ "rules": [{ "urlpathpattern": "/" }], "limit": 20 }] }"#);
     let mut passed: Vec<u64> = Vec::new();
@@ -200,19 +200,19 @@ fn no_second_has_more_than_the_limit_wherever_it_begins() {
 }
 
 #[test]
-fn a_limit_of_one_lets_one_pass_from_the_very_beginning_and_after_a_reload() {
+fn a_limit_of_one_allows_one_at_the_start_and_after_a_reload() {
     let text = r#"{ "limits": [{ "rules": [{ "urlpathpattern": "/" }], "limit": 1 }] }"#;
     let (limiter, clock) = limits(text);
     assert!(passes(&limiter, &path("/")));
     assert!(!passes(&limiter, &path("/")));
     limiter.reload(config(&translated(text))).unwrap();
-    assert!(!passes(&limiter, &path("/")), "what was used stays used");
+    assert!(!passes(&limiter, &path("/")), "used units stay used");
     clock.advance_micros(1_100_000);
     assert!(passes(&limiter, &path("/")));
 }
 
 #[test]
-fn rules_count_in_the_order_written_whatever_they_look_like() {
+fn rules_apply_in_the_order_written() {
     // In the plugin, patterns of one shape were grouped, and rules with only headers came last.
     let (limiter, _) = limits(
         r#"{ "limits": [
@@ -249,7 +249,7 @@ fn several_values_of_one_header_drop_no_rule_that_follows() {
 }
 
 #[test]
-fn a_request_that_several_rules_are_true_of_is_counted_once_and_by_one_limit() {
+fn a_request_matching_several_rules_is_counted_once() {
     let (limiter, _) = limits(
         r#"{ "limits": [
              { "rules": [{ "urlpathpattern": "/a" }, { "urlpathpattern": "/a/b" }], "limit": 2 },
@@ -266,7 +266,7 @@ fn a_request_that_several_rules_are_true_of_is_counted_once_and_by_one_limit() {
 }
 
 #[test]
-fn a_new_number_keeps_the_counter_and_a_new_limit_before_it_does_too() {
+fn a_new_number_or_a_preceding_limit_keeps_the_counter() {
     let one = |number: u32| {
         format!(r#"{{ "rules": [{{ "urlpathpattern": "/pay" }}], "limit": {number} }}"#)
     };
@@ -281,7 +281,7 @@ fn a_new_number_keeps_the_counter_and_a_new_limit_before_it_does_too() {
 }
 
 #[test]
-fn its_rules_in_another_order_gave_a_limit_a_fresh_counter() {
+fn reordered_rules_gave_a_limit_a_fresh_counter() {
     let text = |rules: &str| format!(r#"{{ "limits": [{{ "rules": [{rules}], "limit": 5 }}] }}"#);
     let (a, b) = (
         r#"{ "urlpathpattern": "/a" }"#,
@@ -297,7 +297,7 @@ fn its_rules_in_another_order_gave_a_limit_a_fresh_counter() {
 }
 
 #[test]
-fn a_header_in_other_letters_gave_a_limit_a_fresh_counter() {
+fn a_header_in_another_case_gave_a_limit_a_fresh_counter() {
     let text = |value: &str| {
         format!(
             r#"{{ "limits": [{{ "rules": [{{ "headerkey": "tier", "headerval": "{value}" }}], "limit": 5 }}] }}"#

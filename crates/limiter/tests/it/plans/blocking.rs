@@ -1,10 +1,10 @@
 use super::{ask, document, limiter, passes};
 use std::time::Duration;
-use tidegate::plan::{PlanDocument, Unset};
+use tidegate::plan::UnsetShare;
 
 /// The first limit blocks and takes its rate from a plan; the second is plain.
 const BLOCKS: &str = "
-plans: [{ name: events, from: { file: plans.yaml } }]
+plans: [{ name: events, file: plans.yaml }]
 policies:
   - name: events
     limits:
@@ -17,7 +17,7 @@ policies:
 ";
 
 #[test]
-fn whom_a_plan_does_not_limit_is_blocked_by_nothing_and_the_next_limit_counts_as_ever() {
+fn an_unlimited_subject_is_not_blocked_and_the_next_limit_counts() {
     let (limiter, _) = limiter(BLOCKS, "subjects: { all: { unlimited: true }, few: 1/h }");
     for project in ["all", "stranger"] {
         let first = ask(&limiter, project);
@@ -43,14 +43,14 @@ fn whom_a_plan_does_not_limit_is_blocked_by_nothing_and_the_next_limit_counts_as
 }
 
 #[test]
-fn whom_a_plan_limits_is_blocked_after_a_refusal() {
-    let (limiter, clock) = limiter(BLOCKS, "subjects: { few: { N: 1, T: 10 } }");
+fn a_subject_limited_by_a_plan_is_blocked_after_a_refusal() {
+    let (limiter, clock) = limiter(BLOCKS, "subjects: { few: { amount: 1, period: 10 } }");
     assert_eq!(passes(&limiter, "few", 3), 1);
     clock.advance_micros(20_000_000);
     assert_eq!(
         passes(&limiter, "few", 1),
         0,
-        "its window is over, and the block is not"
+        "the window is over, the block is not"
     );
     clock.advance_micros(300_000_000);
     assert_eq!(passes(&limiter, "few", 1), 1);
@@ -58,18 +58,18 @@ fn whom_a_plan_limits_is_blocked_after_a_refusal() {
 
 /// Levels that set the block, from the least specific on.
 const LEVELS: &str = "
-plans: { free: { N: 1, T: 10, block: 1h } }
+plans: { free: { amount: 1, period: 10, block: 1h } }
 groups: { acme: { plan: free }, strict: { plan: free, block: 2h } }
 subjects:
-  own: { N: 1, T: 10 }
+  own: { amount: 1, period: 10 }
   plan: { group: acme }
   group: { group: strict }
-  self: { group: strict, block_duration_seconds: 60 }
+  self: { group: strict, block: 60 }
   none: { group: strict, block: 0 }
 ";
 
 #[test]
-fn every_subject_was_blocked_for_as_long_as_the_limit_says_whatever_its_plan_said() {
+fn the_block_of_a_plan_was_ignored_in_favour_of_the_limits_one() {
     let (limiter, clock) = limiter(BLOCKS, LEVELS);
     for (project, seconds) in [
         ("own", Some(300)),
@@ -86,25 +86,25 @@ fn every_subject_was_blocked_for_as_long_as_the_limit_says_whatever_its_plan_sai
     }
     clock.advance_micros(59_000_000);
     assert_eq!(passes(&limiter, "self", 1), 0);
-    assert_eq!(passes(&limiter, "none", 1), 1, "its window is over");
+    assert_eq!(passes(&limiter, "none", 1), 1, "the window is over");
     clock.advance_micros(1_000_000);
-    assert_eq!(passes(&limiter, "self", 1), 1, "so is its block");
+    assert_eq!(passes(&limiter, "self", 1), 1, "and so is its block");
     assert_eq!(passes(&limiter, "own", 1), 0);
 
     // A new document also applies to subjects that are already blocked, like a new configuration.
     let shorter = LEVELS.replace("block: 2h", "block: 1m");
     limiter
         .replace_plans("events", document(&shorter))
-        .expect("it is right");
+        .expect("a valid config");
     let left = ask(&limiter, "group").blocked_for();
     assert!(
-        left.is_none_or(|left| left <= Duration::from_mins(1)),
+        left.is_none_or(|left| left <= Duration::from_secs(60)),
         "{left:?}"
     );
 }
 
 #[test]
-fn a_limit_that_does_not_block_is_closed_by_no_plan() {
+fn a_plan_does_not_block_a_limit_without_blocks() {
     let (limiter, _) = limiter(&BLOCKS.replace("        block: 5min\n", ""), LEVELS);
     for project in ["own", "plan", "self"] {
         assert_eq!(passes(&limiter, project, 3), 1, "{project}");
@@ -113,18 +113,16 @@ fn a_limit_that_does_not_block_is_closed_by_no_plan() {
 }
 
 #[test]
-fn what_is_no_time_to_block_is_said_of_whom() {
+fn an_invalid_block_time_names_its_subject() {
     for (wrong, said) in [
-        ("block: soon", "`soon` is no time for which to block"),
+        ("block: soon", "`soon` is not a block time"),
         ("block: 400d", "from 1ms to 365d"),
         ("block: 1us", "from 1ms to 365d"),
-        (
-            "block: 5m, block_duration_seconds: 5",
-            "says what another field says already",
-        ),
+        ("rate: 2/s", "duplicates another field"),
     ] {
-        let text = format!("subjects: {{ a: {{ N: 1, T: 1, {wrong} }} }}");
-        let errors = PlanDocument::read(&text, false).and_then(|read| read.table(Unset::Refuse));
+        let text = format!("subjects: {{ a: {{ amount: 1, period: 1, {wrong} }} }}");
+        let errors =
+            tidegate::plans_from_text(&text, false).and_then(|read| read.table(UnsetShare::Refuse));
         let errors = errors.expect_err(wrong).to_string();
         assert!(errors.contains(said) && errors.contains("`a`"), "{errors}");
     }

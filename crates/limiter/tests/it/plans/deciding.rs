@@ -4,7 +4,7 @@ use tidegate::plan::PlanAnswer;
 use tidegate::{AnswerReason, KeyPart, Request};
 
 #[test]
-fn each_subject_has_what_its_plan_says_in_a_window_of_its_own() {
+fn each_subject_has_the_rate_of_its_plan_and_its_own_window() {
     let (limiter, clock) = limiter(EVENTS, PLANS);
     assert_eq!(passes(&limiter, "one", 9), 5);
     assert_eq!(passes(&limiter, "two", 9), 5);
@@ -12,7 +12,7 @@ fn each_subject_has_what_its_plan_says_in_a_window_of_its_own() {
     assert_eq!(
         passes(&limiter, "odd", 9),
         9,
-        "unset is unlimited unless told"
+        "unset is unlimited by default"
     );
     assert_eq!(passes(&limiter, "stranger", 9), 2);
     clock.advance_micros(60_000_000);
@@ -21,7 +21,7 @@ fn each_subject_has_what_its_plan_says_in_a_window_of_its_own() {
 }
 
 #[test]
-fn a_decision_tells_the_band_of_the_plan_and_what_the_plan_answered() {
+fn a_decision_reports_the_band_and_the_result_of_the_plan() {
     let (limiter, _) = limiter(EVENTS, PLANS);
     let answer = |project: &str| {
         let decision = ask(&limiter, project);
@@ -45,11 +45,12 @@ fn a_decision_tells_the_band_of_the_plan_and_what_the_plan_answered() {
     let decision = ask(&limiter, "one");
     let binding = decision.binding().expect("it is limited");
     assert_eq!(binding.capacity(), 5);
-    assert_eq!(binding.period(), Duration::from_mins(1));
+    assert_eq!(binding.period(), Duration::from_secs(60));
     assert_eq!(
         binding
-            .spoken()
-            .map(tidegate::respond::HeaderNames::draft_11),
+            .header_names()
+            .map(|names| names.draft_11(0))
+            .as_deref(),
         Some("\"per-project\";q=5;w=60")
     );
     assert_eq!(binding.key(), "attr.project:one");
@@ -57,7 +58,7 @@ fn a_decision_tells_the_band_of_the_plan_and_what_the_plan_answered() {
 }
 
 #[test]
-fn whoever_the_plan_does_not_know_is_refused_where_it_says_so_and_not_for_want_of_an_identity() {
+fn unknown_subjects_are_refused_if_the_plan_is_set_to() {
     let text = EVENTS.replace("default: 2/h", "default: refuse");
     let (limiter, _) = limiter(&text, PLANS);
     assert!(ask(&limiter, "one").is_allowed());
@@ -74,21 +75,21 @@ fn whoever_the_plan_does_not_know_is_refused_where_it_says_so_and_not_for_want_o
     assert_eq!(
         without.reason(),
         AnswerReason::NoIdentity,
-        "nobody was asked about"
+        "the store is not called"
     );
 }
 
 #[test]
-fn a_limit_that_only_watches_refuses_nobody_whom_its_plan_does_not_know() {
+fn a_shadow_limit_allows_subjects_unknown_to_its_plan() {
     let text = EVENTS.replace("default: 2/h }", "default: refuse }\n        mode: shadow");
     let (limiter, _) = limiter(&text, PLANS);
     assert_eq!(passes(&limiter, "stranger", 3), 3);
 }
 
 #[test]
-fn what_is_unset_is_refused_or_has_a_rate_where_the_source_says_so() {
+fn an_unset_subject_is_refused_or_gets_the_source_default() {
     for (unset, expected) in [("refuse", 0), ("4/h", 4), ("unlimited", 9)] {
-        let text = EVENTS.replace("plans.yaml }", &format!("plans.yaml }}, unset: {unset}"));
+        let text = EVENTS.replace("plans.yaml }", &format!("plans.yaml, unset: {unset} }}"));
         let (limiter, _) = limiter(&text, PLANS);
         assert_eq!(passes(&limiter, "odd", 9), expected, "{unset}");
         assert_eq!(passes(&limiter, "one", 9), 5, "{unset}");
@@ -96,7 +97,7 @@ fn what_is_unset_is_refused_or_has_a_rate_where_the_source_says_so() {
 }
 
 #[test]
-fn before_anything_is_loaded_nobody_is_known() {
+fn before_the_first_load_no_subject_is_known() {
     let (limiter, _) = limiter(EVENTS, "");
     assert_eq!(passes(&limiter, "one", 9), 2);
     let states = limiter.plans();
@@ -107,7 +108,7 @@ fn before_anything_is_loaded_nobody_is_known() {
 }
 
 const QUOTAS: &str = "
-plans: [{ name: events, from: { file: plans.yaml } }]
+plans: [{ name: events, file: plans.yaml }]
 policies:
   - name: events
     limits:
@@ -123,7 +124,7 @@ policies:
 ";
 
 #[test]
-fn a_group_has_one_bucket_for_all_its_subjects_and_what_it_refuses_they_have_not_used() {
+fn a_group_shares_one_bucket_and_refusals_charge_no_subject() {
     let plans = "
 groups: { acme: { rate: 4/h, quota: 6/d } }
 subjects: { a: { group: acme }, b: { group: acme }, c: { group: other, rate: 9/h }, d: 9/h }
@@ -143,14 +144,14 @@ subjects: { a: { group: acme }, b: { group: acme }, c: { group: other, rate: 9/h
         Some(2),
         "and refusals are free"
     );
-    assert_eq!(passes(&limiter, "c", 12), 9, "nothing is said of its group");
-    assert_eq!(passes(&limiter, "d", 12), 9, "it has none");
+    assert_eq!(passes(&limiter, "c", 12), 9, "no decision about its group");
+    assert_eq!(passes(&limiter, "d", 12), 9, "it has no plan");
 }
 
 #[test]
 fn a_policy_that_is_joined_with_another_has_the_plans_of_both() {
     let text = format!(
-        "routes: [{{ id: all, upstreams: ['http://127.0.0.1:1'], policy: [events, other] }}]\n{EVENTS}  - name: other\n    limits: [{{ name: all, rate: 100/h }}]\n"
+        "routes: [{{ name: all, upstreams: ['http://127.0.0.1:1'], policy: [events, other] }}]\n{EVENTS}  - name: other\n    limits: [{{ name: all, rate: 100/h }}]\n"
     );
     let (limiter, _) = limiter(&text, PLANS);
     let attributes = [("project", "one")];

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 /// A source with scripted answers that records when it was called.
 #[derive(Default)]
-struct Told {
+struct ScriptedSource {
     answers: parking_lot::Mutex<Vec<Answer>>,
     asked: parking_lot::Mutex<Vec<(Instant, Option<String>)>>,
 }
@@ -20,7 +20,7 @@ enum Answer {
     Never,
 }
 
-impl LoadPlans for &Told {
+impl LoadPlans for &ScriptedSource {
     async fn load(
         &self,
         _: &PlanSource,
@@ -50,17 +50,17 @@ impl LoadPlans for &Told {
     }
 }
 
-fn told(answers: &[Answer]) -> Told {
-    Told {
+fn scripted(answers: &[Answer]) -> ScriptedSource {
+    ScriptedSource {
         answers: parking_lot::Mutex::new(answers.to_vec()),
-        ..Told::default()
+        ..ScriptedSource::default()
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_is_asked_as_often_as_it_says_and_told_what_is_known() {
+async fn a_source_is_polled_at_its_interval_with_the_known_version() {
     let (limiter, _) = limiter(EVENTS, "");
-    let told = told(&[Answer::Plans("subjects: { p: 4/h }"), Answer::Unchanged]);
+    let told = scripted(&[Answer::Plans("subjects: { p: 4/h }"), Answer::Unchanged]);
     tokio::select! {
         () = limiter.keep_plans(&told) => panic!("there is a limiter"),
         () = sleep(Duration::from_secs(95)) => {}
@@ -78,16 +78,16 @@ fn elsewhere() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_fails_is_asked_soon_again_then_seldom_and_what_it_told_stays() {
+async fn a_failing_source_is_retried_with_backoff_and_keeps_its_plans() {
     let (limiter, _) = limiter(&elsewhere(), "");
-    let told = told(&[
+    let told = scripted(&[
         Answer::Plans("subjects: { p: 4/h }"),
         Answer::Never,
         Answer::Fails,
     ]);
     tokio::select! {
         () = limiter.keep_plans(&told) => panic!("there is a limiter"),
-        () = sleep(Duration::from_mins(10)) => {}
+        () = sleep(Duration::from_secs(600)) => {}
     }
     let asked = told.asked.lock();
     let gaps: Vec<Duration> = asked.windows(2).map(|it| it[1].0 - it[0].0).collect();
@@ -111,13 +111,13 @@ async fn a_source_that_fails_is_asked_soon_again_then_seldom_and_what_it_told_st
 #[tokio::test(start_paused = true)]
 async fn an_invalid_document_was_taken_for_an_outage() {
     let (limiter, _) = limiter(&elsewhere(), "");
-    let told = told(&[
+    let told = scripted(&[
         Answer::Plans("subjects: { p: 4/h }"),
         Answer::Plans("subjects: { p: { plan: gone } }"),
     ]);
     tokio::select! {
         () = limiter.keep_plans(&told) => panic!("there is a limiter"),
-        () = sleep(Duration::from_mins(5)) => {}
+        () = sleep(Duration::from_secs(300)) => {}
     }
     let asked = told.asked.lock();
     let gaps: Vec<u64> = asked
@@ -126,7 +126,7 @@ async fn an_invalid_document_was_taken_for_an_outage() {
         .collect();
     assert!(gaps.iter().all(|gap| *gap == 30), "{gaps:?}");
     let error = limiter.plans()[0].error.clone().unwrap_or_default();
-    assert!(error.contains("there is no plan `gone`"), "{error}");
+    assert!(error.contains("unknown plan `gone`"), "{error}");
     assert_eq!(passes(&limiter, "p", 9), 4, "the last good one stays");
 }
 
@@ -140,10 +140,7 @@ async fn a_file_that_was_corrected_waited_for_the_backoff_of_an_outage() {
     let steps = async {
         sleep(Duration::from_secs(1)).await;
         for (wrong, why) in [
-            (
-                Some("subjects: { p: { plan: prp } }"),
-                "there is no plan `prp`",
-            ),
+            (Some("subjects: { p: { plan: prp } }"), "unknown plan `prp`"),
             (Some("subjects: ["), "not valid YAML"),
             (None, "cannot read"),
         ] {
@@ -154,7 +151,7 @@ async fn a_file_that_was_corrected_waited_for_the_backoff_of_an_outage() {
                     file.clone()
                 }
             };
-            sleep(Duration::from_mins(4)).await;
+            sleep(Duration::from_secs(240)).await;
             let error = state().error.unwrap_or_default();
             assert!(
                 error.contains(why) && error.contains("plans.yaml"),
@@ -165,7 +162,7 @@ async fn a_file_that_was_corrected_waited_for_the_backoff_of_an_outage() {
             sleep(Duration::from_secs(3)).await;
             assert_eq!((state().error, state().subjects), (None, 2), "{why}");
             folder.write("plans.yaml", "subjects: { p: 4/h }");
-            sleep(Duration::from_mins(1)).await;
+            sleep(Duration::from_secs(60)).await;
         }
     };
     tokio::select! {
@@ -175,12 +172,13 @@ async fn a_file_that_was_corrected_waited_for_the_backoff_of_an_outage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reload_is_followed_and_the_end_of_the_limiter_too() {
+async fn plan_maintenance_follows_a_reload_and_ends_with_the_limiter() {
     let (limiter, _) = limiter(
         "policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]",
         "",
     );
-    let told: &'static Told = Box::leak(Box::new(told(&[Answer::Plans("subjects: { p: 4/h }")])));
+    let told: &'static ScriptedSource =
+        Box::leak(Box::new(scripted(&[Answer::Plans("subjects: { p: 4/h }")])));
     let mut keeping = tokio::task::JoinSet::new();
     keeping.spawn(limiter.keep_plans(told));
     sleep(Duration::from_secs(100)).await;
@@ -196,32 +194,38 @@ async fn a_reload_is_followed_and_the_end_of_the_limiter_too() {
 #[tokio::test]
 async fn a_file_is_read_and_one_that_is_wrong_changes_nothing() {
     let folder = Folder::new("plans-file");
-    let file = folder.write("plans.json", r#"{"subjects": {"p": {"N": 4, "T": 3600}}}"#);
+    let file = folder.write(
+        "plans.json",
+        r#"{"subjects": {"p": {"amount": 4, "period": 3600}}}"#,
+    );
     let text = EVENTS.replace("plans.yaml", &file.display().to_string());
     let (limiter, _) = limiter(&text, "");
     assert_eq!(limiter.load_plans(&FilePlans).await, []);
     assert_eq!(passes(&limiter, "p", 3), 3);
-    folder.write("plans.json", r#"{"subjects": {"p": {"N": "#);
+    folder.write("plans.json", r#"{"subjects": {"p": {"amount": "#);
     let wrong = limiter.load_plans(&FilePlans).await;
     assert_eq!(wrong[0].0, "events");
     assert!(wrong[0].1.to_string().contains("plans.json"), "{wrong:?}");
     assert_eq!(passes(&limiter, "p", 9), 1);
-    folder.write("plans.json", r#"{"subjects": {"p": {"N": 6, "T": 3600}}}"#);
+    folder.write(
+        "plans.json",
+        r#"{"subjects": {"p": {"amount": 6, "period": 3600}}}"#,
+    );
     assert_eq!(limiter.load_plans(&FilePlans).await, []);
     assert_eq!(passes(&limiter, "p", 9), 2);
 }
 
 /// A source that returns older plans after a caller has set newer ones.
-struct Outrun(Limiter<MemoryStore<ManualClock>>);
+struct StaleSource(Limiter<MemoryStore<ManualClock>>);
 
-impl LoadPlans for Outrun {
+impl LoadPlans for StaleSource {
     async fn load(
         &self,
         _: &PlanSource,
         tag: Option<&str>,
         _: bool,
     ) -> Result<LoadedPlans, String> {
-        assert_eq!(tag, None, "what somebody else says is known by no tag");
+        assert_eq!(tag, None, "plans set by a caller have no tag");
         let newer = document("subjects: { p: 4/h }");
         let told = self.0.replace_plans("events", newer);
         told.map_err(|error| error.to_string())?;
@@ -233,10 +237,10 @@ impl LoadPlans for Outrun {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_before_somebody_said_otherwise_was_served_after_it() {
+async fn plans_read_before_a_newer_write_were_served_after_it() {
     let (limiter, _) = limiter(EVENTS, "");
     tokio::select! {
-        () = limiter.keep_plans(Outrun(limiter.clone())) => panic!("there is a limiter"),
+        () = limiter.keep_plans(StaleSource(limiter.clone())) => panic!("there is a limiter"),
         () = sleep(Duration::from_secs(45)) => {}
     }
     assert_eq!(passes(&limiter, "p", 9), 4);
@@ -266,15 +270,15 @@ impl LoadPlans for &Shelf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_of_a_shelf_that_was_lost_were_wiped_by_the_next_reload() {
+async fn plans_of_a_lost_document_store_were_wiped_by_the_next_reload() {
     let (limiter, _) = limiter(EVENTS, "");
     let shelf = Shelf(parking_lot::Mutex::new(("7", "subjects: { p: 4/h }")));
     let steps = async {
         sleep(Duration::from_secs(1)).await;
         *shelf.0.lock() = ("0", "subjects: {}");
-        sleep(Duration::from_mins(1)).await;
+        sleep(Duration::from_secs(60)).await;
         limiter.reload(config(EVENTS)).unwrap();
-        sleep(Duration::from_mins(1)).await;
+        sleep(Duration::from_secs(60)).await;
     };
     tokio::select! {
         () = limiter.keep_plans(&shelf) => panic!("there is a limiter"),
@@ -285,19 +289,19 @@ async fn plans_of_a_shelf_that_was_lost_were_wiped_by_the_next_reload() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_written_first_and_served_last_was_served_for_ever() {
+async fn an_older_write_activated_last_was_served_forever() {
     let (limiter, _) = limiter(EVENTS, "");
     let shelf = Shelf(parking_lot::Mutex::new(("6", "subjects: { p: 4/h }")));
     let steps = async {
         sleep(Duration::from_secs(1)).await;
         // A caller wrote this version earlier, and activates it only now.
-        let table = document("subjects: { p: 2/h }").table(tidegate::plan::Unset::Unlimited);
+        let table = document("subjects: { p: 2/h }").table(tidegate::plan::UnsetShare::Unlimited);
         let table = std::sync::Arc::new(table.unwrap());
         limiter
-            .use_plans_of("events", table, Some("5".to_owned()))
+            .use_plans("events", table, Some("5".to_owned()))
             .unwrap();
         assert_eq!(limiter.plans_tag("events").as_deref(), Some("5"));
-        sleep(Duration::from_mins(1)).await;
+        sleep(Duration::from_secs(60)).await;
     };
     tokio::select! {
         () = limiter.keep_plans(&shelf) => panic!("there is a limiter"),

@@ -11,7 +11,7 @@ use tidegate::plan::PlanDocument;
 use tidegate::{Config, Decision, Limiter, ManualClock, MemoryStore, Request, Timestamp};
 
 pub(crate) const EVENTS: &str = "
-plans: [{ name: events, from: { file: plans.yaml } }]
+plans: [{ name: events, file: plans.yaml }]
 policies:
   - name: events
     limits:
@@ -23,13 +23,13 @@ policies:
 ";
 
 pub(crate) const PLANS: &str = "
-plans: { free: { N: 3, T: 60 } }
-workspaces: { acme: { plan: free, N: 5 } }
-projects:
-  one: { workspaceId: acme }
-  two: { workspaceId: acme, T: 3600 }
+plans: { free: { amount: 3, period: 60 } }
+groups: { acme: { plan: free, amount: 5 } }
+subjects:
+  one: { group: acme }
+  two: { group: acme, period: 3600 }
   all: { unlimited: true }
-  odd: { N: 1 }
+  odd: { amount: 1 }
 ";
 
 pub(crate) fn config(text: &str) -> Config {
@@ -37,7 +37,7 @@ pub(crate) fn config(text: &str) -> Config {
 }
 
 pub(crate) fn document(text: &str) -> PlanDocument {
-    PlanDocument::read(text, false).unwrap_or_else(|errors| panic!("{errors}"))
+    tidegate::plans_from_text(text, false).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// Returns a limiter with a paused clock, and the clock.
@@ -57,7 +57,7 @@ pub(crate) fn limiter(text: &str, plans: &str) -> (Limiter<MemoryStore<ManualClo
 pub(crate) fn ask(limiter: &Limiter<MemoryStore<ManualClock>>, project: &str) -> Decision {
     let attributes = [("project", project)];
     let request = Request::new().attributes(&attributes);
-    limiter.check_now(&request).expect("it is decided")
+    limiter.check_now(&request).expect("a decision")
 }
 
 /// Returns the number of `times` requests that pass.

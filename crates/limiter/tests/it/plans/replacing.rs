@@ -5,12 +5,12 @@ use tidegate::{BuildError, PlansError, Request};
 
 #[test]
 fn another_amount_or_period_finds_the_bucket_as_it_was() {
-    let (limiter, clock) = limiter(EVENTS, "subjects: { p: { N: 5, T: 60 } }");
+    let (limiter, clock) = limiter(EVENTS, "subjects: { p: { amount: 5, period: 60 } }");
     assert_eq!(passes(&limiter, "p", 3), 3);
     let replace = |text| limiter.replace_plans("events", document(text));
-    replace("subjects: { p: { N: 8, T: 60 } }").unwrap();
+    replace("subjects: { p: { amount: 8, period: 60 } }").unwrap();
     assert_eq!(passes(&limiter, "p", 9), 5, "three are used");
-    replace("subjects: { p: { N: 9, T: 600 } }").unwrap();
+    replace("subjects: { p: { amount: 9, period: 600 } }").unwrap();
     clock.advance_micros(30_000_000);
     assert_eq!(passes(&limiter, "p", 9), 1, "eight are used");
     // In the in-memory table, a window that has begun keeps its end.
@@ -21,9 +21,9 @@ fn another_amount_or_period_finds_the_bucket_as_it_was() {
 }
 
 #[test]
-fn what_is_wrong_leaves_what_was_told_last_in_force() {
+fn invalid_plans_keep_the_last_valid_ones_in_force() {
     let (limiter, _) = limiter(EVENTS, "subjects: { p: 5/h }");
-    let wrong = limiter.replace_plans("events", document("subjects: { p: { N: x }, q: 1/h }"));
+    let wrong = limiter.replace_plans("events", document("subjects: { p: { amount: x }, q: 1/h }"));
     assert!(matches!(wrong, Err(PlansError::Document(_))), "{wrong:?}");
     // A burst is for token buckets, and this is a window.
     let burst = limiter.replace_plans("events", document("subjects: { p: 5/h burst 9 }"));
@@ -52,7 +52,7 @@ fn what_is_wrong_leaves_what_was_told_last_in_force() {
 }
 
 #[test]
-fn a_decision_goes_on_telling_the_band_by_which_it_was_made() {
+fn a_decision_keeps_reporting_the_band_it_was_made_with() {
     let (limiter, _) = limiter(EVENTS, PLANS);
     let before = ask(&limiter, "one");
     limiter
@@ -76,7 +76,7 @@ fn a_decision_goes_on_telling_the_band_by_which_it_was_made() {
 }
 
 #[test]
-fn what_was_charged_by_a_plan_is_given_back_by_the_same_plan() {
+fn a_charge_is_refunded_by_the_plan_that_made_it() {
     let text = EVENTS.replace(
         "algorithm: fixed-window",
         "algorithm: fixed-window\n        refundable: true",
@@ -86,12 +86,12 @@ fn what_was_charged_by_a_plan_is_given_back_by_the_same_plan() {
     limiter
         .replace_plans("events", document("subjects: { p: 4/h }"))
         .unwrap();
-    tidegate_testkit::laws::block_on(limiter.give_back(&decision)).unwrap();
+    tidegate_testkit::laws::block_on(limiter.refund_decision(&decision)).unwrap();
     assert_eq!(passes(&limiter, "p", 9), 4);
 }
 
 #[test]
-fn a_reload_keeps_what_plans_told_and_refuses_limits_that_cannot_count_so() {
+fn a_reload_keeps_plans_and_rejects_limits_that_cannot_count_them() {
     let (limiter, _) = limiter(EVENTS, "subjects: { p: 20000/h }");
     limiter
         .reload(config(&EVENTS.replace("default: 2/h", "default: 1/h")))
@@ -115,7 +115,7 @@ fn a_reload_keeps_what_plans_told_and_refuses_limits_that_cannot_count_so() {
     limiter
         .reload(config(
             &EVENTS
-                .replace("events, from", "others, from")
+                .replace("events, file", "others, file")
                 .replace("plan: events", "plan: others"),
         ))
         .unwrap();
@@ -123,8 +123,8 @@ fn a_reload_keeps_what_plans_told_and_refuses_limits_that_cannot_count_so() {
 }
 
 #[test]
-fn requests_that_are_decided_while_plans_change_have_one_of_them_whole() {
-    let (limiter, _) = limiter(EVENTS, "subjects: { p: { N: 1000000, T: 10 } }");
+fn requests_during_a_plan_change_use_one_plan_completely() {
+    let (limiter, _) = limiter(EVENTS, "subjects: { p: { amount: 1000000, period: 10 } }");
     let (done, seen) = (
         AtomicBool::new(false),
         [AtomicUsize::new(0), AtomicUsize::new(0)],
@@ -146,8 +146,8 @@ fn requests_that_are_decided_while_plans_change_have_one_of_them_whole() {
         let mut turns = 0_u32;
         while turns < 100 || seen.iter().any(|it| it.load(SeqCst) == 0) {
             let text = match turns % 2 {
-                0 => "subjects: { a: 1/s, p: { N: 2000000, T: 20 } }",
-                _ => "subjects: { p: { N: 1000000, T: 10 } }",
+                0 => "subjects: { a: 1/s, p: { amount: 2000000, period: 20 } }",
+                _ => "subjects: { p: { amount: 1000000, period: 10 } }",
             };
             limiter.replace_plans("events", document(text)).unwrap();
             turns += 1;
@@ -158,13 +158,13 @@ fn requests_that_are_decided_while_plans_change_have_one_of_them_whole() {
 }
 
 #[test]
-fn a_hundred_thousand_subjects_are_each_known() {
+fn a_hundred_thousand_subjects_are_all_found() {
     let mut plans = PlanDocument::default();
     for subject in 0..100_000_u32 {
         let amount = (subject % 7 + 1).to_string();
         plans.subject(
             &format!("project-{subject}"),
-            &[("N", &amount), ("T", "3600")],
+            &[("amount", &amount), ("period", "3600")],
         );
     }
     let (limiter, _) = limiter(EVENTS, "");
@@ -178,12 +178,9 @@ fn a_hundred_thousand_subjects_are_each_known() {
 }
 
 #[test]
-fn a_subject_that_is_a_secret_is_known_and_never_told() {
+fn a_secret_subject_is_found_and_never_shown() {
     let text = EVENTS.replace("attr:project", "api-key");
-    let (limiter, _) = limiter(
-        &text,
-        "tokens: { hunter2: { limit: 3, window_seconds: 60 } }",
-    );
+    let (limiter, _) = limiter(&text, "subjects: { hunter2: { amount: 3, period: 60 } }");
     let request = Request::new().api_key("hunter2");
     let passed = (0..9)
         .filter(|_| limiter.check_now(&request).unwrap().is_allowed())

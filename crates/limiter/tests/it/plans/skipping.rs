@@ -6,7 +6,7 @@ use tidegate::{Limiter, ManualClock, MemoryStore, Request};
 
 /// Known tokens have their own numbers; all other clients are counted by address.
 const TOKEN_OVER_ADDRESS: &str = "
-plans: [{ name: events, from: { file: tokens.json } }]
+plans: [{ name: events, file: tokens.json }]
 policies:
   - name: api
     evaluate: first
@@ -19,7 +19,7 @@ policies:
       - { name: per-address, key: ip, rate: 2/h, algorithm: sliding-log }
 ";
 
-const TOKENS: &str = r#"{"tokens": {"abc123": {"limit": 4, "window_seconds": 60}}}"#;
+const TOKENS: &str = r#"{"subjects": {"abc123": {"amount": 4, "period": 60}}}"#;
 
 /// Returns the limit that decides, and true if the request passes.
 fn ask(
@@ -33,13 +33,13 @@ fn ask(
         Some(key) => request.api_key(key),
         None => request,
     };
-    let decision = limiter.check_now(&request).expect("it is decided");
+    let decision = limiter.check_now(&request).expect("a decision");
     let limit = decision.binding().expect("one limit decides");
     (limit.limit().to_owned(), decision.is_allowed())
 }
 
 #[test]
-fn tokens_that_nobody_knows_share_what_their_address_has() {
+fn unknown_tokens_share_the_bucket_of_their_address() {
     let (limiter, _) = limiter(TOKEN_OVER_ADDRESS, TOKENS);
     let by = |limit: &str, passes| (limit.to_owned(), passes);
     for _ in 0..4 {
@@ -47,7 +47,7 @@ fn tokens_that_nobody_knows_share_what_their_address_has() {
         assert_eq!(known, by("per-token", true));
     }
     let fifth = ask(&limiter, "192.0.2.9", Some("abc123"));
-    assert_eq!(fifth, by("per-token", false), "from wherever");
+    assert_eq!(fifth, by("per-token", false), "from any address");
 
     // The address was not charged for that; and a new token is not a new bucket.
     for (key, passes) in [
@@ -66,14 +66,14 @@ fn tokens_that_nobody_knows_share_what_their_address_has() {
 }
 
 #[test]
-fn before_tokens_are_loaded_everybody_counts_by_address() {
+fn before_tokens_are_loaded_all_clients_count_by_address() {
     let (limiter, _) = limiter(TOKEN_OVER_ADDRESS, "");
     let (limit, passes) = ask(&limiter, "192.0.2.1", Some("abc123"));
     assert_eq!((limit.as_str(), passes), ("per-address", true));
 }
 
 #[test]
-fn an_identity_that_is_absent_is_refused_where_the_limit_says_so() {
+fn an_absent_identity_is_refused_if_configured() {
     let text = TOKEN_OVER_ADDRESS.replace("missing: skip", "missing: refuse");
     let (limiter, _) = limiter(&text, TOKENS);
     let address: IpAddr = "192.0.2.1".parse().unwrap();
@@ -84,7 +84,7 @@ fn an_identity_that_is_absent_is_refused_where_the_limit_says_so() {
 }
 
 #[test]
-fn what_says_nothing_stands_in_for_no_address() {
+fn an_empty_value_does_not_replace_the_address() {
     let text = TOKEN_OVER_ADDRESS.replace("missing: skip", "missing: address");
     let (limiter, _) = limiter(&text, TOKENS);
     let (limit, passes) = ask(&limiter, "192.0.2.1", None);

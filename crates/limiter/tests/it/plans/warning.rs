@@ -1,7 +1,7 @@
 use super::{ask, limiter};
 
 const WARNS: &str = "
-plans: [{ name: events, from: { file: plans.yaml } }]
+plans: [{ name: events, file: plans.yaml }]
 policies:
   - name: events
     limits:
@@ -14,7 +14,7 @@ policies:
 ";
 
 #[test]
-fn a_band_tells_once_that_it_is_nearly_used_up() {
+fn a_band_warns_once_when_nearly_used_up() {
     let (limiter, _) = limiter(WARNS, "subjects: { p: 5/h }");
     let warned = |project| -> Vec<String> {
         let decision = ask(&limiter, project);
@@ -27,7 +27,11 @@ fn a_band_tells_once_that_it_is_nearly_used_up() {
     assert_eq!(warned("p"), ["shadow"], "all of it is used");
     assert_eq!(warned("p"), Vec::<String>::new());
     assert_eq!(warned("p"), ["per-project"], "four of five");
-    assert_eq!(warned("p"), Vec::<String>::new(), "it was told");
+    assert_eq!(
+        warned("p"),
+        Vec::<String>::new(),
+        "the outcome was reported"
+    );
     assert_eq!(
         warned("p"),
         Vec::<String>::new(),

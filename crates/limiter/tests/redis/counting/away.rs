@@ -21,7 +21,7 @@ fn behind_a_wire() -> (Place, FaultProxy, String) {
 }
 
 #[test]
-fn while_redis_is_away_counts_are_gathered_and_nobody_waits_and_then_they_are_sent_once() {
+fn counts_are_buffered_during_an_outage_and_then_sent_once() {
     let (place, wire, config) = behind_a_wire();
     let instance = Instance::kept(&config);
     instance.ask_often("192.0.2.1", 100);
@@ -49,7 +49,7 @@ fn while_redis_is_away_counts_are_gathered_and_nobody_waits_and_then_they_are_se
 }
 
 #[test]
-fn what_redis_has_counted_without_telling_is_not_counted_again() {
+fn a_count_with_a_lost_reply_is_not_sent_again() {
     let (place, wire, config) = behind_a_wire();
     let instance = Instance::start(&config);
     instance.ask_often("192.0.2.1", 10);
@@ -75,7 +75,7 @@ fn what_redis_has_counted_without_telling_is_not_counted_again() {
 }
 
 #[test]
-fn a_redis_that_was_away_at_the_start_gets_everything() {
+fn a_redis_unreachable_at_the_start_gets_all_counts() {
     let (place, wire, config) = behind_a_wire();
     wire.set(ProxyFaults::refuse());
     let instance = Instance::kept(&config);
@@ -86,7 +86,7 @@ fn a_redis_that_was_away_at_the_start_gets_everything() {
 }
 
 #[test]
-fn a_total_that_is_no_map_kept_the_period_from_being_counted() {
+fn a_total_of_another_type_prevented_counting_the_period() {
     let place = Place::standalone();
     place
         .type_in("SET", "AllIPsMap", &["somebody else's"])
@@ -94,7 +94,7 @@ fn a_total_that_is_no_map_kept_the_period_from_being_counted() {
     let mut instance = Instance::start(&place.config("ban: { guard: blacklist, for: 1h }"));
     instance.ask("192.0.2.1");
     instance.send();
-    assert_eq!(instance.status().failures, 1, "it is told");
+    assert_eq!(instance.status().failures, 1, "a decision");
     assert_eq!(
         (place.sum("CurrentPeriodMap"), instance.status().sent),
         (1, 1)
@@ -118,7 +118,7 @@ fn a_total_that_is_no_map_kept_the_period_from_being_counted() {
 }
 
 #[test]
-fn a_period_that_is_no_map_keeps_the_total_from_nothing() {
+fn a_period_of_another_type_does_not_affect_the_total() {
     let place = Place::cluster();
     place
         .type_in("SET", "CurrentPeriodMap", &["somebody else's"])

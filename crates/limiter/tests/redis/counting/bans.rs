@@ -7,21 +7,21 @@ use tidegate::AnswerReason;
 use tidegate_testkit::redis::until;
 
 everywhere! {
-    who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is
+    only_addresses_over_the_threshold_are_banned_at_the_period_end
     a_network_of_ipv6_is_banned_as_one
-    an_exemption_that_only_watches_kept_somebody_from_being_banned
-    a_ban_ends_by_itself
-    a_ban_for_ever_has_no_end
-    who_was_added_by_hand_never_expires_and_is_let_in_by_hand
-    without_a_ban_nobody_is_kept_out
-    while_its_guard_is_off_nobody_is_banned_and_counting_goes_on
-    an_exemption_that_is_off_keeps_nobody_from_being_banned
-    in_shadow_mode_nobody_is_banned_and_it_is_counted_who_would_be
+    a_shadow_exemption_prevented_a_ban
+    a_ban_ends_automatically
+    a_permanent_ban_has_no_end
+    a_manual_member_never_expires_until_removed
+    without_a_ban_no_client_is_refused
+    a_disabled_guard_bans_no_client_and_counting_continues
+    a_disabled_exemption_does_not_prevent_bans
+    in_shadow_mode_bans_are_only_counted
 }
 
 const FOR_AN_HOUR: &str = "ban: { guard: blacklist, for: 1h }";
 
-fn who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is(place: &Place) {
+fn only_addresses_over_the_threshold_are_banned_at_the_period_end(place: &Place) {
     let mut instance = Instance::start(&place.config(FOR_AN_HOUR));
     // Nothing is sent yet, so that all of it falls into one period.
     instance.ask_often("192.0.2.1", THRESHOLD);
@@ -40,14 +40,14 @@ fn who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is
     assert_eq!(
         instance.banned(),
         [("192.0.2.1".to_owned(), THRESHOLD + 1)],
-        "told once"
+        "logged once"
     );
     let length = instance.banned.lock()[0].length;
-    assert_eq!(length, Some(Duration::from_hours(1)));
+    assert_eq!(length, Some(Duration::from_secs(3_600)));
     assert_eq!(instance.status().banned, 1);
 }
 
-fn an_exemption_that_only_watches_kept_somebody_from_being_banned(place: &Place) {
+fn a_shadow_exemption_prevented_a_ban(place: &Place) {
     let mut instance = Instance::start(&place.config(FOR_AN_HOUR));
     instance.ask_often(WATCHED, THRESHOLD);
     instance.keep();
@@ -67,7 +67,7 @@ fn a_network_of_ipv6_is_banned_as_one(place: &Place) {
     assert!(!instance.is_kept_out("2001:db8:0:1::1"));
 }
 
-fn a_ban_ends_by_itself(place: &Place) {
+fn a_ban_ends_automatically(place: &Place) {
     let mut instance = Instance::start(&place.config("ban: { guard: blacklist, for: 1s }"));
     instance.ask_often("192.0.2.1", THRESHOLD);
     instance.keep();
@@ -79,7 +79,7 @@ fn a_ban_ends_by_itself(place: &Place) {
     assert_eq!(ends(place), 0, "nothing is left of it");
 }
 
-fn a_ban_for_ever_has_no_end(place: &Place) {
+fn a_permanent_ban_has_no_end(place: &Place) {
     let mut instance = Instance::start(&place.config("ban: { guard: blacklist, for: 0 }"));
     instance.ask_often("192.0.2.1", THRESHOLD);
     instance.keep();
@@ -88,7 +88,7 @@ fn a_ban_for_ever_has_no_end(place: &Place) {
     assert_eq!(instance.banned.lock()[0].length, None);
 }
 
-fn who_was_added_by_hand_never_expires_and_is_let_in_by_hand(place: &Place) {
+fn a_manual_member_never_expires_until_removed(place: &Place) {
     let by_hand = ["198.51.100.7"];
     place.type_in("SADD", "BlacklistIPsSet", &by_hand).done();
     let config = place.config("ban: { guard: blacklist, for: 1s }, count_banned: true");
@@ -106,7 +106,7 @@ fn who_was_added_by_hand_never_expires_and_is_let_in_by_hand(place: &Place) {
     until("it is let in", || !instance.is_kept_out(by_hand[0]));
 }
 
-fn without_a_ban_nobody_is_kept_out(place: &Place) {
+fn without_a_ban_no_client_is_refused(place: &Place) {
     let mut instance = Instance::start(&place.config(""));
     instance.ask_often("192.0.2.1", 3 * THRESHOLD);
     instance.keep();
@@ -117,7 +117,7 @@ fn without_a_ban_nobody_is_kept_out(place: &Place) {
     assert_eq!(place.sum("AllIPsMap"), 3 * THRESHOLD);
 }
 
-fn in_shadow_mode_nobody_is_banned_and_it_is_counted_who_would_be(place: &Place) {
+fn in_shadow_mode_bans_are_only_counted(place: &Place) {
     let shadow = format!("mode: shadow{}", place.config(FOR_AN_HOUR));
     let mut instance = Instance::start(&shadow);
     instance.ask_often("192.0.2.1", 3 * THRESHOLD);
@@ -131,9 +131,9 @@ fn in_shadow_mode_nobody_is_banned_and_it_is_counted_who_would_be(place: &Place)
     assert!(instance.ask("192.0.2.1").is_allowed());
 }
 
-fn while_its_guard_is_off_nobody_is_banned_and_counting_goes_on(place: &Place) {
+fn a_disabled_guard_bans_no_client_and_counting_continues(place: &Place) {
     let on = place.config(FOR_AN_HOUR);
-    let off = on.replace("name: blacklist,", "name: blacklist, enabled: false,");
+    let off = on.replace("name: blacklist,", "name: blacklist, mode: off,");
     let mut instance = Instance::start(&off);
     instance.ask_often("192.0.2.1", 3 * THRESHOLD);
     instance.keep();
@@ -153,9 +153,9 @@ fn while_its_guard_is_off_nobody_is_banned_and_counting_goes_on(place: &Place) {
     assert!(instance.is_kept_out("192.0.2.1"));
 }
 
-fn an_exemption_that_is_off_keeps_nobody_from_being_banned(place: &Place) {
+fn a_disabled_exemption_does_not_prevent_bans(place: &Place) {
     let config = place.config(FOR_AN_HOUR);
-    let config = config.replace("name: office,", "name: office, enabled: false,");
+    let config = config.replace("name: office,", "name: office, mode: off,");
     let mut instance = Instance::start(&config);
     instance.ask_often(EXEMPT, THRESHOLD);
     instance.keep();
@@ -164,5 +164,7 @@ fn an_exemption_that_is_off_keeps_nobody_from_being_banned(place: &Place) {
 
 /// Returns the number of bans with an end.
 fn ends(place: &Place) -> i64 {
-    place.beside("ZCARD", "BlacklistIPsSet", "until", &[]).int()
+    place
+        .run_in_same_slot("ZCARD", "BlacklistIPsSet", "until", &[])
+        .int()
 }

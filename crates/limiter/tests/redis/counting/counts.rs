@@ -7,17 +7,17 @@ use tidegate::{AnswerReason, Request};
 use tidegate_testkit::redis::until;
 
 everywhere! {
-    every_request_counts_once_whatever_comes_of_it_and_looks_do_not
+    every_request_counts_once_and_reads_do_not
     a_request_that_waits_counts_once
     a_reservation_counts_once_and_settling_it_does_not
-    who_is_kept_out_counts_only_where_that_is_wanted
-    counts_are_seen_by_others_while_it_runs
-    what_the_documents_have_set_goes_on_counting
-    a_full_map_counts_strangers_as_one_whom_nobody_bans
-    a_map_of_all_periods_that_lasts_has_an_end_from_its_beginning
+    denied_clients_are_counted_only_if_configured
+    counts_of_a_running_instance_are_visible_to_others
+    documented_counters_set_by_hand_continue
+    a_full_map_counts_new_addresses_as_one_that_is_never_banned
+    a_map_of_all_periods_expires_from_its_creation
 }
 
-fn every_request_counts_once_whatever_comes_of_it_and_looks_do_not(place: &Place) {
+fn every_request_counts_once_and_reads_do_not(place: &Place) {
     let limit = "{ name: per-client, key: ip, rate: 1/h burst 3 }";
     let instance = Instance::start(&place.config_at(&place.url(), "", limit));
     let allowed = (0..5).filter(|_| instance.ask("192.0.2.1").is_allowed());
@@ -31,11 +31,11 @@ fn every_request_counts_once_whatever_comes_of_it_and_looks_do_not(place: &Place
     let looked = Request::new().ip("192.0.2.1".parse().expect("an address"));
     runtime().block_on(async {
         let limiter = &instance.limiter;
-        limiter.test(&looked).await.expect("it is told");
+        limiter.test(&looked).await.expect("a decision");
         limiter.report(&looked).await.expect("it is taken down");
         limiter.check_guards(&looked).expect("it is open");
         // A request without an address.
-        limiter.check(&Request::new()).await.expect("it is decided");
+        limiter.check(&Request::new()).await.expect("a decision");
     });
     instance.send();
     let expected = [("192.0.2.1", 6), (EXEMPT, 1), ("2001:db8::/64", 2)];
@@ -56,7 +56,7 @@ fn a_request_that_waits_counts_once(place: &Place) {
         assert!(decision.is_allowed());
         !decision.waited().is_zero()
     });
-    assert!(waited.count() > 0, "nobody had to wait");
+    assert!(waited.count() > 0, "no request waited");
     instance.send();
     assert_eq!(place.map("AllIPsMap"), [("192.0.2.1".to_owned(), 4)].into());
 }
@@ -80,7 +80,7 @@ fn a_reservation_counts_once_and_settling_it_does_not(place: &Place) {
     assert_eq!(place.map("AllIPsMap"), [("192.0.2.1".to_owned(), 2)].into());
 }
 
-fn who_is_kept_out_counts_only_where_that_is_wanted(place: &Place) {
+fn denied_clients_are_counted_only_if_configured(place: &Place) {
     place
         .type_in("SADD", "BlacklistIPsSet", &["192.0.2.9"])
         .done();
@@ -97,7 +97,7 @@ fn who_is_kept_out_counts_only_where_that_is_wanted(place: &Place) {
     }
 }
 
-fn counts_are_seen_by_others_while_it_runs(place: &Place) {
+fn counts_of_a_running_instance_are_visible_to_others(place: &Place) {
     let instances = [(); 2].map(|()| Instance::kept(&place.config("threshold: 1000000")));
     for round in 1..=3 {
         for instance in &instances {
@@ -109,14 +109,14 @@ fn counts_are_seen_by_others_while_it_runs(place: &Place) {
     }
     // Periods are closed meanwhile by either instance, and their counts are known.
     until("all of it is in a closed period", || {
-        let counted = place.beside("HGET", "CurrentPeriodMap", "period", &["counted"]);
+        let counted = place.run_in_same_slot("HGET", "CurrentPeriodMap", "period", &["counted"]);
         !counted.is_nil() && counted.text() == "300"
     });
     let closed = instances.iter().map(|it| it.status().closed);
     assert!(closed.sum::<u64>() > 0);
 }
 
-fn what_the_documents_have_set_goes_on_counting(place: &Place) {
+fn documented_counters_set_by_hand_continue(place: &Place) {
     let set = |map: &str, fields: &[&str]| place.type_in("HSET", map, fields).done();
     set("AllIPsMap", &["192.168.1.100", "15000"]);
     set("AllIPsMap", &["10.0.0.50", "8500"]);
@@ -138,7 +138,7 @@ fn what_the_documents_have_set_goes_on_counting(place: &Place) {
     });
 }
 
-fn a_full_map_counts_strangers_as_one_whom_nobody_bans(place: &Place) {
+fn a_full_map_counts_new_addresses_as_one_that_is_never_banned(place: &Place) {
     let mut instance =
         Instance::start(&place.config("max_addresses: 3, ban: { guard: blacklist, for: 1h }"));
     for nth in 0..30 {
@@ -156,7 +156,7 @@ fn a_full_map_counts_strangers_as_one_whom_nobody_bans(place: &Place) {
     assert!(!place.is_in_set("other"));
 }
 
-fn a_map_of_all_periods_that_lasts_has_an_end_from_its_beginning(place: &Place) {
+fn a_map_of_all_periods_expires_from_its_creation(place: &Place) {
     let instance = Instance::start(&place.config("total_lasts: 1h"));
     instance.ask("192.0.2.1");
     instance.send();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use tidegate::{
-    AnswerReason, AnyStore, Banned, Config, CountingStatus, Decision, Limiter, Request,
+    AddressBan, AnswerReason, AnyStore, Config, CountingStatus, Decision, Limiter, Request,
 };
 use tidegate_testkit::redis::{Cluster, RespReply, Server};
 use tokio::task::JoinHandle;
@@ -73,7 +73,13 @@ impl Place {
     }
 
     /// Sends a command about the key next to it, with this suffix.
-    pub(super) fn beside(&self, verb: &str, name: &str, suffix: &str, rest: &[&str]) -> RespReply {
+    pub(super) fn run_in_same_slot(
+        &self,
+        verb: &str,
+        name: &str,
+        suffix: &str,
+        rest: &[&str],
+    ) -> RespReply {
         let key = format!("{{{}}}:{suffix}", self.name(name));
         self.command(verb, &key, rest)
     }
@@ -123,11 +129,11 @@ impl Place {
         let threshold = unless_told("threshold:", format!("threshold: {THRESHOLD},"));
         format!(
             "
-store: {{ url: '{url}', prefix: '{tg}', timeout: 10s, on_failure: allow }}
+store: {{ url: '{url}', timeout: 10s, on_failure: allow, redis: {{ prefix: '{tg}' }} }}
 guards:
-  - {{ name: office, exempt: ip, list: [{EXEMPT}] }}
-  - {{ name: trial, exempt: ip, list: [{WATCHED}], mode: shadow }}
-  - {{ name: blacklist, refuse: ip, redis: {{ set: '{set}' }}, refresh: 100ms }}
+  - {{ name: office, allow: ip, list: [{EXEMPT}] }}
+  - {{ name: trial, allow: ip, list: [{WATCHED}], mode: shadow }}
+  - {{ name: blacklist, deny: ip, redis: {{ set: '{set}' }}, refresh: 100ms }}
 addresses: {{ period: 1s, {threshold} {maps} {more} }}
 policies:
   - {{ name: api, limits: [{limit}] }}
@@ -140,14 +146,14 @@ policies:
 /// A limiter, and the addresses it has banned.
 pub(super) struct Instance {
     pub(super) limiter: Limiter<AnyStore>,
-    pub(super) banned: Arc<Mutex<Vec<Banned>>>,
+    pub(super) banned: Arc<Mutex<Vec<AddressBan>>>,
     keeping: Vec<JoinHandle<()>>,
 }
 
 impl Instance {
     /// Starts an instance that counts, and sends nothing yet.
     pub(super) fn start(config: &str) -> Self {
-        let builder = Limiter::builder().yaml(config).expect("it is right");
+        let builder = Limiter::builder().yaml(config).expect("a valid config");
         let limiter = runtime().block_on(builder.start()).expect("it starts");
         let keeping = vec![runtime().spawn(limiter.keep_lists())];
         Self {
@@ -175,7 +181,7 @@ impl Instance {
     pub(super) fn ask(&self, address: &str) -> Decision {
         let asked = Request::new().ip(address.parse().expect("an address"));
         let decided = runtime().block_on(self.limiter.check(&asked));
-        decided.expect("it is decided")
+        decided.expect("a decision")
     }
 
     pub(super) fn ask_often(&self, address: &str, times: u64) {
@@ -199,7 +205,7 @@ impl Instance {
     }
 
     pub(super) fn reload(&self, config: &str) {
-        let config = Config::from_yaml(config).expect("it is right");
+        let config = Config::from_yaml(config).expect("a valid config");
         self.limiter.reload(config).expect("it is taken");
     }
 

@@ -7,9 +7,9 @@ use tidegate::{AskPurpose, Attempt, Request};
 use tidegate_testkit::redis::{FaultProxy, ProxyFaults, until};
 
 everywhere! {
-    a_reload_sends_what_was_counted_under_the_old_names_there
-    the_same_settings_go_on_with_what_they_have
-    counts_are_sent_though_nothing_is_counted_any_more
+    a_reload_sends_earlier_counts_under_the_old_names
+    unchanged_settings_keep_their_counts
+    counts_are_sent_after_counting_is_disabled
 }
 
 fn elsewhere(place: &Place) -> String {
@@ -19,7 +19,7 @@ fn elsewhere(place: &Place) -> String {
     ))
 }
 
-fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
+fn a_reload_sends_earlier_counts_under_the_old_names(place: &Place) {
     let mut instance = Instance::start(&place.config("threshold: 1000000"));
     instance.ask_often("192.0.2.1", 7);
     // A request is in flight when the rules change, and counts by the old ones.
@@ -42,7 +42,7 @@ fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
     });
 }
 
-fn the_same_settings_go_on_with_what_they_have(place: &Place) {
+fn unchanged_settings_keep_their_counts(place: &Place) {
     let config = place.config("threshold: 1000000");
     let instance = Instance::start(&config);
     instance.ask_often("192.0.2.1", 3);
@@ -52,7 +52,7 @@ fn the_same_settings_go_on_with_what_they_have(place: &Place) {
     assert_eq!(place.sum("AllIPsMap"), 7);
 }
 
-fn counts_are_sent_though_nothing_is_counted_any_more(place: &Place) {
+fn counts_are_sent_after_counting_is_disabled(place: &Place) {
     let instance = Instance::start(&place.config("threshold: 1000000"));
     instance.ask_often("192.0.2.1", 3);
     let without = place.config("");
@@ -68,7 +68,7 @@ fn counts_are_sent_though_nothing_is_counted_any_more(place: &Place) {
 }
 
 #[test]
-fn a_reload_while_redis_is_away_loses_nothing() {
+fn a_reload_during_an_outage_loses_nothing() {
     let place = Place::standalone();
     let wire = FaultProxy::start(place.server().port());
     let url = place.server().url_at(wire.port());

@@ -1,68 +1,73 @@
 //! A request over several buckets, all or nothing.
 //!
-//! 1. Find each bucket. The same bucket asked for twice is one target.
-//! 2. Where all are words: read them as they are and decide on the copies. If that changes none of
-//!    them, as a refusal does, that is the answer, and nothing has been written or locked. (One
-//!    refusing bucket is enough, and it refused at the instant when it was read.)
+//! 1. Find each bucket. A bucket that occurs twice is one target.
+//! 2. If all are words: read them and decide on the copies. If that changes none of them, as a
+//!    refusal does, that is the answer, and nothing has been written or locked. (One refusing
+//!    bucket is enough, and it refused at the instant when it was read.)
 //! 3. Else make it binding. Hold the stripes of keys that have no slot yet and claim one for each;
 //!    lock the shards of records; lock the words. Each kind in rising order, and the kinds in this
-//!    order, by everybody, so nobody waits in a circle. A new key that finds no room goes to its
-//!    overflow bucket, which is locked after the shards, while the place that it does not have is held;
-//!    a block that finds none is not kept.
-//! 4. If a word is not as it was in step 2, or there are records, decide anew on what is locked.
+//!    order, in all threads, so there is no deadlock. A new key that finds no room goes to its
+//!    overflow bucket, which is locked after the shards, while the slot that it does not have is
+//!    held. A block that finds none is not kept.
+//! 4. If a word is not as it was in step 2, or there are records, decide again on the locked
+//!    states.
 //! 5. Write and unlock.
 //!
-//! Step 3 can fail: a slot that was as good as new may have been taken over since it was found. Then
-//! it is done again with the stripes of all targets held, and cannot fail so.
+//! Step 3 can fail: a slot whose bucket was full again may have been taken over since it was found.
+//! Then it is repeated with the stripes of all targets held, and cannot fail so.
 
 mod shared;
 
 use super::MemoryStore;
 use super::moving::{BucketLocation, can_move};
 use crate::overflow::Overflow;
-use crate::records::{Entrance, Shard};
+use crate::records::{NewKeyAdmission, Shard};
 use crate::sync::MutexGuard;
 use crate::table::SlotIndex;
 use crate::word;
 use smallvec::SmallVec;
 use tidegate_core::{Ask, Bucket, BucketState, Clock, Op, Quota, Reply, Timestamp, step};
 
-/// Requests over this many buckets need no allocation.
+/// Number of buckets up to which a request needs no allocation.
 const INLINE: usize = 4;
 
-type Few<T> = SmallVec<[T; INLINE]>;
+/// A list that needs no allocation for a usual request.
+type InlineVec<T> = SmallVec<[T; INLINE]>;
 
-/// A stripe by its number.
+/// A locked stripe with its number.
 type Stripe<'a> = (usize, MutexGuard<'a, u64>);
 
-/// Shards by their numbers, rising.
-type Shards<'a> = Few<(usize, MutexGuard<'a, Shard>)>;
+/// Locked shards with their numbers, rising.
+type Shards<'a> = InlineVec<(usize, MutexGuard<'a, Shard>)>;
 
-/// One of the buckets that a request means.
+/// One of the buckets of a request.
 struct BucketTarget<'a> {
+    /// Fingerprint of the bucket.
     fingerprint: u64,
+    /// Its quota.
     quota: &'a Quota,
-    /// The first ask that means it.
+    /// First ask for it.
     ask: Ask<'a>,
+    /// Location of its state.
     home: TargetState,
 }
 
-/// Where a target's state is.
+/// Location of a target's state.
 #[derive(Clone, Copy, PartialEq)]
 enum TargetState {
     /// In the table: the slot, if it has one, and the word seen there.
     Word { place: Option<SlotIndex>, seen: u64 },
     /// In the records.
     Record,
-    /// Nowhere: there is no room, and the overflow bucket decides.
+    /// Not stored: there is no room, and the overflow bucket decides.
     Overflow,
-    /// Nowhere, and nothing stands in: there is no room for a block, and it is not kept. Its limit
-    /// holds all the same, and nobody is blocked because others were.
+    /// No state: there is no room for a block, and it is not kept. Its limit still applies, and no
+    /// subject is blocked because others were.
     Unkept,
 }
 
 impl TargetState {
-    /// Where a bucket is for which there is no room.
+    /// Returns the location of a bucket for which there is no room.
     fn without_room(ask: &Ask<'_>) -> Self {
         if ask.op == Op::Block {
             Self::Unkept
@@ -72,31 +77,37 @@ impl TargetState {
     }
 }
 
-/// A request's targets, and which of them each ask means.
+/// The targets of a request, and the target of each ask.
 struct RequestTargets<'a> {
-    targets: Few<BucketTarget<'a>>,
-    places: Few<usize>,
+    /// The buckets, each once.
+    targets: InlineVec<BucketTarget<'a>>,
+    /// Index of the target of each ask.
+    places: InlineVec<usize>,
 }
 
-/// What was decided on copies, and the copies as they then are.
+/// The decision on copies, and the copies after it.
 struct DecidedCopies {
+    /// The reply if the copies are current.
     reply: Reply,
-    buckets: Few<Bucket>,
+    /// The states after the decision, in the order of the targets.
+    buckets: InlineVec<Bucket>,
 }
 
-/// What is locked while a request is decided.
+/// Locks held while a request is decided.
 struct LockedBuckets<'a> {
+    /// Locked shards.
     shards: Shards<'a>,
-    /// If a target is there.
+    /// The overflow buckets, if a target needs one.
     overflow: Option<MutexGuard<'a, Overflow>>,
-    /// In the order of the targets, 0 where they are no words.
-    words: Few<u64>,
+    /// Locked words in the order of the targets, 0 for targets that are not words.
+    words: InlineVec<u64>,
 }
 
-/// A slot was taken over by another key.
+/// Error: a slot was taken over by another key between the search and the lock.
 struct TargetMoved;
 
 impl<C: Clock> MemoryStore<C> {
+    /// Decides a request over several buckets; see the [module](self) for the steps.
     pub(super) fn decide_several(&self, asks: &[Ask<'_>], now: Timestamp) -> Reply {
         let mut plan = self.plan(asks, now);
         let mut draft = self.draft(asks, &mut plan, now);
@@ -115,11 +126,11 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
-    /// Step 1.
+    /// Carries out step 1: finds the targets.
     fn plan<'a>(&self, asks: &[Ask<'a>], now: Timestamp) -> RequestTargets<'a> {
         let mut plan = RequestTargets {
-            targets: Few::new(),
-            places: Few::new(),
+            targets: InlineVec::new(),
+            places: InlineVec::new(),
         };
         for ask in asks {
             let fingerprint = self.fingerprint(ask.bucket, ask.quota);
@@ -145,15 +156,15 @@ impl<C: Clock> MemoryStore<C> {
         plan
     }
 
-    /// Step 2; `None` where there are records, new keys while an overflow bucket is in use, or states
-    /// to settle.
+    /// Carries out step 2: decides on copies. `None` if there are records, new keys while an
+    /// overflow bucket is in use, or states to settle.
     fn draft(
         &self,
         asks: &[Ask<'_>],
         plan: &mut RequestTargets<'_>,
         now: Timestamp,
     ) -> Option<DecidedCopies> {
-        let mut buckets = Few::new();
+        let mut buckets = InlineVec::new();
         for target in &mut plan.targets {
             let TargetState::Word { place, seen } = &mut target.home else {
                 return None;
@@ -166,7 +177,7 @@ impl<C: Clock> MemoryStore<C> {
                 return None;
             }
             let bucket = self.unpack(*seen, target.quota);
-            if bucket.is_ahead(target.quota, now) {
+            if bucket.is_beyond_reach(target.quota, now) {
                 return None;
             }
             buckets.push(bucket);
@@ -174,6 +185,7 @@ impl<C: Clock> MemoryStore<C> {
         Some(DecidedCopies::of(asks, plan, buckets, now))
     }
 
+    /// Returns true if the draft leaves all states as they were, so that nothing has to be written.
     fn changes_nothing(&self, plan: &RequestTargets<'_>, draft: &DecidedCopies) -> bool {
         plan.targets
             .iter()
@@ -184,7 +196,13 @@ impl<C: Clock> MemoryStore<C> {
             })
     }
 
-    /// Steps 3 to 5. `hold` says whether to hold the stripes of all words, and brings the draft.
+    /// Carries out steps 3 to 5. `hold` is true if the stripes of all words are to be held, and
+    /// contains the draft.
+    ///
+    /// # Errors
+    ///
+    /// [`TargetMoved`] if a slot was taken over since step 1. The caller then repeats the step with
+    /// the stripes of all words held.
     fn decide_locked(
         &self,
         asks: &[Ask<'_>],
@@ -240,9 +258,9 @@ impl<C: Clock> MemoryStore<C> {
         Ok(reply)
     }
 
-    /// The word to leave for `bucket` where `word` was. No word is ever written twice to a slot, so
-    /// that nobody takes another key's word for his own: a bucket that is as good as new keeps the
-    /// word that it has, or gets one of now.
+    /// Returns the word to write for `bucket` in place of `word`. No word is ever written twice to
+    /// a slot, so that no reader takes another key's word for its own: a bucket that is full keeps
+    /// its word, or gets one of now.
     fn next_word(&self, word: u64, bucket: &Bucket, quota: &Quota, now: Timestamp) -> u64 {
         let is_fresh = |bucket: &Bucket| bucket.fresh_at(quota) <= now;
         let before = self.unpack(word, quota);
@@ -255,7 +273,7 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
-    /// Whether `now` is not now any more: a record that is not there may have come and gone since.
+    /// Returns true if `now` is outdated: a record that is not there may have come and gone since.
     fn is_late(&self, plan: &RequestTargets<'_>, shards: &mut Shards<'_>, now: Timestamp) -> bool {
         plan.targets.iter().any(|target| {
             let shard = self.records.shard_of(target.fingerprint);
@@ -265,14 +283,14 @@ impl<C: Clock> MemoryStore<C> {
         })
     }
 
-    /// Gives every word target a slot, or turns it away; holds the stripes of those that had none,
-    /// or of all. Tells whether `now` is not now any more for one of them.
+    /// Assigns a slot to every word target, or rejects it. Holds the stripes of those that had
+    /// none, or of all. Returns true if `now` is outdated for one of them.
     fn claim_slots(
         &self,
         plan: &mut RequestTargets<'_>,
         hold_all: bool,
         now: Timestamp,
-    ) -> (Few<Stripe<'_>>, bool) {
+    ) -> (InlineVec<Stripe<'_>>, bool) {
         let needs = |target: &BucketTarget<'_>| match target.home {
             TargetState::Word { place, .. } => hold_all || place.is_none(),
             TargetState::Record => can_move(target.quota),
@@ -280,7 +298,7 @@ impl<C: Clock> MemoryStore<C> {
         };
         let stripe_of = |target: &BucketTarget<'_>| self.table.stripe_of(target.fingerprint);
         let stripes = sorted(plan.targets.iter().filter(|t| needs(t)).map(stripe_of));
-        let mut guards: Few<Stripe<'_>> = stripes
+        let mut guards: InlineVec<Stripe<'_>> = stripes
             .into_iter()
             .map(|stripe| (stripe, self.table.hold(stripe)))
             .collect();
@@ -312,7 +330,7 @@ impl<C: Clock> MemoryStore<C> {
             match self.table.claim(guard, target.fingerprint, word, instant) {
                 Ok((found, claimed)) => {
                     *place = Some(found);
-                    // The draft took it to be as good as new: is it?
+                    // The draft assumed a full bucket: check that.
                     if claimed && word == word::fresh(instant) {
                         *seen = word;
                     }
@@ -323,13 +341,13 @@ impl<C: Clock> MemoryStore<C> {
         (guards, late)
     }
 
-    /// Locks the shards of all records, and turns away those for which there is no room; locks the
-    /// overflow buckets if need be. Records that are words so far are taken over. Tells whether `now` is
-    /// not now any more.
+    /// Locks the shards of all records, and rejects those for which there is no room; locks the
+    /// overflow buckets if need be. Records that are still words are taken over. Returns true if
+    /// `now` is outdated.
     fn lock_shards(
         &self,
         plan: &mut RequestTargets<'_>,
-        stripes: &mut Few<Stripe<'_>>,
+        stripes: &mut InlineVec<Stripe<'_>>,
         (late, now): (bool, Timestamp),
     ) -> (Shards<'_>, Option<MutexGuard<'_, Overflow>>, bool) {
         let records = plan.targets.iter().filter_map(|target| match target.home {
@@ -352,7 +370,7 @@ impl<C: Clock> MemoryStore<C> {
             {
                 self.fetch_word(held, shard, (target.fingerprint, target.quota));
             }
-            if !shard.has_room(target.fingerprint, Entrance::IfRoom, now) {
+            if !shard.has_room(target.fingerprint, NewKeyAdmission::IfRoom, now) {
                 target.home = TargetState::without_room(&target.ask);
             }
         }
@@ -369,9 +387,17 @@ impl<C: Clock> MemoryStore<C> {
         (shards, overflow, late)
     }
 
-    /// Locks all words; gives them back in the order of the targets, 0 for records.
-    fn lock_words(&self, plan: &RequestTargets<'_>) -> Result<Few<u64>, TargetMoved> {
-        let mut order: Few<(SlotIndex, usize)> = Few::new();
+    /// Locks all words and returns them in the order of the targets, 0 for records.
+    ///
+    /// The order of locking is that of the slots, not of the targets, so that two requests cannot
+    /// wait for each other. If one slot was taken over, all words locked so far are unlocked
+    /// unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`TargetMoved`] if a slot belongs to another key by now.
+    fn lock_words(&self, plan: &RequestTargets<'_>) -> Result<InlineVec<u64>, TargetMoved> {
+        let mut order: InlineVec<(SlotIndex, usize)> = InlineVec::new();
         for (i, target) in plan.targets.iter().enumerate() {
             if let TargetState::Word {
                 place: Some(place), ..
@@ -381,7 +407,7 @@ impl<C: Clock> MemoryStore<C> {
             }
         }
         order.sort_unstable();
-        let mut words: Few<u64> = plan.targets.iter().map(|_| 0).collect();
+        let mut words: InlineVec<u64> = plan.targets.iter().map(|_| 0).collect();
         for (nth, (place, i)) in order.iter().enumerate() {
             let fingerprint = plan.targets.get(*i).map_or(0, |t| t.fingerprint);
             match (self.table.lock(*place, fingerprint), words.get_mut(*i)) {
@@ -398,7 +424,7 @@ impl<C: Clock> MemoryStore<C> {
         Ok(words)
     }
 
-    /// Step 4.
+    /// Carries out step 4: decides on the locked states.
     fn decide_held(
         &self,
         asks: &[Ask<'_>],
@@ -406,7 +432,7 @@ impl<C: Clock> MemoryStore<C> {
         held: &mut LockedBuckets<'_>,
         now: Timestamp,
     ) -> DecidedCopies {
-        let mut buckets: Few<Bucket> = plan
+        let mut buckets: InlineVec<Bucket> = plan
             .targets
             .iter()
             .zip(&held.words)
@@ -429,7 +455,7 @@ impl<C: Clock> MemoryStore<C> {
             }
         }
         let quotas = plan.targets.iter().map(|target| target.quota);
-        let now = self.settle(buckets.iter_mut().zip(quotas), now);
+        let now = self.clamp_to_now(buckets.iter_mut().zip(quotas), now);
         let has_no_place =
             |it: &BucketTarget<'_>| matches!(it.home, TargetState::Overflow | TargetState::Unkept);
         if plan.targets.iter().any(has_no_place) {
@@ -439,6 +465,8 @@ impl<C: Clock> MemoryStore<C> {
         }
     }
 
+    /// Takes a record out of its locked shard. A key without a record begins with a copy of its
+    /// overflow bucket if it was charged there, else full.
     fn take_record(
         &self,
         target: &BucketTarget<'_>,
@@ -459,11 +487,11 @@ impl<C: Clock> MemoryStore<C> {
 }
 
 impl DecidedCopies {
-    /// Decides on `buckets`.
+    /// Decides on `buckets`, and keeps them with the reply.
     fn of(
         asks: &[Ask<'_>],
         plan: &RequestTargets<'_>,
-        mut buckets: Few<Bucket>,
+        mut buckets: InlineVec<Bucket>,
         now: Timestamp,
     ) -> Self {
         let reply = step::decide(asks, &plan.places, &mut buckets, now);
@@ -471,13 +499,15 @@ impl DecidedCopies {
     }
 }
 
+/// Returns the locked shard with the number `wanted`.
 fn shard_in<'s>(shards: &'s mut Shards<'_>, wanted: usize) -> Option<&'s mut Shard> {
     let found = shards.iter_mut().find(|(shard, _)| *shard == wanted)?;
     Some(&mut found.1)
 }
 
-fn sorted(items: impl Iterator<Item = usize>) -> Few<usize> {
-    let mut items: Few<usize> = items.collect();
+/// Returns the numbers in rising order, each once.
+fn sorted(items: impl Iterator<Item = usize>) -> InlineVec<usize> {
+    let mut items: InlineVec<usize> = items.collect();
     items.sort_unstable();
     items.dedup();
     items

@@ -1,14 +1,14 @@
-//! A request of which some keys have no place: what is different where overflow buckets decide.
+//! A request in which some keys have no slot: the differences if overflow buckets decide.
 
-use super::{BucketTarget, DecidedCopies, Few, RequestTargets, TargetState};
+use super::{BucketTarget, DecidedCopies, InlineVec, RequestTargets, TargetState};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
 use crate::store::overflow::{count, without_credit};
 use tidegate_core::{Ask, Bucket, Clock, Op, Timestamp};
 
 impl<C: Clock> MemoryStore<C> {
-    /// Counts what the overflow buckets have decided, and remembers which keys they charged. They are
-    /// put back afterwards.
+    /// Counts the decisions of the overflow buckets, and remembers which keys they charged. The
+    /// caller stores the buckets afterwards.
     pub(super) fn note_shared(
         &self,
         overflow: &mut Overflow,
@@ -36,15 +36,15 @@ impl<C: Clock> MemoryStore<C> {
 }
 
 impl DecidedCopies {
-    /// Decides on `buckets`. Nothing is credited to overflow buckets or charged to blocks that are not
-    /// kept.
+    /// Decides on `buckets`. Nothing is credited to overflow buckets or charged to blocks that are
+    /// not kept.
     pub(super) fn without_places(
         asks: &[Ask<'_>],
         plan: &RequestTargets<'_>,
-        buckets: Few<Bucket>,
+        buckets: InlineVec<Bucket>,
         now: Timestamp,
     ) -> Self {
-        let carried_out: Few<Ask<'_>> = asks
+        let carried_out: InlineVec<Ask<'_>> = asks
             .iter()
             .zip(&plan.places)
             .map(|(ask, place)| Ask {
@@ -69,8 +69,8 @@ impl DecidedCopies {
 }
 
 impl RequestTargets<'_> {
-    /// Two new keys that were both turned away to one overflow bucket mean that bucket now: the asks for
-    /// the second mean the first.
+    /// Joins new keys that were sent to the same overflow bucket: the asks for the second use the
+    /// first as target.
     pub(super) fn share_overflow(&mut self, overflow_of: impl Fn(&BucketTarget<'_>) -> u64) {
         for i in (0..self.targets.len()).rev() {
             let Some((earlier, [target, ..])) = self.targets.split_at_checked(i) else {
@@ -92,7 +92,7 @@ impl RequestTargets<'_> {
         }
     }
 
-    /// The target at `place`, if it is an overflow bucket.
+    /// Returns the target at `place`, if it is an overflow bucket.
     fn shared(&self, place: usize) -> Option<&BucketTarget<'_>> {
         let target = self.targets.get(place)?;
         (target.home == TargetState::Overflow).then_some(target)

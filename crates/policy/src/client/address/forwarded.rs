@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_hidden_is_no_address() {
+    fn malformed_and_obfuscated_nodes_are_no_address() {
         for text in [
             "",
             "for",

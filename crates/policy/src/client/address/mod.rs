@@ -20,7 +20,7 @@ const HOPS_MAX: usize = 32;
 
 /// A header in which proxies report the client's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AddressHeader {
+pub enum AddressHeader {
     /// A list of addresses, one from each proxy.
     XForwardedFor,
     /// RFC 7239.
@@ -33,7 +33,7 @@ impl AddressHeader {
     pub(crate) const ALL: [Self; 3] = [Self::XForwardedFor, Self::Forwarded, Self::XRealIp];
 
     /// Returns the name of the header, in lower case.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",
             Self::Forwarded => "forwarded",
@@ -45,9 +45,13 @@ impl AddressHeader {
 /// Returns the address of the client behind `peer`, a trusted proxy. The first of the configured headers that
 /// the request carries determines it; without any, it is the address of the proxy.
 pub(super) fn behind<'a>(client: &Client, peer: IpAddr, headers: impl Headers<'a>) -> IpAddr {
+    // Most requests have none of them.
+    if !headers.may_have(&AddressHeader::ALL.map(AddressHeader::name)) {
+        return peer.to_canonical();
+    }
     let chosen = client.address.iter();
-    let mut told = chosen.filter_map(|header| walk_header(client, peer, *header, headers));
-    told.next().unwrap_or_else(|| peer.to_canonical())
+    let mut addresses = chosen.filter_map(|header| walk_header(client, peer, *header, headers));
+    addresses.next().unwrap_or_else(|| peer.to_canonical())
 }
 
 /// Returns the client's address according to one header, or `None` if the request does not carry the header.

@@ -8,12 +8,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) fn node(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     // Nearly always there is nothing to strip.
-    let address = text.parse().ok().or_else(|| dressed(&without_zone(text)));
+    let address = text
+        .parse()
+        .ok()
+        .or_else(|| parse_decorated(&without_zone(text)));
     address.map(|address: IpAddr| address.to_canonical())
 }
 
 /// Parses an address with brackets, a port, or both.
-fn dressed(text: &str) -> Option<IpAddr> {
+fn parse_decorated(text: &str) -> Option<IpAddr> {
     if let Some(text) = text.strip_prefix('[') {
         let (address, port) = text.split_once(']')?;
         let address = address.parse::<Ipv6Addr>().ok()?;

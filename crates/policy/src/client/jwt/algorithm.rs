@@ -4,23 +4,36 @@ use std::fmt;
 
 /// A signature algorithm (RFC 7518, 3.1 and RFC 8037). There is no `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SignatureAlgorithm {
+pub enum SignatureAlgorithm {
+    /// HMAC with SHA-256.
     Hs256,
+    /// HMAC with SHA-384.
     Hs384,
+    /// HMAC with SHA-512.
     Hs512,
+    /// RSA (PKCS #1 v1.5) with SHA-256.
     Rs256,
+    /// RSA (PKCS #1 v1.5) with SHA-384.
     Rs384,
+    /// RSA (PKCS #1 v1.5) with SHA-512.
     Rs512,
+    /// RSA-PSS with SHA-256.
     Ps256,
+    /// RSA-PSS with SHA-384.
     Ps384,
+    /// RSA-PSS with SHA-512.
     Ps512,
+    /// ECDSA on P-256 with SHA-256.
     Es256,
+    /// ECDSA on P-384 with SHA-384.
     Es384,
+    /// `EdDSA` on Ed25519.
     EdDsa,
 }
 
 impl SignatureAlgorithm {
-    pub(crate) const ALL: [Self; 12] = [
+    /// All algorithms.
+    pub const ALL: [Self; 12] = [
         Self::Hs256,
         Self::Hs384,
         Self::Hs512,
@@ -36,7 +49,7 @@ impl SignatureAlgorithm {
     ];
 
     /// Returns the name that tokens use.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Hs256 => "HS256",
             Self::Hs384 => "HS384",

@@ -26,41 +26,41 @@ pub(super) fn read(text: &str) -> Result<Vec<VerificationKey>, String> {
     let mut passed_over = None;
     for (nth, key) in keys.iter().enumerate() {
         match one(key).map_err(|why| format!("keys[{nth}]: {why}"))? {
-            Usable::Yes(key) => read.push(key),
-            Usable::No(why) => passed_over = Some(format!("; keys[{nth}] {why}")),
+            KeyVerdict::Yes(key) => read.push(key),
+            KeyVerdict::No(why) => passed_over = Some(format!("; keys[{nth}] {why}")),
         }
     }
     if read.is_empty() {
         let why = passed_over.unwrap_or_default();
-        return Err(format!("it has no key to verify signatures with{why}"));
+        return Err(format!("it has no key that verifies signatures{why}"));
     }
     Ok(read)
 }
 
-enum Usable {
+enum KeyVerdict {
     Yes(VerificationKey),
     No(&'static str),
 }
 
-fn one(jwk: &Value) -> Result<Usable, String> {
+fn one(jwk: &Value) -> Result<KeyVerdict, String> {
     let text = |name: &str| jwk.get(name).and_then(Value::as_str);
     if text("use").is_some_and(|it| it != "sig") {
-        return Ok(Usable::No("is not for signatures"));
+        return Ok(KeyVerdict::No("is not for signatures"));
     }
     let only = match text("alg").map(SignatureAlgorithm::named) {
-        Some(None) => return Ok(Usable::No("is for an algorithm that is not known here")),
+        Some(None) => return Ok(KeyVerdict::No("uses an unsupported algorithm")),
         alg => alg.flatten(),
     };
     if jwk.get("d").is_some() {
-        return Err("a private key, which belongs where tokens are made".to_owned());
+        return Err("is a private key; use the public key here".to_owned());
     }
     let material = match (text("kty"), text("crv")) {
         (Some("RSA"), _) => rsa(&bytes(jwk, "n")?, &bytes(jwk, "e")?)?,
         (Some("EC"), Some("P-256")) => Material::P256(point(jwk, 32)?),
         (Some("EC"), Some("P-384")) => Material::P384(point(jwk, 48)?),
         (Some("OKP"), Some("Ed25519")) => Material::Ed25519(coordinate(jwk, "x", 32)?),
-        (Some("oct"), _) => return Ok(Usable::No("is a shared secret; use `secret_file`")),
-        (Some(_), _) => return Ok(Usable::No("is of a kind that is not known here")),
+        (Some("oct"), _) => return Ok(KeyVerdict::No("is a shared secret; use `secret_file`")),
+        (Some(_), _) => return Ok(KeyVerdict::No("has an unsupported key type")),
         (None, _) => return Err("`kty` is missing".to_owned()),
     };
     let key = VerificationKey {
@@ -71,7 +71,7 @@ fn one(jwk: &Value) -> Result<Usable, String> {
     if key.only.is_some_and(|only| !key.fits(only)) {
         return Err(format!("`alg` does not fit {}", key.kind()));
     }
-    Ok(Usable::Yes(key))
+    Ok(KeyVerdict::Yes(key))
 }
 
 fn bytes(jwk: &Value, name: &str) -> Result<Vec<u8>, String> {

@@ -2,7 +2,7 @@
 
 use super::algorithm::SignatureAlgorithm;
 use super::{jwks, pem};
-use crate::config::Secret;
+use crate::text::Secret;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
     RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
@@ -14,7 +14,7 @@ use std::fmt;
 
 /// A key of one kind. Its kind decides which algorithms it verifies; the token does not.
 #[derive(Clone, Debug)]
-pub(crate) struct VerificationKey {
+pub struct VerificationKey {
     /// The key's `kid`, if it has one.
     pub(super) id: Option<String>,
     /// The only algorithm of the key, if it specifies one.
@@ -39,17 +39,17 @@ pub(super) enum Material {
 
 impl VerificationKey {
     /// Creates a key from a shared secret.
-    pub(crate) fn secret(secret: Secret) -> Self {
+    pub fn secret(secret: Secret) -> Self {
         Self::of(Material::Hmac(secret))
     }
 
     /// Reads a public key in PEM. The error is the reason why the text holds none.
-    pub(crate) fn from_pem(text: &str) -> Result<Self, String> {
+    pub fn from_pem(text: &str) -> Result<Self, String> {
         pem::read(text).map(Self::of)
     }
 
     /// Reads the public keys of a JWK set. The error is the reason why the text holds none.
-    pub(crate) fn set_from_json(text: &str) -> Result<Vec<Self>, String> {
+    pub fn set_from_json(text: &str) -> Result<Vec<Self>, String> {
         jwks::read(text)
     }
 
@@ -62,13 +62,15 @@ impl VerificationKey {
     }
 
     /// Returns true if the key can verify signatures of this algorithm.
-    pub(crate) fn fits(&self, algorithm: SignatureAlgorithm) -> bool {
+    ///
+    /// The key decides, never the token: a token that names `HS256` is not verified with a public key as its secret.
+    pub fn fits(&self, algorithm: SignatureAlgorithm) -> bool {
         self.only.is_none_or(|only| only == algorithm)
             && self.material.algorithms().contains(&algorithm)
     }
 
     /// Returns the kind of the key as text for messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         self.material.kind()
     }
 }
@@ -185,7 +187,7 @@ pub(super) fn rsa(modulus: &[u8], exponent: &[u8]) -> Result<Material, String> {
     }
     let is_odd = |number: &[u8]| number.last().is_some_and(|last| last & 1 == 1);
     if !is_odd(modulus) || !is_odd(exponent) || exponent == [1] || exponent.len() > 4 {
-        return Err("this is not an RSA key that could ever verify anything".to_owned());
+        return Err("this is not a usable RSA key".to_owned());
     }
     Ok(Material::Rsa {
         modulus: modulus.to_vec(),

@@ -20,11 +20,11 @@ mod tests;
 mod token;
 mod validity;
 
-pub(crate) use algorithm::SignatureAlgorithm;
+pub use algorithm::SignatureAlgorithm;
 pub(super) use claims::Claims;
-pub(crate) use key::VerificationKey;
+pub use key::VerificationKey;
 pub(super) use token::bearer;
-pub(crate) use validity::Validity;
+pub use validity::Validity;
 
 use super::text::only;
 use super::{Headers, cookie};
@@ -39,15 +39,18 @@ const TOKENS_MAX: usize = 4;
 
 /// The place of the token in a request, and the conditions for accepting it.
 #[derive(Clone, Debug)]
-pub(crate) struct Jwt {
-    pub(crate) place: TokenPlace,
-    pub(crate) proof: Proof,
-    pub(crate) validity: Validity,
+pub struct Jwt {
+    /// The place of the token in a request.
+    pub place: TokenLocation,
+    /// The proof that a token needs.
+    pub proof: Proof,
+    /// The claims that a token must have.
+    pub validity: Validity,
 }
 
 /// The place where a request carries its token.
 #[derive(Clone, Debug)]
-pub(crate) enum TokenPlace {
+pub enum TokenLocation {
     /// In a header, by lower-case name.
     Header(String),
     /// In a cookie.
@@ -56,10 +59,12 @@ pub(crate) enum TokenPlace {
 
 /// The proof that a token is genuine.
 #[derive(Clone, Debug)]
-pub(crate) enum Proof {
+pub enum Proof {
     /// One of these keys signed it, by one of these algorithms.
     Keys {
+        /// The keys.
         keys: Vec<VerificationKey>,
+        /// The algorithms that a token may use.
         algorithms: Vec<SignatureAlgorithm>,
     },
     /// The proxy that sent it has verified it.
@@ -104,8 +109,8 @@ impl Jwt {
     /// Returns the request's token, if it carries exactly one.
     pub(super) fn find<'a>(&self, headers: impl Headers<'a>) -> Option<&'a [u8]> {
         match &self.place {
-            TokenPlace::Header(name) => bearer(only(headers.values(name))?, name),
-            TokenPlace::Cookie(name) => {
+            TokenLocation::Header(name) => bearer(only(headers.values(name))?, name),
+            TokenLocation::Cookie(name) => {
                 let lines = headers.values("cookie");
                 only(lines.flat_map(|line| cookie::values(line, name)))
             }
@@ -116,26 +121,26 @@ impl Jwt {
     /// Returns the request's tokens if it carries several: the first few and the last, because an application
     /// would use one of these. The number is bounded because any client can cause this work.
     pub(super) fn find_several<'a>(&self, headers: impl Headers<'a>) -> Vec<&'a [u8]> {
-        let mut said: Vec<&'a [u8]> = match &self.place {
-            TokenPlace::Header(name) => headers.values(name).collect(),
-            TokenPlace::Cookie(name) => {
+        let mut tokens: Vec<&'a [u8]> = match &self.place {
+            TokenLocation::Header(name) => headers.values(name).collect(),
+            TokenLocation::Cookie(name) => {
                 let lines = headers.values("cookie");
                 lines.flat_map(|line| cookie::values(line, name)).collect()
             }
         };
-        if said.len() < 2 {
+        if tokens.len() < 2 {
             return Vec::new();
         }
-        if let TokenPlace::Header(name) = &self.place {
-            said = said.iter().filter_map(|it| bearer(it, name)).collect();
+        if let TokenLocation::Header(name) = &self.place {
+            tokens = tokens.iter().filter_map(|it| bearer(it, name)).collect();
         }
-        said.retain(|token| !token.is_empty());
-        if said.len() > TOKENS_MAX {
-            let last = said.pop();
-            said.truncate(TOKENS_MAX.saturating_sub(1));
-            said.extend(last);
+        tokens.retain(|token| !token.is_empty());
+        if tokens.len() > TOKENS_MAX {
+            let last = tokens.pop();
+            tokens.truncate(TOKENS_MAX.saturating_sub(1));
+            tokens.extend(last);
         }
-        said
+        tokens
     }
 
     /// Verifies a token and returns its claims. `trusted` is true if a trusted proxy sent the request.

@@ -25,14 +25,12 @@ pub(super) fn read(text: &str) -> Result<Material, String> {
         "PUBLIC KEY" => spki(&decode(body)?),
         "RSA PUBLIC KEY" => pkcs1(&decode(body)?),
         "CERTIFICATE" => Err(
-            "it holds a certificate; take its public key: openssl x509 -pubkey -noout".to_owned(),
+            "it holds a certificate; use its public key: openssl x509 -pubkey -noout".to_owned(),
         ),
-        label if label.ends_with("PRIVATE KEY") => Err(
-            "it holds a private key, which belongs where tokens are made; take its public key: \
-             openssl pkey -pubout"
-                .to_owned(),
-        ),
-        _ => Err("it holds something else than a public key".to_owned()),
+        label if label.ends_with("PRIVATE KEY") => {
+            Err("it holds a private key; use its public key: openssl pkey -pubout".to_owned())
+        }
+        _ => Err("it does not hold a public key".to_owned()),
     }
 }
 
@@ -90,6 +88,6 @@ fn point(bytes: &[u8], coordinate: usize) -> Result<Vec<u8>, String> {
     if bytes.len() == 1 + 2 * coordinate && bytes.first() == Some(&4) {
         Ok(bytes.to_vec())
     } else {
-        Err("its point is not written uncompressed".to_owned())
+        Err("its point is compressed; expected the uncompressed form".to_owned())
     }
 }

@@ -47,7 +47,7 @@ fn rfc_8037_a_4_ed25519() {
 }
 
 #[test]
-fn a_key_that_cannot_be_one_is_refused() {
+fn an_invalid_verification_key_is_rejected() {
     let ed = |x: &str| format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{x}"}}"#);
     for (jwk, why) in [
         (ed("AAAA"), "keys[0]: `x` has 3 bytes; expected 32"),
@@ -55,14 +55,14 @@ fn a_key_that_cannot_be_one_is_refused() {
         (r#"{"kty":"OKP","crv":"Ed25519"}"#.to_owned(), "keys[0]: `x` is missing"),
         ("{}".to_owned(), "keys[0]: `kty` is missing"),
         (r#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#.to_owned(), "keys[0]: the RSA key has 17 bits"),
-        (r#"{"kty":"RSA","n":"AQAB","e":"AQAB","d":"AQAB"}"#.to_owned(), "keys[0]: a private key"),
+        (r#"{"kty":"RSA","n":"AQAB","e":"AQAB","d":"AQAB"}"#.to_owned(), "keys[0]: is a private key"),
         (
             r#"{"kty":"EC","crv":"P-256","alg":"RS256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}"#.to_owned(),
             "keys[0]: `alg` does not fit a P-256 key",
         ),
-        (r#"{"kty":"oct","k":"AQAB"}"#.to_owned(), "it has no key to verify signatures with; keys[0] is a shared secret"),
-        (r#"{"kty":"EC","crv":"P-521"}"#.to_owned(), "it has no key to verify"),
-        (r#"{"kty":"RSA","alg":"RSA-OAEP"}"#.to_owned(), "it has no key to verify"),
+        (r#"{"kty":"oct","k":"AQAB"}"#.to_owned(), "it has no key that verifies signatures; keys[0] is a shared secret"),
+        (r#"{"kty":"EC","crv":"P-521"}"#.to_owned(), "it has no key that verifies"),
+        (r#"{"kty":"RSA","alg":"RSA-OAEP"}"#.to_owned(), "it has no key that verifies"),
     ] {
         let error = VerificationKey::set_from_json(&format!("{{\"keys\":[{jwk}]}}")).unwrap_err();
         assert!(error.starts_with(why), "{jwk}: {error}");

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 /// The requirements on a token in addition to its signature.
 #[derive(Clone, Debug)]
-pub(crate) struct Validity {
+pub struct Validity {
     /// The accepted issuers; any issuer if empty.
-    pub(crate) issuers: Vec<String>,
+    pub issuers: Vec<String>,
     /// The accepted audiences; any audience if empty.
-    pub(crate) audiences: Vec<String>,
+    pub audiences: Vec<String>,
     /// The tolerated clock difference in seconds.
-    pub(crate) leeway: u64,
+    pub leeway: u64,
 }
 
 impl Default for Validity {

@@ -5,8 +5,8 @@ use super::descriptor::{described, exactly, on};
 use super::fixtures::{all, first, limit, limit_if, on_header, on_path};
 use crate::matching::{DescriptorPattern, EntryPattern, KeyRules};
 use crate::{
-    Condition, Descriptor, DescriptorHits, Evaluate, KeyPart, Limit, Missing, Policy, Request,
-    Scratch, ToldLimit,
+    Condition, Descriptor, DescriptorHits, Evaluate, KeyPart, Limit, LimitOverride,
+    MissingIdentity, Policy, Request, Scratch,
 };
 use proptest::prelude::*;
 use tidegate_core::LimitMode;
@@ -88,7 +88,7 @@ fn replacing(replaces: &[usize], limit: Limit) -> Limit {
 }
 
 #[test]
-fn a_limit_without_descriptors_is_met_once_by_the_whole_request() {
+fn a_limit_without_descriptors_matches_once_for_the_whole_request() {
     let policy = all(vec![
         on("a", &[("a", "")]),
         limit("whole"),
@@ -105,7 +105,7 @@ fn a_limit_without_descriptors_is_met_once_by_the_whole_request() {
 }
 
 #[test]
-fn other_conditions_hold_beside_the_entries() {
+fn other_conditions_apply_together_with_descriptor_entries() {
     let mut condition = exactly(&[("a", "")]);
     condition.path = on_path("/api/*/x").path;
     condition.headers = on_header("x-tier", "gold").headers;
@@ -125,7 +125,7 @@ fn other_conditions_hold_beside_the_entries() {
 }
 
 #[test]
-fn either_of_two_conditions_meets_a_limit_once() {
+fn a_limit_with_two_matching_conditions_matches_once() {
     let policy = all(vec![Limit {
         conditions: vec![
             exactly(&[("a", "")]),
@@ -140,7 +140,7 @@ fn either_of_two_conditions_meets_a_limit_once() {
 }
 
 #[test]
-fn what_is_held_in_any_order_is_met_once_by_the_first_that_holds_it() {
+fn entries_in_any_order_match_once_by_the_first_descriptor() {
     let policy = all(vec![
         holds("l", &[("m", "POST"), ("u", "")]),
         holds("star", &[("m", "P*")]),
@@ -171,7 +171,7 @@ fn the_first_enforced_limit_decides_for_each_descriptor_and_for_the_whole() {
 }
 
 #[test]
-fn replaced_limits_are_left_out_wherever_they_were_met() {
+fn replaced_limits_are_left_out_wherever_they_matched() {
     let policy = all(vec![
         on("small", &[("u", "")]),
         limit("whole"),
@@ -189,7 +189,7 @@ fn replaced_limits_are_left_out_wherever_they_were_met() {
 }
 
 #[test]
-fn those_that_replace_each_other_are_both_left_out() {
+fn limits_that_replace_each_other_are_both_left_out() {
     let policy = all(vec![
         replacing(&[1], on("a", &[("a", "")])),
         replacing(&[0], on("b", &[("b", "")])),
@@ -200,7 +200,7 @@ fn those_that_replace_each_other_are_both_left_out() {
 }
 
 #[test]
-fn what_is_replaced_replaces_all_the_same() {
+fn a_replaced_limit_still_replaces_others() {
     let policy = all(vec![
         on("a", &[("a", "")]),
         replacing(&[0], on("b", &[("b", "")])),
@@ -218,9 +218,9 @@ fn what_is_replaced_replaces_all_the_same() {
 }
 
 #[test]
-fn a_replaced_limit_refuses_nobody_for_what_is_missing() {
+fn a_replaced_limit_does_not_refuse_a_missing_identity() {
     let strict = Limit {
-        missing: Missing::Refuse,
+        missing: MissingIdentity::Refuse,
         ..keyed(&[KeyPart::User], limit("strict"))
     };
     let free = Limit {
@@ -235,9 +235,9 @@ fn a_replaced_limit_refuses_nobody_for_what_is_missing() {
 }
 
 #[test]
-fn a_refusal_for_what_is_missing_names_the_descriptor_that_brought_it_about() {
+fn a_missing_identity_names_its_descriptor() {
     let strict = |limit: Limit| Limit {
-        missing: Missing::Refuse,
+        missing: MissingIdentity::Refuse,
         ..keyed(&[KeyPart::User], limit)
     };
     let policy = all(vec![
@@ -265,7 +265,7 @@ fn a_refusal_for_what_is_missing_names_the_descriptor_that_brought_it_about() {
 }
 
 #[test]
-fn joined_policies_replace_their_own() {
+fn joined_policies_replace_limits_only_within_themselves() {
     let one = all(vec![limit("a")]);
     let two = Policy::new(
         "q".to_owned(),
@@ -277,8 +277,8 @@ fn joined_policies_replace_their_own() {
 }
 
 #[test]
-fn a_limit_that_a_descriptor_brings_is_met_instead_of_the_tree() {
-    let told = ToldLimit {
+fn a_limit_of_a_descriptor_replaces_the_configured_tree() {
+    let told = LimitOverride {
         amount: 3,
         period_us: 1_000_000,
     };
@@ -301,22 +301,27 @@ fn a_limit_that_a_descriptor_brings_is_met_instead_of_the_tree() {
     assert_eq!(policy.limit(3).unwrap().name, Policy::override_name());
     assert!(policy.limit(4).is_none());
 
-    let other = ToldLimit { amount: 4, ..told };
+    let other = LimitOverride { amount: 4, ..told };
     let (band, other) = (
-        policy.told_band(told).unwrap(),
-        policy.told_band(other).unwrap(),
+        policy.override_band(told).unwrap(),
+        policy.override_band(other).unwrap(),
     );
     assert_ne!(band.quota.id(), other.quota.id(), "they are counted apart");
     assert_eq!(
         (band.quota.amount(), band.quota.period_us()),
         (3, 1_000_000)
     );
-    assert_eq!(policy.told_spoken(&band).name(), "override");
-    let endless = ToldLimit {
+    assert_eq!(policy.override_header_names(&band).name(), "override");
+    let endless = LimitOverride {
         period_us: u64::MAX,
         ..told
     };
-    assert!(policy.told_band(endless).unwrap_err().contains("period"));
+    assert!(
+        policy
+            .override_band(endless)
+            .unwrap_err()
+            .contains("period")
+    );
 }
 
 #[test]
@@ -338,7 +343,7 @@ fn the_key_of_an_entry_is_its_value() {
 }
 
 #[test]
-fn of_two_entries_of_one_name_neither_counts_unless_it_is_said_which() {
+fn duplicate_entry_names_match_only_by_position() {
     let descriptor = [described(&[("hop", "a"), ("hop", "b")])];
     let list = &[("hop", ""), ("hop", "")];
     let policy = all(vec![
@@ -379,7 +384,7 @@ fn no_two_descriptors_share_a_bucket() {
 }
 
 #[test]
-fn secrets_and_long_descriptors_stand_as_hashes() {
+fn secret_and_long_descriptors_are_hashed() {
     let by = |limit: Limit| all(vec![keyed(&[KeyPart::Descriptor], limit)]);
     let list = by(on("l", &[("api_key", "")]));
     let map = by(holds("l", &[("user", "")]));
@@ -403,7 +408,7 @@ fn secrets_and_long_descriptors_stand_as_hashes() {
 }
 
 #[test]
-fn costs_and_numbers_beyond_what_can_be_numbered_do_no_harm() {
+fn huge_costs_and_counts_are_handled() {
     let policy = all(vec![on("l", &[("a", "")])]);
     let one = Descriptor {
         hits: DescriptorHits::Take(0),
@@ -429,7 +434,7 @@ fn entries() -> impl Strategy<Value = Vec<(String, String)>> {
 proptest! {
     #[test]
     fn descriptors_share_a_bucket_only_if_they_are_the_same(one in entries(), other in entries()) {
-        let told = ToldLimit { amount: 1, period_us: 1_000_000 };
+        let told = LimitOverride { amount: 1, period_us: 1_000_000 };
         let policy = all(Vec::new());
         let of = |entries: &[(String, String)]| {
             let entries = entries.iter().map(|(k, v)| (k.as_str(), v.as_str()));

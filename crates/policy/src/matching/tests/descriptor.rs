@@ -59,7 +59,7 @@ fn the_value_comes_before_a_pattern_and_a_pattern_before_the_key() {
 }
 
 #[test]
-fn of_several_patterns_the_first_as_written_is_taken_not_the_longest() {
+fn the_first_written_pattern_wins_and_not_the_longest() {
     let policy = all(vec![
         on("short", &[("f", "a*")]),
         on("long", &[("f", "abc*")]),
@@ -70,7 +70,7 @@ fn of_several_patterns_the_first_as_written_is_taken_not_the_longest() {
 }
 
 #[test]
-fn what_was_taken_is_never_reconsidered() {
+fn a_chosen_branch_is_never_reconsidered() {
     let policy = all(vec![
         on("deep", &[("a", "x"), ("b", "")]),
         on("any", &[("a", "")]),
@@ -85,7 +85,7 @@ fn what_was_taken_is_never_reconsidered() {
 }
 
 #[test]
-fn a_limit_counts_only_where_the_entries_end() {
+fn a_limit_applies_only_at_the_last_entry() {
     let policy = all(vec![
         on("one", &[("a", "")]),
         on("three", &[("a", ""), ("b", ""), ("c", "")]),
@@ -108,7 +108,7 @@ fn a_limit_counts_only_where_the_entries_end() {
 }
 
 #[test]
-fn several_limits_may_stand_in_one_place() {
+fn several_limits_may_share_one_node() {
     let policy = all(vec![
         on("second", &[("a", "")]),
         on("day", &[("a", "")]),
@@ -121,7 +121,7 @@ fn several_limits_may_stand_in_one_place() {
 }
 
 #[test]
-fn a_disabled_limit_has_no_place() {
+fn a_disabled_limit_is_not_in_the_tree() {
     let policy = all(vec![
         Limit {
             enabled: false,
@@ -133,7 +133,7 @@ fn a_disabled_limit_has_no_place() {
 }
 
 #[test]
-fn an_empty_value_is_a_value_that_only_stars_and_bare_keys_take() {
+fn an_empty_value_matches_only_wildcards_and_bare_keys() {
     let policy = all(vec![on("some", &[("a", "x*")]), on("key", &[("a", "")])]);
     assert_eq!(found(&policy, &[("a", "")]), "key");
     let policy = all(vec![on("star", &[("a", "*")]), on("key", &[("a", "")])]);
@@ -149,7 +149,7 @@ fn keys_and_values_are_not_joined_into_one_text() {
 }
 
 #[test]
-fn stars_stand_for_anything() {
+fn wildcards_match_any_text() {
     for (pattern, yes, no) in [
         ("*", &["", "a", "*"][..], &[][..]),
         ("a*", &["a", "ab"], &["", "ba"]),
@@ -244,7 +244,7 @@ const SENT: &[&str] = &["", "x", "y", "xy", "xxy", "yx", "x*", "*", "xzy", "z"];
 
 proptest! {
     #[test]
-    fn the_tree_finds_what_a_search_by_the_rules_finds(
+    fn the_tree_equals_a_search_by_the_rules(
         written in prop::collection::vec(entries(WRITTEN), 0..12),
         sent in prop::collection::vec(entries(SENT), 1..12),
     ) {
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn patterns_match_what_trying_everything_matches(pattern in "[ab*]{1,6}", text in "[ab*]{0,8}") {
+    fn patterns_match_like_an_exhaustive_search(pattern in "[ab*]{1,6}", text in "[ab*]{0,8}") {
         let expected = looks_like(pattern.as_bytes(), text.as_bytes());
         prop_assume!(pattern.contains('*'));
         prop_assert_eq!(Wildcard::new(&pattern).matches(&text), expected);

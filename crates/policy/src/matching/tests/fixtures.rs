@@ -1,33 +1,11 @@
 //! Limits, policies and the helpers with which tests match requests.
 
 use crate::matching::{HostPattern, KeyRules, PathPattern};
-use crate::{ChargeTime, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
-use tidegate_core::{Algorithm, LimitMode};
+use crate::{Condition, Evaluate, KeyPart, Limit, Policy, Request, Scratch};
 
 /// An enabled, enforced limit for every request, in one bucket.
 pub(super) fn limit(name: &str) -> Limit {
-    Limit {
-        name: name.to_owned(),
-        enabled: true,
-        conditions: Vec::new(),
-        key: vec![KeyPart::Global],
-        missing: Missing::Address,
-        bands: Vec::new(),
-        algorithm: Algorithm::TokenBucket,
-        mode: LimitMode::Enforce,
-        shadowed: false,
-        quota_mode: false,
-        replaces: Vec::new(),
-        charge: ChargeTime::IfFits,
-        waiting: None,
-        block: None,
-        refundable: false,
-        on_failure: None,
-        refusal: None,
-        template: None,
-        plan: None,
-        warn: None,
-    }
+    Limit::new(name)
 }
 
 /// A limit for these paths.

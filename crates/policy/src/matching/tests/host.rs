@@ -60,7 +60,7 @@ fn ipv6_hosts_keep_their_colons() {
 }
 
 #[test]
-fn the_key_is_the_one_spelling() {
+fn keys_have_exactly_one_encoding() {
     let key = |host| subject(&[KeyPart::Host], &Request::new().host(host));
     assert_eq!(key("Example.COM.:443"), "host:example.com");
     assert_eq!(key("example.com"), "host:example.com");
@@ -68,7 +68,7 @@ fn the_key_is_the_one_spelling() {
 }
 
 #[test]
-fn what_is_no_host_is_refused() {
+fn invalid_hosts_are_rejected() {
     let cases = [
         ("", "names no host"),
         ("*.", "names no host"),

@@ -49,7 +49,7 @@ fn each_part_has_its_label() {
 }
 
 #[test]
-fn a_method_has_one_spelling() {
+fn a_method_is_normalized() {
     for method in ["GET", "get", "Get"] {
         let request = Request::new().method(method);
         assert_eq!(subject(&[KeyPart::Method], &request), "method:GET");
@@ -57,7 +57,7 @@ fn a_method_has_one_spelling() {
 }
 
 #[test]
-fn what_a_client_chooses_is_escaped() {
+fn client_values_are_escaped() {
     let request = Request::new().user("a/b,c:d{e}#f%g h\n\u{e9}");
     assert_eq!(
         subject(&[KeyPart::User], &request),
@@ -77,7 +77,7 @@ fn names_of_policies_and_limits_are_escaped() {
 }
 
 #[test]
-fn the_address_stands_in_for_an_absent_identity() {
+fn the_address_replaces_an_absent_identity() {
     let by_address = Request::new().ip(IP).user("");
     let parts = [
         KeyPart::User,
@@ -138,7 +138,7 @@ fn hash(part: KeyPart, request: &Request<'_>) -> String {
 }
 
 #[test]
-fn secrets_stand_as_a_hash() {
+fn secrets_are_hashed_in_keys() {
     let headers = [("authorization", "hush")];
     let request = Request::new().api_key("hush").headers(&headers);
     let by_key = hash(KeyPart::ApiKey, &request);
@@ -155,7 +155,7 @@ fn secrets_stand_as_a_hash() {
 }
 
 #[test]
-fn long_values_stand_as_a_hash() {
+fn long_values_are_hashed() {
     let short = "x".repeat(64);
     let long = "x".repeat(65);
     assert_eq!(
@@ -166,7 +166,7 @@ fn long_values_stand_as_a_hash() {
 }
 
 #[test]
-fn the_secret_keys_the_hash() {
+fn the_hash_is_keyed_with_the_secret() {
     let policy = all(vec![Limit {
         key: vec![KeyPart::ApiKey],
         ..limit("l")

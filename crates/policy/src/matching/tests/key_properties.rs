@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn no_identity_leaves_its_place(identity in identity()) {
+    fn no_identity_escapes_its_part_of_the_key(identity in identity()) {
         let key = key_of(&identity);
         prop_assert_eq!(key.split(',').count(), 5);
         for part in key.split(',') {

@@ -1,6 +1,6 @@
 use super::fixtures::{all, first, limit, limit_for, limit_if, met, on_header, on_path};
 use crate::matching::KeyRules;
-use crate::{Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request, Scratch};
+use crate::{Condition, Evaluate, KeyPart, Limit, MissingIdentity, Policy, Request, Scratch};
 use std::net::IpAddr;
 use tidegate_core::LimitMode;
 
@@ -11,7 +11,7 @@ fn shadow(limit: Limit) -> Limit {
     }
 }
 
-fn by_user(name: &str, missing: Missing) -> Limit {
+fn by_user(name: &str, missing: MissingIdentity) -> Limit {
     Limit {
         key: vec![KeyPart::User],
         missing,
@@ -20,7 +20,7 @@ fn by_user(name: &str, missing: Missing) -> Limit {
 }
 
 #[test]
-fn all_meets_every_limit_in_the_order_written() {
+fn evaluate_all_matches_every_limit_in_written_order() {
     let policy = all(vec![
         limit_for("a", &["/x"]),
         limit("b"),
@@ -48,7 +48,7 @@ fn first_ends_with_the_first_enforced_limit() {
 }
 
 #[test]
-fn a_limit_is_met_once_however_many_conditions_hold() {
+fn a_limit_matches_once_with_any_number_of_conditions() {
     let policy = all(vec![Limit {
         conditions: vec![
             on_path("/a"),
@@ -62,7 +62,7 @@ fn a_limit_is_met_once_however_many_conditions_hold() {
 }
 
 #[test]
-fn a_later_condition_may_hold_where_an_earlier_does_not() {
+fn a_later_condition_may_match_if_an_earlier_does_not() {
     let policy = all(vec![Limit {
         conditions: vec![on_header("x-tier", "gold"), on_path("/a")],
         ..limit("it")
@@ -72,7 +72,7 @@ fn a_later_condition_may_hold_where_an_earlier_does_not() {
 }
 
 #[test]
-fn disabled_limits_are_not_there() {
+fn disabled_limits_are_ignored() {
     let off = |limit| Limit {
         enabled: false,
         ..limit
@@ -80,7 +80,7 @@ fn disabled_limits_are_not_there() {
     let policy = first(vec![
         off(limit("a")),
         off(limit_for("b", &["/"])),
-        off(by_user("c", Missing::Refuse)),
+        off(by_user("c", MissingIdentity::Refuse)),
         limit("d"),
     ]);
     assert_eq!(met(&policy, &Request::new().path("/")), "d");
@@ -90,8 +90,8 @@ fn disabled_limits_are_not_there() {
 fn a_skipped_limit_does_not_end_the_search() {
     let limits = || {
         vec![
-            by_user("token", Missing::Skip),
-            by_user("address", Missing::Address),
+            by_user("token", MissingIdentity::Skip),
+            by_user("address", MissingIdentity::Address),
         ]
     };
     assert_eq!(met(&first(limits()), &Request::new().user("ann")), "token");
@@ -100,8 +100,14 @@ fn a_skipped_limit_does_not_end_the_search() {
 }
 
 #[test]
-fn a_limit_refuses_where_it_must_know_who_it_is() {
-    let limits = || vec![limit("a"), by_user("b", Missing::Refuse), limit("c")];
+fn a_limit_that_requires_an_identity_refuses_without_one() {
+    let limits = || {
+        vec![
+            limit("a"),
+            by_user("b", MissingIdentity::Refuse),
+            limit("c"),
+        ]
+    };
     assert_eq!(met(&all(limits()), &Request::new()), "!b");
     assert_eq!(met(&all(limits()), &Request::new().user("")), "!b");
     assert_eq!(met(&all(limits()), &Request::new().user("ann")), "a b c");
@@ -110,13 +116,16 @@ fn a_limit_refuses_where_it_must_know_who_it_is() {
 
 #[test]
 fn a_shadow_limit_refuses_nothing() {
-    let policy = all(vec![shadow(by_user("a", Missing::Refuse)), limit("b")]);
+    let policy = all(vec![
+        shadow(by_user("a", MissingIdentity::Refuse)),
+        limit("b"),
+    ]);
     assert_eq!(met(&policy, &Request::new()), "b");
     assert_eq!(met(&policy, &Request::new().user("ann")), "a b");
 }
 
 #[test]
-fn all_of_a_condition_must_hold() {
+fn all_parts_of_a_condition_must_match() {
     let attributes = [("kind", "event"), ("region", "eu")];
     let headers = [("x-tier", "gold")];
     let policy = all(vec![limit_if(
@@ -164,7 +173,7 @@ fn all_of_a_condition_must_hold() {
 }
 
 #[test]
-fn a_header_without_value_only_has_to_be_there() {
+fn a_header_condition_without_value_matches_any_value() {
     let policy = all(vec![limit_if("it", on_header("x-debug", ""))]);
     assert_eq!(
         met(&policy, &Request::new().headers(&[("X-Debug", "1")])),
@@ -178,7 +187,7 @@ fn a_header_without_value_only_has_to_be_there() {
 }
 
 #[test]
-fn doors_are_told_which_headers_are_read() {
+fn the_headers_to_read_are_reported_to_frontends() {
     let off = Limit {
         enabled: false,
         ..limit_if("off", on_header("x-off", "1"))
@@ -202,7 +211,7 @@ fn doors_are_told_which_headers_are_read() {
 fn a_scratch_serves_one_request_after_another() {
     let one = all(vec![
         limit_for("a", &["/x"]),
-        by_user("b", Missing::Address),
+        by_user("b", MissingIdentity::Address),
     ]);
     let other = Policy::new("q".to_owned(), Evaluate::First, vec![limit("c")]);
     let mut scratch = Scratch::default();

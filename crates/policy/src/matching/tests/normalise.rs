@@ -6,7 +6,7 @@ fn normal(target: &str) -> Option<String> {
 }
 
 #[test]
-fn every_spelling_comes_to_the_same() {
+fn every_notation_is_normalized_alike() {
     let cases = [
         ("/", "/"),
         ("//", "/"),
@@ -84,7 +84,7 @@ fn no_path_is_not_the_root() {
 }
 
 #[test]
-fn what_is_normal_is_not_copied() {
+fn normalized_text_is_not_copied() {
     let mut buffer = String::new();
     assert_eq!(
         normalise("/api/v2/users.json", &mut buffer),
@@ -107,7 +107,7 @@ fn target() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn once_is_enough(target in target()) {
+    fn normalizing_twice_changes_nothing(target in target()) {
         if let Some(once) = normal(&target) {
             prop_assert_eq!(normal(&once), Some(once));
         }

@@ -55,7 +55,7 @@ fn router(routes: &[Vec<Condition>]) -> Router {
 
 proptest! {
     #[test]
-    fn the_first_route_that_holds_is_taken(
+    fn the_first_matching_route_wins(
         routes in prop::collection::vec(prop::collection::vec(any_condition(), 0..4), 0..8),
         method in prop::sample::select(vec!["GET", "PUT", "POST"]),
         host in prop::sample::select(vec![
@@ -73,7 +73,7 @@ fn at(host: &str) -> Vec<Condition> {
 }
 
 #[test]
-fn hosts_are_compared_in_one_spelling() {
+fn hosts_are_compared_in_normalized_form() {
     let router = router(&[at("A.org"), at("*.A.org")]);
     for (host, route) in [
         ("a.org", Some(0)),
@@ -93,7 +93,7 @@ fn hosts_are_compared_in_one_spelling() {
 }
 
 #[test]
-fn no_spelling_of_a_path_slips_past_a_route() {
+fn no_path_notation_bypasses_a_route() {
     let private = vec![Condition::default().with_path("/admin").unwrap()];
     let router = router(&[private, Vec::new()]);
     for path in [

@@ -1,11 +1,11 @@
 use super::fixtures::{all, limit};
 use crate::matching::KeyRules;
 use crate::matching::is_secret_name;
-use crate::template::Template;
+use crate::template::{Template, TemplatePiece};
 use crate::{KeyPart, Limit, Request, Scratch};
 
 #[test]
-fn names_that_carry_secrets_are_known() {
+fn header_names_with_secrets_are_recognized() {
     for name in [
         "Authorization",
         "proxy-authorization",
@@ -45,7 +45,7 @@ fn debug_shows_no_secret() {
 fn named(template: Option<&str>, api_key: &str) -> (String, String) {
     let policy = all(vec![Limit {
         key: vec![KeyPart::ApiKey],
-        template: template.map(|it| Template::parse(it).unwrap()),
+        template: template.map(|it| Template::new(it.to_owned(), vec![TemplatePiece::Key])),
         ..limit("l")
     }]);
     let rules = KeyRules {
@@ -60,7 +60,7 @@ fn named(template: Option<&str>, api_key: &str) -> (String, String) {
 }
 
 #[test]
-fn api_keys_stand_as_they_are_only_in_names_that_another_system_knows() {
+fn api_keys_are_literal_only_in_names_shared_with_another_system() {
     let template = Some("fluxgate:{policy}:{limit}:{key}:{band}");
     let (bucket, subject) = named(template, "k-123");
     assert_eq!(bucket, "p/l/api-key:k-123");

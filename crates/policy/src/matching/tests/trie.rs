@@ -1,7 +1,7 @@
 use super::fixtures::{limit_for, pattern};
 use crate::matching::normalise;
-use crate::matching::path_pattern::{PathExtent, PathPattern, Segment};
 use crate::matching::trie::{Candidate, Trie, TrieWalk};
+use crate::patterns::{PathExtent, PathPattern, Segment};
 use proptest::prelude::*;
 
 fn trie(patterns: &[PathPattern]) -> Trie {
@@ -67,7 +67,7 @@ fn any_path() -> impl Strategy<Value = Option<String>> {
 
 proptest! {
     #[test]
-    fn the_trie_finds_what_each_pattern_would(
+    fn the_trie_matches_like_each_pattern(
         patterns in prop::collection::vec(any_pattern(), 0..12),
         paths in prop::collection::vec(any_path(), 1..8),
     ) {
@@ -110,7 +110,7 @@ fn limits_for_other_paths_cost_nothing() {
 }
 
 #[test]
-fn many_double_stars_do_not_explode() {
+fn many_double_stars_stay_linear() {
     let hard = pattern(&format!("{}/b$", "/**/a".repeat(30)));
     let path = "/a".repeat(2_000);
     let mut steps = TrieWalk::default();
@@ -129,7 +129,7 @@ fn a_walk_serves_several_tries() {
 }
 
 #[test]
-fn nothing_is_found_before_a_pattern_is_added() {
+fn an_empty_trie_matches_nothing() {
     let mut trie = Trie::new();
     assert!(trie.is_empty());
     let [condition] = &limit_for("l", &["/$"]).conditions[..] else {

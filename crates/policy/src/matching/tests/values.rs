@@ -56,7 +56,7 @@ fn any_limits() -> impl Strategy<Value = Vec<Limit>> {
 
 proptest! {
     #[test]
-    fn many_limits_are_met_as_each_of_them_is_on_its_own(
+    fn many_limits_match_like_each_one_alone(
         limits in any_limits(),
         path in prop::option::of(prop::sample::select(vec!["/", "/x", "/x/z", "/x/y"])),
         host in prop::option::of(prop::sample::select(vec!["a.org", "A.org:80", "b.org", "c.org"])),
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn of_many_the_first_as_written_decides_however_it_was_found() {
+fn of_many_limits_the_first_written_decides() {
     let mut limits: Vec<Limit> = (0..100)
         .map(|nth| {
             limit_if(
@@ -119,7 +119,7 @@ fn of_many_the_first_as_written_decides_however_it_was_found() {
 }
 
 #[test]
-fn a_value_that_is_sent_twice_meets_its_limit_once() {
+fn a_value_sent_twice_matches_its_limit_once() {
     let limits =
         (0..100).map(|nth| limit_if(&format!("t{nth}"), on_header("x", &format!("{nth}"))));
     let policy = all(limits.collect());

@@ -65,9 +65,7 @@ if has_lent then
   end
 
   function enter_tokens(p, q, at, fraction)
-    -- Further ahead than this quota can have brought it.
-    if at - q[9] > q[6] then unknown_lows(p, q) end
-    enter_any(p, q, at, fraction)
+    if enter_any(p, q, at, fraction) then unknown_lows(p, q) end
   end
 
   function lowest(p, q, present, at, receipt)

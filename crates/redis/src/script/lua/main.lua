@@ -24,6 +24,13 @@ for _ = 1, run_count do
     mark_count = mark_count + 1
     if not whole then
       marks[mark_count] = rep('x', times)
+    elseif shape[4] then
+      -- Not decided: the caller knows no window around now.
+      for i = 1, #asks do
+        local ask = asks[i]
+        if ask[2] == SWITCH then switch(at_key[ask[1]] + ask[3], quotas[ask[8]], ask[4]) end
+      end
+      marks[mark_count] = rep('o', times)
     elseif not simple then
       marks[mark_count] = decide(asks) and '1' or '0'
       for _ = 2, times do

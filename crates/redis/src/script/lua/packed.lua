@@ -4,6 +4,7 @@
 --   token bucket: I7 at  I7 fraction; if refundable, I7 since  I7 credited too; if it lends, then up
 --                 to eight lows, earliest first: I7 instant  I7 ticks
 --   fixed window: I7 start  I7 used
+--   calendar window: I7 end  I7 used  I7 last charge
 --   sliding window: I7 index  I7 current  I7 previous  I7 period
 --   log:          I7 units, then runs, oldest first: I7 stamp  I7 units
 --
@@ -21,11 +22,13 @@ local function enter(p, q, value, pos, length, is_fresh)
     if length ~= 21 and length ~= 28 and length ~= 35 then return false end
   elseif kind == LOG then
     if length % 14 ~= 7 then return false end
+  elseif kind == CALENDAR then
+    if length ~= 21 and length ~= 28 then return false end
   elseif length ~= 14 and length ~= 21 and
       (kind == FIXED or length < 28 or length > 147 or length % 7 ~= 0) then
     return false
   end
-  if kind == SLIDING and length == 35 or
+  if kind == SLIDING and length == 35 or kind == CALENDAR and length == 28 or
       kind < SLIDING and length % 14 == 7 and length ~= 35 then
     mark = unpack('<I7', value, pos + length - 7)
     local _, _, tick = read_mark(mark)
@@ -56,6 +59,10 @@ local function enter(p, q, value, pos, length, is_fresh)
     local start, used = unpack('<I7I7', value, pos)
     if mark then used = adapt_count(q, used, mark) end
     enter_fixed(p, q, start, used)
+  elseif kind == CALENDAR then
+    local ending, used, at = unpack('<I7I7I7', value, pos)
+    if mark then used = adapt_count(q, used, mark) end
+    enter_calendar(p, q, ending, used, at)
   elseif kind == SLIDING then
     local index, current, previous = unpack('<I7I7I7', value, pos)
     if mark then
@@ -145,6 +152,8 @@ local function push(parts, count, p, q)
   end
   if kind == TOKENS_REFUNDABLE then
     a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #rest, a, b, s1[p], s2[p])
+  elseif kind == CALENDAR then
+    a = pack('<I7I6I3I7I7I7', fresh, q[2], 21 + #rest, a, b, c)
   elseif kind == SLIDING then
     a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #rest, a, b, c, q[5] * q[7])
   else

@@ -8,7 +8,7 @@ local room = {}
 local touched = {}
 -- What else there is to a state:
 --   refundable token bucket: since when credits are counted, their sum; if it lends, how low its debt
---   has been     fixed window: start
+--   has been     fixed window: start     calendar window: end, last charge
 --   sliding window: index, count, count of the last window, and the room that there was at first
 --   log: a string with runs, their units, the units of those that are over, how many those are, and
 --   the room at first; where in the string the runs begin and end

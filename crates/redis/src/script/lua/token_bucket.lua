@@ -7,6 +7,7 @@ local function count_credit(p, ticks)
   s2[p] = sum
 end
 
+-- Returns true for a state that this quota cannot have left: it counts as empty as of now.
 local function enter_tokens(p, q, at, fraction)
   local drain = q[5]
   -- A fraction may have been left by a quota with a larger drain: it is less than a tick.
@@ -15,11 +16,12 @@ local function enter_tokens(p, q, at, fraction)
   if ahead < 0 then
     room[p] = q[3]
   elseif ahead > q[6] then
-    -- Further ahead than this quota can have brought it: empty as of now.
+    -- Further ahead than this quota can have brought it.
     room[p], touched[p] = 0, true
     if q[1] == TOKENS_REFUNDABLE then
       count_credit(p, at - q[9] - (q[3] - q[3] % drain) / drain + 1)
     end
+    return true
   else
     room[p] = q[3] - ahead * drain - fraction
   end

@@ -1,6 +1,6 @@
-//! Exactness: four processes of many tasks hammer one hot subject, which meets three limits of three
-//! bands each. Never more passes than every band allows, and within 1 % of it, for there is always
-//! somebody who asks.
+//! Exactness: four processes with many tasks send requests for one hot subject, which matches three
+//! limits of three bands each. Never more passes than every band allows, and within 1 % of it,
+//! because demand never stops.
 
 #![expect(
     clippy::indexing_slicing,
@@ -9,7 +9,7 @@
     reason = "helpers of tests fail by panicking as tests do, and say what they measured"
 )]
 
-/// One instance, as a process of its own.
+/// One instance, as a separate process.
 mod process;
 
 use crate::fault::load::{alone, connect};
@@ -24,20 +24,20 @@ use tidegate_testkit::redis::{Server, audit};
 const PROCESSES: usize = 4;
 const SECOND_US: u64 = 1_000_000;
 
-/// How long there is load, by the server's clock; the processes need the beginning to start.
+/// The duration of the load, by the server's clock, including the start of the processes.
 const LOAD_US: u64 = 3 * SECOND_US;
 
 /// A bucket and its bands.
 type Limit = (&'static str, [Quota; 3]);
 
-/// Three limits of the policy `p`, each on a subject of its own, with three bands each. Those of the
-/// first bind one after the other: the first band for two seconds, then the second, then the third.
+/// Three limits of the policy `p`, each with a separate subject and three bands. The bands of the
+/// first limit bind in turn: the first band for two seconds, then the second, then the third.
 fn limits(only_tokens: bool) -> Vec<Limit> {
     let minute_us = 60 * SECOND_US;
     let tokens = |amount, period_us, burst| Quota::new(amount, period_us).burst(burst);
     let window = |amount, period_us, algorithm| Quota::new(amount, period_us).algorithm(algorithm);
     let build = |spec: tidegate_core::QuotaSpec<'_>| spec.refundable(only_tokens).build();
-    let quotas = |specs: [_; 3]| specs.map(|spec| build(spec).expect("it fits"));
+    let quotas = |specs: [_; 3]| specs.map(|spec| build(spec).expect("a valid quota"));
     let address = quotas([
         tokens(600, SECOND_US, 100),
         tokens(24_000, minute_us, 500),
@@ -46,7 +46,7 @@ fn limits(only_tokens: bool) -> Vec<Limit> {
     let (user, everyone) = if only_tokens {
         (
             quotas([
-                // Room for what those who are refused hold until it is given back.
+                // Room for the charges that refused requests hold until they are refunded.
                 tokens(1_200, SECOND_US, 600),
                 tokens(60_000, minute_us, 1_500),
                 tokens(2_400_000, 60 * minute_us, 2_000),
@@ -78,7 +78,7 @@ fn limits(only_tokens: bool) -> Vec<Limit> {
     ]
 }
 
-/// The request that everybody makes: one of each bucket's bands.
+/// Returns the request that all tasks send: one unit of each bucket's bands.
 fn asks(limits: &[Limit]) -> Vec<Ask<'_>> {
     let asks = (0..).zip(limits).flat_map(|(limit, (bucket, quotas))| {
         let take = move |quota| Ask {
@@ -90,7 +90,7 @@ fn asks(limits: &[Limit]) -> Vec<Ask<'_>> {
     asks.collect()
 }
 
-/// What passes from one instant to another if somebody asks every tenth of a millisecond.
+/// Returns the units admitted between two instants with a request every tenth of a millisecond.
 fn ideal(limits: &[Limit], from_us: u64, until_us: u64) -> u64 {
     let quotas: Vec<&Quota> = limits.iter().flat_map(|(_, quotas)| quotas).collect();
     let mut buckets: Vec<Bucket> = quotas.iter().map(|quota| Bucket::new(quota)).collect();
@@ -111,7 +111,7 @@ fn ideal(limits: &[Limit], from_us: u64, until_us: u64) -> u64 {
     passed
 }
 
-/// What all instances together have admitted, and the slowest admission.
+/// The total admitted by all instances, and the slowest admission.
 struct Sum {
     history: History,
     slowest_us: u64,
@@ -141,11 +141,12 @@ fn server_time_us(server: &Server) -> u64 {
     number(0) * SECOND_US + number(1)
 }
 
-/// Nothing over any band, nearly all of what there was, nothing unknown.
+/// Checks that no band is exceeded, that nearly all of the quota was used, and that no result is
+/// unknown.
 fn check(name: &str, sum: &Sum, only_tokens: bool) {
     let limits = limits(only_tokens);
     let history = &sum.history;
-    let (first, _) = history.span_us().expect("something passed");
+    let (first, _) = history.span_us().expect("at least one request passed");
     let admitted = history.admitted_before(sum.until_us);
     let ideal = ideal(&limits, first, sum.until_us);
     println!(
@@ -155,7 +156,7 @@ fn check(name: &str, sum: &Sum, only_tokens: bool) {
         sum.slowest_us,
     );
     for quota in limits.iter().flat_map(|(_, quotas)| quotas) {
-        // Over several slots a request has several instants, of which the latest is told.
+        // Over several slots a request has several instants; the latest is reported.
         let over = if only_tokens {
             history.over_with_skew(quota, sum.slowest_us)
         } else {
@@ -172,7 +173,7 @@ fn check(name: &str, sum: &Sum, only_tokens: bool) {
 }
 
 #[test]
-fn four_processes_admit_what_the_policy_allows() {
+fn four_processes_admit_exactly_the_limit() {
     let _alone = alone();
     let server = world::shared_server();
     let orders = Orders::standalone(server, &world::own_prefix());
@@ -181,7 +182,7 @@ fn four_processes_admit_what_the_policy_allows() {
 }
 
 #[test]
-fn four_processes_that_remember_nothing_admit_what_the_policy_allows() {
+fn four_processes_without_a_deny_cache_admit_exactly_the_limit() {
     let _alone = alone();
     let server = world::shared_server();
     let orders = Orders::standalone(server, &world::own_prefix()).forgetful();
@@ -190,7 +191,7 @@ fn four_processes_that_remember_nothing_admit_what_the_policy_allows() {
 }
 
 #[test]
-fn four_processes_on_a_cluster_by_policy_admit_what_the_policy_allows() {
+fn four_processes_on_a_cluster_by_policy_admit_exactly_the_limit() {
     let _alone = alone();
     let cluster = world::shared_cluster();
     let orders = Orders::cluster(cluster, &world::own_prefix(), HashTag::Policy);
@@ -199,9 +200,9 @@ fn four_processes_on_a_cluster_by_policy_admit_what_the_policy_allows() {
     assert_eq!(cluster.audit(&[]), Vec::<String>::new());
 }
 
-/// Reserve and refund: each limit lies in another slot.
+/// Reserve and refund: each limit is in another slot.
 #[test]
-fn four_processes_on_a_cluster_by_subject_admit_what_the_policy_allows() {
+fn four_processes_on_a_cluster_by_subject_admit_exactly_the_limit() {
     let _alone = alone();
     let (cluster, prefix) = (world::shared_cluster(), world::own_prefix());
     let options = RedisOptions::default()
@@ -210,10 +211,10 @@ fn four_processes_on_a_cluster_by_subject_admit_what_the_policy_allows() {
     let store = connect(world::cluster(cluster), options);
     let decide = |asks: &[Ask<'_>]| {
         let reply = world::runtime().block_on(store.decide(asks));
-        reply.expect("all is well")
+        reply.expect("the store answers")
     };
     let limits = limits(true);
-    // The first of all, so that it is known when buckets began to refill.
+    // Measured before the load, when buckets began to refill.
     let began_us = server_time_us(&cluster.nodes()[0]);
     let first = decide(&asks(&limits));
     assert!(first.passed);
@@ -222,8 +223,7 @@ fn four_processes_on_a_cluster_by_subject_admit_what_the_policy_allows() {
     let mut sum = hammer(&cluster.nodes()[0], &orders);
     check("cluster by subject", &sum, true);
     sum.history.admit(first.at.as_micros(), 1);
-    // What was admitted and what is left are together no more than there ever was: nothing was given
-    // back that had not been taken.
+    // Admitted plus remaining units never exceed the total: no refund exceeds its charge.
     for (bucket, quotas) in &limits {
         let looks = quotas.each_ref().map(|it| Ask::look(bucket.as_bytes(), it));
         let reply = decide(&looks);
@@ -238,10 +238,10 @@ fn four_processes_on_a_cluster_by_subject_admit_what_the_policy_allows() {
     assert_eq!(cluster.audit(&[]), Vec::<String>::new());
 }
 
-/// Rows 9 and 12 of the table of failures: an instance that dies in the middle of everything, and one
-/// that stands still for longer than anything is remembered, and then goes on.
+/// Rows 9 and 12 of the failure table: an instance that dies during the load, and one that is
+/// paused for longer than any cache entry lives, then continues.
 #[test]
-fn rows_9_and_12_instances_that_die_or_stand_still_admit_nothing_more() {
+fn rows_9_and_12_crashed_or_paused_instances_admit_nothing_more() {
     let _alone = alone();
     let server = world::shared_server();
     let until_us = server_time_us(server) + SECOND_US / 2 + LOAD_US;
@@ -255,7 +255,7 @@ fn rows_9_and_12_instances_that_die_or_stand_still_admit_nothing_more() {
     wait_until(2 * SECOND_US);
     started[0].signal("STOP");
     started[1].signal("KILL");
-    // Longer than the second that a refusal is remembered for.
+    // Longer than the second for which a refusal is cached.
     wait_until(SECOND_US / 2);
     started[0].signal("CONT");
     let mut history = History::default();
@@ -265,24 +265,26 @@ fn rows_9_and_12_instances_that_die_or_stand_still_admit_nothing_more() {
     for quota in limits(false).iter().flat_map(|(_, quotas)| quotas) {
         assert_eq!(history.over(quota), 0, "{quota:?}");
     }
-    let (first, last) = history.span_us().expect("something passed");
+    let (first, last) = history.span_us().expect("at least one request passed");
     let ideal = ideal(&limits(false), first, until_us);
     println!("one dead, one stalled: {} of {ideal}", history.admitted());
     assert!(
         last + SECOND_US / 2 > until_us,
-        "the others go on to the end"
+        "the other instances finish"
     );
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// A hot subject that is refused costs Redis one call for each second and instance, however many ask.
+/// A hot refused subject costs Redis one call per second and instance, at any request rate.
 #[test]
-fn a_refused_hot_key_costs_one_call_for_each_life_of_a_refusal() {
+fn a_refused_hot_key_costs_one_call_per_cached_refusal() {
     const INSTANCES: u64 = 4;
     let _alone = alone();
     let server = Server::start();
     let options = RedisOptions::default().prefix(world::own_prefix());
-    let quota = Quota::new(10, 3_600 * SECOND_US).build().expect("it fits");
+    let quota = Quota::new(10, 3_600 * SECOND_US)
+        .build()
+        .expect("a valid quota");
     let until_us = server_time_us(&server) + 5 * SECOND_US / 2;
     let calls = || {
         let stats = server.command(&["INFO", "commandstats"]).text();
@@ -296,9 +298,9 @@ fn a_refused_hot_key_costs_one_call_for_each_life_of_a_refusal() {
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..INSTANCES {
             let settings = world::standalone(&server);
-            let store = tidegate_redis::RedisStore::connect(settings, options.clone());
-            let store = store.await.expect("the server is there");
-            // Used up, and known to be.
+            let store = tidegate_redis::RedisBuckets::connect(settings, options.clone());
+            let store = store.await.expect("the server is up");
+            // Until the bucket is used up, and the refusal is cached.
             while store
                 .decide(&[Ask::take(b"p/limit/hot", &quota, 1)])
                 .await
@@ -310,7 +312,7 @@ fn a_refused_hot_key_costs_one_call_for_each_life_of_a_refusal() {
                     let mut refused = 0_u64;
                     loop {
                         let reply = store.decide(&[Ask::take(b"p/limit/hot", &quota, 1)]).await;
-                        let reply = reply.expect("all is well");
+                        let reply = reply.expect("the store answers");
                         assert!(!reply.passed);
                         refused += 1;
                         if reply.at.as_micros() >= until_us {
@@ -325,7 +327,8 @@ fn a_refused_hot_key_costs_one_call_for_each_life_of_a_refusal() {
     });
     let calls = calls();
     println!("{refused} refused by {calls} calls in 2.5 s");
-    // Ten that passed and the first that did not, for each instance; then three lives of a second.
+    // Ten that passed and the first refusal, per instance; then three cache lifetimes of one
+    // second.
     let most = 10 + INSTANCES + INSTANCES * 3;
     assert!(calls <= most, "{calls} calls");
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());

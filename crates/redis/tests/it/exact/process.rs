@@ -1,15 +1,16 @@
-//! An instance in a process of its own: this very program, told to run [`instance`] alone.
+//! An instance in a separate process: this test binary, run with [`instance`] only.
 
 use super::{asks, limits};
 use crate::world;
 use std::fmt::Write;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 use tidegate_core::Store;
-use tidegate_redis::{
-    Address, ConnectionSettings, HashTag, RedisOptions, RedisStore, RedisTopology,
-};
+use tidegate_redis::{HashTag, RedisBuckets, RedisOptions};
+use tidegate_redis_client::{Address, ConnectionSettings, RedisTopology};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{Cluster, Server};
 use tokio::task::JoinSet;
@@ -17,16 +18,19 @@ use tokio::time::{Instant, sleep};
 
 const TASKS: usize = 16;
 
-/// How an instance knows what to do. Without it nothing is done.
+/// The maximum time that an instance may run longer than its orders.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The variable with an instance's orders. Without it, the test does nothing.
 const VARIABLE: &str = "TIDEGATE_TEST_INSTANCE";
 
-/// What an instance is to do: words of a line.
+/// The orders of an instance, as words of a line.
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
-    /// Of the server, or of all nodes of a Cluster.
+    /// The port of the server, or of all nodes of a Cluster.
     ports: Vec<u16>,
     prefix: String,
-    /// None: no Cluster.
+    /// `None` means no Cluster.
     tag: Option<HashTag>,
     is_forgetful: bool,
     until_us: u64,
@@ -51,7 +55,7 @@ impl Orders {
         }
     }
 
-    /// Without a memory for refusals.
+    /// Turns the deny cache off.
     pub(super) fn forgetful(self) -> Self {
         Self {
             is_forgetful: true,
@@ -121,20 +125,20 @@ impl Orders {
         }
     }
 
-    /// Limits in several slots are of token buckets only: there, instants are not exact.
+    /// Limits in several slots are token buckets only: across slots, instants are not exact.
     fn only_tokens(&self) -> bool {
         self.tag == Some(HashTag::Subject)
     }
 }
 
-/// What an instance has done.
+/// The results of an instance.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct ProcessReport {
     pub(super) history: History,
     pub(super) slowest_us: u64,
 }
 
-/// A process that does what it was told, and then ends.
+/// A process that runs its orders and exits.
 pub(super) struct Instance(Child);
 
 impl Instance {
@@ -154,7 +158,7 @@ impl Instance {
         Self(child.expect("it starts"))
     }
 
-    /// Sends it a signal by name.
+    /// Sends a signal by name.
     pub(super) fn signal(&self, name: &str) {
         let id = self.0.id().to_string();
         let status = Command::new("sh")
@@ -166,20 +170,26 @@ impl Instance {
         );
     }
 
-    /// Waits until it has ended, and returns what it said.
-    pub(super) fn finish(mut self) -> Said {
-        let mut text = String::new();
-        let mut out = self.0.stdout.take().expect("it is ours");
-        out.read_to_string(&mut text).expect("it is text");
+    /// Waits for its exit; returns its results.
+    pub(super) fn finish(mut self) -> ProcessReport {
+        let mut out = self.0.stdout.take().expect("stdout is piped");
+        let (sender, read) = mpsc::sync_channel(1);
+        thread::spawn(move || {
+            let mut text = String::new();
+            out.read_to_string(&mut text).expect("it is text");
+            sender.send(text).ok();
+        });
+        // Dropped, it is killed.
+        let text = read.recv_timeout(PATIENCE).expect("it ends in time");
         drop(self.0.wait());
-        let mut said = Said::default();
+        let mut said = ProcessReport::default();
         for line in text.lines().filter_map(|line| line.strip_prefix('@')) {
             let number = |word: &str| word.parse::<u64>().expect("a number");
             match line.split_once(' ') {
                 Some(("admitted", at_us)) => said.history.admit(number(at_us), 1),
                 Some(("refused", count)) => said.history.merge(refused(number(count))),
                 Some(("slowest", micros)) => said.slowest_us = number(micros),
-                _ => panic!("the instance said: {line}"),
+                _ => panic!("output of the instance: {line}"),
             }
         }
         said
@@ -218,14 +228,14 @@ fn instance() {
     );
 }
 
-async fn run(orders: &Orders) -> Said {
-    let store = RedisStore::connect(orders.settings(), orders.options()).await;
-    let store = store.expect("the servers are there");
+async fn run(orders: &Orders) -> ProcessReport {
+    let store = RedisBuckets::connect(orders.settings(), orders.options()).await;
+    let store = store.expect("the servers are up");
     let mut tasks = JoinSet::new();
     for _ in 0..TASKS {
         tasks.spawn(hammer(store.clone(), orders.clone()));
     }
-    let mut all = Said::default();
+    let mut all = ProcessReport::default();
     for said in tasks.join_all().await {
         all.history.merge(said.history);
         all.slowest_us = all.slowest_us.max(said.slowest_us);
@@ -233,17 +243,17 @@ async fn run(orders: &Orders) -> Said {
     all
 }
 
-/// Asks until the time is up, by the store's clock.
-async fn hammer(store: RedisStore, orders: Orders) -> Said {
+/// Sends requests until the time is up, by the store's clock.
+async fn hammer(store: RedisBuckets, orders: Orders) -> ProcessReport {
     let limits = limits(orders.only_tokens());
     let asks = asks(&limits);
-    let mut said = Said::default();
+    let mut said = ProcessReport::default();
     loop {
         let began = Instant::now();
         let reply = store.decide(&asks).await;
         let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         said.history.record(1, &reply);
-        let reply = reply.expect("all is well");
+        let reply = reply.expect("the store answers");
         if reply.passed {
             said.slowest_us = said.slowest_us.max(took);
         }
@@ -251,7 +261,7 @@ async fn hammer(store: RedisStore, orders: Orders) -> Said {
             return said;
         }
         if !reply.passed {
-            // Leaves something of the machine to the servers.
+            // Leaves CPU time for the servers.
             sleep(Duration::from_millis(1)).await;
         }
     }

@@ -1,4 +1,4 @@
-//! What goes wrong with those who ask, and with clocks.
+//! Faults of callers and clocks.
 
 use super::load::{Load, alone, connect, forgetful, tokens};
 use crate::world::{self, World};
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use tidegate_core::{Ask, Clock, Quota, Reply, Store, Timestamp};
-use tidegate_redis::{HashTag, Heartbeat, RedisOptions, RedisStore, Script};
+use tidegate_redis::{HashTag, RedisBuckets, RedisOptions};
+use tidegate_redis_client::Script;
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{Server, audit, until};
 use tokio::task::JoinSet;
@@ -14,25 +15,25 @@ use tokio::task::JoinSet;
 fn monthly(amount: u64) -> Quota {
     let month_us = 30 * 86_400_000_000;
     let spec = Quota::new(amount, month_us).refundable(true);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
-fn remaining(store: &RedisStore, bucket: &str, quota: &Quota) -> u64 {
+fn remaining(store: &RedisBuckets, bucket: &str, quota: &Quota) -> u64 {
     let asks = [Ask::look(bucket.as_bytes(), quota)];
     let reply = world::runtime().block_on(store.decide(&asks));
     reply.expect("a healthy store answers").outcomes[0].remaining
 }
 
-/// Row 9: whoever gives up in the middle may have been charged, and nobody else is.
+/// Row 9: a cancelled request may be charged, and no other request is.
 #[test]
-fn row_9_callers_who_vanish_cost_what_they_asked_for_at_most() {
+fn row_9_vanished_callers_cost_at_most_their_requests() {
     let store = forgetful(&world::standalone(world::shared_server()), 1).remove(0);
     let quota = monthly(1_000);
     let (mut vanished, mut answered) = (0, 0);
     world::runtime().block_on(async {
         for round in 0..300_u64 {
             let asks = [Ask::take(b"p/limit/a", &quota, 1)];
-            // Given up at another point of its way each time.
+            // Cancelled at another point each time.
             let patience = Duration::from_micros(round * 3);
             match tokio::time::timeout(patience, store.decide(&asks)).await {
                 Ok(reply) => answered += u64::from(reply.is_ok_and(|reply| reply.passed)),
@@ -40,7 +41,7 @@ fn row_9_callers_who_vanish_cost_what_they_asked_for_at_most() {
             }
         }
     });
-    // What was on its way arrives before this.
+    // Requests in flight arrive before this.
     let charged = 1_000 - remaining(&store, "p/limit/a", &quota);
     println!("{answered} answered, {vanished} vanished, {charged} charged");
     assert!((answered..=answered + vanished).contains(&charged));
@@ -64,10 +65,10 @@ fn refused_by_the_second(
     Some(reply.expect("a healthy store answers"))
 }
 
-/// Row 10: a caller who vanishes between reserving and giving back leaves nothing behind: the request
-/// goes on to its end without it.
+/// Row 10: a caller that disappears between reserve and refund leaves nothing charged: the request
+/// is completed without it.
 #[test]
-fn row_10_what_a_caller_who_vanishes_had_reserved_is_given_back() {
+fn row_10_charges_of_a_vanished_caller_are_refunded() {
     let cluster = world::shared_cluster();
     let world = World::new(
         world::cluster(cluster),
@@ -109,19 +110,19 @@ fn row_24_a_flood_refused_by_one_limit_does_not_drain_another() {
     let polite = world::runtime().block_on(async {
         let mut tasks = JoinSet::new();
         for nth in 0..8 {
-            tasks.spawn(flood(store.clone(), (everyone, attacker), nth));
+            tasks.spawn(flood(store.clone(), Box::new((everyone, attacker)), nth));
         }
         let mut passed = 0;
         for _ in 0..1_500 {
             let asks = [Ask::take(b"p/everyone/all", &everyone, 1)];
-            let reply = store.decide(&asks).await.expect("all is well");
+            let reply = store.decide(&asks).await.expect("the store answers");
             passed += u64::from(reply.passed);
         }
         tasks.abort_all();
         while tasks.join_next().await.is_some() {}
         passed
     });
-    assert_eq!(polite, 1_500, "nobody was refused for another's sake");
+    assert_eq!(polite, 1_500, "no request was refused for another's bucket");
     let stats = store.stats();
     until("everything is given back", || {
         stats.refunds.get() == stats.refunds_due.get()
@@ -138,7 +139,7 @@ fn row_24_a_flood_refused_by_one_limit_does_not_drain_another() {
     assert_eq!(cluster.audit(&[]), Vec::<String>::new());
 }
 
-async fn flood(store: RedisStore, quotas: (Quota, Quota), nth: usize) {
+async fn flood(store: RedisBuckets, quotas: Box<(Quota, Quota)>, nth: usize) {
     let own = format!("p/attacker/a{nth}");
     loop {
         let asks = [
@@ -153,7 +154,7 @@ async fn flood(store: RedisStore, quotas: (Quota, Quota), nth: usize) {
     }
 }
 
-/// Row 19: many more subjects than anything is remembered of. What is dropped costs a question more.
+/// Row 19: many more subjects than the caches hold. An evicted entry costs one more call.
 #[test]
 fn row_19_more_subjects_than_are_remembered_are_decided_alike() {
     let server = Server::start();
@@ -169,10 +170,10 @@ fn row_19_more_subjects_than_are_remembered_are_decided_alike() {
             tasks.spawn(async move {
                 let mut passed = 0;
                 for number in 0..1_000 {
-                    // The four begin at different places.
+                    // The four tasks start at different places.
                     let name = format!("p/limit/{}", (number + nth * 250) % 1_000);
                     let asks = [Ask::take(name.as_bytes(), &quota, 1)];
-                    let reply = store.decide(&asks).await.expect("all is well");
+                    let reply = store.decide(&asks).await.expect("the store answers");
                     passed += usize::from(reply.passed);
                 }
                 passed
@@ -180,26 +181,11 @@ fn row_19_more_subjects_than_are_remembered_are_decided_alike() {
         }
         tasks.join_all().await.into_iter().sum()
     });
-    assert_eq!(passed, 1_000, "each subject once");
+    assert_eq!(passed, 1_000, "one decision per subject");
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// An instance that tells the others that it lives leaves nothing behind for ever either.
-#[test]
-fn the_list_of_live_instances_expires() {
-    let server = Server::start();
-    let options = RedisOptions::default().prefix(world::own_prefix());
-    let stores = [(); 2].map(|()| connect(world::standalone(&server), options.clone()));
-    let _context = world::runtime().enter();
-    let beats = stores.map(|store| Heartbeat::start(store.connection(), "tg:"));
-    until("both are counted", || {
-        server.command(&["ZCARD", "tg:instances"]).int() == 2
-    });
-    assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
-    drop(beats);
-}
-
-/// A clock that a test may put back.
+/// A clock that a test may set back.
 #[derive(Clone, Debug, Default)]
 struct Loose(Arc<AtomicU64>);
 
@@ -209,8 +195,8 @@ impl Clock for Loose {
     }
 }
 
-/// Row 13: the server's clock goes back, and nothing more passes; it goes forward, and at most what
-/// refills in that time does.
+/// Row 13: when the server's clock goes back, nothing more passes. When it goes forward, at most
+/// the refill of that time does.
 #[test]
 fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
     const SECOND_US: u64 = 1_000_000;
@@ -231,7 +217,7 @@ fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
             let asks = [Ask::take(name.as_bytes(), quota, 1)];
             let decide = || world::runtime().block_on(store.decide(&asks));
             let mut passed = 0;
-            while decide().expect("all is well").passed {
+            while decide().expect("the store answers").passed {
                 passed += 1;
             }
             passed
@@ -241,7 +227,7 @@ fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
             clock.0.store(start - back_us, SeqCst);
             assert_eq!(drain(), 0, "{back_us} µs back");
         }
-        // A step far back is forgiven: the bucket is used up, and refills from there.
+        // A step far back is clamped: the bucket is empty, and refills from there.
         clock.0.store(start - 3_598 * SECOND_US, SeqCst);
         assert_eq!(drain(), 20);
         clock.0.store(start, SeqCst);
@@ -251,11 +237,11 @@ fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
     }
 }
 
-/// The script of a version that knew neither debits nor shadow blocks nor buckets whose numbers change:
-/// it reads, writes and decides by code of its own. The server's clock is filled in.
+/// The script of a version without debits, shadow blocks and buckets whose quotas change. It reads,
+/// writes and decides with separate code. The server's clock is filled in.
 const BEFORE: &str = include_str!("before/general.lua");
 
-/// How often a script was called that the server did not have.
+/// Returns the number of calls of a script that the server did not have.
 fn missing_scripts(server: &Server) -> u64 {
     let stats = server.command(&["INFO", "errorstats"]).text();
     let mut lines = stats.lines();
@@ -263,8 +249,8 @@ fn missing_scripts(server: &Server) -> u64 {
     count.map_or(0, |count| count.trim().parse().expect("a number"))
 }
 
-/// Row 20: instances of two versions share buckets while a new one is rolled out, and a server forgets
-/// the scripts of both time and again. Each loads its own again, reads what the other has written, and
+/// Row 20: instances of two versions share buckets during a rolling update, and a server repeatedly
+/// forgets the scripts of both. Each loads its own script again and reads the other's values, and
 /// together they admit what the policy allows.
 #[test]
 fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
@@ -300,9 +286,9 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
         recorded.report("two versions", &load);
         assert!(calls.iter().all(|count| *count > 0), "{calls:?}");
         assert_eq!((recorded.over(&load), recorded.unknown()), (0, 0));
-        // Neither grants what the other has granted before.
+        // Neither grants units that the other has granted.
         for history in &recorded.histories {
-            let (first, last) = history.span_us().expect("something passed");
+            let (first, last) = history.span_us().expect("at least one request passed");
             let most = load.quotas.iter().map(|quota| {
                 let refilled = (last - first) * quota.amount() / quota.period_us();
                 quota.capacity() + refilled + 1
@@ -311,7 +297,7 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
             assert!(Some(history.admitted()) <= most.min());
             assert!(Some(history.admitted()) >= lowest);
         }
-        // Whoever asks first after a flush is told that there is no such script.
+        // The first caller after a flush gets NOSCRIPT.
         let missed = missing_scripts(&server);
         assert!(missed >= nth * flushes, "{missed} of {}", nth * flushes);
     }
@@ -321,10 +307,10 @@ fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// Clocks of instances may be hours apart: nothing of them is ever sent. Two instances that ask the
-/// same, at different times, send the same bytes.
+/// Instance clocks may be hours apart, because they are never sent. Two instances that send the
+/// same request at different times send the same bytes.
 #[test]
-fn instances_whose_clocks_are_hours_apart_ask_the_same() {
+fn instances_with_different_clocks_send_the_same_bytes() {
     let server = Server::builder()
         .setting("slowlog-log-slower-than", "0")
         .start();

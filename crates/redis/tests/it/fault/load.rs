@@ -1,4 +1,4 @@
-//! Load that goes on while a test does something to the servers, and what became of it.
+//! Load that continues while a test changes the servers, and its results.
 
 use crate::world;
 use parking_lot::{Mutex, MutexGuard};
@@ -6,31 +6,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::ConnectionSettings;
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::until;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// What a limiter in production waits.
+/// The timeout of a production limiter.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(20);
 
-/// How soon decisions go on once a store is there again.
+/// Maximum time until decisions succeed after a store has recovered.
 pub(crate) const RECOVERY: Duration = Duration::from_secs(5);
 
-/// Held by tests that need the machine, one at a time.
+/// Held by tests that need the whole machine, one at a time.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock()
 }
 
-/// Instances that share buckets: as a limiter in production has them.
-pub(crate) fn instances(settings: &ConnectionSettings, count: usize) -> Vec<RedisStore> {
+/// Returns instances that share buckets, configured as in production.
+pub(crate) fn instances(settings: &ConnectionSettings, count: usize) -> Vec<RedisBuckets> {
     instances_with(settings, RedisOptions::default(), count)
 }
 
-/// Instances without a memory for refusals: every request goes to Redis.
-pub(crate) fn forgetful(settings: &ConnectionSettings, count: usize) -> Vec<RedisStore> {
+/// Returns instances without a deny cache: every request goes to Redis.
+pub(crate) fn forgetful(settings: &ConnectionSettings, count: usize) -> Vec<RedisBuckets> {
     instances_with(settings, RedisOptions::default().deny_cache(0), count)
 }
 
@@ -38,40 +39,40 @@ pub(crate) fn instances_with(
     settings: &ConnectionSettings,
     options: RedisOptions,
     count: usize,
-) -> Vec<RedisStore> {
+) -> Vec<RedisBuckets> {
     let options = options.prefix(world::own_prefix());
     (0..count)
         .map(|_| connect(settings.clone(), options.clone()))
         .collect()
 }
 
-pub(crate) fn connect(settings: ConnectionSettings, options: RedisOptions) -> RedisStore {
+pub(crate) fn connect(settings: ConnectionSettings, options: RedisOptions) -> RedisBuckets {
     world::runtime()
-        .block_on(RedisStore::connect(settings, options))
-        .expect("the server is there")
+        .block_on(RedisBuckets::connect(settings, options))
+        .expect("the server is up")
 }
 
-/// Who asks what.
+/// The load: stores, subjects and quotas.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     /// The bands of each bucket.
     pub(crate) quotas: Vec<Quota>,
     pub(crate) subjects: usize,
-    /// Tasks of each instance; each asks for all subjects in turn.
+    /// Tasks per instance; each sends requests for all subjects in turn.
     pub(crate) tasks: usize,
 }
 
-/// A token bucket of `burst`, `per_second` of them a second.
+/// Returns a token bucket of `burst` that refills `per_second` units per second.
 pub(crate) fn tokens(per_second: u64, burst: u64) -> Quota {
     let spec = Quota::new(per_second, 1_000_000).burst(burst);
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
 pub(crate) fn bucket(subject: usize) -> String {
     format!("p/limit/s{subject}")
 }
 
-/// How far the load has come.
+/// The progress of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     answered: AtomicU64,
@@ -80,12 +81,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Waits for `more` answers. Returns how long that took.
+    /// Waits for `more` replies. Returns how long that took.
     pub(crate) fn await_answers(&self, more: u64) -> Duration {
         await_more(&self.answered, more, "requests are answered")
     }
 
-    /// How many errors there were so far.
+    /// Returns the number of errors so far.
     pub(crate) fn failures(&self) -> u64 {
         self.failed.load(SeqCst)
     }
@@ -102,19 +103,19 @@ fn await_more(counter: &AtomicU64, more: u64, what: &str) -> Duration {
     began.elapsed()
 }
 
-/// What became of a load.
+/// The results of a load.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
-    /// One for each subject.
+pub(crate) struct LoadRecord {
+    /// One history per subject.
     pub(crate) histories: Vec<History>,
-    /// How long each decision took, and whether it was one.
+    /// The duration of each call, and true if it was a decision.
     pub(crate) took: Vec<(Duration, bool)>,
-    /// By how much a bare timer of [`DEADLINE`] was late at worst, meanwhile.
+    /// The maximum delay of a bare timer of [`DEADLINE`] during the load.
     pub(crate) timer_late: Duration,
 }
 
-impl Recorded {
-    /// The units over each subject's quotas, the worst of them.
+impl LoadRecord {
+    /// Returns the units over a subject's quotas, for the worst subject.
     pub(crate) fn over(&self, load: &Load) -> u64 {
         let over = |history: &History| load.quotas.iter().map(|quota| history.over(quota)).max();
         self.histories.iter().filter_map(over).max().unwrap_or(0)
@@ -128,7 +129,7 @@ impl Recorded {
         self.histories.iter().map(|it| it.unknown().len()).sum()
     }
 
-    /// The slowest decision, answer or error.
+    /// Returns the slowest call, decision or error.
     pub(crate) fn slowest(&self) -> Duration {
         self.took
             .iter()
@@ -137,7 +138,7 @@ impl Recorded {
             .unwrap_or_default()
     }
 
-    /// Says in one line what happened, for whoever reads the log.
+    /// Prints a summary line for the test log.
     pub(crate) fn report(&self, name: &str, load: &Load) {
         let mut took: Vec<_> = self.took.iter().map(|(took, _)| *took).collect();
         took.sort_unstable();
@@ -158,13 +159,12 @@ impl Recorded {
 }
 
 impl Load {
-    /// Runs on all `stores` until `during` has ended. Returns what became of it, and what `during`
-    /// returned.
+    /// Runs the load on all `stores` until `during` ends. Returns the results of both.
     pub(crate) fn run<T>(
         &self,
-        stores: &[RedisStore],
+        stores: &[RedisBuckets],
         during: impl FnOnce(&Progress) -> T,
-    ) -> (Recorded, T) {
+    ) -> (LoadRecord, T) {
         let progress = Arc::new(Progress::default());
         let mut tasks = JoinSet::new();
         let handle = world::runtime().handle();
@@ -182,15 +182,15 @@ impl Load {
         (all.into_iter().fold(self.nothing(), merged), result)
     }
 
-    fn nothing(&self) -> Recorded {
-        Recorded {
+    fn nothing(&self) -> LoadRecord {
+        LoadRecord {
             histories: vec![History::default(); self.subjects],
-            ..Recorded::default()
+            ..LoadRecord::default()
         }
     }
 }
 
-/// The load ends even if the test fails.
+/// Ends the load even if the test fails.
 struct StopAtEnd<'a>(&'a Progress);
 
 impl Drop for StopAtEnd<'_> {
@@ -199,7 +199,7 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-fn merged(mut all: Recorded, one: Recorded) -> Recorded {
+fn merged(mut all: LoadRecord, one: LoadRecord) -> LoadRecord {
     for (history, other) in all.histories.iter_mut().zip(one.histories) {
         history.merge(other);
     }
@@ -208,7 +208,7 @@ fn merged(mut all: Recorded, one: Recorded) -> Recorded {
     all
 }
 
-async fn ask(store: RedisStore, load: Load, progress: Arc<Progress>, nth: usize) -> Recorded {
+async fn ask(store: RedisBuckets, load: Load, progress: Arc<Progress>, nth: usize) -> LoadRecord {
     let mut recorded = load.nothing();
     let names: Vec<String> = (0..load.subjects).map(bucket).collect();
     let mut turn = nth;
@@ -230,23 +230,23 @@ async fn ask(store: RedisStore, load: Load, progress: Arc<Progress>, nth: usize)
             &progress.failed
         };
         counter.fetch_add(1, SeqCst);
-        // Leaves something of the machine to the servers.
+        // Leaves CPU time for the servers.
         sleep(Duration::from_millis(1)).await;
     }
     recorded
 }
 
-/// What a deadline can be held against: nothing but a timer, on the same runtime.
-async fn bare_timer(progress: Arc<Progress>, subjects: usize) -> Recorded {
+/// A reference for deadlines: a bare timer on the same runtime.
+async fn bare_timer(progress: Arc<Progress>, subjects: usize) -> LoadRecord {
     let mut timer_late = Duration::ZERO;
     while !progress.stop.load(SeqCst) {
         let due = Instant::now() + DEADLINE;
         tokio::time::sleep_until(due).await;
         timer_late = timer_late.max(due.elapsed());
     }
-    Recorded {
+    LoadRecord {
         histories: vec![History::default(); subjects],
         timer_late,
-        ..Recorded::default()
+        ..LoadRecord::default()
     }
 }

@@ -1,9 +1,8 @@
-//! Real faults under load, with a history checker. What can go wrong is numbered; [`ROWS`] says
-//! which tests prove that a row costs no more than it may, or what is missing for that.
+//! Real faults under load, with a history checker. Faults are numbered; [`ROWS`] names the tests
+//! that prove the bound of each row, or what is missing for them.
 //!
-//! A store by itself is exact or says that it cannot tell (`StoreError`), which is what limits with
-//! `on_failure: deny` or `error` make of it. What limits with `local` admit beyond that is proved in
-//! `crates/limiter/tests/redis`.
+//! A store is exact or returns `StoreError`, which limits with `on_failure: deny` or `error` pass
+//! on. `crates/limiter/tests/redis` tests what limits with `local` admit beyond that.
 
 #![expect(
     clippy::indexing_slicing,
@@ -22,15 +21,15 @@ mod topology;
 
 use Proof::{Later, Tests};
 
-/// What becomes of a row.
+/// The proof of a row.
 enum Proof {
-    /// These tests, here or where they say.
+    /// Tests, here or in the named file.
     Tests(&'static [&'static str]),
-    /// Needs something that is not built yet.
+    /// Needs a feature that does not exist yet.
     Later(&'static str),
 }
 
-/// All that can go wrong, in order.
+/// All faults, in order.
 const ROWS: [(&str, Proof); 24] = [
     (
         "Redis slow for k of N instances",
@@ -38,7 +37,7 @@ const ROWS: [(&str, Proof); 24] = [
     ),
     (
         "timeout, execution unknown",
-        Tests(&["row_2_a_server_that_stands_still", "row_2_what_was_charged"]),
+        Tests(&["row_2_a_paused_server", "row_2_a_charge_without_a_reply"]),
     ),
     ("connection refused", Tests(&["row_3_a_refused_connection"])),
     (
@@ -51,8 +50,8 @@ const ROWS: [(&str, Proof); 24] = [
     (
         "recovery",
         Tests(&[
-            "row_5_no_herd",
-            "row_5_after_the_first_answer",
+            "row_5_an_unreachable_store",
+            "row_5_after_the_first_reply",
             "row_5_no_decision_is_a_probe",
             "row_5_a_flapping_store",
         ]),
@@ -75,13 +74,13 @@ const ROWS: [(&str, Proof); 24] = [
     (
         "instance crash",
         Tests(&[
-            "rows_9_and_12_instances_that_die",
-            "row_9_callers_who_vanish",
+            "rows_9_and_12_crashed_or_paused_instances",
+            "row_9_vanished_callers",
         ]),
     ),
     (
         "crash between reserve and refund",
-        Tests(&["row_10_what_a_caller"]),
+        Tests(&["row_10_charges_of_a_vanished_caller"]),
     ),
     (
         "refund lost, network duplicates",
@@ -89,7 +88,7 @@ const ROWS: [(&str, Proof); 24] = [
     ),
     (
         "stall of an instance",
-        Tests(&["rows_9_and_12_instances_that_die"]),
+        Tests(&["rows_9_and_12_crashed_or_paused_instances"]),
     ),
     (
         "Redis clock back / forward",
@@ -127,7 +126,7 @@ const ROWS: [(&str, Proof); 24] = [
     ("drain attack", Tests(&["row_24_a_flood"])),
 ];
 
-/// Where the tests of [`ROWS`] are.
+/// The files with the tests of [`ROWS`].
 const SOURCES: [&str; 9] = [
     include_str!("instances.rs"),
     include_str!("network.rs"),
@@ -141,7 +140,7 @@ const SOURCES: [&str; 9] = [
 ];
 
 #[test]
-fn every_row_of_the_table_of_failures_has_a_test_or_says_what_it_needs() {
+fn every_row_of_the_failure_table_has_a_test_or_a_reason() {
     for (number, (row, proof)) in (1..).zip(&ROWS) {
         match proof {
             Later(needs) => println!("row {number}, {row}: skipped, needs {needs}"),

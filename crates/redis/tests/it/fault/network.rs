@@ -1,11 +1,12 @@
-//! A network that is slow, deaf or gone.
+//! A network that is slow, silent or down.
 
 use super::load::{DEADLINE, Load, alone, bucket, connect, forgetful, tokens};
 use crate::world;
 use std::pin::pin;
 use std::time::Duration;
 use tidegate_core::{Ask, Op, Quota, Receipt, Reply, Store, StoreError, StoreErrorKind, Timestamp};
-use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::{Address, ConnectionSettings, RedisTopology};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, audit, until, until_some};
 use tokio::runtime::Runtime;
@@ -16,13 +17,13 @@ fn through(proxy: &FaultProxy) -> ConnectionSettings {
     ConnectionSettings::new(RedisTopology::Standalone, vec![address]).timeout(DEADLINE)
 }
 
-/// Nothing comes back while a test runs.
+/// A quota that refills nothing during a test.
 fn monthly(amount: u64) -> Quota {
     let month_us = 30 * 86_400_000_000;
     Quota::new(amount, month_us)
         .refundable(true)
         .build()
-        .expect("it fits")
+        .expect("a valid quota")
 }
 
 fn evalsha_calls(server: &Server) -> u64 {
@@ -34,8 +35,8 @@ fn evalsha_calls(server: &Server) -> u64 {
     calls.map_or(0, |it| it.parse().expect("a number"))
 }
 
-/// What is left, as soon as anybody can tell.
-fn remaining(store: &RedisStore, name: &str, quota: &Quota) -> u64 {
+/// Returns what is left, as soon as the store replies.
+fn remaining(store: &RedisBuckets, name: &str, quota: &Quota) -> u64 {
     until_some("the store answers", || {
         let asks = [Ask::look(name.as_bytes(), quota)];
         let reply = world::runtime().block_on(store.decide(&asks)).ok()?;
@@ -43,10 +44,10 @@ fn remaining(store: &RedisStore, name: &str, quota: &Quota) -> u64 {
     })
 }
 
-/// Rows 1 and 2: a store that needs 50 ms for a round trip, asked with a deadline of 20 ms. Nobody
-/// waits longer than that, but for what a bare timer is late by as well; what was charged stays so.
+/// Rows 1 and 2: a store with a round trip of 50 ms, called with a deadline of 20 ms. No call takes
+/// longer than a bare timer of that length; charges stay charged.
 #[test]
-fn row_1_a_slow_store_is_answered_for_at_the_deadline() {
+fn row_1_a_slow_store_is_abandoned_at_the_deadline() {
     let _alone = alone();
     let server = Server::start();
     let proxy = FaultProxy::start(server.port());
@@ -70,17 +71,20 @@ fn row_1_a_slow_store_is_answered_for_at_the_deadline() {
     assert!(timeouts.next().is_some(), "some waited for the deadline");
     let slack = (recorded.timer_late * 4).max(Duration::from_millis(10));
     let slowest = recorded.slowest();
-    assert!(slowest <= DEADLINE + slack, "{slowest:?}, slack {slack:?}");
+    assert!(
+        slowest <= DEADLINE + slack,
+        "slowest {slowest:?}, slack {slack:?}"
+    );
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// A bucket of a thousand, and what is charged to it and given back behind a bad wire. The store
-/// stands still while a test does something to the wire.
+/// A bucket of a thousand, with charges and refunds over a faulty wire. The store is idle while a
+/// test changes the wire.
 struct Ledger {
     server: Server,
     proxy: FaultProxy,
     runtime: Runtime,
-    store: RedisStore,
+    store: RedisBuckets,
     quota: Quota,
     name: String,
 }
@@ -95,12 +99,12 @@ impl Ledger {
             .build()
             .expect("a runtime");
         let settings = through(&proxy).timeout(deadline);
-        let store = runtime.block_on(RedisStore::connect(settings, options));
+        let store = runtime.block_on(RedisBuckets::connect(settings, options));
         Self {
             server,
             proxy,
             runtime,
-            store: store.expect("the server is there"),
+            store: store.expect("the server is up"),
             quota: monthly(1_000),
             name: bucket(0),
         }
@@ -118,12 +122,12 @@ impl Ledger {
         }
     }
 
-    /// Decides while the server has carried it out, and the connection breaks before it is told.
+    /// Decides; the server executes the request, and the connection breaks before the reply.
     fn decide_and_lose(&self, op: Op) -> Result<Reply, StoreError> {
         self.await_lasting();
         let calls = evalsha_calls(&self.server);
         self.proxy.set(ProxyFaults {
-            delay_replies: Duration::from_mins(1),
+            delay_replies: Duration::from_secs(60),
             ..ProxyFaults::none()
         });
         self.runtime.block_on(async {
@@ -132,16 +136,16 @@ impl Ledger {
             while evalsha_calls(&self.server) == calls {
                 let a_moment = Duration::from_millis(2);
                 let early = tokio::time::timeout(a_moment, &mut decided).await;
-                assert!(early.is_err(), "nobody can have told: {early:?}");
+                assert!(early.is_err(), "a reply before the deadline: {early:?}");
             }
-            // In this order: else the reply may just get through.
+            // In this order: otherwise the reply may just get through.
             self.proxy.reset();
             self.proxy.set(ProxyFaults::none());
             decided.await
         })
     }
 
-    /// Waits until the connection is of age: whoever hangs up on us soon is left alone for a while.
+    /// Waits until the connection counts as lasting: connections that break early cause a backoff.
     fn await_lasting(&self) {
         let is_old = |line: &str| {
             let age = line.split(' ').find_map(|word| word.strip_prefix("age="));
@@ -160,14 +164,14 @@ impl Ledger {
     }
 
     fn receipt(&self) -> Receipt {
-        let reply = self.decide(Op::Take(500)).expect("all is well");
+        let reply = self.decide(Op::Take(500)).expect("the store answers");
         Receipt::by_the_clock(reply.at, 100)
     }
 }
 
-/// Rows 2 and 11: what was carried out but never answered stays charged.
+/// Rows 2 and 11: executed charges without a reply stay charged.
 #[test]
-fn row_2_what_was_charged_and_not_answered_stays_charged() {
+fn row_2_a_charge_without_a_reply_stays_charged() {
     for (is_charge, left) in [(true, 490), (false, 600)] {
         let ledger = Ledger::new(DEADLINE * 10);
         let receipt = ledger.receipt();
@@ -178,11 +182,11 @@ fn row_2_what_was_charged_and_not_answered_stays_charged() {
         };
         let calls = evalsha_calls(&ledger.server);
         ledger.proxy.set(ProxyFaults::drop_replies());
-        let error = ledger.decide(op).expect_err("nobody can tell");
+        let error = ledger.decide(op).expect_err("the outcome is unknown");
         assert_eq!(error.kind(), StoreErrorKind::Timeout, "{error}");
         assert_eq!(evalsha_calls(&ledger.server), calls + 1, "sent once");
         ledger.proxy.set(ProxyFaults::none());
-        // A connection that has lost something in the middle is of no use to anybody.
+        // A connection that has lost bytes in the middle is unusable.
         ledger.proxy.reset();
         let found = ledger.remaining();
         assert!(found == left || found + 1 == left, "{op:?}: {found}");
@@ -191,8 +195,8 @@ fn row_2_what_was_charged_and_not_answered_stays_charged() {
     }
 }
 
-/// Rows 2 and 11: a charge whose answer was lost is sent once more, so that it counts twice at most;
-/// what is given back is never sent again.
+/// Rows 2 and 11: a charge whose reply was lost is sent once more, so that it counts twice at most.
+/// A refund is never sent again.
 #[test]
 fn row_11_after_lost_replies_a_charge_counts_at_most_twice_and_a_refund_once() {
     let ledger = Ledger::new(Duration::from_secs(10));
@@ -208,7 +212,7 @@ fn row_11_after_lost_replies_a_charge_counts_at_most_twice_and_a_refund_once() {
         let calls = evalsha_calls(&ledger.server) - calls;
         assert!(calls == 1 && lost.is_err(), "{calls} calls, {lost:?}");
         let now = ledger.remaining();
-        // What is given back late is less by what would have refilled by now.
+        // A late refund is smaller by the refill since the charge.
         let given_back = now - left;
         assert!(given_back == 100 || given_back == 99, "once: {given_back}");
         left = now;
@@ -217,10 +221,10 @@ fn row_11_after_lost_replies_a_charge_counts_at_most_twice_and_a_refund_once() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// Rows 3 and 5: while a store is gone few connections are tried, regardless of the number of
-/// decisions, and decisions fail at once.
+/// Rows 3 and 5: while a store is down, few connections are tried for any number of decisions, and
+/// decisions fail at once.
 #[test]
-fn row_5_no_herd_runs_after_a_store_that_is_gone() {
+fn row_5_an_unreachable_store_gets_few_connection_attempts() {
     const INSTANCES: usize = 6;
     let _alone = alone();
     let server = Server::start();
@@ -274,7 +278,7 @@ fn row_5_no_herd_runs_after_a_store_that_is_gone() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// Row 3: nobody listens.
+/// Row 3: no listener on the port.
 #[test]
 fn row_3_a_refused_connection_is_an_error_at_once() {
     let server = Server::start();
@@ -302,14 +306,14 @@ fn row_3_a_refused_connection_is_an_error_at_once() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-fn remaining_after(proxy: &FaultProxy, store: &RedisStore, quota: &Quota) -> u64 {
+fn remaining_after(proxy: &FaultProxy, store: &RedisBuckets, quota: &Quota) -> u64 {
     proxy.set(ProxyFaults::none());
     remaining(store, "p/limit/a", quota)
 }
 
-/// A receipt of another time is of no use: nothing is given back that was not taken.
+/// A receipt from before the bucket's state is useless: only charged units are refunded.
 #[test]
-fn row_11_a_receipt_from_before_the_bucket_gives_nothing_back() {
+fn row_11_a_receipt_older_than_the_bucket_refunds_nothing() {
     let server = world::shared_server();
     let options = RedisOptions::default().prefix(world::own_prefix());
     let store = connect(world::standalone(server), options);

@@ -1,4 +1,4 @@
-//! Outages of every kind, and how soon all instances use the store again.
+//! Outages of every kind, and the time until all instances use the store again.
 
 use super::load::{alone, connect, tokens};
 use crate::world;
@@ -6,25 +6,32 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Store};
-use tidegate_redis::{Address, ConnectionSettings, RedisOptions, RedisStore, RedisTopology};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::{Address, ConnectionSettings, RedisTopology};
 use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 const INSTANCES: usize = 3;
 
-/// Decisions of each instance that are looked at after its first answer.
+/// Decisions of each instance that are checked after its first reply.
 const AFTERWARDS: usize = 500;
 
-/// Of those, the ones that may fail: they were under way, or the machine was busy.
+/// The number of those that may fail: they were in flight, or the machine was busy.
 const LATE: usize = 20;
 
 /// Longer than the default, so that a busy machine does not look like an outage.
 const DEADLINE: Duration = Duration::from_millis(100);
 
+/// Waits for the next result of an instance.
+fn next(results: &mpsc::Receiver<(Instant, bool)>) -> (Instant, bool) {
+    let result = results.recv_timeout(Duration::from_secs(60));
+    result.expect("the task decides on and on")
+}
+
 /// Instances that decide all the time, and report every result in order.
 struct Fleet {
-    stores: Vec<RedisStore>,
+    stores: Vec<RedisBuckets>,
     results: Vec<mpsc::Receiver<(Instant, bool)>>,
     stop: Arc<AtomicBool>,
     tasks: JoinSet<()>,
@@ -60,7 +67,7 @@ impl Fleet {
         for results in &self.results {
             let mut left = count;
             while left > 0 {
-                let (at, ok) = results.recv().expect("the task runs");
+                let (at, ok) = next(results);
                 if ok == is_answer {
                     left -= 1;
                     last = last.max(at);
@@ -101,7 +108,7 @@ impl Fleet {
             .saturating_duration_since(healed);
         let mut failed = Vec::new();
         for results in &self.results {
-            let next = (0..AFTERWARDS).map(|_| results.recv().expect("the task runs"));
+            let next = (0..AFTERWARDS).map(|_| next(results));
             failed.push(next.filter(|(_, ok)| !ok).count());
         }
         println!(
@@ -124,7 +131,7 @@ impl Drop for Fleet {
 }
 
 async fn decide(
-    store: RedisStore,
+    store: RedisBuckets,
     quota: Quota,
     (results, stop): (mpsc::Sender<(Instant, bool)>, Arc<AtomicBool>),
 ) {
@@ -156,7 +163,7 @@ fn calls(server: &Server, command: &str, which: &str) -> u64 {
 
 /// The breaker let 1 % of decisions pass at first, and took seconds to let all of them pass.
 #[test]
-fn row_5_after_the_first_answer_every_decision_goes_to_the_store() {
+fn row_5_after_the_first_reply_every_decision_uses_the_store() {
     let _alone = alone();
     let server = Server::start();
     let proxy = FaultProxy::start(server.port());
@@ -200,7 +207,10 @@ fn row_5_no_decision_is_a_probe_and_a_probe_is_a_write() {
     fleet.forget();
     let executed = calls(&server, "evalsha", "calls");
     let rejected = || calls(&server, "set", "rejected_calls");
-    let (before, enough) = (rejected(), 3 * u64::try_from(INSTANCES).expect("few"));
+    let (before, enough) = (
+        rejected(),
+        3 * u64::try_from(INSTANCES).expect("a small count"),
+    );
     until("every instance has probed", || {
         rejected() >= before + enough
     });
@@ -233,7 +243,7 @@ fn row_5_a_flapping_store_is_used_while_it_is_up() {
         proxy.set(ProxyFaults::none());
         for results in &fleet.results {
             for _ in 0..PHASE {
-                let (_, is_answer) = results.recv().expect("the task runs");
+                let (_, is_answer) = next(results);
                 all += 1;
                 answered += usize::from(is_answer);
             }

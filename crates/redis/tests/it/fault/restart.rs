@@ -1,4 +1,4 @@
-//! Servers that go away and come back, with or without what they knew.
+//! Servers that restart, with or without their data.
 
 use super::load::{DEADLINE, Load, RECOVERY, alone, forgetful, instances, tokens};
 use crate::world;
@@ -14,8 +14,8 @@ fn load() -> Load {
     }
 }
 
-/// Rows 4 and 16: while Redis is away nothing passes, and a restart without persistence forgets: at
-/// most a capacity for each bucket and each time.
+/// Rows 4 and 16: while Redis is down nothing passes. A restart without persistence loses state: at
+/// most one capacity per bucket and restart.
 #[test]
 fn row_4_a_killed_server_costs_at_most_a_capacity_for_each_restart() {
     let _alone = alone();
@@ -37,15 +37,18 @@ fn row_4_a_killed_server_costs_at_most_a_capacity_for_each_restart() {
     recorded.report("kill -9 and restart", &load);
     println!("decisions went on after {back:?}");
     assert!(recorded.over(&load) <= losses * CAPACITY);
-    assert!(recorded.over(&load) >= CAPACITY / 2, "the checker sees it");
+    assert!(
+        recorded.over(&load) >= CAPACITY / 2,
+        "the checker detects it"
+    );
     assert!(back < Some(RECOVERY), "{back:?}");
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// Rows 1, 2 and 12: a server that stands still answers late or never, and what it did with the
-/// questions that it found when it went on only makes it admit less.
+/// Rows 1, 2 and 12: a paused server replies late or never. The requests that it executes when it
+/// continues only reduce admissions.
 #[test]
-fn row_2_a_server_that_stands_still_admits_nothing_more() {
+fn row_2_a_paused_server_admits_nothing_more() {
     let _alone = alone();
     let (server, load) = (Server::start(), load());
     let stores = instances(&world::standalone(&server).timeout(DEADLINE), 2);
@@ -70,7 +73,7 @@ fn row_2_a_server_that_stands_still_admits_nothing_more() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// Row 15: scripts that a server has forgotten are loaded again, and nobody hears of it.
+/// Row 15: forgotten scripts are loaded again, invisibly to callers.
 #[test]
 fn row_15_script_flush_in_a_loop_costs_a_round_trip_and_nothing_else() {
     let _alone = alone();
@@ -88,7 +91,7 @@ fn row_15_script_flush_in_a_loop_costs_a_round_trip_and_nothing_else() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// Row 16: buckets that were deleted are as good as new: a capacity for each and each time.
+/// Row 16: deleted buckets are full again: one capacity per bucket and deletion.
 #[test]
 fn row_16_flushall_costs_a_capacity_each_time() {
     let _alone = alone();
@@ -105,7 +108,7 @@ fn row_16_flushall_costs_a_capacity_each_time() {
     recorded.report("FLUSHALL", &load);
     let over = recorded.over(&load);
     assert!(over <= flushes * CAPACITY, "{over}");
-    assert!(over >= CAPACITY / 2, "the checker sees it");
+    assert!(over >= CAPACITY / 2, "the checker detects it");
     assert_eq!(recorded.unknown(), 0);
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! Servers that answer, but with an error.
+//! Servers that reply with an error.
 
 use super::load::{connect, forgetful};
 use crate::world;
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 use tidegate_core::{Ask, Quota, Reply, Store, StoreError, StoreErrorKind};
-use tidegate_redis::{ConnectionSettings, RedisOptions, RedisStore};
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::ConnectionSettings;
 use tidegate_testkit::redis::{Acl, Server, ServerProgram, audit, until, until_some};
 use tokio::task::JoinHandle;
 
@@ -14,17 +15,17 @@ type Decision = JoinHandle<Result<Reply, StoreError>>;
 
 fn quota() -> Quota {
     let month_us = 30 * 86_400_000_000;
-    Quota::new(1_000, month_us).build().expect("it fits")
+    Quota::new(1_000, month_us).build().expect("a valid quota")
 }
 
-fn take(store: &RedisStore, bucket: &str) -> Result<Reply, StoreError> {
+fn take(store: &RedisBuckets, bucket: &str) -> Result<Reply, StoreError> {
     let quota = quota();
     let asks = [Ask::take(bucket.as_bytes(), &quota, 1)];
     world::runtime().block_on(store.decide(&asks))
 }
 
-/// Asks until there is an answer, and what then remains.
-fn left(store: &RedisStore, bucket: &str) -> u64 {
+/// Retries until there is a reply; returns what remains.
+fn left(store: &RedisBuckets, bucket: &str) -> u64 {
     let reply = until_some("the store decides", || take(store, bucket).ok());
     reply.outcomes[0].remaining
 }
@@ -33,8 +34,8 @@ fn soon(server: &Server) -> ConnectionSettings {
     world::standalone(server).timeout(Duration::from_millis(200))
 }
 
-/// One bucket's key holds something that is not ours: that bucket alone fails, even where others
-/// travel in the same call, and what is there stays.
+/// A bucket's key holds a foreign value. Only that bucket fails, even if others are in the same
+/// call, and the value is kept.
 #[test]
 fn a_foreign_or_broken_value_fails_for_its_bucket_alone() {
     let server = world::shared_server();
@@ -65,7 +66,7 @@ fn a_foreign_or_broken_value_fails_for_its_bucket_alone() {
             let answer = |task: Decision| world::runtime().block_on(task).expect("it ends");
             let error = answer(bad).expect_err("it is not ours");
             assert_eq!(error.kind(), StoreErrorKind::Corrupt);
-            assert!(!error.is_transient(), "somebody has to mend it");
+            assert!(!error.is_transient(), "an operator has to fix it");
             assert!(answer(one).is_ok_and(|reply| reply.passed));
             assert!(answer(two).is_ok_and(|reply| reply.passed));
         }
@@ -77,7 +78,7 @@ fn a_foreign_or_broken_value_fails_for_its_bucket_alone() {
     assert_eq!(text, "hello");
 }
 
-/// Row 17: a setting that makes writes fail, and one that mends it.
+/// Row 17: a setting that makes writes fail, and one that fixes it.
 fn refuses_and_recovers(setting: &str, bad: &str, good: &str) {
     let server = Server::start();
     let store = connect(
@@ -107,7 +108,7 @@ fn row_17_too_few_replicas_are_an_error_and_no_charge() {
     refuses_and_recovers("min-replicas-to-write", "1", "0");
 }
 
-/// Row 17: somebody else's script keeps the server busy.
+/// Row 17: another program's script keeps the server busy.
 #[test]
 fn row_17_a_busy_server_is_an_error_and_no_charge() {
     let server = Server::builder()
@@ -138,10 +139,10 @@ fn row_17_a_busy_server_is_an_error_and_no_charge() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// A right that was taken away is an error that somebody has to mend: no crash, and not taken for a
-/// broken value.
+/// A revoked right is an error that an operator has to fix. It is no crash, and not reported as a
+/// corrupt value.
 #[test]
-fn a_right_that_was_taken_away_is_denied_and_no_charge() {
+fn a_revoked_permission_is_an_error_without_a_charge() {
     for flavour in ServerProgram::ALL.into_iter().filter(|it| it.available()) {
         let builder = Server::builder().flavour(flavour);
         let server = builder.acl(Acl::limiter(world::RULES)).start();
@@ -155,7 +156,7 @@ fn a_right_that_was_taken_away_is_denied_and_no_charge() {
         let mut expected = 998;
         for right in ["evalsha", "set", "time", "get", "mget"] {
             set_user(&format!("-{right}"));
-            // The plain program and the other one, which read in other ways.
+            // The plain program and the other one, which read differently.
             let mut denied = 0;
             for quota in [quota(), quota().with_refundable(true)] {
                 let asks = [Ask::take(b"p/limit/a", &quota, 1)];
@@ -181,7 +182,7 @@ fn a_right_that_was_taken_away_is_denied_and_no_charge() {
     }
 }
 
-/// A server that has just been started reads its data before it answers.
+/// A server that has just started loads its data before it serves.
 #[test]
 fn a_loading_server_is_an_error_and_then_answers() {
     let slow = Server::builder()

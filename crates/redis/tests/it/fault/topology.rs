@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 const CAPACITY: u64 = 200;
 
-/// After so long without a word a server counts as dead, in these tests.
+/// The time without a reply after which a server counts as dead in these tests.
 const DEAD_AFTER: Duration = Duration::from_millis(500);
 
 fn load() -> Load {
@@ -20,18 +20,18 @@ fn load() -> Load {
     }
 }
 
-/// The tests of this file do things to it one after the other.
+/// The tests of this file use this Cluster one after the other.
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| Cluster::start(3, 3))
 }
 
-fn slot_of(store: &tidegate_redis::RedisStore, subject: usize) -> u16 {
+fn slot_of(store: &tidegate_redis::RedisBuckets, subject: usize) -> u16 {
     let key = store.key(bucket(subject).as_bytes());
     cluster().slot_of(std::str::from_utf8(&key).expect("a plain name"))
 }
 
-/// Row 6: what the heir had not heard of is forgotten: at most a capacity for each bucket.
+/// Row 6: writes that the new master has not received are lost: at most one capacity per bucket.
 #[test]
 fn row_6_a_failover_of_sentinels_costs_at_most_a_capacity() {
     let _alone = alone();
@@ -87,9 +87,9 @@ fn row_6_a_failover_of_a_cluster_costs_at_most_a_capacity() {
     assert_eq!(cluster.audit(&[]), Vec::<String>::new());
 }
 
-/// Row 14: a slot that moves under load admits neither more nor, but for a hop, less.
+/// Row 14: a slot that moves under load admits no more, and hardly less.
 #[test]
-fn row_14_a_reshard_under_load_is_never_over() {
+fn row_14_a_reshard_under_load_never_exceeds_the_limit() {
     let _alone = alone();
     let (cluster, load) = (cluster(), load());
     let settings = world::cluster(cluster).timeout(DEADLINE * 10);
@@ -114,10 +114,10 @@ fn row_14_a_reshard_under_load_is_never_over() {
         recorded.unknown()
     );
     assert_eq!(recorded.over(&load), 0);
-    assert!(recorded.unknown() * 50 <= answers, "errors are few");
-    // Nothing was lost on the way either: what was admitted is what there was.
+    assert!(recorded.unknown() * 50 <= answers, "too many errors");
+    // No charges were lost: the admitted units equal the capacity and its refill.
     let history = &recorded.histories[0];
-    let (first, last) = history.span_us().expect("something passed");
+    let (first, last) = history.span_us().expect("at least one request passed");
     let there_was = CAPACITY + 100 * (last - first) / 1_000_000;
     let admitted = history.admitted() + u64::try_from(history.unknown().len()).unwrap_or(0);
     assert!(

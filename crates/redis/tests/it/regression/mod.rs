@@ -1,12 +1,12 @@
-//! What the systems that Tidegate takes over from got wrong, and what they promised: each a test, on
-//! a real server. In virtual time where instants matter.
+//! Bugs and guarantees of the systems that Tidegate replaces: one test each, on a real server. In
+//! virtual time where instants matter.
 
 #![expect(
     clippy::indexing_slicing,
     reason = "helpers of tests fail by panicking, as tests do"
 )]
 
-/// What their documents promise, and users count on.
+/// Documented guarantees that users rely on.
 mod promises;
 /// Logs and windows.
 mod windows;
@@ -28,7 +28,7 @@ const HOUR_US: u64 = 60 * MINUTE_US;
 const DAY_US: u64 = 24 * HOUR_US;
 
 fn built(spec: QuotaSpec<'_>) -> Quota {
-    spec.build().expect("it fits")
+    spec.build().expect("a valid quota")
 }
 
 fn virtual_time() -> World {
@@ -42,7 +42,7 @@ fn take(world: &World, bucket: &str, quota: &Quota, cost: u64) -> Reply {
     world.decide(&[Ask::take(bucket.as_bytes(), quota, cost)])
 }
 
-/// How many pass until one does not.
+/// Returns the number of requests that pass before the first refusal.
 fn drain(world: &World, bucket: &str, quota: &Quota) -> u64 {
     let mut passed = 0;
     while take(world, bucket, quota, 1).passed {
@@ -51,7 +51,7 @@ fn drain(world: &World, bucket: &str, quota: &Quota) -> u64 {
     passed
 }
 
-/// A clock that goes wherever it is put.
+/// A clock that a test can set.
 #[derive(Clone, Debug)]
 struct Loose(Arc<AtomicU64>);
 
@@ -67,8 +67,8 @@ impl Clock for Loose {
     }
 }
 
-/// System 001 took the time from its clients: two of them a second apart, taking turns in no time,
-/// got 1,020 out of a bucket of 50.
+/// System 001 used the time of its clients: two of them a second apart, in rapid alternation, got
+/// 1,020 out of a bucket of 50.
 #[test]
 fn system_001_two_clients_a_second_apart_share_one_clock() {
     let stores = instances(&world::standalone(world::shared_server()), 2);
@@ -85,12 +85,12 @@ fn system_001_two_clients_a_second_apart_share_one_clock() {
         }
     });
     assert_eq!(history.over(&quota), 0);
-    let (first, last) = history.span_us().expect("something passed");
+    let (first, last) = history.span_us().expect("at least one request passed");
     assert!(history.admitted() <= 50 + 10 * (last - first) / SECOND_US);
     assert!(history.admitted() >= 50);
 }
 
-/// System 001 forgot buckets after 120 s: one of 50 that refills once a minute was full again.
+/// System 001 forgot buckets after 120 s: one of 50 that refills one per minute was full again.
 #[test]
 fn system_001_a_slow_bucket_is_not_restored_by_idling() {
     let world = virtual_time();
@@ -99,7 +99,7 @@ fn system_001_a_slow_bucket_is_not_restored_by_idling() {
     world.advance_micros(121 * SECOND_US);
     assert_eq!(drain(&world, "p/route/idle", &quota), 2);
 
-    // And by the server's own clock the key is there until the bucket is full: for 50 minutes.
+    // By the server's clock, the key exists until the bucket is full, for 50 minutes.
     let server = world::shared_server();
     let store = instances(&world::standalone(server), 1).remove(0);
     let reply = world::runtime().block_on(store.decide(&[Ask::take(b"p/route/idle", &quota, 50)]));
@@ -109,7 +109,7 @@ fn system_001_a_slow_bucket_is_not_restored_by_idling() {
     assert!((2_990_000..=3_000_000).contains(&left_ms), "{left_ms}");
 }
 
-/// System 001 wrote on every refusal: load for an attacker to make, and a longer life for the key.
+/// System 001 wrote on every refusal: an attacker could cause load and prolong the key.
 #[test]
 fn system_001_a_refusal_writes_nothing() {
     let server = Server::start();
@@ -126,7 +126,7 @@ fn system_001_a_refusal_writes_nothing() {
         let name = format!("p/route/{nth}");
         let asks = [Ask::take(name.as_bytes(), quota, 1)];
         let decide = || world::runtime().block_on(store.decide(&asks));
-        while decide().expect("all is well").passed {}
+        while decide().expect("the store answers").passed {}
         let key = store.key(name.as_bytes());
         let state = || {
             let value = server.command(&[&b"GET"[..], &key]).bytes().to_vec();
@@ -136,7 +136,7 @@ fn system_001_a_refusal_writes_nothing() {
         let before = state();
         server.command(&["CONFIG", "RESETSTAT"]).done();
         for _ in 0..100 {
-            assert!(!decide().expect("all is well").passed);
+            assert!(!decide().expect("the store answers").passed);
         }
         let counted = server.command(&["INFO", "commandstats"]).text();
         for word in ["set", "del", "expire", "pexpire", "pexpireat"] {
@@ -151,17 +151,17 @@ fn system_001_a_refusal_writes_nothing() {
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
-/// System 001 kept 14 digits of a fraction: each of three in seven seconds is a third of a
-/// microsecond off, and the errors add up.
+/// System 001 kept 14 digits of a fraction. With three in seven seconds, each unit is off by a
+/// third of a microsecond, and the errors add up.
 #[test]
 fn system_001_fractions_do_not_drift() {
     let world = virtual_time();
-    // Never more than one is there, so that none is lost for want of room.
+    // At most one unit is in the bucket, so none is lost to a full bucket.
     let quota = built(Quota::new(3, 7 * SECOND_US).burst(2));
     assert!(take(&world, "p/route/drift", &quota, 2).passed);
     let mut now_us = 0;
     for nth in 1..=900_u64 {
-        // The earliest microsecond at which the nth is there.
+        // The earliest microsecond at which the nth unit has refilled.
         let due_us = (nth * 7 * SECOND_US).div_ceil(3);
         world.advance_micros(due_us - 1 - now_us);
         let early = take(&world, "p/route/drift", &quota, 1);
@@ -174,8 +174,8 @@ fn system_001_fractions_do_not_drift() {
     }
 }
 
-/// System 004 floored what refills and moved its clock all the same: of 3,000 requests that keep to
-/// 100 a minute, it let 1,550 pass.
+/// System 004 rounded the refill down but advanced its clock: of 3,000 requests at a rate of 100 a
+/// minute, it admitted 1,550.
 #[test]
 fn system_004_requests_that_keep_to_the_rate_all_pass() {
     let world = virtual_time();
@@ -225,7 +225,7 @@ fn system_004_large_numbers_are_exact() {
     }
 }
 
-/// System 004 kept nothing for longer than a day: a quota of thirty was new every morning.
+/// System 004 kept no state for longer than a day: a quota of thirty days was full every morning.
 #[test]
 fn system_004_a_quota_of_thirty_days_lasts_thirty_days() {
     let world = virtual_time();
@@ -250,9 +250,9 @@ fn system_004_a_quota_of_thirty_days_lasts_thirty_days() {
     assert!(left_ms > 29 * 86_400_000, "{left_ms}");
 }
 
-/// System 004's clock could move back, and what had refilled refilled again.
+/// System 004's clock could go back, and the same time refilled again.
 #[test]
-fn system_004_a_clock_that_goes_back_and_forth_gives_no_credit_twice() {
+fn system_004_a_jumping_clock_refills_nothing_twice() {
     let clock = Loose::new();
     let options = RedisOptions::default()
         .prefix(world::own_prefix())
@@ -268,11 +268,11 @@ fn system_004_a_clock_that_goes_back_and_forth_gives_no_credit_twice() {
         ),
     ] {
         for round in 0..60 {
-            // A fifth of a second to and fro: what refills in it does so the first time.
+            // A fifth of a second back and forth: it refills only the first time.
             clock.0.store(start_us + round % 2 * SECOND_US / 5, SeqCst);
             let asks = [Ask::take(name.as_bytes(), &quota, 1)];
             let reply = world::runtime().block_on(store.decide(&asks));
-            let left = reply.expect("all is well").outcomes[0].remaining;
+            let left = reply.expect("the store answers").outcomes[0].remaining;
             if round % 2 == 1 {
                 assert_eq!(left, 100 - round, "{name}");
             }
@@ -280,7 +280,7 @@ fn system_004_a_clock_that_goes_back_and_forth_gives_no_credit_twice() {
     }
 }
 
-/// System 004 told who asked for more than there can ever be to wait, and try again, for ever.
+/// System 004 answered a cost above the capacity with a wait, so the client retried forever.
 #[test]
 fn system_004_a_cost_beyond_the_capacity_is_never() {
     let world = virtual_time();
@@ -301,9 +301,10 @@ fn system_004_a_cost_beyond_the_capacity_is_never() {
     }
 }
 
-/// Upstash's token bucket refuses only at exactly none left: with one, a cost of ten passes.
+/// Upstash's token bucket refuses only if exactly none is left: with one left, a cost of ten
+/// passes.
 #[test]
-fn upstash_a_cost_above_what_is_left_is_refused() {
+fn upstash_a_cost_above_the_remaining_units_is_refused() {
     let world = virtual_time();
     let quota = built(Quota::new(10, HOUR_US));
     assert!(take(&world, "p/limit/cost", &quota, 9).passed);

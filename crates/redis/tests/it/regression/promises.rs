@@ -6,21 +6,21 @@ use tidegate_redis::{HashTag, RedisOptions};
 use tidegate_testkit::laws::StoreUnderTest;
 use tidegate_testkit::redis::{Server, audit};
 
-/// System 001, AC1: the first request passes and finds a full burst.
+/// System 001, AC1: the first request passes, and the bucket was full.
 #[test]
 fn system_001_ac1_the_first_request_passes_and_leaves_the_burst_less_one() {
     let store = instances(&world::standalone(world::shared_server()), 1).remove(0);
     let quota = tokens(10, 15);
     let reply =
         world::runtime().block_on(store.decide(&[Ask::take(b"p/route/client1", &quota, 1)]));
-    let reply = reply.expect("all is well");
+    let reply = reply.expect("the store answers");
     assert!(reply.passed);
     assert_eq!(reply.outcomes[0].remaining, 14);
 }
 
-/// System 001, AC2: what exceeds the burst is refused.
+/// System 001, AC2: requests beyond the burst are refused.
 #[test]
-fn system_001_ac2_what_exceeds_the_burst_is_refused() {
+fn system_001_ac2_requests_beyond_the_burst_are_refused() {
     let world = virtual_time();
     let quota = tokens(10, 3);
     for _ in 0..3 {
@@ -29,20 +29,20 @@ fn system_001_ac2_what_exceeds_the_burst_is_refused() {
     assert!(!take(&world, "p/route/client2", &quota, 1).passed);
 }
 
-/// System 001, AC3: tokens come back with time; after 550 ms at ten a second there are five.
+/// System 001, AC3: tokens refill over time; after 550 ms at ten a second there are five.
 #[test]
-fn system_001_ac3_tokens_come_back_with_time() {
+fn system_001_ac3_tokens_refill_over_time() {
     let world = virtual_time();
     let quota = tokens(10, 10);
     assert_eq!(drain(&world, "p/route/client3", &quota), 10);
     world.advance_micros(550_000);
     assert_eq!(drain(&world, "p/route/client3", &quota), 5);
-    // The half that was there still is.
+    // The half token is still there.
     world.advance_micros(50_000);
     assert_eq!(drain(&world, "p/route/client3", &quota), 1);
 }
 
-/// The same by the server's clock: a refusal says when to come back, and then it passes.
+/// The same with the server's clock: a refusal reports when to retry, and the retry passes.
 #[test]
 fn system_001_ac3_by_the_servers_clock() {
     let options = RedisOptions::default().prefix(world::own_prefix());
@@ -53,13 +53,13 @@ fn system_001_ac3_by_the_servers_clock() {
             let reply = store
                 .decide(&[Ask::take(b"p/route/client4", &quota, 1)])
                 .await;
-            reply.expect("all is well")
+            reply.expect("the store answers")
         };
         let mut reply = ask().await;
         while reply.passed {
             reply = ask().await;
         }
-        let wait = reply.outcomes[0].wait.as_duration().expect("not never");
+        let wait = reply.outcomes[0].wait.as_duration().expect("a finite wait");
         let refused_at = reply.at;
         tokio::time::sleep(wait).await;
         reply = ask().await;
@@ -68,10 +68,10 @@ fn system_001_ac3_by_the_servers_clock() {
     });
 }
 
-/// System 001, two instances race for the one token of a bucket: exactly one of them gets it.
+/// System 001, two instances race for the last token of a bucket: exactly one of them gets it.
 #[test]
 fn system_001_two_instances_race_for_one_token_and_one_gets_it() {
-    // Its own: what other tests leave on the shared one is looked at below.
+    // A separate server, because all of its keys are checked below.
     let server = &Server::start();
     let stores = instances(&world::standalone(server), 2);
     let quota = built(Quota::new(1, HOUR_US).burst(1));
@@ -80,21 +80,21 @@ fn system_001_two_instances_race_for_one_token_and_one_gets_it() {
         let asks = [Ask::take(name.as_bytes(), &quota, 1)];
         let both = async { tokio::join!(stores[0].decide(&asks), stores[1].decide(&asks)) };
         let (one, other) = world::runtime().block_on(both);
-        let passed = [one, other].map(|reply| reply.expect("all is well").passed);
+        let passed = [one, other].map(|reply| reply.expect("the store answers").passed);
         assert_ne!(passed[0], passed[1], "round {round}");
     }
     assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
 /// System 004's flow: per address ten a second, per user a hundred a minute, for all a thousand an
-/// hour. One that refuses refuses the request, and none of the others is charged.
+/// hour. A refusal by one refuses the request, and none of the others is charged.
 fn three_rules(world: &World) {
     let quotas = [
         Quota::new(10, SECOND_US),
         Quota::new(100, MINUTE_US),
         Quota::new(1_000, HOUR_US),
     ]
-    // As policies have them whose requests may be refused in another slot.
+    // As in policies whose requests may be refused in another slot.
     .map(|spec| built(spec.refundable(true)));
     let buckets = [
         "api-limits/rule-1/192.168.1.100",
@@ -128,7 +128,8 @@ fn three_rules(world: &World) {
         assert_eq!(reply.outcomes[0].wait.as_micros(), Some(100_000));
         assert_eq!(left(), [0, 90, 990], "the other rules leak nothing");
     }
-    // Nine more seconds of ten each, then the second rule refuses: of its hundred, fifteen came back.
+    // Nine more seconds of ten each, then the second rule refuses: fifteen of its hundred have
+    // refilled.
     let mut passed = 10;
     for _ in 0..10 {
         world.advance_micros(SECOND_US);
@@ -141,18 +142,18 @@ fn three_rules(world: &World) {
     while request().passed {
         passed += 1;
     }
-    // 100 and what comes back in eleven seconds.
+    // 100 plus the refill of eleven seconds.
     assert_eq!(passed, 118);
     assert_eq!(left(), [2, 0, 1_000 - 118 + 3]);
 }
 
 #[test]
-fn system_004_three_rules_stand_or_fall_together() {
+fn system_004_three_rules_are_all_or_nothing() {
     three_rules(&virtual_time());
 }
 
 #[test]
-fn system_004_three_rules_stand_or_fall_together_on_a_cluster() {
+fn system_004_three_rules_are_all_or_nothing_on_a_cluster() {
     for tag in [HashTag::Policy, HashTag::Subject] {
         let cluster = world::cluster(world::shared_cluster());
         three_rules(&World::new(cluster, RedisOptions::default().tag(tag)));

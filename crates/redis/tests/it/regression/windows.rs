@@ -9,7 +9,7 @@ fn window(amount: u64, period_us: u64, algorithm: Algorithm) -> Quota {
     built(Quota::new(amount, period_us).algorithm(algorithm))
 }
 
-/// System 003 counted before it added: a limit of five let six pass.
+/// System 003 counted before it added: a limit of five admitted six.
 #[test]
 fn system_003_a_limit_of_five_admits_five() {
     let world = virtual_time();
@@ -23,7 +23,7 @@ fn system_003_a_limit_of_five_admits_five() {
     assert!(!take(&world, "p/ip/a", &quota, 1).passed);
 }
 
-/// System 003 added what it refused: who kept asking stayed banned.
+/// System 003 added refused requests: a client that kept retrying stayed banned.
 #[test]
 fn system_003_refused_hits_do_not_extend_the_ban() {
     let world = virtual_time();
@@ -39,7 +39,7 @@ fn system_003_refused_hits_do_not_extend_the_ban() {
     assert_eq!(drain(&world, "p/ip/b", &quota), 5);
 }
 
-/// System 003 named its entries by their instant: of those in the same one, only one counted.
+/// System 003 named its entries by their instant: several at one instant counted as one.
 #[test]
 fn system_003_entries_of_one_instant_all_count() {
     let world = virtual_time();
@@ -49,7 +49,7 @@ fn system_003_entries_of_one_instant_all_count() {
     }
 }
 
-/// System 003 decided in several steps: those who came between them were all let through.
+/// System 003 decided in several steps: all concurrent requests between them were admitted.
 #[test]
 fn system_003_racing_instances_admit_the_limit() {
     let server = world::shared_server();
@@ -62,7 +62,7 @@ fn system_003_racing_instances_admit_the_limit() {
                 let store = store.clone();
                 tasks.spawn(async move {
                     let reply = store.decide(&[Ask::take(b"p/ip/race", &quota, 1)]).await;
-                    reply.expect("all is well").passed
+                    reply.expect("the store answers").passed
                 });
             }
         }
@@ -76,7 +76,8 @@ fn system_003_racing_instances_admit_the_limit() {
     assert_eq!(passed, 5);
 }
 
-/// System 000 kept all projects in one hash, for ever, and counted in seconds of its clients.
+/// System 000 kept all projects in one hash without expiry, and counted in seconds of its clients'
+/// clocks.
 #[test]
 fn system_000_each_bucket_has_a_key_that_expires_and_a_window_to_the_microsecond() {
     let server = Server::start();
@@ -100,7 +101,7 @@ fn system_000_each_bucket_has_a_key_that_expires_and_a_window_to_the_microsecond
     assert_eq!(drain(&world, "p/projects/a", &quota), 3);
 }
 
-/// System 000's windows let twice the limit pass around their edge; a sliding one does not.
+/// System 000's windows admitted twice the limit around a window's edge; a sliding window does not.
 #[test]
 fn system_000_a_sliding_window_has_no_edge_to_gather_at() {
     let world = virtual_time();
@@ -122,9 +123,10 @@ fn system_000_a_sliding_window_has_no_edge_to_gather_at() {
     }
 }
 
-/// Upstash's sliding window ignored the cost in its test, and floored what the last window left.
+/// Upstash's sliding window ignored the cost in its check, and rounded down the units left from the
+/// last window.
 #[test]
-fn upstash_a_sliding_window_asks_for_the_whole_cost() {
+fn upstash_a_sliding_window_checks_the_whole_cost() {
     let world = virtual_time();
     let quota = window(10, MINUTE_US, Algorithm::SlidingWindow);
     let to_edge = MINUTE_US - world.clock.now().as_micros() % MINUTE_US;
@@ -134,7 +136,7 @@ fn upstash_a_sliding_window_asks_for_the_whole_cost() {
     // A third into the next window, six of the nine still count.
     world.advance_micros(MINUTE_US + MINUTE_US / 3);
     assert!(take(&world, "p/limit/swc", &quota, 4).passed);
-    // A microsecond later nearly six of them do, and are not taken for five.
+    // A microsecond later nearly six of them count, and are not rounded to five.
     world.advance_micros(1);
     assert!(!take(&world, "p/limit/swc", &quota, 1).passed);
 }

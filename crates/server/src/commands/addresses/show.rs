@@ -1,7 +1,8 @@
 //! The busiest addresses, for people.
 
-use super::look::{AddressReport, AddressRow};
+use super::report::{AddressReport, AddressRow};
 use crate::simulate::table::{TextTable, grouped};
+use tidegate_policy::text::counted as number;
 
 pub(super) fn text(sight: &AddressReport) -> String {
     let AddressReport {
@@ -14,21 +15,24 @@ pub(super) fn text(sight: &AddressReport) -> String {
     } = sight;
     let ends = match sight.closes_in_ms {
         Some(left) => format!("closes in {} s", left.div_ceil(1_000)),
-        None => "not begun".to_owned(),
+        None => "not started".to_owned(),
     };
     let mut text = format!(
-        "period   {period_map}, {ends}; who asks {threshold} times in it is banned\n\
-         in all   {total_map}; {counted} requests in {closed} periods so far\n\n"
+        "period     {period_map}, {ends}; {} in it lead to a ban\n\
+         all time   {total_map}; {} in {}\n\n",
+        number(threshold, "request", "requests"),
+        number(counted, "request", "requests"),
+        number(closed, "period", "periods"),
     );
     if sight.addresses.is_empty() {
-        text.push_str("nobody has asked");
+        text.push_str("no requests were counted");
         return text;
     }
-    let mut table = TextTable::new(["address", "", "this period", "in all"], 2);
+    let mut table = TextTable::new(["address", "", "this period", "all time"], 2);
     for line in &sight.addresses {
         table.row([
             line.address.clone(),
-            standing(line),
+            describe_state(line),
             grouped(line.period),
             grouped(line.total),
         ]);
@@ -37,7 +41,7 @@ pub(super) fn text(sight: &AddressReport) -> String {
     text
 }
 
-fn standing(line: &AddressRow) -> String {
+fn describe_state(line: &AddressRow) -> String {
     match (line.banned, line.ends_in_ms) {
         (false, _) => String::new(),
         (true, None) => "banned".to_owned(),

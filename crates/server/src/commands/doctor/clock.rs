@@ -61,7 +61,7 @@ pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
         .collect();
     findings.extend(between(offsets.iter().map(|(_, offset)| *offset)));
     for node in nodes.iter().filter(|node| node.offset.is_none()) {
-        let text = "could not see: the user may not ask for TIME";
+        let text = "not checked: the user may not run TIME";
         findings.push(Finding::unseen("clock", text).at(&node.address));
     }
     findings
@@ -70,14 +70,14 @@ pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
 fn ours(offset: Offset) -> Finding {
     let direction = if offset.us < 0 { "behind" } else { "ahead of" };
     let text = format!(
-        "{} {direction} ours, give or take {}",
+        "{} {direction} the local clock, ± {}",
         millis(offset.us.saturating_abs()),
         millis(offset.give_or_take_us)
     );
     if offset.at_least_us() > OURS_MAX_US {
         return Finding::warn("clock", text).help(
-            "decisions go by the server's clock alone and stay right; times that clients are \
-             shown may not: run NTP on both machines",
+            "decisions use only the server's clock and stay correct, but times in responses may \
+             be wrong: run NTP on both machines",
         );
     }
     Finding::ok("clock", text)
@@ -95,14 +95,14 @@ fn between(offsets: impl Iterator<Item = Offset> + Clone) -> Option<Finding> {
         give_or_take_us: first.give_or_take_us.saturating_add(last.give_or_take_us),
     };
     let text = format!(
-        "the masters' clocks are {} apart, give or take {}",
+        "the clocks of the masters differ by {}, ± {}",
         millis(apart.us),
         millis(apart.give_or_take_us)
     );
     Some(if apart.at_least_us() > APART_MAX_US {
         Finding::warn("clocks", text).help(
-            "a bucket that moves to another node, by a failover or a reshard, waits longer or \
-             refills earlier by as much: run NTP on every node",
+            "a bucket that moves to another node refills later or earlier by this difference: \
+             run NTP on every node",
         )
     } else {
         Finding::ok("clocks", text)
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_read_its_clock_half_way_or_so() {
+    fn the_server_clock_is_compared_with_the_middle_of_the_call() {
         let took = Duration::from_micros(400);
         assert_eq!(Offset::measured(1_000, 1_200, took), offset(0, 201));
         assert_eq!(Offset::measured(1_000, 700, took), offset(-500, 201));
@@ -144,26 +144,32 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_surely_off_is_warned_about() {
+    fn only_certain_clock_differences_cause_a_warning() {
         assert_eq!(ours(offset(900_000, 10)).mark, FindingLevel::Ok);
         assert_eq!(ours(offset(-1_000_500, 600)).mark, FindingLevel::Ok);
         let behind = ours(offset(-7_200_000_000, 600));
         assert_eq!(behind.mark, FindingLevel::Warn);
         assert!(
-            behind.text.starts_with("7200000.000 ms behind ours"),
+            behind
+                .text
+                .starts_with("7200000.000 ms behind the local clock"),
             "{}",
             behind.text
         );
     }
 
     #[test]
-    fn masters_are_compared_with_each_other() {
+    fn clocks_of_masters_are_compared_with_each_other() {
         let of = |all: &[Offset]| between(all.iter().copied());
         assert_eq!(of(&[offset(9_000_000, 1)]), None);
         let close = of(&[offset(9_000_000, 1), offset(9_050_000, 1)]).unwrap();
         assert_eq!(close.mark, FindingLevel::Ok);
         let apart = of(&[offset(-80_000, 1), offset(0, 1), offset(80_000, 1)]).unwrap();
         assert_eq!(apart.mark, FindingLevel::Warn);
-        assert!(apart.text.contains("160.000 ms apart"), "{}", apart.text);
+        assert!(
+            apart.text.contains("differ by 160.000 ms"),
+            "{}",
+            apart.text
+        );
     }
 }

@@ -11,18 +11,19 @@ use super::{
     Report, acl, clock, judge_cluster, judge_memory, judge_persistence, judge_replication,
     permissions,
 };
-use crate::telemetry::stopwatch::Stopwatch;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tidegate::{Clock, Store, SystemClock};
+use tidegate_config::Config;
 use tidegate_core::Quota;
-use tidegate_policy::Config;
-use tidegate_policy::config::RedisSettings;
-use tidegate_redis::protocol::{self, Cmd, Value};
-use tidegate_redis::{
+use tidegate_policy::store::RedisSettings;
+use tidegate_redis::{RedisBuckets, RedisOptions};
+use tidegate_redis_client::protocol::{self, Cmd, Value};
+use tidegate_redis_client::{
     Address, ConnectError, ConnectErrorKind, Connection, ConnectionSettings, NodeChoice, NodeInfo,
-    NodeRole, RedisOptions, RedisStore, RedisTopology,
+    NodeRole, RedisTopology,
 };
+use tidegate_telemetry::stopwatch::Stopwatch;
 
 /// The name in `CLIENT LIST`.
 const NAME: &str = "tidegate-doctor";
@@ -131,12 +132,12 @@ fn topology(mode: &RedisTopology, nodes: &[NodeInfo]) -> Finding {
 async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
     let mut command = protocol::cmd("ACL");
     command.arg("WHOAMI");
-    let told = connection
+    let reply = connection
         .command(NodeChoice::Key(b""), &command)
         .await
         .ok();
     let configured = redis.user.as_deref().unwrap_or("default");
-    match told.as_ref().and_then(text) {
+    match reply.as_ref().and_then(text) {
         Some(user) => Finding::ok("user", format!("`{user}`")),
         None => Finding::unseen("user", format!("`{configured}`, as configured")),
     }
@@ -145,7 +146,7 @@ async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
 fn version(node: &NodeExam) -> Finding {
     let version = node.info.as_ref().and_then(Info::version);
     let finding = match version {
-        None => Finding::unseen("version", "could not see the version"),
+        None => Finding::unseen("version", "version not available"),
         Some(version) => match version.too_old_for() {
             None => Finding::ok("version", version.to_string()),
             Some(floor) => {
@@ -260,17 +261,17 @@ fn micros(reply: &Value) -> Option<u64> {
 
 /// Loads the limiter's own scripts on every master, and runs one that only reads.
 async fn scripts(settings: ConnectionSettings, options: RedisOptions) -> Finding {
-    let store = match RedisStore::connect(settings, options).await {
+    let store = match RedisBuckets::connect(settings, options).await {
         Ok(store) => store,
         Err(error) => return Finding::fail("scripts", error.to_string()),
     };
     let Ok(quota) = Quota::new(1, 1_000_000).build() else {
-        return Finding::unseen("scripts", "no quota to try them with");
+        return Finding::unseen("scripts", "not checked: the configuration has no limit");
     };
     let looked = store.inspect(b"tidegate/doctor/nobody", &quota).await;
     store.connection().close().await;
     match looked {
-        Ok(_) => Finding::ok("scripts", "they load on every master, and run"),
+        Ok(_) => Finding::ok("scripts", "scripts load and run on every master"),
         Err(error) => Finding::fail("scripts", error.to_string()),
     }
 }
@@ -308,10 +309,10 @@ async fn ask_sentinel(
     let reply = connection.command(NodeChoice::EveryMaster, &command).await;
     connection.close().await;
     let Value::Array(replies) = reply.map_err(|error| error.to_string())? else {
-        return Err("an answer that makes no sense".to_owned());
+        return Err("an unexpected reply".to_owned());
     };
     let Some(Value::Array(fields)) = replies.first() else {
-        return Err("an answer that makes no sense".to_owned());
+        return Err("an unexpected reply".to_owned());
     };
     let pairs = fields.chunks_exact(2);
     let pairs = pairs.filter_map(|pair| Some((text(pair.first()?)?, text(pair.get(1)?)?)));

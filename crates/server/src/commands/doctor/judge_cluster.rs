@@ -17,10 +17,7 @@ pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
             format!("all {SLOTS} are served by {} masters", nodes.len()),
         )
     } else {
-        let text = format!(
-            "{} slots are served by nobody",
-            SLOTS.saturating_sub(served)
-        );
+        let text = format!("no master serves {} slots", SLOTS.saturating_sub(served));
         Finding::fail("slots", text).help("repair the Cluster: `redis-cli --cluster fix`")
     }];
     for node in nodes {
@@ -31,10 +28,10 @@ pub(super) fn judge(nodes: &[NodeExam]) -> Vec<Finding> {
 }
 
 fn timeout(node: &NodeExam) -> Finding {
-    let help = "set `cluster-node-timeout` to 5000 or less: for so long a lost master goes \
-                unnoticed, and one that is cut off goes on granting";
+    let help = "set `cluster-node-timeout` to 5000 or less: for this time a lost master is not \
+        replaced, and a partitioned master keeps granting";
     match node.number("cluster-node-timeout") {
-        None => Finding::unseen("node timeout", "could not see cluster-node-timeout"),
+        None => Finding::unseen("node timeout", "cluster-node-timeout not available"),
         Some(ms) if ms > NODE_TIMEOUT_MAX => {
             Finding::warn("node timeout", format!("cluster-node-timeout is {ms} ms")).help(help)
         }
@@ -44,13 +41,13 @@ fn timeout(node: &NodeExam) -> Finding {
 
 fn coverage(node: &NodeExam) -> Finding {
     match node.setting("cluster-require-full-coverage") {
-        None => Finding::unseen("coverage", "could not see cluster-require-full-coverage"),
-        Some("no") => Finding::ok("coverage", "a lost shard leaves the others at work"),
+        None => Finding::unseen("coverage", "cluster-require-full-coverage not available"),
+        Some("no") => Finding::ok("coverage", "a lost shard does not stop the others"),
         Some(_) => Finding::warn(
             "coverage",
             "cluster-require-full-coverage is on: one lost shard stops all of them",
         )
-        .help("set it to `no`: then `on_failure` decides for the lost shard alone"),
+        .help("set it to `no`: then `on_failure` applies only to the lost shard"),
     }
 }
 

@@ -2,33 +2,37 @@
 
 use super::finding::Finding;
 use super::node::NodeExam;
+use tidegate_policy::text::counted;
 
 /// Judges a node's memory.
 pub(super) fn judge(node: &NodeExam) -> Vec<Finding> {
     let policy = node
-        .told("maxmemory_policy")
+        .info_field("maxmemory_policy")
         .or(node.setting("maxmemory-policy"));
-    let max = node.told_number("maxmemory").or(node.number("maxmemory"));
+    let max = node.info_number("maxmemory").or(node.number("maxmemory"));
     let mut findings = vec![match policy {
         Some(policy) => eviction(policy, max.unwrap_or(0)),
-        None => Finding::unseen("eviction", "could not see maxmemory-policy"),
+        None => Finding::unseen("eviction", "maxmemory-policy not available"),
     }];
     findings.push(match max {
-        None => Finding::unseen("maxmemory", "could not see maxmemory"),
+        None => Finding::unseen("maxmemory", "maxmemory not available"),
         Some(0) => Finding::warn("maxmemory", "maxmemory is not set").help(
-            "set it below what the machine has: without it the system ends Redis, and every \
-             bucket with it",
+            "set it below the memory of the machine: otherwise the system may kill Redis, and \
+             all buckets are lost",
         ),
         Some(max) => Finding::ok("maxmemory", used(node, max)),
     });
-    findings.push(match node.told_number("evicted_keys") {
-        None => Finding::unseen("evicted", "could not see evicted_keys"),
-        Some(0) => Finding::ok("evicted", "no key was evicted since the start"),
+    findings.push(match node.info_number("evicted_keys") {
+        None => Finding::unseen("evicted", "evicted_keys not available"),
+        Some(0) => Finding::ok("evicted", "no keys evicted since the start"),
         Some(count) => Finding::warn(
             "evicted",
-            format!("{count} keys were evicted since the start; a bucket among them began anew"),
+            format!(
+                "{} evicted since the start; evicted buckets started full again",
+                counted(count, "key", "keys")
+            ),
         )
-        .help("give Redis more memory, or a database server of its own to the limiter"),
+        .help("give Redis more memory, or use a separate Redis for Tidegate"),
     });
     findings
 }
@@ -38,17 +42,17 @@ fn eviction(policy: &str, max: u64) -> Finding {
     match policy {
         "noeviction" => Finding::ok(
             "eviction",
-            format!("{text}: when memory is full, `on_failure` decides and nothing is lost"),
+            format!("{text}: when memory is full, `on_failure` applies and no bucket is lost"),
         ),
         "volatile-ttl" => Finding::ok(
             "eviction",
-            format!("{text}: what is nearly as good as new goes first"),
+            format!("{text}: nearly full buckets are evicted first"),
         ),
         _ => {
-            let help = "use noeviction, or volatile-ttl where others share the server: any other \
-                        drops buckets that still count, and each begins full again";
+            let help = "use noeviction, or volatile-ttl on a shared server: other policies evict \
+                buckets in use, which then start full";
             if max == 0 {
-                let text = format!("{text}: harmless only as long as maxmemory is not set");
+                let text = format!("{text}: harmless only while maxmemory is not set");
                 Finding::warn("eviction", text).help(help)
             } else {
                 Finding::fail("eviction", text).help(help)
@@ -60,7 +64,7 @@ fn eviction(policy: &str, max: u64) -> Finding {
 fn used(node: &NodeExam, max: u64) -> String {
     const MIB: u64 = 1 << 20;
     let total = format!("maxmemory is {} MiB", max / MIB);
-    match node.told_number("used_memory") {
+    match node.info_number("used_memory") {
         Some(used) => format!("{total}, {} MiB in use", used / MIB),
         None => total,
     }

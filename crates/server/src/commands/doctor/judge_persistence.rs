@@ -3,51 +3,46 @@
 use super::finding::Finding;
 use super::node::NodeExam;
 
-const HELP: &str = "set `appendonly yes` with `appendfsync everysec`, if a restart may not give \
-                    everybody a full bucket";
+const HELP: &str = "set `appendonly yes` and `appendfsync everysec` if buckets must survive a \
+    restart";
 
 /// Judges a node's persistence.
 pub(super) fn judge(node: &NodeExam) -> Finding {
-    let Some(aof) = node.told("aof_enabled") else {
-        return Finding::unseen(
-            "persistence",
-            "could not see whether anything is kept on disk",
-        );
+    let Some(aof) = node.info_field("aof_enabled") else {
+        return Finding::unseen("persistence", "persistence settings not available");
     };
     if aof == "1" {
         return match node.setting("appendfsync") {
-            Some("always") => Finding::ok("persistence", "a restart forgets nothing (always)"),
+            Some("always") => Finding::ok("persistence", "a restart loses nothing (always)"),
             Some("everysec") => Finding::ok(
                 "persistence",
-                "a restart forgets a second or two (everysec)",
+                "a restart loses one or two seconds (everysec)",
             ),
             Some(other) => Finding::warn(
                 "persistence",
-                format!(
-                    "appendfsync is {other}: a crash of the machine forgets up to half a minute"
-                ),
+                format!("appendfsync is {other}: a crash of the machine loses up to 30 seconds"),
             )
             .help(HELP),
             None => Finding::ok(
                 "persistence",
-                "there is an append-only file; could not see how often it is synced",
+                "append-only file is on; appendfsync not available",
             ),
         };
     }
     match node.setting("save") {
         Some("") => Finding::warn(
             "persistence",
-            "nothing is kept on disk: after a restart every bucket is full",
+            "persistence is off: after a restart every bucket is full",
         )
         .help(HELP),
         Some(save) => Finding::warn(
             "persistence",
-            format!("snapshots alone (save {save}): a restart forgets all since the last one"),
+            format!("snapshots only (save {save}): a restart loses all changes since the last one"),
         )
         .help(HELP),
         None => Finding::warn(
             "persistence",
-            "there is no append-only file: a restart forgets all since the last snapshot, if any",
+            "append-only file is off: a restart loses all changes since the last snapshot",
         )
         .help(HELP),
     }
@@ -59,7 +54,7 @@ mod tests {
     use crate::commands::doctor::finding::FindingLevel;
 
     #[test]
-    fn what_a_restart_forgets_is_told() {
+    fn the_loss_at_a_restart_is_reported() {
         for (info, settings, mark, word) in [
             (
                 "aof_enabled:1",
@@ -71,15 +66,15 @@ mod tests {
                 "aof_enabled:1",
                 vec![("appendfsync", "everysec")],
                 FindingLevel::Ok,
-                "a second",
+                "one or two seconds",
             ),
             (
                 "aof_enabled:1",
                 vec![("appendfsync", "no")],
                 FindingLevel::Warn,
-                "half a minute",
+                "30 seconds",
             ),
-            ("aof_enabled:1", vec![], FindingLevel::Ok, "could not see"),
+            ("aof_enabled:1", vec![], FindingLevel::Ok, "not available"),
             (
                 "aof_enabled:0",
                 vec![("save", "")],
@@ -92,8 +87,13 @@ mod tests {
                 FindingLevel::Warn,
                 "3600 1",
             ),
-            ("aof_enabled:0", vec![], FindingLevel::Warn, "if any"),
-            ("", vec![], FindingLevel::Unseen, "could not see"),
+            (
+                "aof_enabled:0",
+                vec![],
+                FindingLevel::Warn,
+                "since the last snapshot",
+            ),
+            ("", vec![], FindingLevel::Unseen, "not available"),
         ] {
             let judged = judge(&NodeExam::saying(info, &settings));
             assert_eq!(judged.mark, mark, "{info} {settings:?}");

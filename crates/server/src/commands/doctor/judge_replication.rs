@@ -2,30 +2,28 @@
 
 use super::finding::Finding;
 use super::node::NodeExam;
-use tidegate_redis::RedisTopology;
+use tidegate_redis_client::RedisTopology;
 
 /// The maximum time that a master may accept writes without its replicas, in seconds.
 const LAG_MAX: u64 = 10;
 
 /// Judges a node's replication.
 pub(super) fn judge(node: &NodeExam, mode: &RedisTopology) -> Vec<Finding> {
-    let replicas = node.told_number("connected_slaves");
+    let replicas = node.info_number("connected_slaves");
     if *mode == RedisTopology::Standalone {
         // Without Sentinel or Cluster, no replica is promoted.
         return vec![match replicas {
-            None => Finding::unseen("replicas", "could not see the replicas"),
+            None => Finding::unseen("replicas", "replicas not available"),
             Some(count) => Finding::ok(
                 "replicas",
-                format!(
-                    "{count}, and none takes over by itself: in an outage `on_failure` decides"
-                ),
+                format!("{count}, without automatic failover: in an outage `on_failure` applies"),
             ),
         }];
     }
     let seen = match replicas {
-        None => Finding::unseen("replicas", "could not see the replicas"),
+        None => Finding::unseen("replicas", "replicas not available"),
         Some(0) => Finding::warn("replicas", "no replica is connected")
-            .help("without one nobody takes over when this master is lost"),
+            .help("add one: otherwise nothing replaces a lost master"),
         Some(count) => Finding::ok("replicas", format!("{count} connected")),
     };
     vec![seen, cut_off(node)]
@@ -33,29 +31,29 @@ pub(super) fn judge(node: &NodeExam, mode: &RedisTopology) -> Vec<Finding> {
 
 /// Judges the behavior of a master that is cut off from its replicas.
 fn cut_off(node: &NodeExam) -> Finding {
-    let help = "set `min-replicas-to-write 1` and `min-replicas-max-lag 10`: a master that is cut \
-                off then stops granting what its successor grants again";
+    let help = "set `min-replicas-to-write 1` and `min-replicas-max-lag 10`: a partitioned \
+        master then stops granting requests that its successor grants again";
     match (
         node.number("min-replicas-to-write"),
         node.number("min-replicas-max-lag"),
     ) {
         (None, _) | (_, None) => Finding::unseen(
             "split brain",
-            "could not see min-replicas-to-write and -max-lag",
+            "min-replicas-to-write and min-replicas-max-lag not available",
         ),
         (Some(0), _) | (_, Some(0)) => Finding::warn(
             "split brain",
-            "min-replicas-to-write is 0: a master that is cut off goes on granting",
+            "min-replicas-to-write is 0: a partitioned master keeps granting",
         )
         .help(help),
         (Some(_), Some(lag)) if lag > LAG_MAX => Finding::warn(
             "split brain",
-            format!("a master that is cut off goes on granting for {lag} s"),
+            format!("a partitioned master keeps granting for {lag} s"),
         )
         .help(help),
         (Some(_), Some(lag)) => Finding::ok(
             "split brain",
-            format!("a master that is cut off stops granting after {lag} s"),
+            format!("a partitioned master stops granting after {lag} s"),
         ),
     }
 }
@@ -75,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failover_can_cost_is_told() {
+    fn the_possible_loss_at_a_failover_is_reported() {
         use FindingLevel::{Ok, Unseen, Warn};
         let alone = RedisTopology::Standalone;
         assert_eq!(marks(&alone, "connected_slaves:0", &[]), [Ok]);

@@ -28,7 +28,7 @@ pub(super) fn judge(sentinels: &[Sentinel]) -> Vec<Finding> {
 fn of(sentinel: &Sentinel) -> Vec<Finding> {
     let at = |finding: Finding| finding.at(&sentinel.address);
     if let Err(error) = &sentinel.master {
-        let text = format!("no answer: {error}");
+        let text = format!("no response: {error}");
         return vec![at(Finding::warn("sentinel", text))];
     }
     let mut findings = Vec::new();
@@ -39,10 +39,10 @@ fn of(sentinel: &Sentinel) -> Vec<Finding> {
         findings.push(at(quorum_of(quorum, others.saturating_add(1))));
     }
     if let Some(ms) = sentinel.number("down-after-milliseconds") {
-        let text = format!("a silent master is given up after {ms} ms");
+        let text = format!("a master is considered down after {ms} ms");
         findings.push(at(if ms > DOWN_AFTER_MAX {
             Finding::warn("sentinel", text)
-                .help("lower `down-after-milliseconds`: until then `on_failure` decides")
+                .help("lower `down-after-milliseconds`: until then `on_failure` applies")
         } else {
             Finding::ok("sentinel", text)
         }));
@@ -50,16 +50,16 @@ fn of(sentinel: &Sentinel) -> Vec<Finding> {
     if findings.is_empty() {
         findings.push(at(Finding::unseen(
             "sentinel",
-            "could not see what it knows",
+            "sentinel state not available",
         )));
     }
     findings
 }
 
 fn quorum_of(quorum: u64, sentinels: u64) -> Finding {
-    let text = format!("{sentinels} sentinels, {quorum} of them have to agree");
+    let text = format!("{sentinels} sentinels, quorum {quorum}");
     if quorum > sentinels {
-        return Finding::fail("sentinel", text).help("lower the quorum: nobody can ever fail over");
+        return Finding::fail("sentinel", text).help("lower the quorum: it can never be reached");
     }
     if sentinels < 3 {
         return Finding::warn("sentinel", text)
@@ -67,7 +67,7 @@ fn quorum_of(quorum: u64, sentinels: u64) -> Finding {
     }
     if quorum < 2 {
         return Finding::warn("sentinel", text)
-            .help("raise the quorum to 2: one that is mistaken fails over by itself");
+            .help("raise the quorum to 2: otherwise a single sentinel can fail over");
     }
     Finding::ok("sentinel", text)
 }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_have_to_be_enough_and_quick() {
+    fn too_few_or_slow_sentinels_are_reported() {
         use FindingLevel::{Fail, Ok, Unseen, Warn};
         let of = |quorum, others, after| {
             marks(&[

@@ -59,7 +59,7 @@ pub(super) fn judge(nodes: &[NodeExam], timeout: Duration) -> Vec<Finding> {
         let series = [("PING", node.ping), ("EVALSHA", node.script)];
         for (what, latencies) in series {
             let Some(latencies) = latencies else {
-                let text = format!("could not time {what}");
+                let text = format!("latency of {what} not measured");
                 findings.push(Finding::unseen("latency", text).at(&node.address));
                 continue;
             };
@@ -70,9 +70,9 @@ pub(super) fn judge(nodes: &[NodeExam], timeout: Duration) -> Vec<Finding> {
 }
 
 fn of(what: &str, latencies: Latencies, timeout: Duration) -> Finding {
-    let text = format!("{what} {latencies}; decisions have {timeout:?}");
-    let help = "raise `store.timeout`, or bring the limiter nearer to Redis: what takes longer \
-                is decided by `on_failure`";
+    let text = format!("{what} {latencies}; the timeout is {timeout:?}");
+    let help = "raise `store.timeout`, or move Tidegate closer to Redis: `on_failure` applies to \
+        slower calls";
     if latencies.p95 >= timeout {
         Finding::fail("latency", text).help(help)
     } else if latencies.p99 >= timeout / 2 {

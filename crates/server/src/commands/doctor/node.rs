@@ -4,7 +4,7 @@ use super::clock::Offset;
 use super::info::Info;
 use super::latency::Latencies;
 use std::collections::BTreeMap;
-use tidegate_redis::Address;
+use tidegate_redis_client::Address;
 
 /// The settings to query.
 pub(super) const SETTINGS: [&str; 8] = [
@@ -44,11 +44,11 @@ impl NodeExam {
     }
 
     /// Returns a field of `INFO`.
-    pub(super) fn told(&self, name: &str) -> Option<&str> {
+    pub(super) fn info_field(&self, name: &str) -> Option<&str> {
         self.info.as_ref()?.get(name)
     }
 
-    pub(super) fn told_number(&self, name: &str) -> Option<u64> {
+    pub(super) fn info_number(&self, name: &str) -> Option<u64> {
         self.info.as_ref()?.number(name)
     }
 }

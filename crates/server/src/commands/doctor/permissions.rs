@@ -1,9 +1,13 @@
 //! Tries every required command, in a way that changes nothing.
+//!
+//! Redis reports a missing permission only for a command that is sent. Each command is therefore sent in a
+//! form without effect, with a key that does not exist. A `NOPERM`, or a command that the server does not
+//! know, becomes a finding. All other errors are expected and ignored.
 
 use super::acl::{AclCommand, CommandNeed};
 use super::finding::Finding;
-use tidegate_redis::protocol::{self, Cmd};
-use tidegate_redis::{Address, Connection, NodeChoice};
+use tidegate_redis_client::protocol::{self, Cmd};
+use tidegate_redis_client::{Address, Connection, NodeChoice};
 
 /// A command that the user may not run.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,7 +68,7 @@ pub(super) async fn judge_keys(connection: &Connection, keys: &[String]) -> Opti
     if denied.is_empty() {
         return None;
     }
-    let text = format!("the user may not touch {}", denied.join(", "));
+    let text = format!("the user has no access to {}", denied.join(", "));
     Some(Finding::fail("permissions", text).help(HELP))
 }
 
@@ -85,12 +89,12 @@ fn of(denied: &[MissingPermission]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let keys = names(&|it| it.is_key && it.whose == CommandNeed::Decisions);
     if !keys.is_empty() {
-        let text = format!("the user may not touch our keys ({keys})");
+        let text = format!("the user has no access to Tidegate's keys ({keys})");
         findings.push(Finding::fail("permissions", text).help(HELP));
     }
     let commands = names(&|it| !it.is_key && it.whose == CommandNeed::Decisions);
     if !commands.is_empty() {
-        let text = format!("the user may not run {commands}: no decision can be made");
+        let text = format!("the user may not run {commands}: decisions are not possible");
         findings.push(Finding::fail("permissions", text).help(HELP));
     }
     let sources = names(&|it| !it.is_key && it.whose == CommandNeed::Sources);
@@ -99,7 +103,7 @@ fn of(denied: &[MissingPermission]) -> Vec<Finding> {
         findings.push(Finding::fail("permissions", text).help(HELP));
     }
     if findings.is_empty() {
-        let text = "the user may do all that decisions need";
+        let text = "the user has all permissions that decisions need";
         findings.push(Finding::ok("permissions", text));
     }
     for it in denied {
@@ -110,13 +114,13 @@ fn of(denied: &[MissingPermission]) -> Vec<Finding> {
     }
     let operator = names(&|it| it.whose == CommandNeed::Operator);
     if !operator.is_empty() {
-        let text = format!("the user may not run {operator}, as inspect, reset and doctor would");
+        let text = format!("the user may not run {operator}, needed by inspect, reset and doctor");
         findings.push(Finding::unseen("permissions", text));
     }
     findings
 }
 
-const HELP: &str = "the line below grants what is needed, and nothing else";
+const HELP: &str = "the line below grants exactly the needed permissions";
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_decisions_and_sources_need_fails() {
+    fn only_permissions_needed_by_decisions_and_sources_fail() {
         let judged = |denied: &[MissingPermission]| -> Vec<FindingLevel> {
             of(denied).into_iter().map(|finding| finding.mark).collect()
         };

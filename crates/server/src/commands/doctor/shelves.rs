@@ -3,16 +3,16 @@
 
 use super::acl::CommandNeed::{Comfort, Sources};
 use super::acl::{AclCommand, CommandNeed, need};
-use crate::commands::bucket::escape_glob;
-use tidegate_policy::Config;
-use tidegate_policy::config::{RedisMode, RedisSettings, StoreSettings};
-use tidegate_policy::source::{DocumentStoreSettings, PolicyOrigin, RuleSets, ShelfPlace};
+use tidegate_config::Config;
+use tidegate_config::source::{PolicyOrigin, RuleSets};
+use tidegate_control::buckets::escape_glob;
+use tidegate_policy::documents::{DocumentLocation, DocumentStoreSettings};
+use tidegate_policy::store::{RedisMode, RedisSettings, StoreSettings};
 
 const CHANGES: CommandNeed = Comfort("changing policies and plans through the admin API");
-const HEARING: CommandNeed = Comfort("hearing at once that a source has changed");
-const AUDIT: CommandNeed = Comfort("the stream of the audit");
-const BUCKETS: CommandNeed =
-    Comfort("looking into buckets through the admin API, and resetting them");
+const HEARING: CommandNeed = Comfort("immediate notification of source changes");
+const AUDIT: CommandNeed = Comfort("the audit log stream");
+const BUCKETS: CommandNeed = Comfort("inspecting and resetting buckets through the admin API");
 
 /// For reading a hash of documents: configuration, or plans.
 const READ: [AclCommand; 4] = [
@@ -101,7 +101,7 @@ impl StoredDocuments {
         is_administered: bool,
         is_here: &dyn Fn(&StoreSettings) -> bool,
     ) {
-        let ShelfPlace::Redis { redis, key } = &place.place else {
+        let DocumentLocation::Redis { redis, key } = &place.place else {
             return;
         };
         if !is_here(redis) {
@@ -157,7 +157,7 @@ impl StoredDocuments {
 #[cfg(test)]
 mod tests {
     use crate::commands::doctor::acl::lines;
-    use tidegate_policy::Config;
+    use tidegate_config::Config;
 
     const REST: &str = "policies: [{ name: p, limits: [{ name: l, key: ip, rate: 1/s }] }]";
 
@@ -180,47 +180,41 @@ mod tests {
 sources:
   - redis: { key: 'our*:policies' }
   - { name: sets, redis: { rulesets: flux } }
-plans: [{ name: consumers, from: { redis: { key: 'our:plans' } } }]";
-        let told = line(text);
+plans: [{ name: consumers, redis: { key: 'our:plans' } }]";
+        let acl = line(text);
         has(
-            &told,
+            &acl,
             r"~our\*:policies ~our:plans ~flux:rulesets ~flux:ruleset:*",
         );
-        has(&told, r"resetchannels &our\*:policies:changed +subscribe");
-        has(&told, "+hget +hlen +hgetall +hscan +scard +sscan");
-        assert!(
-            !told.contains("+hset") && !told.contains("+publish"),
-            "{told}"
-        );
+        has(&acl, r"resetchannels &our\*:policies:changed +subscribe");
+        has(&acl, "+hget +hlen +hgetall +hscan +scard +sscan");
+        assert!(!acl.contains("+hset") && !acl.contains("+publish"), "{acl}");
     }
 
     #[test]
-    fn only_where_somebody_administers_may_anything_be_changed() {
-        let hash = tidegate_policy::admin::Sha256::of(b"one");
+    fn write_permissions_are_granted_only_with_administrators() {
+        let hash = tidegate_policy::text::Sha256::of(b"one");
         let admin = format!(
             "admin: {{ tokens: [{{ name: a, role: admin, hash: '{hash}' }}], audit: {{ stream: told }} }}"
         );
-        let told = line(&format!("sources: [{{ redis: {{ key: k }} }}]\n{admin}"));
+        let acl = line(&format!("sources: [{{ redis: {{ key: k }} }}]\n{admin}"));
         has(
-            &told,
+            &acl,
             "~k ~told &k:changed +eval +hset +hdel +hincrby +publish +xadd +scan",
         );
-        let told = line(&format!(
+        let acl = line(&format!(
             "sources: [{{ redis: {{ key: k, writable: false }} }}]\n{admin}"
         ));
-        assert!(
-            !told.contains("+hset") && !told.contains("+eval "),
-            "{told}"
-        );
+        assert!(!acl.contains("+hset") && !acl.contains("+eval "), "{acl}");
     }
 
     #[test]
-    fn what_lies_elsewhere_or_is_read_by_another_user_is_not_ours_to_grant() {
+    fn keys_of_other_servers_or_users_are_not_granted() {
         for url in ["redis://b", "redis://other:pass@a"] {
-            let told = line(&format!(
+            let acl = line(&format!(
                 "sources: [{{ redis: {{ key: k, url: '{url}' }} }}]"
             ));
-            assert!(!told.contains("~k") && !told.contains("+hget"), "{told}");
+            assert!(!acl.contains("~k") && !acl.contains("+hget"), "{acl}");
         }
     }
 }

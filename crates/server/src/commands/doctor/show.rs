@@ -5,10 +5,11 @@ use super::finding::FindingLevel;
 use crate::simulate::table::TextTable;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use tidegate_policy::text::counted;
 
 /// Returns a table, with the recommended action below each line that needs it.
 pub(super) fn text(report: &Report) -> String {
-    let mut table = TextTable::new(["", "check", "node", "what was seen"], 4);
+    let mut table = TextTable::new(["", "check", "node", "finding"], 4);
     for finding in &report.findings {
         table.row([
             finding.mark.as_str().to_owned(),
@@ -31,7 +32,7 @@ pub(super) fn text(report: &Report) -> String {
     }
     let _ = writeln!(text, "\n{}", summary(report));
     if let Some(acl) = &report.acl {
-        text.push_str("\nA user that may do what `serve` needs, and nothing else:\n  ");
+        text.push_str("\nA user with exactly the permissions that `serve` needs:\n  ");
         text.push_str(&acl.limiter);
         text.push_str("\nOne for `inspect`, `reset` and `doctor`:\n  ");
         text.push_str(&acl.operator);
@@ -63,9 +64,9 @@ fn result(report: &Report) -> FindingLevel {
 
 fn summary(report: &Report) -> String {
     format!(
-        "{} ok, {} to look at, {} failed, {} could not be seen",
+        "{} ok, {}, {} failed, {} not checked",
         count(report, FindingLevel::Ok),
-        count(report, FindingLevel::Warn),
+        counted(count(report, FindingLevel::Warn), "warning", "warnings"),
         count(report, FindingLevel::Fail),
         count(report, FindingLevel::Unseen)
     )

@@ -1,15 +1,15 @@
 //! `tidegate import collector`.
 
 use super::{read, show};
-use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use tidegate_policy::import::collector;
+use tidegate_control::failure::Failure;
+use tidegate_import::collector;
 
 /// The arguments of `tidegate import collector`.
 #[derive(Args, Debug)]
 pub struct ImportCollectorArgs {
-    /// The file of variables, `NAME=value` each
+    /// File with variables, one `NAME=value` per line
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

@@ -1,10 +1,10 @@
 //! `tidegate import fluxgate`.
 
 use super::{read, show};
-use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use tidegate_policy::import::fluxgate;
+use tidegate_control::failure::Failure;
+use tidegate_import::fluxgate;
 
 /// The arguments of `tidegate import fluxgate`.
 #[derive(Args, Debug)]

@@ -1,10 +1,10 @@
 //! `tidegate import gateway`.
 
 use super::{read, show};
-use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use tidegate_policy::import::gateway;
+use tidegate_control::failure::Failure;
+use tidegate_import::gateway;
 
 /// The arguments of `tidegate import gateway`.
 #[derive(Args, Debug)]

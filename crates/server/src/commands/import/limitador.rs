@@ -1,20 +1,20 @@
 //! `tidegate import limitador`.
 
-use super::{Charging, read, show};
-use crate::failure::Failure;
+use super::{ChargeCondition, read, show};
 use clap::Args;
 use std::path::PathBuf;
-use tidegate_policy::import::limitador;
+use tidegate_control::failure::Failure;
+use tidegate_import::limitador;
 
 /// The arguments of `tidegate import limitador`.
 #[derive(Args, Debug)]
 pub struct ImportLimitadorArgs {
-    /// The file of limits
+    /// File with limits
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// When a call that does not fit is charged
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Charging::EvenIfRefused)]
-    pub charge: Charging,
+    /// Charging of calls that do not fit
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ChargeCondition::EvenIfRefused)]
+    pub charge: ChargeCondition,
 }
 
 /// Prints the translation.

@@ -5,39 +5,46 @@ mod envoy;
 mod fluxgate;
 mod gateway;
 mod limitador;
+mod nginx;
 mod traefik_plugin;
+mod traefik_ratelimit;
 
 pub use collector::ImportCollectorArgs;
-pub use envoy::{Charging, EnvoyArgs, ImportEnvoyArgs, ImportedEvaluate};
+pub use envoy::{ChargeCondition, EnvoyArgs, ImportEnvoyArgs, ImportedEvaluate};
 pub use fluxgate::ImportFluxgateArgs;
 pub use gateway::ImportGatewayArgs;
 pub use limitador::ImportLimitadorArgs;
+pub use nginx::ImportNginxArgs;
 pub use traefik_plugin::ImportTraefikPluginArgs;
+pub use traefik_ratelimit::ImportTraefikRatelimitArgs;
 
 use super::print;
-use crate::config_file;
-use crate::failure::Failure;
-use crate::sources::WITHOUT_MONGODB;
 use clap::{Args, Command, Subcommand};
 use std::io::{self, Write};
 use std::path::Path;
-use tidegate_policy::import::{Imported, SourceFile};
+use tidegate_control::failure::Failure;
+use tidegate_control::live::config_file;
+use tidegate_control::mongo::WITHOUT_MONGODB;
+use tidegate_import::{ImportedConfig, SourceFile};
 
 /// The arguments of `tidegate import`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The configuration goes to standard output, and what there is to know about it to standard error.
+Prints the configuration to standard output, and notes and warnings to standard
+error.
 
 Examples:
+  tidegate import nginx /etc/nginx/nginx.conf > tidegate.yaml
+  tidegate import traefik-ratelimit dynamic.yaml > tidegate.yaml
   tidegate import envoy /data/ratelimit/config > tidegate.yaml
   tidegate import limitador limits.yaml > tidegate.yaml
   tidegate import traefik-plugin middleware.yaml > tidegate.yaml
   tidegate import fluxgate application.yml rules.json > tidegate.yaml
-  tidegate import gateway application.yml rate-limits.json routes.json > tidegate.yaml
+  tidegate import gateway application.yml limits.json > tidegate.yaml
   tidegate import collector .env > tidegate.yaml
   tidegate serve --config tidegate.yaml")]
 pub struct ImportArgs {
-    /// Which limiter's
+    /// System to import from
     #[command(subcommand)]
     pub limiter: ImportedSystem,
 }
@@ -45,17 +52,21 @@ pub struct ImportArgs {
 /// A limiter whose configuration can be translated.
 #[derive(Debug, Subcommand)]
 pub enum ImportedSystem {
-    /// The files of envoyproxy/ratelimit
+    /// Limits of nginx: `limit_req` of all servers and locations
+    Nginx(ImportNginxArgs),
+    /// `RateLimit` middlewares and routers of Traefik
+    TraefikRatelimit(ImportTraefikRatelimitArgs),
+    /// Files of envoyproxy/ratelimit
     Envoy(ImportEnvoyArgs),
-    /// The file of limitador
+    /// Limits file of limitador
     Limitador(ImportLimitadorArgs),
-    /// The settings of a Traefik plugin with a keeper, or the limits that the keeper holds
+    /// Settings of a Traefik plugin with a keeper, or the limits in the keeper
     TraefikPlugin(ImportTraefikPluginArgs),
-    /// The rules and settings of `FluxGate`
+    /// Rules and settings of `FluxGate`
     Fluxgate(ImportFluxgateArgs),
-    /// The settings, policies and routes of an API gateway
+    /// Settings, policies and routes of an API gateway
     Gateway(ImportGatewayArgs),
-    /// The variables of an event collector
+    /// Variables of an event collector
     Collector(ImportCollectorArgs),
 }
 
@@ -64,14 +75,21 @@ pub fn about() -> String {
     let limiters = ImportedSystem::augment_subcommands(Command::new("import"));
     let names: Vec<&str> = limiters.get_subcommands().map(Command::get_name).collect();
     format!(
-        "Translate the configuration of another limiter: {}",
+        "Import the configuration of another rate limiter: {}",
         names.join(", ")
     )
 }
 
 /// Prints the translation, or fails with everything that cannot be translated.
+///
+/// # Errors
+///
+/// [`Failure::Input`] with everything that cannot be translated, each with its line. Nothing is printed then: half
+/// a translation would limit too little.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     match &args.limiter {
+        ImportedSystem::Nginx(args) => nginx::run(args),
+        ImportedSystem::TraefikRatelimit(args) => traefik_ratelimit::run(args),
         ImportedSystem::Envoy(args) => envoy::run(args),
         ImportedSystem::Limitador(args) => limitador::run(args),
         ImportedSystem::TraefikPlugin(args) => traefik_plugin::run(args),
@@ -90,7 +108,7 @@ fn read(path: &Path) -> Result<SourceFile, Failure> {
 }
 
 /// Prints a translation, and the notes about it.
-fn show(imported: &Imported, passed_over: &[String]) -> Result<(), Failure> {
+fn show(imported: &ImportedConfig, passed_over: &[String]) -> Result<(), Failure> {
     let mut err = io::stderr().lock();
     for note in passed_over {
         // A failure to write notes does not fail the translation.

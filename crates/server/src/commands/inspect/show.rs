@@ -1,14 +1,17 @@
 //! The content of a bucket, for people.
 
-use super::look::{BandSight, BucketReport, KeySight};
 use crate::simulate::table::TextTable;
 use std::fmt::Write;
+use tidegate_control::buckets::report::{BandSight, BucketReport, KeySight};
 
 /// Returns a table of the bands, followed by the keys.
 pub(super) fn text(sight: &BucketReport) -> String {
     let mut text = format!("bucket {}\n", sight.bucket);
     if let Some(left) = sight.blocked_for_ms {
         let _ = writeln!(text, "blocked for {}", seconds(left));
+    }
+    if let Some(unit) = &sight.unit {
+        let _ = writeln!(text, "unit {unit}");
     }
     if let Some(why) = &sight.rate {
         let _ = writeln!(text, "rate {why}");
@@ -20,7 +23,7 @@ pub(super) fn text(sight: &BucketReport) -> String {
         "capacity",
         "remaining",
         "retry after",
-        "as new in",
+        "full in",
     ];
     let mut table = TextTable::new(head, 2);
     for band in &sight.bands {
@@ -70,9 +73,9 @@ fn row(band: &BandSight) -> [String; 6] {
 fn key(key: &KeySight) -> String {
     let mut text = format!("redis key {}\n", key.key);
     let expiry = match (key.exists, key.expires_in_ms) {
-        (false, _) => "not there: as good as new".to_owned(),
+        (false, _) => "does not exist: full".to_owned(),
         (true, Some(ms)) => format!("expires in {}", seconds(ms)),
-        (true, None) => "never expires, which is wrong: nothing of ours does".to_owned(),
+        (true, None) => "has no expiry, which is wrong: Tidegate sets one".to_owned(),
     };
     let _ = write!(text, "  {expiry}");
     if let Some(slot) = key.slot {

@@ -1,7 +1,7 @@
 //! Logs each reset: the user, and the buckets.
 
-use crate::commands::who::who;
-use tidegate_policy::config::Environment;
+use crate::commands::operator::who;
+use tidegate_config::Environment;
 use tracing::info;
 
 /// A reset.
@@ -21,6 +21,7 @@ pub(super) struct ResetRecord<'a> {
 /// Logs the reset.
 pub(super) fn log(reset: &ResetRecord<'_>, environment: &dyn Environment) {
     info!(
+        event = "buckets_reset",
         who = who(environment),
         store = reset.store,
         policy = reset.policy,
@@ -28,6 +29,6 @@ pub(super) fn log(reset: &ResetRecord<'_>, environment: &dyn Environment) {
         key = reset.key,
         forgotten = reset.forgotten,
         complete = reset.is_complete,
-        "reset"
+        "buckets reset by a command"
     );
 }

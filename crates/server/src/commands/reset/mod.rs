@@ -1,26 +1,26 @@
 //! `tidegate reset`.
 
-pub(crate) mod all;
+mod all;
 mod audit;
 mod confirm;
-pub(crate) mod one;
+mod one;
 
-use super::bucket::BucketArgs;
+use super::bucket_args::BucketArgs;
 use super::print;
-use crate::config_file;
-use crate::environment::FlagEnvironment;
-use crate::failure::Failure;
 use clap::Args;
+use tidegate_control::environment::FlagEnvironment;
+use tidegate_control::failure::Failure;
+use tidegate_control::live::config_file;
 
 /// The arguments of `tidegate reset`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A bucket that is reset is as good as new, and whoever its limit has blocked is blocked no more.
-Instances that remember a refusal of it forget that within a second. If the store keeps nothing of
-the bucket, nothing is reset: the bucket is full, or another one is meant. The exit code is then 3.
+A reset bucket is full, and a block by its limit ends. Instances drop a cached
+refusal within a second. A bucket that does not exist is full, or its key is
+written differently; nothing is reset, and the exit code is 3.
 
-Every reset is logged to standard error, at `info`: who asked, for what, and how many buckets or
-keys were forgotten.
+Every reset is logged to standard error at `info`: the user, the bucket, and the
+number of deleted buckets or keys.
 
 Examples:
   tidegate reset --config tidegate.yaml api/per-client/ip:192.0.2.1
@@ -28,16 +28,16 @@ Examples:
   tidegate reset --config tidegate.yaml --limit per-client --all --dry-run
   tidegate reset --config tidegate.yaml --limit per-client --all --yes")]
 pub struct ResetArgs {
-    /// Which bucket.
+    /// Bucket to reset.
     #[command(flatten)]
     pub bucket: BucketArgs,
     /// Every bucket of the limit
     #[arg(long, requires = "limit", conflicts_with_all = ["key", "band"])]
     pub all: bool,
-    /// Do not ask before forgetting every bucket of a limit
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Only tell what would be forgotten
+    /// Show what would be reset, without resetting it
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -46,10 +46,10 @@ pub struct ResetArgs {
 pub fn run(args: &ResetArgs) -> Result<(), Failure> {
     let environment = FlagEnvironment::new();
     let config = config_file::load(&args.bucket.config, &environment)?;
-    let said = if args.all {
+    let message = if args.all {
         all::run(args, &config, &environment)?
     } else {
         one::run(args, config, &environment)?
     };
-    print::line(&said)
+    print::line(&message)
 }

@@ -8,16 +8,16 @@ pub(super) fn text(http: SocketAddr, admin: SocketAddr) -> String {
     let (http, admin) = (reachable(http), reachable(admin));
     format!(
         "\
-Tidegate is serving a small built-in policy: each address may ask five times at once,
-then once a second. Ask it six times, and see the last one refused:
+Tidegate is serving a small built-in policy: each address may send five requests at once,
+then one a second. Send six, and see the last one refused:
 
   for i in 1 2 3 4 5 6; do
     curl -s http://{http}/v1/check -d '{{\"ip\": \"192.0.2.1\"}}'; echo
   done
 
 Health and metrics are at http://{admin}/readyz and http://{admin}/metrics.
-To serve limits of your own:  tidegate serve FILE
-To stop:                      Ctrl-C
+To serve your own limits:  tidegate serve FILE
+To stop:                   Ctrl-C
 "
     )
 }

@@ -6,23 +6,26 @@ mod report;
 
 pub(super) use report::configuration as report_start;
 
-use crate::bounds::Bounds;
 use crate::commands::import::EnvoyArgs;
-use crate::failure::Failure;
-use crate::live::{self, Composer, ConfigFiles, InitialConfig};
 use crate::open_files;
 use crate::peer::Peer;
-use crate::server::{self, Listeners, ServeEnd};
-use crate::serving::Serving;
+use crate::program::{self, ServeEnd};
 use crate::signals::{Reloads, Signals};
 use clap::Args;
 use std::env;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate::LimitMode;
-use tidegate_policy::Config;
-use tidegate_policy::config::{ListenAddress, Setting};
+use tidegate_config::Config;
+use tidegate_config::Setting;
+use tidegate_control::failure::Failure;
+use tidegate_control::live::{self, Composer, ConfigFiles, InitialConfig};
+use tidegate_control::running::ServerState;
+use tidegate_net::Listeners;
+use tidegate_net::bounds::Bounds;
+use tidegate_policy::listen::ListenAddress;
+use tidegate_policy::text::counted;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
@@ -33,7 +36,7 @@ const CONFIG: &str = "TIDEGATE_CONFIG";
 /// Arguments of `tidegate serve`.
 #[derive(Args, Debug)]
 pub struct ServeFileArgs {
-    /// The configuration, as with --config
+    /// Configuration file, as with --config
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// All other arguments, which `tidegate` without a subcommand takes as well.
@@ -44,6 +47,10 @@ pub struct ServeFileArgs {
 impl ServeFileArgs {
     /// Returns the arguments with the file as `config`. A file overrides the variable; with `--config` it
     /// is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if the file is set in both ways.
     pub fn into_args(self) -> Result<ServeArgs, Failure> {
         let Self { file, mut args } = self;
         let Some(file) = file else {
@@ -53,7 +60,7 @@ impl ServeFileArgs {
         let is_flag = |config: &PathBuf| env::var_os(CONFIG).as_deref() != Some(config.as_os_str());
         if config.is_some_and(|config| is_flag(&config)) {
             return Err(Failure::input(
-                "the configuration is given twice: as FILE and with --config; use one of the two",
+                "the configuration file is set twice: as FILE and with --config",
             ));
         }
         Ok(args)
@@ -63,7 +70,7 @@ impl ServeFileArgs {
 /// The arguments of `tidegate serve`.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
-    /// The configuration; without one, a small built-in policy
+    /// Configuration file. Default: a small built-in policy
     #[arg(long, env = CONFIG, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Files of envoyproxy/ratelimit.
@@ -85,35 +92,30 @@ pub struct ServeArgs {
     /// Address and port of health and metrics, or unix:PATH; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<ListenAddress>,
-    /// Refuse nobody, whatever the configuration says: limits, guards, blocks and bans are decided and
-    /// counted, and every request passes
+    /// Shadow mode: evaluate and count limits, guards, blocks and bans, but refuse no request; overrides
+    /// the configuration
     #[arg(long)]
     pub shadow: bool,
-    /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
-    /// about to stop: as long as balancers take to notice
+    /// Seconds to keep serving after SIGTERM or Ctrl-C with /readyz failing, so that load balancers
+    /// stop sending requests
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    pub notice: u32,
-    /// How many seconds requests, and changes by administrators, may take to finish after SIGTERM or
-    /// Ctrl-C; a second one ends at once
+    pub shutdown_delay: u32,
+    /// The old name of `--shutdown-delay`.
+    #[arg(long, hide = true, value_parser = renamed_notice)]
+    pub notice: Option<std::convert::Infallible>,
+    /// Seconds for requests in flight and admin changes to finish after SIGTERM or Ctrl-C. A second
+    /// signal stops immediately
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub drain: u32,
-    /// Read the files again only on SIGHUP, and not by themselves when they have changed
+    /// Reload files only on SIGHUP, not when they change
     #[arg(long)]
     pub no_watch: bool,
 }
 
 impl ServeArgs {
-    /// Reads the environment of envoyproxy/ratelimit, if its files are served.
-    pub(super) fn peer(&self) -> Result<Peer, Failure> {
-        match self.envoy.envoy_config {
-            Some(_) => Peer::of_process(),
-            None => Ok(Peer::default()),
-        }
-    }
-
     /// Returns the location of the configuration, the flags that override it, and the settings of `peer`,
     /// which are defaults.
-    fn ground(&self, peer: &Peer) -> ConfigFiles {
+    fn ground(&self, peer: &Peer) -> Result<ConfigFiles, Failure> {
         let flags = [
             ("TIDEGATE_LISTEN_HTTP", &self.http),
             ("TIDEGATE_LISTEN_GRPC", &self.grpc),
@@ -127,25 +129,26 @@ impl ServeArgs {
         });
         let shadow = self.shadow.then(|| ("TIDEGATE_MODE", "shadow".to_owned()));
         let options = self.envoy.options(peer);
-        let folder = self.envoy.envoy_config.clone();
+        let folder = self.envoy.files().map(Path::to_path_buf);
         let defaults = peer.settings.iter().map(|setting| Setting {
             replaces_text: self.config.is_none(),
             ..setting.clone()
         });
-        ConfigFiles {
+        Ok(ConfigFiles {
             file: self.config.clone(),
             envoy: folder.map(|folder| (folder, options)),
+            source: self.envoy.source(peer, true)?,
             flags: flags.chain(shadow).collect(),
             defaults: defaults.collect(),
             is_watched: !self.no_watch,
-        }
+        })
     }
 }
 
 /// Serves until it is stopped.
 pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     peer.warn();
-    let ground = args.ground(peer);
+    let ground = args.ground(peer)?;
     let (name, is_built_in) = (ground.name(), ground.is_built_in());
     let runtime = runtime()?;
     let (config, begun) = runtime.block_on(live::begin(ground))?;
@@ -160,22 +163,27 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
         let http = listeners.http.as_ref().filter(|_| greets)?;
         Some(greeting::text(http.tcp()?, listeners.admin.tcp()?))
     };
-    let stop = StopTimes::of(args.notice, args.drain);
+    let stop = StopTimes::of(args.shutdown_delay, args.drain);
     start_in(runtime, Some(begun), config, stop, greeting)
+}
+
+/// Rejects `--notice` and names its successor.
+pub(super) fn renamed_notice(_: &str) -> Result<std::convert::Infallible, &'static str> {
+    Err("use `--shutdown-delay SECONDS`")
 }
 
 /// The times of a shutdown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StopTimes {
-    notice: Duration,
+    delay: Duration,
     drain: Duration,
 }
 
 impl StopTimes {
-    /// Creates them from the seconds of notice, and the seconds in which requests may finish.
-    pub(super) fn of(notice: u32, drain: u32) -> Self {
+    /// Creates them from the seconds of the shutdown delay, and the seconds in which requests may finish.
+    pub(super) fn of(delay: u32, drain: u32) -> Self {
         Self {
-            notice: Duration::from_secs(notice.into()),
+            delay: Duration::from_secs(delay.into()),
             drain: Duration::from_secs(drain.into()),
         }
     }
@@ -207,7 +215,7 @@ fn start_in(
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
     let usual = Bounds {
-        notice_time: stop.notice,
+        shutdown_delay: stop.delay,
         drain_time: stop.drain,
         ..Bounds::default()
     };
@@ -231,13 +239,9 @@ async fn serve(
     let mut signals = Signals::listen().map_err(deaf)?;
     let reloads = Reloads::listen().map_err(deaf)?;
     let listen = config.listen.clone();
-    let serving = Serving::start(config).await?;
+    let serving = ServerState::start(config).await?;
     let composer = begun.map(|begun| Composer::new(begun, serving.clone()));
-    let serving = match &composer {
-        Some(composer) => serving.changed_by(composer.clone()),
-        None => serving,
-    };
-    let listeners = server::bind(&listen).await?;
+    let listeners = tidegate_net::bind(&listen).await?;
     report::listening(&listeners);
     if let Some(text) = greeting(&listeners) {
         // A failure to write the greeting does not matter.
@@ -250,12 +254,13 @@ async fn serve(
     };
     let signalled = async {
         let signal = signals.next().await;
-        info!(signal, "told to stop");
+        info!(event = "shutdown_started", signal, "shutting down");
         stop.send(()).ok();
         signals.next().await
     };
     let served = async {
-        let end = server::run(listeners, serving.clone(), bounds, stopping).await;
+        let live = composer.clone();
+        let end = program::run(listeners, serving.clone(), live, bounds, stopping).await;
         serving.decider().leave().await;
         end
     };
@@ -263,12 +268,13 @@ async fn serve(
         end = served => match end {
             ServeEnd::Drained => Ok(()),
             ServeEnd::Cut(count) => Err(Failure::runtime(format!(
-                "{count} connections or changes had not finished after {:?}, and were cut",
+                "{} not finish within {:?} and were aborted",
+                counted(count, "connection or change did", "connections or changes did"),
                 bounds.drain_time
             ))),
         },
         signal = signalled => {
-            Err(Failure::runtime(format!("stopped at once by a second signal, {signal}")))
+            Err(Failure::runtime(format!("stopped immediately by a second signal, {signal}")))
         }
         never = reload::on_signal(reloads, composer.as_ref()) => match never {},
         () = reload::keep(composer.as_ref()) => Ok(()),

@@ -1,9 +1,9 @@
 //! Configuration changes while it is served: automatically, and on request.
 
-use crate::live::Composer;
 use crate::signals::Reloads;
 use std::convert::Infallible;
 use std::future::pending;
+use tidegate_control::live::Composer;
 use tracing::{info, warn};
 
 /// Reloads the files and sources on SIGHUP. Errors are logged, and the previous configuration stays.
@@ -12,15 +12,17 @@ pub(super) async fn on_signal(mut reloads: Reloads, composer: Option<&Composer>)
         reloads.next().await;
         let Some(composer) = composer.filter(|it| it.can_reload()) else {
             warn!(
+                event = "reload_ignored",
                 signal = "SIGHUP",
-                "there is nothing to read again: this was started without --config FILE"
+                "nothing to reload: started without --config FILE"
             );
             continue;
         };
         info!(
+            event = "reload_requested",
             signal = "SIGHUP",
             configuration = composer.configuration(),
-            "told to read the configuration again"
+            "reloading the config"
         );
         // Errors have been logged.
         composer.reload().await.ok();

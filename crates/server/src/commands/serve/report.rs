@@ -1,10 +1,10 @@
 //! The log messages at startup: the configuration, its origin, and the listeners.
 
-use crate::bounds::Bounds;
-use crate::environment::FlagEnvironment;
-use crate::server::{BoundDoor, Listeners};
-use tidegate_policy::Config;
-use tidegate_policy::config::{Listen, Listener};
+use tidegate_config::Config;
+use tidegate_control::environment::FlagEnvironment;
+use tidegate_net::bounds::Bounds;
+use tidegate_net::{BoundListener, Listeners};
+use tidegate_policy::listen::{Listen, Listener};
 use tracing::{info, warn};
 
 /// Logs the configuration, the variables that took effect, and warnings.
@@ -22,15 +22,17 @@ pub(in crate::commands) fn configuration(
 pub(super) fn started(config: &Config, name: &str) {
     let sources: Vec<&str> = config.sources.iter().map(|it| it.name.as_str()).collect();
     info!(
+        event = "server_starting",
         version = env!("CARGO_PKG_VERSION"),
         configuration = name,
         sources = (!sources.is_empty()).then(|| sources.join(", ")),
         policies = config.written().count(),
         store = %config.store.target,
-        "tidegate"
+        "starting tidegate"
     );
     if let Some(statsd) = config.statsd.as_ref().filter(|it| it.enabled) {
         info!(
+            event = "statsd_enabled",
             address = statsd.address,
             protocol = ?statsd.protocol,
             prefix = statsd.prefix,
@@ -43,8 +45,9 @@ pub(super) fn started(config: &Config, name: &str) {
 pub(super) fn variables(variables: &[String]) {
     if !variables.is_empty() {
         info!(
+            event = "environment_applied",
             variables = variables.join(", "),
-            "environment variables took effect"
+            "environment variables applied"
         );
     }
 }
@@ -53,9 +56,9 @@ pub(super) fn variables(variables: &[String]) {
 pub(super) fn key_names(config: &Config) {
     if config.has_literal_keys() {
         info!(
+            event = "key_names_literal",
             key_names = "literal",
-            "names of keys in Redis contain API keys as they are sent, so that counters of FluxGate \
-             continue; write `store.key_names: hashed` to have hashes instead"
+            "Redis keys contain API keys in plain text, so that FluxGate counters continue; set `store.redis.key_names: hashed` to hash them"
         );
     }
 }
@@ -63,7 +66,11 @@ pub(super) fn key_names(config: &Config) {
 /// Logs the warnings of a configuration.
 pub(super) fn warnings(config: &Config) {
     for warning in config.warnings() {
-        warn!("{}", warning.to_string().trim_end());
+        warn!(
+            event = "config_warning",
+            "{}",
+            warning.to_string().trim_end()
+        );
     }
 }
 
@@ -72,7 +79,7 @@ const FEW: usize = 1_000;
 
 /// Logs the maximum number of connections of each listener.
 pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen) {
-    let plain = |door: &Option<Listener>| door.as_ref().map(|_| bounds.connections);
+    let plain = |listener: &Option<Listener>| listener.as_ref().map(|_| bounds.connections);
     let gateway = listen.gateway.as_ref();
     let (http, grpc, resp) = (
         plain(&listen.http),
@@ -85,11 +92,12 @@ pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen)
     let all = [http, grpc, resp, gateway];
     if all.iter().flatten().all(|most| *most >= FEW) {
         info!(
-            descriptors,
-            http, grpc, resp, gateway, admin, upstreams, "connections per listener"
+            event = "connection_limits",
+            descriptors, http, grpc, resp, gateway, admin, upstreams, "connections per listener"
         );
     } else {
         warn!(
+            event = "open_files_low",
             descriptors,
             http,
             grpc,
@@ -97,8 +105,7 @@ pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen)
             gateway,
             admin,
             upstreams,
-            "the limit on open files allows few connections; raise it with `ulimit -n` or \
-             `LimitNOFILE=`"
+            "the open file limit allows few connections; raise it with `ulimit -n` or `LimitNOFILE=`"
         );
     }
 }
@@ -106,17 +113,18 @@ pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen)
 /// Logs the addresses of the listeners.
 pub(super) fn listening(listeners: &Listeners) {
     for (name, bound) in listeners.each() {
-        door(name, bound);
+        log_listening(name, bound);
     }
 }
 
-fn door(name: &str, door: &BoundDoor) {
+fn log_listening(name: &str, listener: &BoundListener) {
     info!(
-        door = name,
-        address = %door.address,
-        tls = door.has_tls(),
-        certificate_expires = door.expiry(),
-        token = door.has_token(),
+        event = "listening",
+        listener = name,
+        address = %listener.address,
+        tls = listener.has_tls(),
+        certificate_expires = listener.expiry(),
+        token = listener.has_token(),
         "listening"
     );
 }

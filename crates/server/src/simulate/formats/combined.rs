@@ -9,17 +9,17 @@
 
 use super::target;
 use crate::simulate::event::Event;
-use crate::simulate::when::common_log;
-use crate::wire::fault::{WireFault, quote};
-use crate::wire::json::JsonResult;
-use crate::wire::question::JsonQuestion;
+use crate::timestamps::common_log;
 use std::borrow::Cow;
 use std::net::IpAddr;
+use tidegate_frontends::wire::fault::{WireFault, quote};
+use tidegate_frontends::wire::json::JsonResult;
+use tidegate_frontends::wire::question::JsonQuestion;
 
 /// Parses one line into `event`, which must be empty.
 pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let text = std::str::from_utf8(line)
-        .map_err(|error| WireFault::new(error.valid_up_to(), "this is not UTF-8"))?;
+        .map_err(|error| WireFault::new(error.valid_up_to(), "not valid UTF-8"))?;
     // The position of an error follows from the length of the remaining text.
     let at = |rest: &str| text.len().saturating_sub(rest.len());
     let fault = |rest: &str, message: &'static str| WireFault::new(at(rest), message);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_are_reported() {
         for (line, expected) in [
             (String::new(), "1: expected a time in brackets, found none"),
             (

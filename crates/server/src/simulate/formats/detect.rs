@@ -9,7 +9,7 @@ const LINES_MAX: usize = 64;
 
 /// The result of the detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detected {
+pub enum FormatDetection {
     /// A known format.
     Format(InputFormat),
     /// There are no lines, so it does not matter.
@@ -20,7 +20,7 @@ pub enum Detected {
 
 /// Examines the start of an input. The first recognizable line decides. A JSON line with `at_ms` is a
 /// trace, even if it has errors.
-pub fn detect(start: &[u8]) -> Detected {
+pub fn detect(start: &[u8]) -> FormatDetection {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut lines = lines
@@ -28,11 +28,11 @@ pub fn detect(start: &[u8]) -> Detected {
         .take(LINES_MAX)
         .peekable();
     if lines.peek().is_none() {
-        return Detected::Empty;
+        return FormatDetection::Empty;
     }
     lines
         .find_map(format)
-        .map_or(Detected::Unknown, Detected::Format)
+        .map_or(FormatDetection::Unknown, FormatDetection::Format)
 }
 
 impl InputFormat {
@@ -58,29 +58,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_says_what_it_is_decides() {
+    fn the_first_recognizable_line_decides_the_format() {
         let combined = r#"192.0.2.1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 5"#;
         let json =
             r#"{"start_time": "2023-11-14T22:13:20Z", "downstream_remote_address": "192.0.2.1:5"}"#;
         for (text, expected) in [
-            ("", Detected::Empty),
-            (" \r\n\n", Detected::Empty),
+            ("", FormatDetection::Empty),
+            (" \r\n\n", FormatDetection::Empty),
             (
                 "\u{feff}{\"at_ms\": 1}\n",
-                Detected::Format(InputFormat::Trace),
+                FormatDetection::Format(InputFormat::Trace),
             ),
-            ("{\"at_ms\": nonsense", Detected::Format(InputFormat::Trace)),
-            (combined, Detected::Format(InputFormat::Combined)),
+            (
+                "{\"at_ms\": nonsense",
+                FormatDetection::Format(InputFormat::Trace),
+            ),
+            (combined, FormatDetection::Format(InputFormat::Combined)),
             (
                 &format!("garbage\n\n{combined}\n"),
-                Detected::Format(InputFormat::Combined),
+                FormatDetection::Format(InputFormat::Combined),
             ),
             (
                 &format!("{{\"level\": \"info\"}}\n{json}"),
-                Detected::Format(InputFormat::Json),
+                FormatDetection::Format(InputFormat::Json),
             ),
-            ("hello\nworld", Detected::Unknown),
-            ("{}", Detected::Unknown),
+            ("hello\nworld", FormatDetection::Unknown),
+            ("{}", FormatDetection::Unknown),
         ] {
             assert_eq!(detect(text.as_bytes()), expected, "{text}");
         }

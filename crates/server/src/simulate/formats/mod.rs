@@ -18,8 +18,8 @@ mod tests;
 pub mod trace;
 
 use super::event::Event;
-use crate::wire::json::JsonResult;
 use std::fmt;
+use tidegate_frontends::wire::json::JsonResult;
 
 /// The format of input lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

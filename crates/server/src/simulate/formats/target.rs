@@ -1,7 +1,10 @@
 //! Request lines: `GET /path?query HTTP/1.1`.
+//!
+//! Servers log what the client sent, so a line may be anything. One without a method and a target is skipped
+//! and counted by the caller, like every line that is not a request.
 
-use crate::wire::question::JsonQuestion;
 use std::borrow::Cow;
+use tidegate_frontends::wire::question::JsonQuestion;
 
 /// The parts of a request line or a target.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn request_lines_are_taken_apart() {
+    fn request_lines_are_split_into_parts() {
         for (line, expected) in [
             ("GET / HTTP/1.1", parts("GET", "", "/")),
             (
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_text_is_kept() {
+    fn owned_text_is_not_copied() {
         let mut question = JsonQuestion::default();
         assert!(read_line(
             Cow::Owned("GET http://h/a HTTP/1.1".to_owned()),

@@ -1,7 +1,7 @@
 //! Real lines with bytes inserted, removed and changed: no parser may panic for any input.
 
 use super::*;
-use crate::simulate::when;
+use crate::timestamps;
 use proptest::prelude::*;
 
 const SAMPLES: [&str; 4] = [
@@ -51,9 +51,9 @@ proptest! {
 
     #[test]
     fn no_text_makes_an_instant_panic(text in "[0-9TZ:.+/ eE-]{0,40}|\\PC{0,20}") {
-        if let Some(at) = when::any(&text) {
-            prop_assert!(at <= when::LATEST);
-            prop_assert_eq!(when::any(&when::show(at)).map(|it| it.as_micros() / 1_000), Some(at.as_micros() / 1_000));
+        if let Some(at) = timestamps::any(&text) {
+            prop_assert!(at <= timestamps::LATEST);
+            prop_assert_eq!(timestamps::any(&timestamps::show(at)).map(|it| it.as_micros() / 1_000), Some(at.as_micros() / 1_000));
         }
     }
 }

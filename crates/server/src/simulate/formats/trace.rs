@@ -1,10 +1,10 @@
 //! Traces: one check request per line, with its time.
 
 use crate::simulate::event::Event;
-use crate::simulate::when::LATEST;
-use crate::wire::fault::WireFault;
-use crate::wire::json::JsonResult;
+use crate::timestamps::LATEST;
 use tidegate::Timestamp;
+use tidegate_frontends::wire::fault::WireFault;
+use tidegate_frontends::wire::json::JsonResult;
 
 /// Parses one line of a trace into `event`, which must be empty.
 #[inline]
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn a_time_in_the_wrong_unit_is_noticed() {
         let mut event = Event::default();
-        read(br#"{"at_ms": 1700000000123}"#, &mut event).expect("a sound line");
+        read(br#"{"at_ms": 1700000000123}"#, &mut event).expect("a valid line");
         assert_eq!(event.at, Timestamp::from_millis(1_700_000_000_123));
         let fault = read(br#"{"at_ms": 1700000000123456}"#, &mut Event::default());
         let fault = fault.expect_err("microseconds");

@@ -16,7 +16,7 @@ const PLACES_MIN: usize = 1 << 6;
 /// They are kept in one array, each in the first free slot from the one that its upper bits select. A
 /// lookup then usually costs one cache miss and not two.
 #[derive(Debug)]
-pub(super) struct Distinct {
+pub(super) struct DistinctCounter {
     /// The slots: a power of two, at most half of them taken; 0 is a free one.
     places: Box<[u64]>,
     kept: usize,
@@ -24,7 +24,7 @@ pub(super) struct Distinct {
     zeros: u32,
 }
 
-impl Default for Distinct {
+impl Default for DistinctCounter {
     fn default() -> Self {
         Self {
             places: vec![0; PLACES_MIN].into_boxed_slice(),
@@ -34,7 +34,7 @@ impl Default for Distinct {
     }
 }
 
-impl Distinct {
+impl DistinctCounter {
     /// Counts the value with this hash, if it is new.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64) {
@@ -99,9 +99,9 @@ mod tests {
     use foldhash::quality::FixedState;
     use std::hash::BuildHasher;
 
-    fn count(different: u64) -> Distinct {
+    fn count(different: u64) -> DistinctCounter {
         let state = FixedState::with_seed(7);
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctCounter::default();
         for nth in 0..different {
             distinct.insert(state.hash_one(nth));
             distinct.insert(state.hash_one(nth / 2));
@@ -110,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn few_are_counted_exactly() {
+    fn small_numbers_of_keys_are_counted_exactly() {
         for different in [0, 1, 1_000, 1 << 18] {
             assert_eq!(count(different).exact(), Some(different));
         }
     }
 
     #[test]
-    fn many_are_estimated_in_bounded_memory() {
+    fn large_numbers_of_keys_are_estimated_in_bounded_memory() {
         for different in [300_000, 1_000_000, 3_000_000] {
             let distinct = count(different);
             assert_eq!(distinct.exact(), None);
@@ -128,8 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn any_hash_will_do() {
-        let mut distinct = Distinct::default();
+    fn any_hash_function_is_supported() {
+        let mut distinct = DistinctCounter::default();
         for hash in [0, 0, 1, u64::MAX, 1 << 63] {
             distinct.insert(hash);
         }

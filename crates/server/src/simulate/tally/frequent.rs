@@ -11,7 +11,7 @@ const WATCHED_MAX: usize = 8_192;
 /// from all of them, and those with nothing left are dropped: at least half. A count is then too low by
 /// at most [`error`](Self::error), which is at most 2 / 8,192 of all additions.
 #[derive(Debug, Default)]
-pub(super) struct Frequent {
+pub(super) struct FrequentKeys {
     watched: HashTable<FrequentKey>,
     error: u64,
 }
@@ -27,7 +27,7 @@ pub(super) struct FrequentKey {
     pub(super) count: u64,
 }
 
-impl Frequent {
+impl FrequentKeys {
     /// Counts a key of a row; `hash` is that of the key.
     #[inline]
     pub(super) fn add(&mut self, row: usize, key: &str, hash: u64) {
@@ -90,13 +90,13 @@ mod tests {
     use foldhash::quality::FixedState;
     use std::hash::BuildHasher;
 
-    fn add(frequent: &mut Frequent, key: &str) {
+    fn add(frequent: &mut FrequentKeys, key: &str) {
         frequent.add(0, key, FixedState::with_seed(1).hash_one(key));
     }
 
     #[test]
     fn few_keys_are_counted_exactly_and_ties_go_by_name() {
-        let mut frequent = Frequent::default();
+        let mut frequent = FrequentKeys::default();
         for key in ["b", "a", "c", "a", "c", "b", "c"] {
             add(&mut frequent, key);
         }
@@ -106,16 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_apart() {
-        let mut frequent = Frequent::default();
+    fn rows_are_distinguished() {
+        let mut frequent = FrequentKeys::default();
         frequent.add(1, "a", 5);
         frequent.add(2, "a", 5);
         assert_eq!(frequent.top(9).len(), 2);
     }
 
     #[test]
-    fn the_frequent_are_found_among_any_number() {
-        let mut frequent = Frequent::default();
+    fn the_most_frequent_keys_are_found_among_any_number() {
+        let mut frequent = FrequentKeys::default();
         for nth in 0..200_000 {
             add(&mut frequent, &format!("passing-{nth}"));
             if nth % 50 == 0 {

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use tidegate::plan::PlanTable;
 use tidegate::{AppliedBand, Config, Decision, Request, Timestamp};
 use tidegate_policy::guard::GuardEffect;
-use tidegate_policy::matching::{KeyRules, Scratch};
+use tidegate_policy::matching::KeyRules;
+use tidegate_policy::policy::Scratch;
 use tidegate_policy::{Limit, Policy};
 
 /// Counts decisions. It displays as the summary.
@@ -100,7 +101,7 @@ impl SimulationTally {
         let scratch = &mut self.scratch;
         let meeting = policy
             .policy
-            .meet_with(request, &self.keys, &self.plans, scratch);
+            .match_with(request, &self.keys, &self.plans, scratch);
         let mut bands = decision.applied().peekable();
         for met in meeting.met {
             let Some(first) = bands.next() else { break };
@@ -127,7 +128,7 @@ impl SimulationTally {
         let shadow_limits = decision.shadow_refusals().next().is_some();
         let mut would_refuse = shadow_limits;
         let decided = decision.guard().into_iter();
-        for guard in decided.chain(decision.watching_guards()) {
+        for guard in decided.chain(decision.shadow_guards()) {
             let mut rows = self.guards.iter_mut();
             if let Some(row) = rows.find(|row| *row.name == *guard.name) {
                 would_refuse |= row.is_shadow && row.effect == GuardEffect::Refuse;

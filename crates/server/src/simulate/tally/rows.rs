@@ -1,7 +1,7 @@
 //! The counts of each limit.
 
-use super::distinct::Distinct;
-use super::frequent::Frequent;
+use super::distinct::DistinctCounter;
+use super::frequent::FrequentKeys;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
 use tidegate::LimitMode;
@@ -19,7 +19,7 @@ const NO_IDENTITY: &str = "(no identity)";
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) all: Vec<LimitRow>,
-    pub(super) refused: Frequent,
+    pub(super) refused: FrequentKeys,
     hasher: FixedState,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct LimitRow {
     pub(super) limit: Box<str>,
     pub(super) is_shadow: bool,
     pub(super) counts: RowCounts,
-    pub(super) keys: Distinct,
+    pub(super) keys: DistinctCounter,
 }
 
 /// The counts of one guard.
@@ -56,7 +56,7 @@ impl Default for Rows {
     fn default() -> Self {
         Self {
             all: Vec::new(),
-            refused: Frequent::default(),
+            refused: FrequentKeys::default(),
             hasher: FixedState::with_seed(SEED),
         }
     }
@@ -97,7 +97,7 @@ impl LimitRow {
             limit: limit.name.as_str().into(),
             is_shadow: limit.mode == LimitMode::Shadow,
             counts: RowCounts::default(),
-            keys: Distinct::default(),
+            keys: DistinctCounter::default(),
         }
     }
 }

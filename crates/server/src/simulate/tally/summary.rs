@@ -1,11 +1,16 @@
 //! The summary of a tally, for people.
+//!
+//! It goes to stderr, so that stdout has decisions only. Figures are exact counts of this run, never samples;
+//! columns are as wide as their longest value.
 
 use super::SimulationTally;
 use super::rows::LimitRow;
-use crate::simulate::table::{TextTable, grouped};
-use crate::simulate::when;
-use std::fmt;
+use crate::simulate::table::{TextTable, duration, grouped};
+use crate::styles::{BAD, GOOD, HEAD, paint};
+use crate::timestamps;
+use std::fmt::{self, Write};
 use tidegate_policy::guard::GuardEffect;
+use tidegate_policy::text::counted;
 
 /// The maximum number of limits to list.
 const ROWS_MAX: usize = 100;
@@ -13,37 +18,48 @@ const ROWS_MAX: usize = 100;
 /// The number of most refused keys to list.
 const TOP: usize = 10;
 
+/// Displays the summary without colours.
 impl fmt::Display for SimulationTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let requests = if self.total.asked == 1 {
-            "request"
-        } else {
-            "requests"
-        };
+        anstream::adapter::strip_str(&self.styled()).fmt(f)
+    }
+}
+
+impl SimulationTally {
+    /// Returns the summary with colours.
+    pub(crate) fn styled(&self) -> String {
+        let mut text = String::new();
+        // Writing into memory does not fail.
+        self.show(&mut text).ok();
+        text
+    }
+
+    fn show(&self, f: &mut String) -> fmt::Result {
+        let requests = counted(grouped(self.total.asked), "request", "requests");
+        let allowed = format!("{} allowed", grouped(self.total.allowed()));
+        let refused = format!("{} refused", grouped(self.total.refused));
+        let refused_style = if self.total.refused > 0 { BAD } else { HEAD };
         writeln!(
             f,
-            "{} {requests}: {} allowed ({} met no limit), {} refused",
-            grouped(self.total.asked),
-            grouped(self.total.allowed()),
+            "{requests}: {} ({} matched no limit), {}",
+            paint(GOOD, &allowed),
             grouped(self.unlimited),
-            grouped(self.total.refused),
+            paint(refused_style, &refused),
         )?;
         if self.would_refuse > 0 {
             let count = grouped(self.would_refuse);
             writeln!(f, "{count} would have been refused if not in shadow mode")?;
         }
         if let Some((first, last)) = self.span {
-            let (from, to) = (when::show(first), when::show(last));
+            let (from, to) = (timestamps::show(first), timestamps::show(last));
             writeln!(f, "from {from} to {to}: {}", duration(last.since(first)))?;
         }
         self.show_guards(f)?;
         self.show_limits(f)?;
         self.show_refused(f)
     }
-}
 
-impl SimulationTally {
-    fn show_guards(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show_guards(&self, f: &mut String) -> fmt::Result {
         if self.guards.is_empty() {
             return Ok(());
         }
@@ -57,10 +73,10 @@ impl SimulationTally {
             };
             table.row([format!("{}{shadow}", guard.name), refused, exempt]);
         }
-        write!(f, "\n{}", table.show())
+        write!(f, "\n{}", table.styled())
     }
 
-    fn show_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show_limits(&self, f: &mut String) -> fmt::Result {
         let head = ["policy", "limit", "asked", "allowed", "refused", "", "keys"];
         let mut table = TextTable::new(head, 2);
         for row in self.rows.all.iter().take(ROWS_MAX) {
@@ -74,14 +90,14 @@ impl SimulationTally {
                 row.keys(),
             ]);
         }
-        write!(f, "\n{}", table.show())?;
+        write!(f, "\n{}", table.styled())?;
         if self.rows.all.len() > ROWS_MAX {
             writeln!(f, "  … and {} more", self.rows.all.len() - ROWS_MAX)?;
         }
         Ok(())
     }
 
-    fn show_refused(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn show_refused(&self, f: &mut String) -> fmt::Result {
         let top = self.rows.refused.top(TOP);
         if top.is_empty() {
             return Ok(());
@@ -102,7 +118,7 @@ impl SimulationTally {
                 format!("{at_least}{}", grouped(watched.count)),
             ]);
         }
-        write!(f, "\n{}", table.show())
+        write!(f, "\n{}", table.styled())
     }
 }
 
@@ -129,42 +145,14 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns a duration in its two largest units, or in milliseconds.
-fn duration(micros: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
-    let seconds = micros / 1_000_000;
-    if seconds < 60 {
-        return format!("{}.{:03} s", seconds, micros / 1_000 % 1_000);
-    }
-    let mut rest = seconds;
-    let mut parts = Vec::new();
-    for (name, length) in UNITS {
-        if rest >= length {
-            parts.push(format!("{} {name}", rest / length));
-            rest %= length;
-        }
-    }
-    parts.truncate(2);
-    parts.join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_lengths_read_well() {
+    fn shares_are_readable() {
         assert_eq!(percent(1, 8), "12.5 %");
         assert_eq!(percent(u64::MAX, u64::MAX), "100.0 %");
         assert_eq!(percent(0, 0), "");
-        for (micros, text) in [
-            (0, "0.000 s"),
-            (1_234_567, "1.234 s"),
-            (60_000_000, "1 min"),
-            (3_661_000_000, "1 h 1 min"),
-            (90_061_000_000, "1 d 1 h"),
-        ] {
-            assert_eq!(duration(micros), text);
-        }
     }
 }

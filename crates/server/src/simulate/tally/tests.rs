@@ -3,14 +3,14 @@
 use crate::simulate::engine::Engine;
 use crate::simulate::event::Event;
 use crate::simulate::formats::trace;
-use tidegate_policy::config::NoEnvironment;
+use tidegate_config::NoEnvironment;
 
 fn run(config: &str, lines: &[&str]) -> String {
     let engine = Engine::new(config, "test", &NoEnvironment, None);
-    let mut engine = engine.expect("a sound configuration");
+    let mut engine = engine.expect("a valid config");
     for line in lines {
         let mut event = Event::default();
-        trace::read(line.as_bytes(), &mut event).expect("a sound line");
+        trace::read(line.as_bytes(), &mut event).expect("a valid line");
         engine.decide(&event, |_| {}).expect("memory answers");
     }
     engine.tally().to_string()
@@ -35,7 +35,7 @@ policies:
         r#"{"at_ms": 2000, "user": "cat", "ip": "192.0.2.3"}"#,
     ];
     let expected = "\
-6 requests: 4 allowed (0 met no limit), 2 refused
+6 requests: 4 allowed (0 matched no limit), 2 refused
 3 would have been refused if not in shadow mode
 from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z: 1.000 s
 
@@ -55,7 +55,7 @@ from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z: 1.000 s
 }
 
 #[test]
-fn a_missing_identity_is_no_key_and_yet_among_the_refused() {
+fn a_missing_identity_is_no_key_but_counts_as_refused() {
     let config = "
 policies:
   - name: api
@@ -64,7 +64,7 @@ policies:
 ";
     let lines = [r#"{"at_ms": 1000}"#, r#"{"at_ms": 1000, "user": "ann"}"#];
     let expected = "\
-2 requests: 1 allowed (0 met no limit), 1 refused
+2 requests: 1 allowed (0 matched no limit), 1 refused
 from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 
   policy  limit     asked  allowed  refused          keys
@@ -77,7 +77,7 @@ from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 }
 
 #[test]
-fn a_request_that_meets_nothing_is_counted_once() {
+fn a_request_without_limits_is_counted_once() {
     let config = "
 policies:
   - name: api
@@ -86,15 +86,15 @@ policies:
 ";
     let shown = run(config, &[r#"{"at_ms": 1000, "method": "GET"}"#]);
     assert!(
-        shown.starts_with("1 request: 1 allowed (1 met no limit), 0 refused\n"),
+        shown.starts_with("1 request: 1 allowed (1 matched no limit), 0 refused\n"),
         "{shown}"
     );
 }
 
 #[test]
-fn a_limit_that_a_route_joins_with_others_is_listed_and_counted_once() {
+fn a_joined_limit_is_listed_and_counted_once() {
     let config = "
-routes: [{ id: all, upstreams: 'http://127.0.0.1:9', policy: [web, api] }]
+routes: [{ name: all, upstreams: 'http://127.0.0.1:9', policy: [web, api] }]
 policies:
   - { name: api, limits: [{ name: per-user, key: user, rate: 2/min }] }
   - { name: web, limits: [{ name: all, rate: 9/min }, { name: posts, match: [{ method: POST }], rate: 9/min }] }
@@ -106,7 +106,7 @@ policies:
         r#"{"at_ms": 1000, "user": "bob", "policy": "api"}"#,
     ];
     let expected = "\
-4 requests: 3 allowed (0 met no limit), 1 refused
+4 requests: 3 allowed (0 matched no limit), 1 refused
 from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 
   policy  limit     asked  allowed  refused          keys
@@ -121,12 +121,12 @@ from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 }
 
 #[test]
-fn what_guards_refused_was_not_in_the_summary() {
+fn guard_refusals_were_missing_from_the_summary() {
     let config = "
 guards:
-  - { name: staff, exempt: user, list: [root] }
-  - { name: closed, refuse: user, list: [eve] }
-  - { name: soon, refuse: ip, list: [192.0.2.7], mode: shadow }
+  - { name: staff, allow: user, list: [root] }
+  - { name: closed, deny: user, list: [eve] }
+  - { name: soon, deny: ip, list: [192.0.2.7], mode: shadow }
 policies: [{ name: api, limits: [{ name: all, rate: 9/min }] }]
 ";
     let lines = [
@@ -136,7 +136,7 @@ policies: [{ name: api, limits: [{ name: all, rate: 9/min }] }]
         r#"{"at_ms": 1000, "ip": "192.0.2.7"}"#,
     ];
     let expected = "\
-4 requests: 2 allowed (1 met no limit), 2 refused
+4 requests: 2 allowed (1 matched no limit), 2 refused
 1 would have been refused if not in shadow mode
 from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 

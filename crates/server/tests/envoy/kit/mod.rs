@@ -25,8 +25,8 @@ mod folder;
     dead_code,
     reason = "shared with another test program, which starts another one"
 )]
-mod programs;
+pub(crate) mod programs;
 
 pub(crate) use client::Reply;
 pub(crate) use folder::Folder;
-pub(crate) use site::{Site, Wanted};
+pub(crate) use site::{Site, SiteOptions};

@@ -1,4 +1,4 @@
-//! A client, Envoy, Tidegate beside it, an application behind it.
+//! A client, Envoy, Tidegate next to it, and an application behind it.
 
 use super::application::Application;
 use super::client::{Client, Reply};
@@ -21,35 +21,38 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// How long a client waits: far longer than Envoy here waits for Tidegate.
+/// The client's timeout: far longer than Envoy's timeout for Tidegate.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a test wants to be otherwise.
-pub(crate) struct Wanted {
-    /// How many instances Envoy asks in turn.
+/// The options of a site.
+pub(crate) struct SiteOptions {
+    /// Number of instances that Envoy calls in turn.
     pub(crate) tidegates: usize,
-    /// What stands before the policies in the configuration: the store, the way of answering.
+    /// Configuration before the policies, such as the store and `respond`.
     pub(crate) settings: String,
-    /// Configuration of envoyproxy/ratelimit that is served instead, and flags for it.
+    /// Configuration of envoyproxy/ratelimit to serve instead, and flags for it.
     pub(crate) envoy_config: Option<(&'static str, &'static [&'static str])>,
-    /// How long Envoy waits for Tidegate: no test should fail because the machine is busy.
+    /// Flags that select another configuration; empty for none.
+    pub(crate) arguments: Vec<String>,
+    /// Envoy's timeout for Tidegate, long enough for a busy machine.
     pub(crate) timeout: &'static str,
-    /// Whether nothing passes without Tidegate.
+    /// True if Envoy refuses all requests without Tidegate.
     pub(crate) deny: bool,
-    /// How Envoy finds out who is well: a list.
+    /// Envoy's health checks: a list.
     pub(crate) health: &'static str,
-    /// How Envoy speaks to Tidegate: a transport socket.
+    /// Envoy's connection to Tidegate: a transport socket.
     pub(crate) transport: String,
-    /// What Envoy sends with every call: a list.
+    /// Metadata that Envoy sends with every call: a list.
     pub(crate) metadata: &'static str,
 }
 
-impl Default for Wanted {
+impl Default for SiteOptions {
     fn default() -> Self {
         Self {
             tidegates: 1,
             settings: String::new(),
             envoy_config: None,
+            arguments: Vec::new(),
             timeout: "20s",
             deny: true,
             health: "[]",
@@ -71,8 +74,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts it all, and waits until requests get through. Nothing if Envoy is not installed.
-    pub(crate) fn open(wanted: &Wanted) -> Option<Self> {
+    /// Starts everything, and waits until requests pass. Returns `None` if Envoy is not installed.
+    pub(crate) fn open(wanted: &SiteOptions) -> Option<Self> {
         let program = Program::Envoy.find()?;
         let runtime = Runtime::new().unwrap();
         let application = runtime.block_on(Application::start());
@@ -120,14 +123,14 @@ impl Site {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// Asks through Envoy for `GET /path` and the like. `lines` are more lines of the head.
+    /// Sends `GET /path` or similar through Envoy. `lines` are additional header lines.
     pub(crate) fn ask(&self, what: &str, lines: &[&str]) -> Reply {
         let reply = self.try_send(self.proxy.number(), &head(what, lines));
         reply.unwrap_or_else(|| panic!("no answer to {what} {lines:?}; {}", self.log()))
     }
 
-    /// Asks as often as told, all at the same time, and counts the answers with 200 and with 429:
-    /// there are no others.
+    /// Sends this many requests concurrently; returns the number of responses with 200 and with
+    /// 429. There are no others.
     pub(crate) fn ask_at_once(&self, times: usize, lines: &[&str]) -> (usize, usize) {
         let bytes = head("GET /", lines);
         let all = (0..times).map(|_| exchange(at(self.proxy.number()), &bytes));
@@ -142,8 +145,9 @@ impl Site {
         (passed, refused)
     }
 
-    /// Asks over and over, `at_a_time` at the same time, while something happens to the instances:
-    /// `meanwhile` is told how many answers there are by now. The statuses of all answers; 0 is none.
+    /// Sends requests repeatedly, `at_a_time` concurrently, while `meanwhile` changes the
+    /// instances; it receives the current number of responses. Returns the statuses of all
+    /// responses; 0 means none.
     pub(crate) fn ask_while(
         &mut self,
         at_a_time: usize,
@@ -163,14 +167,14 @@ impl Site {
         thread::scope(|scope| {
             let asking = join_all((0..at_a_time).map(|_| over_and_over()));
             scope.spawn(|| runtime.block_on(asking));
-            // Should it fail, those who ask must end all the same.
+            // Ends the client tasks even if `meanwhile` fails.
             let _ends = Ends(&is_over);
             meanwhile(tidegates, &|| statuses.lock().len());
         });
         statuses.into_inner()
     }
 
-    /// How much is left for a descriptor, as Tidegate says it by another door.
+    /// Returns a descriptor's remaining requests, as another frontend of Tidegate reports them.
     pub(crate) fn left(&self, key: &str, value: &str) -> u64 {
         let body = format!(
             r#"{{"domain":"edge","descriptors":[{{"entries":[{{"key":"{key}","value":"{value}"}}],"hitsAddend":0}}]}}"#
@@ -181,16 +185,16 @@ impl Site {
         let reply = self.try_send(self.tidegates.last().unwrap().http().port(), &question);
         let status = &reply.expect("an answer").json()["statuses"][0];
         assert!(status["currentLimit"].is_object(), "no limit in {status}");
-        // A number of 0 is left out.
+        // JSON omits a number of 0.
         status["limitRemaining"].as_u64().unwrap_or(0)
     }
 
-    /// What Envoy has counted of its calls to Tidegate, by the last part of the name.
+    /// Returns a statistic of Envoy's calls to Tidegate, by the last part of its name.
     pub(crate) fn counted(&self, name: &str) -> u64 {
         self.statistic(&format!("cluster.application.ratelimit.{name}"))
     }
 
-    /// How many instances Envoy takes for well.
+    /// Returns the number of instances that Envoy considers healthy.
     pub(crate) fn well(&self) -> u64 {
         self.statistic("cluster.tidegate.membership_healthy")
     }
@@ -204,7 +208,7 @@ impl Site {
         let stats = stats.expect("an answer in time").unwrap();
         let wanted = format!("{name}: ");
         let mut lines = stats.lines();
-        // What never happened is not there.
+        // Envoy omits counters of 0.
         lines
             .find_map(|line| line.strip_prefix(&wanted)?.parse().ok())
             .unwrap_or(0)
@@ -219,8 +223,11 @@ impl Site {
     }
 }
 
-/// Writes the configuration of Tidegate; what it is started with to find it.
-fn arguments(wanted: &Wanted, folder: &Folder) -> Vec<String> {
+/// Writes Tidegate's configuration; returns the arguments that select it.
+fn arguments(wanted: &SiteOptions, folder: &Folder) -> Vec<String> {
+    if !wanted.arguments.is_empty() {
+        return wanted.arguments.clone();
+    }
     let (flag, text, more) = match wanted.envoy_config {
         Some((text, more)) => ("--envoy-config", text.to_owned(), more),
         None => {
@@ -235,7 +242,7 @@ fn arguments(wanted: &Wanted, folder: &Folder) -> Vec<String> {
     all.map(str::to_owned).collect()
 }
 
-/// Says that it is over when it goes.
+/// Sets the flag when dropped.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -282,7 +289,7 @@ async fn exchange(address: SocketAddr, bytes: &str) -> io::Result<Option<Reply>>
     Client::over(stream).try_reply().await
 }
 
-/// Everything that comes until the end.
+/// Sends bytes, and reads everything until the end.
 async fn whole(address: SocketAddr, bytes: String) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(bytes.as_bytes()).await?;

@@ -1,4 +1,4 @@
-//! The program, which can be made to hang, to go and to come back.
+//! A program that a test can pause, stop and start again.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -6,7 +6,7 @@ use tidegate_testkit::redis::{Port, Process, until};
 
 /// A `tidegate` that keeps its addresses.
 pub(crate) struct Tidegate {
-    /// What tells it where its configuration is.
+    /// Arguments that select its configuration.
     arguments: Vec<String>,
     http: Port,
     grpc: Port,
@@ -14,7 +14,7 @@ pub(crate) struct Tidegate {
 }
 
 impl Tidegate {
-    /// One that is started with these arguments, which name its configuration.
+    /// Starts an instance with these arguments, which select its configuration.
     pub(crate) fn start(arguments: &[String]) -> Self {
         let mut tidegate = Self {
             arguments: arguments.to_owned(),
@@ -22,53 +22,53 @@ impl Tidegate {
             grpc: Port::lease(),
             process: None,
         };
-        tidegate.come_back();
+        tidegate.resume();
         tidegate
     }
 
-    /// Where it is asked for decisions by HTTP.
+    /// Returns the address of the HTTP API.
     pub(crate) fn http(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.http.number()).into()
     }
 
-    /// Where Envoy asks.
+    /// Returns the address for Envoy.
     pub(crate) fn grpc(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.grpc.number()).into()
     }
 
-    /// From now on it takes connections and says nothing.
+    /// Pauses it: it accepts connections and sends nothing.
     pub(crate) fn hang(&self) {
         let process = self.process.as_ref().unwrap();
         process.signal("STOP");
         process.await_stopped();
     }
 
-    /// It goes on where it stood.
+    /// Continues it.
     pub(crate) fn go_on(&self) {
         self.process.as_ref().unwrap().signal("CONT");
     }
 
-    /// It is told to go, and finishes what it has begun.
+    /// Sends SIGTERM; it finishes pending requests.
     pub(crate) fn take_leave(&self) {
         self.process.as_ref().unwrap().signal("TERM");
     }
 
-    /// Whether it has gone.
+    /// Returns true if it has ended.
     pub(crate) fn has_gone(&mut self) -> bool {
         self.process.as_mut().is_none_or(Process::has_ended)
     }
 
-    /// It is gone at once, without a word.
+    /// Kills it.
     pub(crate) fn go(&mut self) {
         self.process = None;
     }
 
-    /// It starts, and what was in its memory it has forgotten.
-    pub(crate) fn come_back(&mut self) {
+    /// Starts it again, with empty buckets in memory.
+    pub(crate) fn resume(&mut self) {
         let (http, grpc) = (self.http(), self.grpc());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        // Long enough for an Envoy that asks after its health ten times a second.
-        command.args(["serve", "--admin", "127.0.0.1:0", "--notice", "2"]);
+        // Long enough for an Envoy with ten health checks a second.
+        command.args(["serve", "--admin", "127.0.0.1:0", "--shutdown-delay", "2"]);
         command.args(["--http", &http.to_string()]);
         command.args(["--grpc", &grpc.to_string()]);
         command.args(&self.arguments).env_clear();

@@ -1,7 +1,7 @@
-//! Answers.
+//! Responses.
 
 use super::bodies::{in_chunks, large};
-use super::difference::Why;
+use super::difference::DifferenceReason;
 use super::stage::{Case, case, play};
 use super::view::DATE;
 use crate::kit::{Answer, request};
@@ -85,12 +85,12 @@ async fn statuses_pass_as_they_are() {
         "- client 1: HTTP/1.1 200 \u{e9}t\u{e9}",
         "+ client 1: HTTP/1.1 200 ",
     ];
-    cases.push(foreign.differs(Why::Phrase, &lines));
+    cases.push(foreign.differs(DifferenceReason::Phrase, &lines));
     play(cases).await;
 }
 
 #[tokio::test]
-async fn answers_that_have_no_body() {
+async fn responses_without_a_body() {
     play(vec![
         get("204", "HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n"),
         get("304", "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
@@ -98,7 +98,7 @@ async fn answers_that_have_no_body() {
             "304 with a length",
             "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\n",
         )
-        .differs(Why::Length304, &["- client 1: length 5"]),
+        .differs(DifferenceReason::Length304, &["- client 1: length 5"]),
         by(
             "HEAD",
             "HEAD with a length",
@@ -149,7 +149,7 @@ async fn large_answers() {
 }
 
 #[tokio::test]
-async fn connections_of_upstreams_are_not_those_of_clients() {
+async fn connection_headers_of_upstreams_are_not_forwarded() {
     let closing = |text: &str| Answer::of(text).closing();
     let asked = |name| case(name, request("GET", "/", &[]));
     play(vec![
@@ -160,9 +160,9 @@ async fn connections_of_upstreams_are_not_those_of_clients() {
         asked("of old, up to the end").answered(closing("HTTP/1.0 200 OK\r\n\r\nhello")),
         get("kept", "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nok"),
         get("with headers of its own", "HTTP/1.1 200 OK\r\nConnection: x-mine\r\nX-Mine: 1\r\nX-Theirs: 2\r\nContent-Length: 2\r\n\r\nok")
-            .differs(Why::HopByHop, &["- client 1: x-mine: 1"]),
+            .differs(DifferenceReason::HopByHop, &["- client 1: x-mine: 1"]),
         get("offering an upgrade", "HTTP/1.1 200 OK\r\nUpgrade: h2c\r\nConnection: upgrade\r\nContent-Length: 2\r\n\r\nok")
-            .differs(Why::HopByHop, &["- client 1: upgrade: h2c"]),
+            .differs(DifferenceReason::HopByHop, &["- client 1: upgrade: h2c"]),
     ])
     .await;
 }
@@ -175,7 +175,7 @@ async fn trailers_of_answers() {
         case("asked for", request("GET", "/", &["te: trailers"]))
             .answered(Answer::of(answer))
             .differs(
-                Why::Trailers,
+                DifferenceReason::Trailers,
                 &["+ upstream 1: te: trailers", "+ client 1: trailer x-sum: 1"],
             ),
     ])

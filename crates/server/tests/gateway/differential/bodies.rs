@@ -1,20 +1,20 @@
-//! Bodies of requests.
+//! Request bodies.
 
-use super::difference::Why;
+use super::difference::DifferenceReason;
 use super::stage::{Case, case, play, steps};
 use crate::kit::{Answer, request};
 
-/// A request with a body.
+/// Returns a request with a body.
 pub(super) fn with_body(lines: &[&str], body: &[u8]) -> Vec<u8> {
     [request("POST", "/upload", lines).as_bytes(), body].concat()
 }
 
-/// One in chunks.
+/// Returns a request with a chunked body.
 pub(super) fn chunked(body: &str) -> Vec<u8> {
     with_body(&["transfer-encoding: chunked"], body.as_bytes())
 }
 
-/// A body in chunks, to which nginx gives a length.
+/// Returns a case with a chunked body, which nginx sends with a length.
 fn counted(name: &'static str, bytes: Vec<u8>, body: &str) -> Case {
     let bodied = |sign, by| {
         format!(
@@ -24,10 +24,10 @@ fn counted(name: &'static str, bytes: Vec<u8>, body: &str) -> Case {
     };
     let lines = [bodied("-", "length"), bodied("+", "chunks")];
     let lines = lines.each_ref().map(String::as_str);
-    case(name, bytes).differs(Why::Counted, &lines)
+    case(name, bytes).differs(DifferenceReason::Counted, &lines)
 }
 
-/// These bytes, in chunks.
+/// Returns these bytes, chunked.
 pub(super) fn in_chunks(bytes: &[u8]) -> Vec<u8> {
     let mut chunks = Vec::new();
     for chunk in bytes.chunks(100_000) {
@@ -38,7 +38,7 @@ pub(super) fn in_chunks(bytes: &[u8]) -> Vec<u8> {
     chunks
 }
 
-/// Bytes that are not the same everywhere.
+/// Returns bytes without repetition.
 pub(super) fn large(length: usize) -> Vec<u8> {
     (0..length)
         .map(|nth| u8::try_from(nth * nth % 251).unwrap())
@@ -111,7 +111,7 @@ async fn trailers_of_requests() {
     let announced = with(&["transfer-encoding: chunked", "trailer: x-sum, x-other"]);
     play(vec![
         counted("announced", announced, "hello").differs(
-            Why::Trailers,
+            DifferenceReason::Trailers,
             &[
                 "+ upstream 1: trailer x-sum: 1",
                 "+ upstream 1: trailer x-other: 2",
@@ -127,7 +127,7 @@ async fn trailers_of_requests() {
 }
 
 #[tokio::test]
-async fn a_client_that_waits_to_be_asked_is_asked() {
+async fn a_client_expecting_100_continue_gets_it() {
     let expect = ["expect: 100-continue", "content-length: 5"];
     let head = request("POST", "/upload", &expect);
     let in_chunks = request(
@@ -151,13 +151,13 @@ async fn a_client_that_waits_to_be_asked_is_asked() {
             "and has nothing to send",
             request("GET", "/", &["expect: 100-continue"]),
         )
-        .differs(Why::Continue, &["- client 1: before it 100"]),
+        .differs(DifferenceReason::Continue, &["- client 1: before it 100"]),
     ])
     .await;
 }
 
 #[tokio::test]
-async fn an_answer_may_come_before_the_body_is_read() {
+async fn a_response_may_precede_the_end_of_the_request_body() {
     let early =
         Answer::of("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
             .early();

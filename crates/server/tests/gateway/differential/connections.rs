@@ -1,6 +1,6 @@
-//! Several requests on one connection, old clients, and connections that become something else.
+//! Several requests on one connection, old clients, and upgraded connections.
 
-use super::difference::Why;
+use super::difference::DifferenceReason;
 use super::stage::{case, play, steps};
 use crate::kit::{Answer, request};
 
@@ -44,7 +44,7 @@ async fn several_requests_on_one_connection() {
             .reads("POST")
             .reads("GET")
             .differs(
-                Why::Counted,
+                DifferenceReason::Counted,
                 &[
                     "- upstream 3: body by length, 5 bytes: three",
                     "+ upstream 3: body by chunks, 5 bytes: three",
@@ -90,12 +90,12 @@ async fn old_clients() {
         ),
     ];
     let lines = ["- client 1: HTTP/1.1 200 OK", "+ client 1: HTTP/1.0 200 OK"];
-    let cases = cases.map(|case| case.differs(Why::Version, &lines));
+    let cases = cases.map(|case| case.differs(DifferenceReason::Version, &lines));
     play(cases.into()).await;
 }
 
 #[tokio::test]
-async fn connections_that_become_something_else() {
+async fn upgraded_connections() {
     let agreed = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: Upgrade\r\nX-Chat: 1\r\n\r\n";
     let wanted = ["connection: upgrade", "upgrade: chat"];
     play(vec![

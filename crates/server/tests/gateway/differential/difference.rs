@@ -1,8 +1,8 @@
-//! Why something differs. Each is known, and on purpose.
+//! Reasons for differences. Each is known and intended.
 
-/// Why something differs between nginx and the gateway.
+/// A reason for a difference between nginx and the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum DifferenceReason {
     Asterisk,
     Connect,
     Continue,
@@ -20,12 +20,12 @@ pub(super) enum Why {
     Version,
 }
 
-impl Why {
-    /// The reason, for those who read a failure.
+impl DifferenceReason {
+    /// Returns the reason as text for a failure.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Asterisk => {
-                "nginx does not know the target `*`, which asks a server about itself (RFC 9112, 3.2.4)"
+                "nginx does not support the target `*`, which is about the server itself (RFC 9112, 3.2.4)"
             }
             Self::Connect => {
                 "neither is a proxy for CONNECT; nginx calls it a bad request, and we a method that is \
@@ -44,17 +44,15 @@ impl Why {
                  one spelling, in which such an escape is itself"
             }
             Self::Fragment => "a fragment is no part of a target (RFC 9112, 3.2); hyper drops it",
-            Self::HopByHop => {
-                "nginx passes on what belongs to one connection (RFC 9110, 7.6.1: it must not)"
-            }
+            Self::HopByHop => "nginx forwards hop-by-hop headers (RFC 9110, 7.6.1: it must not)",
             Self::Length304 => {
-                "hyper says nothing of the length that an answer would have had (RFC 9110, 8.6: it may)"
+                "hyper omits the length that a response to GET would have (RFC 9110, 8.6: it may)"
             }
             Self::NoUri => {
-                "hyper refuses signs that a URI has in escapes only (RFC 9112, 3.2: it should)"
+                "hyper rejects characters that a URI has in escapes only (RFC 9112, 3.2: it should)"
             }
             Self::Phrase => {
-                "hyper takes a phrase beyond ASCII for none (RFC 9112, 4: nobody should read it)"
+                "hyper drops a reason phrase beyond ASCII (RFC 9112, 4: clients should ignore it)"
             }
             Self::Steps => {
                 "a path with `.` or `..` is sent as it was decided, for not every upstream resolves them; \
@@ -65,13 +63,13 @@ impl Why {
                  hyphen, and so for another field"
             }
             Self::TargetFirst => {
-                "where a target says whom it is for, that counts and not `Host` (RFC 9112, 3.2.2)"
+                "the host of an absolute target takes precedence over `Host` (RFC 9112, 3.2.2)"
             }
             Self::Trailers => {
-                "nginx drops trailers, and the wish for them (RFC 9110, 6.5.1: it may); we pass them on"
+                "nginx drops trailers and `TE` (RFC 9110, 6.5.1: it may); Tidegate forwards them"
             }
             Self::Version => {
-                "hyper answers an HTTP/1.0 client as HTTP/1.0 (RFC 9110, 2.5 would have it say 1.1)"
+                "hyper replies to an HTTP/1.0 client with HTTP/1.0 (RFC 9110, 2.5 recommends 1.1)"
             }
         }
     }

@@ -1,15 +1,15 @@
 //! The same requests through nginx and through the gateway, to the same upstream: both ends must see
 //! the same.
 //!
-//! What differs is written down with the case, line by line, and with a reason out of
-//! [`difference`]; a difference that is gone fails just as a new one does. What differs always is in
-//! [`view`]: names of headers in lower case, and the `Via` and `Forwarded` that nginx does not write.
+//! Each case lists its differences, line by line, with a reason of [`difference`]. A missing
+//! difference fails like a new one. [`view`] removes the differences of all cases: the case of header
+//! names, and the `Via` and `Forwarded` headers, which nginx does not send.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `stage` | both proxies, and how a case is played |
+//! | `stage` | both proxies, and the replay of a case |
 //! | `view` | what both ends saw, as lines |
-//! | `difference` | why something may differ |
+//! | `difference` | the reasons for differences |
 //! | `requests`, `targets`, `bodies`, `answers`, `connections` | the corpus |
 
 mod answers;

@@ -1,6 +1,6 @@
-//! Methods, and headers of requests.
+//! Methods and request headers.
 
-use super::difference::Why;
+use super::difference::DifferenceReason;
 use super::stage::{case, play, verdict};
 use crate::kit::request;
 
@@ -26,7 +26,10 @@ async fn methods_that_are_not_for_proxies_are_refused() {
             "CONNECT",
             "CONNECT shop.example:443 HTTP/1.1\r\nhost: shop.example:443\r\n\r\n",
         )
-        .differs(Why::Connect, &["- refused with 400", "+ refused with 405"]),
+        .differs(
+            DifferenceReason::Connect,
+            &["- refused with 400", "+ refused with 405"],
+        ),
     ])
     .await;
 }
@@ -70,8 +73,10 @@ async fn odd_but_legal_headers_pass_as_they_are() {
             "every sign that a name may have",
             get(&["!#$%&'*+-.^`|~09aZ: odd"]),
         ),
-        case("an underscore", get(&["x_under_score: 1"]))
-            .differs(Why::Underscore, &["- upstream 1: x_under_score: 1"]),
+        case("an underscore", get(&["x_under_score: 1"])).differs(
+            DifferenceReason::Underscore,
+            &["- upstream 1: x_under_score: 1"],
+        ),
         case(
             "quotes and colons",
             get(&[
@@ -109,7 +114,7 @@ async fn odd_but_legal_headers_pass_as_they_are() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_one_connection_stays_there() {
+async fn hop_by_hop_headers_are_not_forwarded() {
     let get = |lines: &[&str]| request("GET", "/", lines);
     play(vec![
         case(
@@ -120,18 +125,18 @@ async fn what_belongs_to_one_connection_stays_there() {
             "named by connection",
             get(&["connection: x-mine", "x-mine: 1", "x-theirs: 2"]),
         )
-        .differs(Why::HopByHop, &["- upstream 1: x-mine: 1"]),
+        .differs(DifferenceReason::HopByHop, &["- upstream 1: x-mine: 1"]),
         case("of old proxies", get(&["proxy-connection: keep-alive"])).differs(
-            Why::HopByHop,
+            DifferenceReason::HopByHop,
             &["- upstream 1: proxy-connection: keep-alive"],
         ),
         case("trailers wanted", get(&["te: trailers"]))
-            .differs(Why::Trailers, &["+ upstream 1: te: trailers"]),
+            .differs(DifferenceReason::Trailers, &["+ upstream 1: te: trailers"]),
         case(
             "trailers wanted, and said so",
             get(&["te: trailers", "connection: te"]),
         )
-        .differs(Why::Trailers, &["+ upstream 1: te: trailers"]),
+        .differs(DifferenceReason::Trailers, &["+ upstream 1: te: trailers"]),
         case("codings wanted", get(&["te: gzip;q=0.5"])),
         case(
             "credentials for a proxy",
@@ -146,7 +151,7 @@ async fn what_belongs_to_one_connection_stays_there() {
             ]),
         )
         .differs(
-            Why::HopByHop,
+            DifferenceReason::HopByHop,
             &[
                 "- upstream 1: http2-settings: AAMAAABk",
                 "- upstream 1: upgrade: h2c",
@@ -157,7 +162,7 @@ async fn what_belongs_to_one_connection_stays_there() {
 }
 
 #[tokio::test]
-async fn what_a_stranger_says_of_where_it_came_from_is_replaced() {
+async fn forwarding_headers_of_untrusted_clients_are_replaced() {
     let forged = [
         "x-forwarded-for: 192.0.2.1",
         "x-forwarded-proto: https",

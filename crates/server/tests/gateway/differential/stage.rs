@@ -1,6 +1,6 @@
-//! Both proxies before one upstream, and how a case is played.
+//! Both proxies in front of one upstream, and the replay of a case.
 
-use super::difference::Why;
+use super::difference::DifferenceReason;
 use super::view;
 use crate::kit::client::{Client, method};
 use crate::kit::gate::{self, Gate};
@@ -8,33 +8,33 @@ use crate::kit::nginx::Nginx;
 use crate::kit::{Answer, Upstream, request};
 use std::net::SocketAddr;
 
-/// Something to be sent through both.
+/// A message to send through both.
 pub(super) struct Case {
     name: &'static str,
     steps: Vec<Step>,
     answer: Answer,
-    known: Vec<(Why, Vec<String>)>,
-    /// Whether nothing else is compared than what became of it: the two refuse in words of their own.
+    known: Vec<(DifferenceReason, Vec<String>)>,
+    /// True if only the verdict is compared, because the error texts differ.
     is_verdict: bool,
-    /// Whether the connection is in the middle of a request in the end.
+    /// True if the connection ends in the middle of a request.
     is_unfinished: bool,
 }
 
 enum Step {
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Waits for an answer that is not the last, with this status.
+    /// Waits for an interim response with this status.
     Interim(u16),
-    /// Reads an answer to a request of this method.
+    /// Reads the response to a request of this method.
     Reply(String),
 }
 
-/// A case in which this is sent, which is one request, and answered.
+/// Returns a case that sends one request and reads its response.
 pub(super) fn case(name: &'static str, bytes: impl AsRef<[u8]>) -> Case {
     steps(name).sends(&bytes).reads(&method(bytes.as_ref()))
 }
 
-/// A case that is still to be told what to do.
+/// Returns a case without steps.
 pub(super) fn steps(name: &'static str) -> Case {
     Case {
         name,
@@ -46,7 +46,7 @@ pub(super) fn steps(name: &'static str) -> Case {
     }
 }
 
-/// A case in which this one request either passes or does not, and all else does not matter.
+/// Returns a case that compares only whether this request passes.
 pub(super) fn verdict(name: &'static str, bytes: impl AsRef<[u8]>) -> Case {
     Case {
         is_verdict: true,
@@ -55,61 +55,62 @@ pub(super) fn verdict(name: &'static str, bytes: impl AsRef<[u8]>) -> Case {
 }
 
 impl Case {
-    /// Then this is sent.
+    /// Adds a step that sends bytes.
     pub(super) fn sends(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.steps.push(Step::Send(bytes.as_ref().to_vec()));
         self
     }
 
-    /// Then an answer is read that is not the last.
+    /// Adds a step that reads an interim response.
     pub(super) fn hears(mut self, status: u16) -> Self {
         self.steps.push(Step::Interim(status));
         self
     }
 
-    /// Then an answer is read.
+    /// Adds a step that reads a response.
     pub(super) fn reads(mut self, method: &str) -> Self {
         self.steps.push(Step::Reply(method.to_owned()));
         self
     }
 
-    /// The upstream answers so.
+    /// Sets the upstream's response.
     pub(super) fn answered(mut self, answer: Answer) -> Self {
         self.answer = answer;
         self
     }
 
-    /// The client has not said everything in the end.
+    /// Marks a case whose last request is incomplete.
     pub(super) fn unfinished(mut self) -> Self {
         self.is_unfinished = true;
         self
     }
 
-    /// The two differ in these lines, for this reason: `-` are nginx's, `+` are ours.
-    pub(super) fn differs(mut self, why: Why, lines: &[&str]) -> Self {
+    /// Expects a difference in these lines, for this reason: `-` are nginx's lines, `+` are
+    /// Tidegate's.
+    pub(super) fn differs(mut self, why: DifferenceReason, lines: &[&str]) -> Self {
         let lines = lines.iter().map(|&line| line.to_owned());
         self.known.push((why, lines.collect()));
         self
     }
 }
 
-/// Both proxies before one upstream.
+/// Both proxies in front of one upstream.
 struct Stage {
     upstream: Upstream,
     nginx: Nginx,
     gate: Gate,
 }
 
-/// Plays all cases, and fails with every line in which one differs that is not written down.
+/// Plays all cases, and fails with every unexpected difference.
 pub(super) async fn play(cases: Vec<Case>) {
     let upstream = Upstream::start().await;
     let Some(nginx) = Nginx::start(upstream.address) else {
         return;
     };
     let url = format!("http://{}", upstream.address);
-    let route = format!("{{ id: all, upstreams: ['{url}'], policy: none, upgrades: [chat] }}");
+    let route = format!("{{ name: all, upstreams: ['{url}'], policy: none, upgrades: [chat] }}");
     let config = gate::with_lenient_paths(&gate::config(&route, "rate: 1/s"));
-    // To nginx nobody is a proxy whose word counts.
+    // nginx trusts no proxy.
     let config = format!("{config}client: {{ trusted_proxies: [192.0.2.1] }}\n");
     let gate = Gate::start(&config).await;
     let stage = Stage {
@@ -125,7 +126,7 @@ pub(super) async fn play(cases: Vec<Case>) {
 }
 
 impl Stage {
-    /// What there is to say against a case.
+    /// Returns the failures of a case.
     async fn play(&self, case: &Case) -> Option<String> {
         let theirs = self.through(self.nginx.address, case).await;
         let ours = self.through(self.gate.address, case).await;
@@ -148,7 +149,7 @@ impl Stage {
         })
     }
 
-    /// What both ends saw of a case that went through the proxy at `address`.
+    /// Returns what both ends saw of a case through the proxy at `address`.
     async fn through(&self, address: SocketAddr, case: &Case) -> Vec<String> {
         self.upstream.answers(case.answer.clone());
         let mut client = Client::connect(address).await;
@@ -156,7 +157,7 @@ impl Stage {
         let mut interim = Vec::new();
         for step in &case.steps {
             match step {
-                // One that has said enough may have gone before it has heard everything.
+                // A proxy may close before it has received everything.
                 Step::Send(bytes) => drop(client.try_send(bytes).await),
                 Step::Interim(status) => {
                     let head = client.head().await;
@@ -190,7 +191,7 @@ impl Stage {
         lines
     }
 
-    /// Whether the connection does what the last answer on it said.
+    /// Returns whether the connection closes as the last response announced.
     async fn aftermath(&self, mut client: Client, status: u16, closes: bool) -> String {
         let truth = if status == 101 {
             client.send("something else").await;
@@ -198,7 +199,10 @@ impl Stage {
             assert_eq!(repeated, b"something else");
             "what follows is another protocol"
         } else if closes {
-            assert!(client.is_closed().await, "said that it closes, and did not");
+            assert!(
+                client.is_closed().await,
+                "announced a close, but stays open"
+            );
             "closed in the end"
         } else {
             self.upstream.answers(Answer::default());

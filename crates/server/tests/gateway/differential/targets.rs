@@ -1,6 +1,6 @@
-//! What is asked for.
+//! Request targets.
 
-use super::difference::Why;
+use super::difference::DifferenceReason;
 use super::stage::{case, play, verdict};
 use crate::kit::request;
 
@@ -42,7 +42,7 @@ async fn targets_pass_as_they_are() {
 }
 
 #[tokio::test]
-async fn targets_with_steps_pass_as_they_were_decided() {
+async fn targets_with_dot_segments_pass_as_decided() {
     let cases = [
         ("/a/./b", "/a/b"),
         ("/a/../b", "/b"),
@@ -60,7 +60,7 @@ async fn targets_with_steps_pass_as_they_were_decided() {
             ]
         };
         let lines = [line("-", target), line("+", decided)].concat();
-        case(name, request("GET", target, &[])).differs(Why::Steps, lines.leak())
+        case(name, request("GET", target, &[])).differs(DifferenceReason::Steps, lines.leak())
     });
     play(cases.into()).await;
 }
@@ -86,7 +86,7 @@ async fn targets_of_other_forms() {
             with_host("GET HTTP://SHOP.example/a", "shop.example"),
         )
         .differs(
-            Why::TargetFirst,
+            DifferenceReason::TargetFirst,
             &[
                 "- upstream 1: host: shop.example",
                 "- upstream 1: x-forwarded-host: shop.example",
@@ -103,7 +103,7 @@ async fn targets_of_other_forms() {
             with_host("GET https://shop.example/a", "shop.example"),
         ),
         verdict("everything", with_host("OPTIONS *", "shop.example")).differs(
-            Why::Asterisk,
+            DifferenceReason::Asterisk,
             &["- refused with 400", "+ passed as OPTIONS * HTTP/1.1"],
         ),
         case(
@@ -115,7 +115,7 @@ async fn targets_of_other_forms() {
 }
 
 #[tokio::test]
-async fn targets_that_lead_nowhere_are_refused() {
+async fn targets_above_the_root_are_rejected() {
     let mut cases = Vec::new();
     for target in [
         "/..",
@@ -139,22 +139,22 @@ async fn targets_that_are_no_paths_of_a_uri() {
         let passed = format!("- passed as GET {target} HTTP/1.1");
         let lines = [passed.as_str(), "+ refused with 400"];
         let case = verdict(target, request("GET", target, &[]));
-        cases.push(case.differs(Why::NoUri, &lines));
+        cases.push(case.differs(DifferenceReason::NoUri, &lines));
     }
     let bytes = b"GET /\xff HTTP/1.1\r\nhost: shop.example\r\n\r\n";
     let lines = ["- passed as GET /\u{ff} HTTP/1.1", "+ refused with 400"];
-    cases.push(verdict("beyond UTF-8", bytes).differs(Why::NoUri, &lines));
+    cases.push(verdict("beyond UTF-8", bytes).differs(DifferenceReason::NoUri, &lines));
     for target in ["/a%2", "/a%zz", "/a%00b"] {
         let passed = format!("+ passed as GET {target} HTTP/1.1");
         let lines = ["- refused with 400", passed.as_str()];
         let case = verdict(target, request("GET", target, &[]));
-        cases.push(case.differs(Why::Escapes, &lines));
+        cases.push(case.differs(DifferenceReason::Escapes, &lines));
     }
     let lines = [
         "- passed as GET /a#b HTTP/1.1",
         "+ passed as GET /a HTTP/1.1",
     ];
     let case = verdict("a fragment", request("GET", "/a#b", &[]));
-    cases.push(case.differs(Why::Fragment, &lines));
+    cases.push(case.differs(DifferenceReason::Fragment, &lines));
     play(cases).await;
 }

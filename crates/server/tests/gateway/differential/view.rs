@@ -1,18 +1,18 @@
-//! What both ends of a proxy saw, as lines that can be held against each other.
+//! What both ends of a proxy saw, as comparable lines.
 
 use crate::kit::message::{Content, Framing, Head, text};
 use crate::kit::{Reply, upstream};
 use std::collections::BTreeMap;
 
-/// A body of up to so many bytes is shown as it is.
+/// Bodies up to this many bytes are shown as text.
 const SHOWN: usize = 80;
 
-/// An upstream that is asked for it says that it is then. Any other `Date` is of the proxy's making,
-/// and to some answers nginx adds none (RFC 9110, 6.6.1 would have it).
+/// The `Date` of an upstream that sends one. Any other `Date` is made by the proxy, and nginx omits
+/// it in some responses (against RFC 9110, 6.6.1).
 pub(super) const DATE: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
 
-/// Headers that say nothing of their own here: they are looked at for what they mean (where a body
-/// ends, whether the connection does), or the other proxy does not write them.
+/// Headers left out: their meaning is compared instead (the end of the body, the connection), or
+/// the other proxy does not send them.
 const LEFT_OUT: [&str; 6] = [
     "connection",
     "content-length",
@@ -22,8 +22,8 @@ const LEFT_OUT: [&str; 6] = [
     "via",
 ];
 
-/// What the upstream saw.
-pub(super) fn requests(seen: &[upstream::Seen]) -> Vec<String> {
+/// Returns what the upstream saw.
+pub(super) fn requests(seen: &[upstream::SeenRequest]) -> Vec<String> {
     let each = seen.iter().zip(1..).flat_map(|(seen, nth)| {
         let mut lines = head(&seen.head);
         lines.extend(body(&seen.content));
@@ -32,15 +32,15 @@ pub(super) fn requests(seen: &[upstream::Seen]) -> Vec<String> {
     each.collect()
 }
 
-/// What became of one request, in a line.
-pub(super) fn verdict(seen: &[upstream::Seen], reply: &Reply) -> String {
+/// Returns the outcome of one request in a line.
+pub(super) fn verdict(seen: &[upstream::SeenRequest], reply: &Reply) -> String {
     match seen.first() {
         Some(seen) => format!("passed as {}", seen.head.line),
         None => format!("refused with {}", reply.status()),
     }
 }
 
-/// What the client saw.
+/// Returns what the client saw.
 pub(super) fn replies(replies: &[Reply]) -> Vec<String> {
     let each = replies.iter().zip(1..).flat_map(|(reply, nth)| {
         let mut lines: Vec<_> = reply
@@ -49,7 +49,7 @@ pub(super) fn replies(replies: &[Reply]) -> Vec<String> {
             .map(|it| format!("before it {it}"))
             .collect();
         lines.extend(head(&reply.head));
-        // Of an answer to HEAD that is all that there is of a body.
+        // A response to HEAD has no other trace of a body.
         if reply.content.framing == Framing::Nothing {
             lines.extend(
                 reply
@@ -102,7 +102,7 @@ fn body(content: &Content) -> Vec<String> {
     lines
 }
 
-/// FNV-1a, to tell large bodies apart.
+/// FNV-1a, to distinguish large bodies.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,19 +1,20 @@
-//! Upstreams that break off, or answer what is not HTTP.
+//! Upstreams that break off, or send no HTTP.
 
-use super::kit::{Link, OK, Wild, assert_problem, stand};
+use super::kit::{Link, OK, RawUpstream, assert_problem, stand};
 use crate::kit::{Client, in_time, request};
 use std::future::pending;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-const BROKE_OFF: &str = "the upstream broke off before it had answered";
-const MALFORMED: &str = "the upstream's answer cannot be passed on";
+const BROKE_OFF: &str = "the upstream closed the connection before it responded";
+const MALFORMED: &str = "the upstream's response cannot be forwarded";
 
-/// An upstream that says this to every request, and then waits for the other side to go.
-async fn saying(bytes: impl AsRef<[u8]>) -> Wild {
+/// Starts an upstream that sends these bytes for every request, then waits for the other side to
+/// close.
+async fn saying(bytes: impl AsRef<[u8]>) -> RawUpstream {
     let bytes = bytes.as_ref().to_vec();
-    Wild::start(move |mut link: Link| {
+    RawUpstream::start(move |mut link: Link| {
         let bytes = bytes.clone();
         async move {
             link.request().await?;
@@ -33,7 +34,7 @@ async fn a_connection_that_ends_before_or_within_the_head_is_502() {
         "HTTP/1.1 200 OK\r\ncontent-le",
     ] {
         for is_reset in [false, true] {
-            let upstream = Wild::start(move |mut link: Link| async move {
+            let upstream = RawUpstream::start(move |mut link: Link| async move {
                 link.request().await?;
                 link.say(begin).await?;
                 if is_reset { link.reset() } else { Ok(()) }
@@ -52,7 +53,7 @@ async fn a_connection_that_ends_before_or_within_the_head_is_502() {
     }
 }
 
-/// What the client has seen of the body cannot be taken back, so it must see that it is not all.
+/// The client already has part of the body, so it must see that the body is incomplete.
 #[tokio::test]
 async fn a_connection_that_ends_within_the_body_breaks_the_clients_too() {
     for (head, begin) in [
@@ -62,7 +63,7 @@ async fn a_connection_that_ends_within_the_body_breaks_the_clients_too() {
         ("transfer-encoding: chunked", "5\r\nhello\r\nzz\r\n"),
     ] {
         for is_reset in [false, true] {
-            let upstream = Wild::start(move |mut link: Link| async move {
+            let upstream = RawUpstream::start(move |mut link: Link| async move {
                 link.request().await?;
                 link.say(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{begin}"))
                     .await?;
@@ -72,7 +73,7 @@ async fn a_connection_that_ends_within_the_body_breaks_the_clients_too() {
             let stand = stand(&[upstream.address], "").await;
             let mut client = Client::connect(stand.address).await;
             client.send(request("GET", "/", &[])).await;
-            // Its beginning is there, unless a reset has overtaken it.
+            // Its beginning is there, unless a reset overtook it.
             match client.try_reply("GET").await {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::UnexpectedEof),
                 Ok(Some(reply)) if is_reset => assert_problem(&reply, 502, BROKE_OFF),
@@ -89,13 +90,13 @@ async fn a_connection_that_ends_within_the_body_breaks_the_clients_too() {
     }
 }
 
-/// Without a length an answer ends with its connection, and only a reset shows that it is not all.
+/// A response without a length ends with its connection. Only a reset shows that it is incomplete.
 #[tokio::test]
 async fn a_body_without_a_length_that_is_reset_breaks_the_clients_too() {
     for is_reset in [false, true] {
         let is_there = Arc::new(Notify::new());
         let go = Arc::clone(&is_there);
-        let upstream = Wild::start(move |mut link: Link| {
+        let upstream = RawUpstream::start(move |mut link: Link| {
             let go = Arc::clone(&go);
             async move {
                 link.request().await?;
@@ -122,7 +123,7 @@ async fn a_body_without_a_length_that_is_reset_breaks_the_clients_too() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_502() {
+async fn an_invalid_response_is_502() {
     for garbage in [
         &b"\x16\x03\x01\x00\x05hello world\r\n\r\n"[..],
         b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
@@ -143,7 +144,7 @@ async fn what_is_not_http_is_502() {
 }
 
 #[tokio::test]
-async fn an_answer_that_can_be_read_in_two_ways_is_502_and_not_passed_on() {
+async fn an_ambiguous_response_is_502_and_not_forwarded() {
     for fields in [
         "content-length: 5\r\ntransfer-encoding: chunked",
         "transfer-encoding: chunked\r\ncontent-length: 5",
@@ -163,9 +164,9 @@ async fn an_answer_that_can_be_read_in_two_ways_is_502_and_not_passed_on() {
     }
 }
 
-/// After such an answer the gateway would no longer read what the client says as requests.
+/// After such a response the gateway would no longer parse the client's bytes as requests.
 #[tokio::test]
-async fn a_change_of_protocol_that_nobody_asked_for_is_502() {
+async fn an_unrequested_protocol_switch_is_502() {
     let answer = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n";
     let upstream = saying(answer).await;
     let stand = stand(&[upstream.address], "").await;
@@ -177,8 +178,8 @@ async fn a_change_of_protocol_that_nobody_asked_for_is_502() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_is_502_and_is_not_read_to_its_end() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn an_oversized_response_head_is_502_and_not_read_completely() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.request().await?;
         link.say("HTTP/1.1 200 OK\r\n").await?;
         let field = format!("x-more: {}\r\n", "x".repeat(1000));
@@ -193,8 +194,8 @@ async fn a_head_that_is_too_large_is_502_and_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn interim_answers_without_end_are_504() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn endless_interim_responses_are_504() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.request().await?;
         loop {
             link.say("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")
@@ -207,10 +208,10 @@ async fn interim_answers_without_end_are_504() {
     upstream.has_open(0).await;
 }
 
-/// More than was asked for belongs to nobody, least of all to the next request.
+/// Bytes after a response belong to no request, least of all to the next one.
 #[tokio::test]
-async fn what_comes_after_an_answer_is_never_taken_for_the_next_one() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn bytes_after_a_response_are_never_used_as_the_next_one() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.request().await?;
         let stray = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray";
         link.say(format!("{OK}{stray}")).await?;

@@ -1,6 +1,6 @@
-//! More requests than an upstream may have connections.
+//! More requests than an upstream's connection limit.
 
-use super::kit::{Link, OK, Stand, Wild, assert_problem, stand};
+use super::kit::{Link, OK, RawUpstream, TestGateway, assert_problem, stand};
 use crate::kit::certificates::Certificates;
 use crate::kit::message::Messages;
 use crate::kit::modern::{H2, acceptor, body};
@@ -20,11 +20,11 @@ use tokio::sync::{Notify, Semaphore};
 
 const FULL: &str = "all connections to the upstream are in use, and none became free in time";
 
-/// An upstream that answers one request for each permit.
-async fn holding(permits: usize) -> (Wild, Arc<Semaphore>) {
+/// Starts an upstream that replies to one request per permit.
+async fn holding(permits: usize) -> (RawUpstream, Arc<Semaphore>) {
     let answers = Arc::new(Semaphore::new(permits));
     let each = Arc::clone(&answers);
-    let wild = Wild::start(move |mut link: Link| {
+    let wild = RawUpstream::start(move |mut link: Link| {
         let answers = Arc::clone(&each);
         async move {
             while link.request().await?.is_some() {
@@ -37,8 +37,8 @@ async fn holding(permits: usize) -> (Wild, Arc<Semaphore>) {
     (wild.await, answers)
 }
 
-/// A client that has sent a request, of which `nth` are in flight now.
-async fn asking(stand: &Stand, nth: u64) -> Client {
+/// Returns a client that has sent a request; `nth` requests are in flight then.
+async fn asking(stand: &TestGateway, nth: u64) -> Client {
     let mut client = Client::connect(stand.address).await;
     client.send(request("GET", "/", &[])).await;
     stand
@@ -47,7 +47,7 @@ async fn asking(stand: &Stand, nth: u64) -> Client {
     client
 }
 
-/// Each request of a client by HTTP/2 opened a connection to an upstream that speaks HTTP/1.
+/// Regression: each request of an HTTP/2 client opened a connection to an HTTP/1 upstream.
 #[tokio::test]
 async fn a_client_by_http2_does_not_open_a_connection_with_each_request() {
     let (upstream, answers) = holding(0).await;
@@ -104,7 +104,7 @@ async fn a_request_waits_for_the_connection_of_another() {
 }
 
 #[tokio::test]
-async fn a_request_for_which_there_is_no_connection_is_503_and_counted() {
+async fn a_request_without_a_free_connection_is_503_and_counted() {
     for waiting in [
         "connections: { max: 1, max_waiting: 0 }, timeouts: { connect: 30s }",
         "connections: { max: 1 }, timeouts: { connect: 50ms }",
@@ -124,7 +124,7 @@ async fn a_request_for_which_there_is_no_connection_is_503_and_counted() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_while_it_waits_leaves_its_place_in_the_queue() {
+async fn a_waiting_client_that_leaves_frees_its_place_in_the_queue() {
     let (upstream, answers) = holding(0).await;
     let more = ", connections: { max: 1, max_waiting: 1 }, timeouts: { connect: 30s }";
     let stand = stand(&[upstream.address], more).await;
@@ -141,7 +141,7 @@ async fn a_client_that_goes_while_it_waits_leaves_its_place_in_the_queue() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_gives_its_connection_back() {
+async fn a_client_that_leaves_releases_its_connection() {
     let (upstream, answers) = holding(0).await;
     let more = ", connections: { max: 1, max_waiting: 0 }";
     let stand = stand(&[upstream.address], more).await;
@@ -156,7 +156,7 @@ async fn a_client_that_goes_gives_its_connection_back() {
 }
 
 #[tokio::test]
-async fn a_request_goes_to_another_upstream_where_one_has_no_connection_left() {
+async fn a_request_goes_to_another_upstream_if_one_is_at_its_bound() {
     let (busy, _answers) = holding(0).await;
     let (free, _) = holding(10).await;
     let more = ", connections: { max: 1, max_waiting: 0 }";
@@ -168,10 +168,10 @@ async fn a_request_goes_to_another_upstream_where_one_has_no_connection_left() {
     assert_eq!((busy.accepted(), free.accepted()), (1, 1));
 }
 
-/// A tunnel is a connection for as long as it lasts.
+/// A tunnel counts as a connection while it is open.
 #[tokio::test]
 async fn an_upgraded_connection_counts_until_it_ends() {
-    let upstream = Wild::start(|mut link: Link| async move {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         while let Some((head, _)) = link.request().await? {
             if head.get("upgrade").is_some() {
                 let switch =
@@ -196,14 +196,14 @@ async fn an_upgraded_connection_counts_until_it_ends() {
         .shows("nothing in flight", |page| page.in_flight() == 0)
         .await;
     assert_eq!(stand.get("/").await.status(), 200);
-    // One that waits makes room for one that is upgraded.
+    // An idle connection is closed for an upgrade.
     let mut tunnel = Client::connect(stand.address).await;
     tunnel.send(request("GET", "/", &upgrade)).await;
     assert_eq!(tunnel.head().await.status(), 101);
     upstream.has_open(1).await;
 }
 
-/// Answers one request by HTTP/2, and closes.
+/// Replies to one request over HTTP/2, and closes.
 async fn answer_by_http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
     let answered = Arc::new(Notify::new());
     let by_each = Arc::clone(&answered);
@@ -220,15 +220,15 @@ async fn answer_by_http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 's
     connection.await.ok();
 }
 
-/// `connections.max` was void from the first HTTP/2 connection on.
+/// Regression: `connections.max` had no effect after the first HTTP/2 connection.
 #[tokio::test]
-async fn an_upstream_that_goes_back_to_http1_has_no_more_connections_than_it_may() {
+async fn an_upstream_back_on_http1_keeps_its_connection_bound() {
     let certificates = Certificates::make();
     let http2 = acceptor(&certificates, &["h2"]);
     let http1 = acceptor(&certificates, &["http/1.1"]);
     let [arrived, answers] = [0, 1].map(|permits| Arc::new(Semaphore::new(permits)));
     let (each_arrived, each_answers) = (Arc::clone(&arrived), Arc::clone(&answers));
-    let upstream = Wild::start(move |link: Link| {
+    let upstream = RawUpstream::start(move |link: Link| {
         let (arrived, answers) = (Arc::clone(&each_arrived), Arc::clone(&each_answers));
         let (http1, http2) = (http1.clone(), http2.clone());
         async move {
@@ -255,7 +255,7 @@ async fn an_upstream_that_goes_back_to_http1_has_no_more_connections_than_it_may
     let gate = gate::open(url, &more).await;
     assert_eq!(get(gate.address, "/", &[]).await.status(), 200);
     upstream.has_open(0).await;
-    // One may still meet the connection that has just closed.
+    // A request may still use the connection that has just closed.
     in_time("an answer by HTTP/1", async {
         while get(gate.address, "/", &[]).await.status() != 200 {}
     })
@@ -280,28 +280,29 @@ async fn an_upstream_that_goes_back_to_http1_has_no_more_connections_than_it_may
     for client in &mut clients {
         assert_eq!(client.reply("GET").await.status(), 200);
     }
-    // The one by HTTP/2, and two.
+    // One over HTTP/2, and two over HTTP/1.
     assert_eq!(upstream.accepted(), 3);
 }
 
-/// Requests that wait for a connection use up the window of their client's HTTP/2 connection. An upload to
-/// another upstream was answered with 408 then, although its client was not allowed to send it.
+/// Requests that wait for a connection use up the window of their client's HTTP/2 connection.
+/// Regression: an upload to another upstream then got 408, although its client was not allowed to
+/// send it.
 #[tokio::test]
-async fn an_upload_is_not_408_while_others_use_up_the_window_of_its_connection() {
+async fn an_upload_blocked_by_other_streams_is_not_408() {
     let (busy, answers) = holding(0).await;
     let (free, _) = holding(1).await;
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 routes:
-  - id: busy
+  - name: busy
     match: {{ path: /busy }}
     upstreams: ['http://{}']
     policy: none
     min_upload_rate: 0
     connections: {{ max: 1 }}
     timeouts: {{ connect: 30s }}
-  - id: free
+  - name: free
     upstreams: ['http://{}']
     policy: none
     min_upload_rate: 1MiB
@@ -310,7 +311,7 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
 ",
         busy.address, free.address
     );
-    let stand = Stand::start(&config).await;
+    let stand = TestGateway::start(&config).await;
     let client = H2::connect(stand.address).await;
     let ask = |path: &str, bytes: usize| {
         let mut sender = client.sender();
@@ -329,7 +330,7 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
         stand
             .shows("the upload in flight", |page| page.in_flight() == 9)
             .await;
-        // As long as it takes until a client is given up that could send.
+        // Longer than the timeout of a client that could send.
         let mut slow = Client::connect(stand.address).await;
         let begin = request("POST", "/free", &["content-length: 5"]);
         assert_eq!(slow.ask(begin).await.status(), 408);

@@ -1,29 +1,29 @@
-//! Clients that do not take their answers.
+//! Clients that do not read their responses.
 
-use super::kit::{Link, Program, Stand, Wild, config, stand};
+use super::kit::{Link, Program, RawUpstream, TestGateway, config, stand};
 use crate::kit::modern::{H2, body};
 use crate::kit::{Client, request};
 use http::Request;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
+use tidegate_net::bounds::Bounds;
 
 const MIB: usize = 1 << 20;
-/// What nobody takes.
+/// The size of a response that the client does not read.
 const LARGE: usize = 50 * MIB;
 
-/// An upstream with large answers, which counts what of them was taken.
-struct Large {
-    wild: Wild,
+/// An upstream with large responses that counts the bytes read.
+struct LargeUpstream {
+    wild: RawUpstream,
     taken: Arc<AtomicUsize>,
 }
 
-impl Large {
+impl LargeUpstream {
     async fn start() -> Self {
         let taken = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&taken);
-        let wild = Wild::start(move |mut link: Link| {
+        let wild = RawUpstream::start(move |mut link: Link| {
             let taken = Arc::clone(&count);
             async move {
                 let piece = vec![b'x'; 64 << 10];
@@ -50,8 +50,8 @@ impl Large {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_in_the_middle_of_its_answer_is_not_sent_the_rest() {
-    let upstream = Large::start().await;
+async fn a_client_that_leaves_during_a_response_ends_the_download() {
+    let upstream = LargeUpstream::start().await;
     let stand = stand(&[upstream.wild.address], "").await;
     let mut client = Client::connect(stand.address).await;
     client.send(request("GET", "/", &[])).await;
@@ -69,8 +69,8 @@ async fn a_client_that_goes_in_the_middle_of_its_answer_is_not_sent_the_rest() {
 }
 
 #[tokio::test]
-async fn a_stream_of_http2_that_is_given_up_is_not_sent_the_rest() {
-    let upstream = Large::start().await;
+async fn a_reset_http2_stream_ends_the_download() {
+    let upstream = LargeUpstream::start().await;
     let stand = stand(&[upstream.wild.address], "").await;
     let mut client = H2::connect(stand.address).await;
     let get = Request::get("http://shop.example/")
@@ -87,29 +87,29 @@ async fn a_stream_of_http2_that_is_given_up_is_not_sent_the_rest() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
-    let upstream = Large::start().await;
+async fn a_client_that_does_not_read_its_response_is_cut_off() {
+    let upstream = LargeUpstream::start().await;
     let bounds = Bounds {
         idle_time: Duration::from_millis(500),
         ..Bounds::default()
     };
     let config = config(&[upstream.wild.address], ", policy: none");
-    let stand = Stand::with(&config, bounds).await;
+    let stand = TestGateway::with(&config, bounds).await;
     let mut client = Client::connect(stand.address).await;
     client.send(request("GET", "/", &[])).await;
     upstream.wild.has_open(1).await;
     upstream.wild.has_open(0).await;
     stand.is_at_rest().await;
     assert!(upstream.taken() < LARGE);
-    // What it could have had all along is there, and then nothing.
+    // The buffered part arrives, and then the connection ends.
     assert!(client.try_reply("GET").await.is_err());
 }
 
-/// Nothing is kept for clients beyond what is on its way, whatever they could take one day.
+/// Memory per client is bounded by the data in flight.
 #[tokio::test]
-async fn clients_that_take_nothing_cost_little_memory() {
+async fn clients_that_do_not_read_cost_little_memory() {
     const CLIENTS: usize = 40;
-    let upstream = Large::start().await;
+    let upstream = LargeUpstream::start().await;
     let gate = Program::start(&config(&[upstream.wild.address], ", policy: none")).await;
     assert_eq!(gate.page().await.connections(), 0);
     let before = gate.memory();
@@ -120,7 +120,7 @@ async fn clients_that_take_nothing_cost_little_memory() {
         clients.push(client);
     }
     upstream.wild.has_open(CLIENTS).await;
-    // Until nothing goes on any more: it has not while many other things did.
+    // Waits until nothing is sent any more: no progress while many other events happened.
     let (mut taken, mut quiet) = (0, 0);
     while quiet < 50 {
         gate.page().await;

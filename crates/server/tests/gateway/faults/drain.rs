@@ -1,6 +1,6 @@
-//! A gateway that is told to stop while everybody is at it.
+//! A gateway that shuts down under load.
 
-use super::kit::{Link, OK, Program, Wild};
+use super::kit::{Link, OK, Program, RawUpstream};
 use crate::kit::{Client, in_time, request};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio_tungstenite::tungstenite::Message;
@@ -22,19 +22,19 @@ use tokio_tungstenite::{accept_async, client_async};
 
 /// Clients of each kind.
 const CLIENTS: usize = 8;
-/// Answers before the gateway is told to stop.
+/// Responses before the shutdown.
 const BEFORE: usize = 1_500;
 
-/// What upstreams ran and what clients were answered, by path.
+/// Requests that upstreams executed and responses that clients got, by path.
 #[derive(Default)]
-struct Books {
+struct RequestLedger {
     ran: Mutex<BTreeSet<String>>,
     answered: Mutex<BTreeSet<String>>,
     is_warm: Notify,
     count: AtomicUsize,
 }
 
-impl Books {
+impl RequestLedger {
     fn answered(&self, path: &str) {
         self.answered.lock().insert(path.to_owned());
         if self.count.fetch_add(1, SeqCst) == BEFORE {
@@ -43,9 +43,9 @@ impl Books {
     }
 }
 
-async fn upstream(books: &Arc<Books>) -> Wild {
+async fn upstream(books: &Arc<RequestLedger>) -> RawUpstream {
     let books = Arc::clone(books);
-    Wild::start(move |mut link: Link| {
+    RawUpstream::start(move |mut link: Link| {
         let books = Arc::clone(&books);
         async move {
             while let Some((head, _)) = link.request().await? {
@@ -60,8 +60,8 @@ async fn upstream(books: &Arc<Books>) -> Wild {
     .await
 }
 
-/// Keeps its connection, until an answer says that it was the last.
-async fn keeps(books: Arc<Books>, address: SocketAddr, who: usize) {
+/// Keeps its connection until a response announces the close.
+async fn keeps(books: Arc<RequestLedger>, address: SocketAddr, who: usize) {
     let mut client = Client::connect(address).await;
     for nth in 0.. {
         let path = format!("/keeps/{who}/{nth}");
@@ -75,8 +75,8 @@ async fn keeps(books: Arc<Books>, address: SocketAddr, who: usize) {
     }
 }
 
-/// Connects for each request, until it cannot any more.
-async fn connects(books: Arc<Books>, address: SocketAddr, who: usize) {
+/// Opens a connection per request until that fails.
+async fn connects(books: Arc<RequestLedger>, address: SocketAddr, who: usize) {
     for nth in 0.. {
         let path = format!("/connects/{who}/{nth}");
         let Ok(stream) = TcpStream::connect(address).await else {
@@ -86,8 +86,8 @@ async fn connects(books: Arc<Books>, address: SocketAddr, who: usize) {
         if client.try_send(request("GET", &path, &[])).await.is_err() {
             return;
         }
-        // One that the system had taken for a gateway that never came for it may be lost: then nobody
-        // ran it, which the books show.
+        // A request on a connection that the kernel accepted but the gateway did not may be lost.
+        // The books then show that it was not executed.
         match client.try_reply("GET").await {
             Ok(Some(reply)) => {
                 assert_eq!(reply.status(), 200);
@@ -98,8 +98,8 @@ async fn connects(books: Arc<Books>, address: SocketAddr, who: usize) {
     }
 }
 
-/// Keeps its connection and has several requests under way, until the gateway says that it goes.
-async fn multiplexes(books: Arc<Books>, address: SocketAddr, who: usize) {
+/// Keeps its connection with concurrent requests until GOAWAY.
+async fn multiplexes(books: Arc<RequestLedger>, address: SocketAddr, who: usize) {
     let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
     let (sender, connection) = http2::handshake(TokioExecutor::new(), stream)
         .await
@@ -124,7 +124,7 @@ async fn multiplexes(books: Arc<Books>, address: SocketAddr, who: usize) {
                         answer.into_body().collect().await.unwrap();
                         books.answered(&path);
                     }
-                    // It came too late. That nobody ran it the books show.
+                    // Too late. The books show that it was not executed.
                     Err(_) => return,
                 }
             }
@@ -133,7 +133,7 @@ async fn multiplexes(books: Arc<Books>, address: SocketAddr, who: usize) {
     futures_util::future::join_all(streams).await;
 }
 
-/// An upstream that speaks `WebSocket` and says everything back, and tells how each was closed.
+/// Starts a `WebSocket` upstream that echoes everything and records how each connection closed.
 async fn echo() -> (SocketAddr, Arc<Mutex<Vec<Option<CloseCode>>>>, Tasks) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -158,7 +158,7 @@ async fn echo() -> (SocketAddr, Arc<Mutex<Vec<Option<CloseCode>>>>, Tasks) {
     (address, closed, tasks)
 }
 
-/// Speaks once, says so, and waits for the farewell.
+/// Sends one message, reports it, and waits for the close frame.
 async fn listens(address: SocketAddr, is_there: oneshot::Sender<()>) -> Option<CloseCode> {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut socket, _) = client_async("ws://shop.example/ws", stream).await.unwrap();
@@ -176,16 +176,16 @@ async fn listens(address: SocketAddr, is_there: oneshot::Sender<()>) -> Option<C
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_gateway_that_is_told_to_stop_finishes_what_it_has_begun() {
-    let books = Arc::new(Books::default());
+async fn a_stopping_gateway_finishes_started_requests() {
+    let books = Arc::new(RequestLedger::default());
     let upstream = upstream(&books).await;
     let (sockets, upstreams_codes, _echo) = echo().await;
     let gate = Program::start(&format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 routes:
-  - {{ id: sockets, match: {{ path: /ws }}, upstreams: ['http://{sockets}'], policy: none }}
-  - {{ id: all, upstreams: ['http://{}'], policy: none }}
+  - {{ name: sockets, match: {{ path: /ws }}, upstreams: ['http://{sockets}'], policy: none }}
+  - {{ name: all, upstreams: ['http://{}'], policy: none }}
 policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
 ",
         upstream.address
@@ -220,6 +220,9 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
     assert_eq!(*upstreams_codes.lock(), away);
     let (ran, answered) = (books.ran.lock(), books.answered.lock());
     let lost: Vec<_> = ran.difference(&answered).collect();
-    assert!(lost.is_empty(), "ran, and nobody was told: {lost:?}");
+    assert!(
+        lost.is_empty(),
+        "run, but no client got a response: {lost:?}"
+    );
     assert_eq!(*ran, *answered);
 }

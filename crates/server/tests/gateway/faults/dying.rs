@@ -1,30 +1,30 @@
 //! Two upstreams under load, one of which dies.
 
-use super::kit::{Link, OK, Place, Wild, post, stand};
-use crate::kit::Client;
+use super::kit::{Link, OK, Place, RawUpstream, post, stand};
+use crate::kit::{Client, in_time};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::sync::Notify;
 
 const CLIENTS: usize = 16;
-/// Requests before it dies, and at least as many after.
+/// Requests before one dies, and at least as many after.
 const BEFORE: usize = 1_000;
 
-/// How often each request was run, by its line.
+/// The number of executions of each request, by its request line.
 type Runs = Arc<Mutex<BTreeMap<String, usize>>>;
 
-fn upstream(runs: &Runs, place: &Place) -> Wild {
+fn upstream(runs: &Runs, place: &Place) -> RawUpstream {
     let runs = Arc::clone(runs);
-    Wild::at(place, move |mut link: Link| {
+    RawUpstream::at(place, move |mut link: Link| {
         let runs = Arc::clone(&runs);
         async move {
             while let Some((head, _)) = link.request().await? {
                 *runs.lock().entry(head.line).or_default() += 1;
-                // Work, in which it may die.
+                // Work during which it may die.
                 tokio::task::yield_now().await;
                 link.say(OK).await?;
             }
@@ -33,7 +33,7 @@ fn upstream(runs: &Runs, place: &Place) -> Wild {
     })
 }
 
-/// What many clients met with.
+/// The results of many clients.
 #[derive(Default)]
 struct Load {
     answered: AtomicUsize,
@@ -42,7 +42,7 @@ struct Load {
     is_warm: Notify,
 }
 
-/// Asks without pause, until it is over.
+/// Sends requests without a pause until the load ends.
 async fn ask(load: Arc<Load>, address: SocketAddr, who: usize, is_post: bool) {
     let mut client = Client::connect(address).await;
     for nth in 0.. {
@@ -69,7 +69,7 @@ async fn ask(load: Arc<Load>, address: SocketAddr, who: usize, is_post: bool) {
     }
 }
 
-/// How many requests failed, and how often each was run.
+/// Returns the number of failed requests, and the number of executions of each.
 async fn run(is_post: bool) -> (usize, BTreeMap<String, usize>) {
     let runs = Runs::default();
     let places = (Place::reserve(), Place::reserve());
@@ -80,18 +80,21 @@ async fn run(is_post: bool) -> (usize, BTreeMap<String, usize>) {
     for who in 0..CLIENTS {
         clients.spawn(ask(Arc::clone(&load), stand.address, who, is_post));
     }
-    load.is_warm.notified().await;
+    in_time("load", load.is_warm.notified()).await;
     drop(mortal);
     let at_death = load.answered.load(SeqCst);
-    while load.answered.load(SeqCst) < at_death + BEFORE {
-        tokio::task::yield_now().await;
-    }
+    let more = async {
+        while load.answered.load(SeqCst) < at_death + BEFORE {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("answers after its death", more).await;
     load.is_over.store(true, SeqCst);
-    clients.finished().await;
+    in_time("the end of all clients", clients.finished()).await;
     stand.is_at_rest().await;
     let answered = load.answered.load(SeqCst);
     let runs = runs.lock().clone();
-    assert!(runs.len() >= answered, "who is answered was run");
+    assert!(runs.len() >= answered, "every answered request was run");
     (load.failed.load(SeqCst), runs)
 }
 
@@ -106,6 +109,6 @@ async fn requests_that_may_not_be_repeated_are_never_run_twice() {
     let (failed, runs) = run(true).await;
     let twice: Vec<_> = runs.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
-    // Those that were under way when it died, and no others.
+    // Only those in flight when it died.
     assert!(failed <= CLIENTS, "{failed}");
 }

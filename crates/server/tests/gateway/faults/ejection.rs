@@ -1,27 +1,27 @@
-//! Which upstream is asked: by weight, and by what is known of it.
+//! The choice of an upstream: by weight and health.
 
-use super::kit::{Link, OK, Page, Place, Stand, Wild, stand};
+use super::kit::{Link, OK, Page, Place, RawUpstream, TestGateway, stand};
 use crate::kit::{Client, in_time};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// An upstream that answers while it is well, and else closes; and how often it was asked.
-struct Moody {
-    wild: Wild,
+/// An upstream that replies while it is healthy and closes otherwise, and counts its requests.
+struct UnreliableUpstream {
+    wild: RawUpstream,
     is_well: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
     checked: Arc<AtomicUsize>,
 }
 
-impl Moody {
+impl UnreliableUpstream {
     async fn start() -> Self {
         let is_well = Arc::new(AtomicBool::new(true));
         let asked = Arc::new(AtomicUsize::new(0));
         let checked = Arc::new(AtomicUsize::new(0));
         let (well, count) = (Arc::clone(&is_well), Arc::clone(&asked));
         let checks = Arc::clone(&checked);
-        let wild = Wild::start(move |mut link: Link| {
+        let wild = RawUpstream::start(move |mut link: Link| {
             let (is_well, asked) = (Arc::clone(&well), Arc::clone(&count));
             let checked = Arc::clone(&checks);
             async move {
@@ -66,7 +66,7 @@ fn ejections(page: &Page) -> u64 {
     page.sum("tidegate_gateway_upstream_ejections_total", &[])
 }
 
-async fn get_all(stand: &Stand, count: usize) {
+async fn get_all(stand: &TestGateway, count: usize) {
     let mut client = Client::connect(stand.address).await;
     for _ in 0..count {
         assert_eq!(client.get("/", &[]).await.status(), 200);
@@ -74,13 +74,16 @@ async fn get_all(stand: &Stand, count: usize) {
 }
 
 #[tokio::test]
-async fn upstreams_are_asked_as_often_as_their_weight_says() {
-    let (one, three) = (Moody::start().await, Moody::start().await);
+async fn upstreams_get_requests_by_weight() {
+    let (one, three) = (
+        UnreliableUpstream::start().await,
+        UnreliableUpstream::start().await,
+    );
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 routes:
-  - id: all
+  - name: all
     policy: none
     upstreams: ['http://{}', {{ url: 'http://{}', weight: 3 }}]
 policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
@@ -88,21 +91,24 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
         one.address(),
         three.address()
     );
-    let stand = Stand::start(&config).await;
+    let stand = TestGateway::start(&config).await;
     get_all(&stand, 400).await;
     assert_eq!((one.asked(), three.asked()), (100, 300));
 }
 
 #[tokio::test]
-async fn an_upstream_that_fails_is_left_alone_tried_once_and_comes_back() {
-    let (flapping, steady) = (Moody::start().await, Moody::start().await);
+async fn a_failing_upstream_is_ejected_tried_and_readmitted() {
+    let (flapping, steady) = (
+        UnreliableUpstream::start().await,
+        UnreliableUpstream::start().await,
+    );
     let upstreams = [flapping.address(), steady.address()];
     let stand = stand(&upstreams, ", eject: { failures: 3, for: 300ms }").await;
     get_all(&stand, 4).await;
     assert_eq!(flapping.asked(), 2);
 
     flapping.set_well(false);
-    // No client notices anything, for each of them is answered by the other.
+    // No client notices, because the other upstream replies.
     get_all(&stand, 40).await;
     let page = stand.page().await;
     assert_eq!((ejections(&page), healthy(&page)), (1, 1), "{page:?}");
@@ -132,10 +138,13 @@ async fn an_upstream_that_fails_is_left_alone_tried_once_and_comes_back() {
     );
 }
 
-/// While it is ejected, it is asked only by trials: at most one in each period, whoever else comes.
+/// While it is ejected, it gets trial requests only: at most one per period, at any load.
 #[tokio::test]
-async fn an_upstream_that_was_ejected_is_not_asked() {
-    let (dead, steady) = (Moody::start().await, Moody::start().await);
+async fn an_ejected_upstream_gets_no_requests() {
+    let (dead, steady) = (
+        UnreliableUpstream::start().await,
+        UnreliableUpstream::start().await,
+    );
     dead.set_well(false);
     let upstreams = [dead.address(), steady.address()];
     let stand = stand(&upstreams, ", eject: { failures: 3, for: 1h }").await;
@@ -147,26 +156,36 @@ async fn an_upstream_that_was_ejected_is_not_asked() {
 }
 
 #[tokio::test]
-async fn if_all_are_out_they_are_tried_all_the_same() {
-    let only = Moody::start().await;
+async fn if_all_upstreams_are_ejected_they_are_still_tried() {
+    let only = UnreliableUpstream::start().await;
     only.set_well(false);
     let stand = stand(&[only.address()], ", eject: { failures: 2, for: 1h }").await;
     for _ in 0..5 {
         assert_eq!(stand.get("/").await.status(), 502);
     }
-    assert_eq!(only.asked(), 5, "out or not, it is all there is");
+    assert_eq!(only.asked(), 5, "ejected or not, it is the only upstream");
     let page = stand.page().await;
     assert_eq!((ejections(&page), healthy(&page)), (1, 0));
-    assert_eq!(page.sum("tidegate_gateway_all_out_total", &[]), 3);
+    assert_eq!(
+        page.sum("tidegate_gateway_no_healthy_upstream_total", &[]),
+        3
+    );
 
     only.set_well(true);
     assert_eq!(stand.get("/").await.status(), 200);
-    assert_eq!(healthy(&stand.page().await), 1, "an answer ends it");
+    assert_eq!(
+        healthy(&stand.page().await),
+        1,
+        "a response ends the ejection"
+    );
 }
 
 #[tokio::test]
-async fn checks_take_an_upstream_out_and_bring_it_back() {
-    let (sick, well) = (Moody::start().await, Moody::start().await);
+async fn health_checks_eject_and_readmit_an_upstream() {
+    let (sick, well) = (
+        UnreliableUpstream::start().await,
+        UnreliableUpstream::start().await,
+    );
     let upstreams = [sick.address(), well.address()];
     let more =
         ", eject: off, health: { path: /healthz, interval: 100ms, unhealthy: 2, healthy: 2 }";
@@ -178,7 +197,7 @@ async fn checks_take_an_upstream_out_and_bring_it_back() {
     stand.shows("one of two", |page| healthy(page) == 1).await;
     let before = sick.asked();
     get_all(&stand, 10).await;
-    assert_eq!(sick.asked(), before, "nobody asks it but the checks");
+    assert_eq!(sick.asked(), before, "only health checks reach it");
     assert!(sick.checked.load(SeqCst) >= 2);
 
     sick.set_well(true);
@@ -188,8 +207,8 @@ async fn checks_take_an_upstream_out_and_bring_it_back() {
 }
 
 #[tokio::test]
-async fn upstreams_that_their_checks_find_dead_are_tried_if_there_is_no_other() {
-    let only = Moody::start().await;
+async fn unhealthy_upstreams_are_tried_if_there_is_no_other() {
+    let only = UnreliableUpstream::start().await;
     only.set_well(false);
     let more =
         ", eject: off, health: { path: /healthz, interval: 100ms, unhealthy: 1, healthy: 100 }";
@@ -201,13 +220,13 @@ async fn upstreams_that_their_checks_find_dead_are_tried_if_there_is_no_other() 
         stand
             .page()
             .await
-            .sum("tidegate_gateway_all_out_total", &[]),
+            .sum("tidegate_gateway_no_healthy_upstream_total", &[]),
         1
     );
 }
 
 #[tokio::test]
-async fn a_request_is_tried_no_more_often_than_the_route_says() {
+async fn a_request_is_tried_at_most_as_often_as_configured() {
     let places = [(); 4].map(|()| Place::reserve());
     let dead = places.each_ref().map(|place| place.address);
     for (retries, attempts) in [(0, 1), (1, 2), (2, 3), (5, 4)] {

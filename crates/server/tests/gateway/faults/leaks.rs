@@ -1,6 +1,6 @@
-//! All of it, thousands of times: nothing is left behind.
+//! All faults, thousands of times: no resource leaks.
 
-use super::kit::{Link, OK, Place, Program, Wild};
+use super::kit::{Link, OK, Place, Program, RawUpstream};
 use crate::kit::{Client, in_time, request};
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -8,39 +8,39 @@ use std::net::SocketAddr;
 
 const MIB: usize = 1 << 20;
 const THOUSANDS: usize = 20;
-/// How many go wrong at a time.
+/// The number of concurrent faults.
 const AT_ONCE: usize = 32;
 
-/// What goes wrong, each with what the client sends; some do not wait for an answer.
-const FAULTS: [(&str, Then); 12] = [
-    ("GET /ok", Then::Wait),
-    ("GET /nobody", Then::Wait),
-    ("GET /close", Then::Wait),
-    ("GET /reset", Then::Wait),
-    ("GET /half", Then::Wait),
-    ("GET /garbage", Then::Wait),
-    ("GET /both", Then::Wait),
-    ("GET /silent", Then::Wait),
-    ("GET /quiet", Then::Wait),
-    ("GET /endless", Then::GoWithin),
-    ("POST /ok", Then::GoBefore),
-    ("POST /ok", Then::SendTooMuch),
+/// The faults, each with the client's reaction; some clients do not wait for a response.
+const FAULTS: [(&str, AfterRequest); 12] = [
+    ("GET /ok", AfterRequest::Wait),
+    ("GET /nobody", AfterRequest::Wait),
+    ("GET /close", AfterRequest::Wait),
+    ("GET /reset", AfterRequest::Wait),
+    ("GET /half", AfterRequest::Wait),
+    ("GET /garbage", AfterRequest::Wait),
+    ("GET /both", AfterRequest::Wait),
+    ("GET /silent", AfterRequest::Wait),
+    ("GET /quiet", AfterRequest::Wait),
+    ("GET /endless", AfterRequest::GoWithin),
+    ("POST /ok", AfterRequest::GoBefore),
+    ("POST /ok", AfterRequest::SendTooMuch),
 ];
 
-/// What a client does once it has asked.
+/// What a client does after its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    /// Waits for the answer, or for what comes instead of it.
+enum AfterRequest {
+    /// Waits for the response or the end.
     Wait,
-    /// Goes when the answer has begun.
+    /// Leaves after the response has begun.
     GoWithin,
-    /// Goes in the middle of its body.
+    /// Leaves in the middle of its request body.
     GoBefore,
     SendTooMuch,
 }
 
-async fn upstream() -> Wild {
-    Wild::start(|mut link: Link| async move {
+async fn upstream() -> RawUpstream {
+    RawUpstream::start(|mut link: Link| async move {
         while let Some((head, _)) = link.request().await? {
             match head.line.split(' ').nth(1).unwrap() {
                 "/close" => return Ok(()),
@@ -82,36 +82,36 @@ async fn go_wrong(address: SocketAddr, nth: usize) {
     let (method, target) = line.split_once(' ').unwrap();
     let mut client = Client::connect(address).await;
     let fields: &[&str] = match then {
-        Then::Wait | Then::GoWithin => &[],
-        Then::GoBefore => &["content-length: 9"],
-        Then::SendTooMuch => &["transfer-encoding: chunked"],
+        AfterRequest::Wait | AfterRequest::GoWithin => &[],
+        AfterRequest::GoBefore => &["content-length: 9"],
+        AfterRequest::SendTooMuch => &["transfer-encoding: chunked"],
     };
     let body = match then {
-        Then::Wait | Then::GoWithin => String::new(),
-        Then::GoBefore => "hello".to_owned(),
-        Then::SendTooMuch => format!("800\r\n{}\r\n", "x".repeat(0x800)),
+        AfterRequest::Wait | AfterRequest::GoWithin => String::new(),
+        AfterRequest::GoBefore => "hello".to_owned(),
+        AfterRequest::SendTooMuch => format!("800\r\n{}\r\n", "x".repeat(0x800)),
     };
-    // At once, so that nobody has to wait for the rest, who would not wait for long.
+    // In one write: clients with a short patience must not wait for the rest.
     client.send(request(method, target, fields) + &body).await;
     match then {
-        Then::Wait => drop(client.try_reply(method).await),
-        Then::GoWithin => drop(client.head().await),
-        Then::GoBefore => {}
-        Then::SendTooMuch => {
+        AfterRequest::Wait => drop(client.try_reply(method).await),
+        AfterRequest::GoWithin => drop(client.head().await),
+        AfterRequest::GoBefore => {}
+        AfterRequest::SendTooMuch => {
             let reply = client.reply(method).await;
             assert_eq!(reply.status(), 413, "{}", reply.text());
         }
     }
 }
 
-/// A thousand times, as much at once as may be.
+/// Runs a thousand faults, as many at once as allowed.
 async fn thousand(address: SocketAddr) {
     let each = stream::iter(0..1_000).map(|nth| go_wrong(address, nth));
     each.buffer_unordered(AT_ONCE).collect::<()>().await;
 }
 
 #[tokio::test]
-async fn after_twenty_thousand_faults_nothing_is_left() {
+async fn after_twenty_thousand_faults_nothing_leaks() {
     let upstream = upstream().await;
     let place = Place::reserve();
     let (at, nobody) = (upstream.address, place.address);
@@ -119,8 +119,8 @@ async fn after_twenty_thousand_faults_nothing_is_left() {
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 routes:
-  - {{ id: nobody, match: {{ path: /nobody }}, upstreams: ['http://{nobody}'], policy: none }}
-  - id: all
+  - {{ name: nobody, match: {{ path: /nobody }}, upstreams: ['http://{nobody}'], policy: none }}
+  - name: all
     upstreams: ['http://{at}']
     policy: none
     body_bytes: 1KiB
@@ -136,13 +136,13 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
         at_rest(&gate).await;
         memory.push(gate.memory());
     }
-    // What an allocator keeps for the next time goes up and down by several MiB, so one thousand says
-    // little about the next. But what is lost stays lost: less than a KiB with each would show.
+    // An allocator's spare memory varies by several MiB, so one thousand shows little about the
+    // next. But leaks add up: less than a KiB per request would show.
     let (first, second) = memory.split_at_mut(THOUSANDS / 2);
     let grown = median(second).saturating_sub(median(first));
     assert!(grown < 8 * MIB, "{grown} bytes: {memory:?}");
 
-    // Connections that wait for their next request are kept, until the upstream closes them.
+    // Idle connections are kept until the upstream closes them.
     drop(upstream);
     in_time("no more sockets than before", async {
         while gate.sockets() > sockets {

@@ -1,17 +1,17 @@
-//! What can go wrong, and what must not follow from it.
+//! Faults, and their bounded effects.
 //!
-//! | module | what goes wrong |
+//! | module | fault |
 //! |---|---|
 //! | `unreachable`, `slow`, `broken` | one upstream |
-//! | `reuse`, `shared` | connections that are closed while they wait, or are used by many |
-//! | `connections` | more requests than an upstream may have connections |
+//! | `reuse`, `shared` | connections that close while idle, or are shared by many |
+//! | `connections` | more requests than an upstream's connection limit |
 //! | `ejection`, `dying` | one upstream of several |
 //! | `uploads`, `downloads` | clients |
 //! | `tunnels` | one side that finishes before the other |
-//! | `refunds` | requests that reach nobody |
-//! | `drain` | the gateway itself, which is told to stop |
+//! | `refunds` | requests that reach no upstream |
+//! | `drain` | the gateway itself, which shuts down |
 //! | `leaks` | all of it, thousands of times |
-//! | `problems` | what clients are told, word for word |
+//! | `problems` | the responses to clients, word for word |
 
 mod kit;
 

@@ -1,32 +1,32 @@
-//! What clients are told where no upstream answers: one of each status, word for word.
+//! Responses to clients if no upstream replies: one of each status, word for word.
 
-use super::kit::{Link, Place, Stand, Wild, assert_problem};
+use super::kit::{Link, Place, RawUpstream, TestGateway, assert_problem};
 use crate::kit::{Client, Reply, request};
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt;
 
 const ID: &str = "x-correlation-id: abc-1";
 
-/// A gateway with a route for each kind of trouble.
-async fn troubled() -> (Stand, Wild, Place) {
-    let mute = Wild::start(|link: Link| link.until_closed()).await;
+/// Returns a gateway with a route for each kind of failure.
+async fn troubled() -> (TestGateway, RawUpstream, Place) {
+    let mute = RawUpstream::start(|link: Link| link.until_closed()).await;
     let place = Place::reserve();
     let (mute_at, nobody) = (mute.address, place.address);
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 routes:
-  - id: nobody
+  - name: nobody
     match: {{ path: /nobody }}
     upstreams: ['http://{nobody}']
     policy: none
-  - id: mute
+  - name: mute
     match: {{ path: /mute }}
     upstreams: ['http://{mute_at}']
     policy: none
     body_bytes: 10B
     timeouts: {{ response: 100ms, idle: 300ms }}
-  - id: closed
+  - name: closed
     match: {{ path: /closed }}
     upstreams: ['http://{mute_at}']
 policies:
@@ -34,7 +34,7 @@ policies:
     limits: [{{ name: per-client, key: ip, rate: 0/s }}]
 "
     );
-    (Stand::start(&config).await, mute, place)
+    (TestGateway::start(&config).await, mute, place)
 }
 
 fn post(length: usize) -> String {
@@ -64,22 +64,22 @@ async fn each_status_has_its_problem() {
         (
             request("GET", "/elsewhere", &[ID]),
             404,
-            r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no route for this host, path and method","correlationId":"abc-1"}"#,
+            r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"no route matches this host, path and method","correlationId":"abc-1"}"#,
         ),
         (
             request("TRACE", "/mute", &[ID]),
             405,
-            r#"{"type":"about:blank","title":"Method Not Allowed","status":405,"detail":"this method is not passed on","correlationId":"abc-1"}"#,
+            r#"{"type":"about:blank","title":"Method Not Allowed","status":405,"detail":"this method is not allowed","correlationId":"abc-1"}"#,
         ),
         (
             post(5),
             408,
-            r#"{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the body did not go on in time","correlationId":"abc-1"}"#,
+            r#"{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the body timed out","correlationId":"abc-1"}"#,
         ),
         (
             post(11),
             413,
-            r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"the body is larger than is taken here","correlationId":"abc-1"}"#,
+            r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"the body is too large","correlationId":"abc-1"}"#,
         ),
         (
             request("GET", "/closed", &[ID]),
@@ -94,7 +94,7 @@ async fn each_status_has_its_problem() {
         (
             request("GET", "/mute", &[ID]),
             504,
-            r#"{"type":"about:blank","title":"Gateway Timeout","status":504,"detail":"the upstream did not answer in time","correlationId":"abc-1"}"#,
+            r#"{"type":"about:blank","title":"Gateway Timeout","status":504,"detail":"the upstream timed out","correlationId":"abc-1"}"#,
         ),
     ] {
         assert_told(&ask(stand.address, asked).await, status, body);
@@ -102,7 +102,7 @@ async fn each_status_has_its_problem() {
 }
 
 #[tokio::test]
-async fn a_method_that_is_not_passed_on_comes_with_those_that_are() {
+async fn a_rejected_method_lists_the_allowed_ones() {
     let (stand, _mute, _place) = troubled().await;
     for asked in [
         request("TRACE", "/mute", &[ID]),
@@ -129,22 +129,22 @@ async fn a_body_that_ends_too_early_has_its_problem() {
     );
 }
 
-/// Without a store nobody can tell who may pass.
+/// Without a store, limits cannot be decided.
 #[tokio::test]
-async fn what_cannot_be_decided_has_its_problem() {
+async fn an_undecidable_request_has_its_problem() {
     let places = (Place::reserve(), Place::reserve());
     let (store, upstream) = (places.0.address, places.1.address);
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 store: {{ url: 'redis://{store}' }}
-routes: [{{ id: all, upstreams: ['http://{upstream}'] }}]
+routes: [{{ name: all, upstreams: ['http://{upstream}'] }}]
 policies:
   - name: api
     limits: [{{ name: per-client, key: ip, rate: 1/s, on_failure: error }}]
 "
     );
-    let stand = Stand::start(&config).await;
+    let stand = TestGateway::start(&config).await;
     let reply = ask(stand.address, request("GET", "/", &[ID])).await;
     assert_told(
         &reply,
@@ -154,16 +154,12 @@ policies:
     assert_eq!(stand.page().await.outcomes("refused_connection"), 0);
 }
 
-/// An id that nobody should have to read is replaced by one of ours.
+/// An invalid correlation id is replaced by a generated one.
 #[tokio::test]
-async fn an_id_that_is_not_proper_is_not_repeated() {
+async fn an_invalid_id_is_not_repeated() {
     let (stand, _mute, _place) = troubled().await;
     for sent in ["x-correlation-id: \"><script>", "x-correlation-id: a b"] {
         let reply = ask(stand.address, request("GET", "/elsewhere", &[sent])).await;
-        assert_problem(
-            &reply,
-            404,
-            "there is no route for this host, path and method",
-        );
+        assert_problem(&reply, 404, "no route matches this host, path and method");
     }
 }

@@ -1,9 +1,9 @@
-//! Requests that reach nobody, where they cost nothing.
+//! Requests that reach no upstream are refunded.
 
-use super::kit::{Link, OK, Page, Place, Stand, Wild, config};
+use super::kit::{Link, OK, Page, Place, RawUpstream, TestGateway, config};
 use crate::kit::Client;
 use crate::kit::message::Messages;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 
 const REFUNDED: &str = ", refund: unreached, eject: off";
 
@@ -11,16 +11,16 @@ fn refunds(page: &Page) -> u64 {
     page.sum("tidegate_gateway_refunds_total", &[])
 }
 
-/// One request an hour may pass, and none of these has.
+/// One request an hour may pass, and none of these reached an upstream.
 #[tokio::test]
-async fn requests_that_reach_nobody_cost_nothing() {
+async fn requests_that_reach_no_upstream_cost_nothing() {
     let place = Place::reserve();
-    let stand = Stand::start(&config(&[place.address], REFUNDED)).await;
+    let stand = TestGateway::start(&config(&[place.address], REFUNDED)).await;
     for nth in 0..5 {
         assert_eq!(stand.get("/").await.status(), 502, "{nth}");
     }
     assert_eq!(refunds(&stand.page().await), 5);
-    let _upstream = Wild::at(&place, |mut link: Link| async move {
+    let _upstream = RawUpstream::at(&place, |mut link: Link| async move {
         link.request().await?;
         link.say(OK).await
     });
@@ -29,31 +29,31 @@ async fn requests_that_reach_nobody_cost_nothing() {
 }
 
 #[tokio::test]
-async fn without_being_told_so_the_gateway_gives_nothing_back() {
+async fn without_the_setting_the_gateway_refunds_nothing() {
     let place = Place::reserve();
-    let stand = Stand::start(&config(&[place.address], ", eject: off")).await;
+    let stand = TestGateway::start(&config(&[place.address], ", eject: off")).await;
     assert_eq!(stand.get("/").await.status(), 502);
     assert_eq!(stand.get("/").await.status(), 429);
     assert_eq!(refunds(&stand.page().await), 0);
 }
 
 #[tokio::test]
-async fn a_request_that_an_upstream_has_seen_has_its_cost() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn a_request_read_by_an_upstream_is_charged() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.request().await?;
         Ok(())
     })
     .await;
-    let stand = Stand::start(&config(&[upstream.address], REFUNDED)).await;
+    let stand = TestGateway::start(&config(&[upstream.address], REFUNDED)).await;
     assert_eq!(stand.get("/").await.status(), 502);
     assert_eq!(stand.get("/").await.status(), 429);
     assert_eq!(refunds(&stand.page().await), 0);
 }
 
-/// The upstream reads a request on a connection that was kept, and goes for good. That nobody could be
-/// reached with the second try does not undo the first.
+/// The upstream reads a request on an idle connection, and goes down for good. The failed retry
+/// does not undo the first attempt.
 #[tokio::test]
-async fn a_request_that_was_seen_before_the_upstream_went_has_its_cost() {
+async fn a_request_read_before_the_upstream_left_is_charged() {
     let place = Place::reserve();
     let listener = place.listen();
     let tasks = Tasks::new();
@@ -69,7 +69,7 @@ async fn a_request_that_was_seen_before_the_upstream_went_has_its_cost() {
         link.request().await.unwrap();
     });
     let config = config(&[place.address], REFUNDED).replace("1/h", "1/h burst 2");
-    let stand = Stand::start(&config).await;
+    let stand = TestGateway::start(&config).await;
     let mut client = Client::connect(stand.address).await;
     assert_eq!(client.get("/", &[]).await.status(), 200);
     assert_eq!(client.get("/", &[]).await.status(), 502);

@@ -1,24 +1,23 @@
-//! Connections that an upstream closes while they wait for their next request.
+//! Connections that an upstream closes while they are idle.
 
-use super::kit::{Link, OK, Place, Wild, post, stand};
+use super::kit::{Link, OK, Place, RawUpstream, post, stand};
 use crate::kit::Client;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// Whether a closed connection is noticed before it is used again, or only by the one who uses it, is a
-/// matter of chance; so there are many.
+/// Whether the close is noticed before or during the next use is random, so there are many rounds.
 const ROUNDS: usize = 500;
 
-/// How often each target was seen.
-type Seen = Arc<Mutex<BTreeMap<String, usize>>>;
+/// The number of requests seen per target.
+type SeenTargets = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// An upstream that closes each connection a little after it has answered: after the next request was
-/// read, or before, and by a reset or not.
-async fn closing(seen: &Seen) -> Wild {
+/// Starts an upstream that closes each connection a little after its response: after or before it
+/// has read the next request, with or without a reset.
+async fn closing(seen: &SeenTargets) -> RawUpstream {
     let seen = Arc::clone(seen);
-    Wild::start(move |mut link: Link| {
+    RawUpstream::start(move |mut link: Link| {
         let seen = Arc::clone(&seen);
         async move {
             let Some((head, _)) = link.request().await? else {
@@ -26,7 +25,7 @@ async fn closing(seen: &Seen) -> Wild {
             };
             *seen.lock().entry(head.line).or_default() += 1;
             link.say(OK).await?;
-            // Some let others go first.
+            // Some yield to other tasks first.
             for _ in 0..link.nth % 3 {
                 tokio::task::yield_now().await;
             }
@@ -42,7 +41,7 @@ async fn closing(seen: &Seen) -> Wild {
 
 #[tokio::test]
 async fn a_get_never_fails_because_its_connection_was_closed_while_it_waited() {
-    let seen = Seen::default();
+    let seen = SeenTargets::default();
     let upstream = closing(&seen).await;
     let stand = stand(&[upstream.address], "").await;
     let mut client = Client::connect(stand.address).await;
@@ -53,8 +52,8 @@ async fn a_get_never_fails_because_its_connection_was_closed_while_it_waited() {
 }
 
 #[tokio::test]
-async fn a_post_is_seen_once_or_not_at_all_and_answered_only_if_it_was_seen() {
-    let seen = Seen::default();
+async fn a_post_is_run_at_most_once_and_answered_only_if_run() {
+    let seen = SeenTargets::default();
     let upstream = closing(&seen).await;
     let stand = stand(&[upstream.address], "").await;
     let mut client = Client::connect(stand.address).await;
@@ -73,7 +72,7 @@ async fn a_post_is_seen_once_or_not_at_all_and_answered_only_if_it_was_seen() {
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
 }
 
-/// The worst moment: the request has been read, and nobody will ever know whether it was done.
+/// The worst moment: the request was read, and its result is unknown.
 #[tokio::test]
 async fn a_request_that_was_read_and_not_answered_is_repeated_only_if_that_is_safe() {
     for (method, is_repeated) in [
@@ -84,13 +83,13 @@ async fn a_request_that_was_read_and_not_answered_is_repeated_only_if_that_is_sa
     ] {
         let read = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&read);
-        let upstream = Wild::start(move |mut link: Link| {
+        let upstream = RawUpstream::start(move |mut link: Link| {
             let read = Arc::clone(&count);
             async move {
                 link.request().await?;
                 link.say(OK).await?;
                 if link.nth == 0 {
-                    // The second on the same connection is read, and that is all.
+                    // The second request on the same connection is read, without a response.
                     link.request().await?;
                     read.fetch_add(1, SeqCst);
                     return Ok(());
@@ -113,12 +112,12 @@ async fn a_request_that_was_read_and_not_answered_is_repeated_only_if_that_is_sa
     }
 }
 
-/// A body that has begun to go is gone.
+/// A body that was partly sent cannot be repeated.
 #[tokio::test]
 async fn a_put_with_a_body_is_not_repeated() {
     let read = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&read);
-    let upstream = Wild::start(move |mut link: Link| {
+    let upstream = RawUpstream::start(move |mut link: Link| {
         let read = Arc::clone(&count);
         async move {
             while let Some((head, _)) = link.request().await? {
@@ -137,7 +136,7 @@ async fn a_put_with_a_body_is_not_repeated() {
     let mut client = Client::connect(stand.address).await;
     for (target, status) in [("/1", 200), ("/2", 502)] {
         let put = post(target, "hello").replace("POST", "PUT");
-        // The second turn is that of the upstream that is not there, and so the first has it after all.
+        // The second turn belongs to the upstream that is down, so the first gets it after all.
         let reply = client.ask(&put).await;
         assert_eq!(reply.status(), status);
     }

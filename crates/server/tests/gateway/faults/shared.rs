@@ -1,6 +1,6 @@
-//! The connection of HTTP/2 that all requests to an upstream share, and what becomes of them with it.
+//! The HTTP/2 connection that all requests to an upstream share, and their fate when it ends.
 
-use super::kit::{Link, OK, Stand, Wild, post, stand};
+use super::kit::{Link, OK, RawUpstream, TestGateway, post, stand};
 use crate::kit::{Client, in_time};
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -12,22 +12,22 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 /// How an upstream ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
-    /// Having said so, and answered what came before.
+    /// With GOAWAY, after replying to all earlier requests.
     Well,
-    /// Without a word.
+    /// Without notice.
     Badly,
 }
 
-/// An upstream that ends each connection once it has answered so many requests on it; and how many it
-/// ran in all.
-async fn mortal(ends: Ends, after: usize) -> (Stand, Arc<AtomicUsize>, Tasks) {
+/// Starts an upstream that ends each connection after this many requests; returns its count of
+/// executed requests.
+async fn mortal(ends: Ends, after: usize) -> (TestGateway, Arc<AtomicUsize>, Tasks) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let ran = Arc::new(AtomicUsize::new(0));
@@ -41,11 +41,11 @@ async fn mortal(ends: Ends, after: usize) -> (Stand, Arc<AtomicUsize>, Tasks) {
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
-routes: [{{ id: all, upstreams: ['h2c://{address}'], policy: none, eject: off }}]
+routes: [{{ name: all, upstreams: ['h2c://{address}'], policy: none, eject: off }}]
 policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
 "
     );
-    (Stand::start(&config).await, ran, tasks)
+    (TestGateway::start(&config).await, ran, tasks)
 }
 
 async fn live(stream: TcpStream, ends: Ends, after: usize, ran: Arc<AtomicUsize>) {
@@ -90,11 +90,11 @@ async fn requests_that_may_be_repeated_never_fail_because_their_connection_ends(
 
 /// One after the other, so that each but the first finds a connection that has just ended.
 #[tokio::test]
-async fn a_connection_that_ends_without_a_word_is_replaced() {
+async fn a_silently_closed_connection_is_replaced() {
     let (stand, _, _upstream) = mortal(Ends::Badly, 2).await;
     let mut client = Client::connect(stand.address).await;
     for nth in 0..100 {
-        // The one that it ends with may be answered or not, and is repeated.
+        // The request on the ending connection may get a response or not, and is repeated.
         let reply = client.get("/", &[]).await;
         assert_eq!(reply.status(), 200, "{nth}");
     }
@@ -122,10 +122,10 @@ async fn a_post_is_not_run_twice_because_its_connection_ends() {
     }
 }
 
-/// A client of HTTP/2 learns of it, too, and its other streams do not.
+/// An HTTP/2 client gets a stream reset; its other streams are unaffected.
 #[tokio::test]
-async fn an_answer_that_is_cut_is_a_reset_of_its_stream_alone() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn a_cut_response_resets_only_its_own_stream() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         while let Some((head, _)) = link.request().await? {
             if head.line.starts_with("GET /cut ") {
                 return link

@@ -1,6 +1,6 @@
 //! Upstreams that take too long.
 
-use super::kit::{Link, OK, Wild, assert_problem, stand};
+use super::kit::{Link, OK, RawUpstream, assert_problem, stand};
 use crate::kit::{Client, request};
 use std::future::pending;
 use std::io::ErrorKind;
@@ -9,24 +9,20 @@ use tokio::time::timeout;
 
 #[tokio::test]
 async fn an_upstream_that_does_not_answer_is_504_and_its_connection_is_closed() {
-    let mute = Wild::start(|link: Link| link.until_closed()).await;
+    let mute = RawUpstream::start(|link: Link| link.until_closed()).await;
     let stand = stand(&[mute.address], ", timeouts: { response: 100ms }").await;
     let reply = stand.get("/a").await;
-    assert_problem(&reply, 504, "the upstream did not answer in time");
+    assert_problem(&reply, 504, "the upstream timed out");
     assert_eq!(stand.page().await.outcomes("response_timeout"), 1);
     mute.has_open(0).await;
-    assert_eq!(
-        mute.accepted(),
-        1,
-        "it may be at work, so nobody asks again"
-    );
+    assert_eq!(mute.accepted(), 1, "it may be working, so no retry");
     stand.is_at_rest().await;
 }
 
-/// The time for the answer begins when the body has been sent, however long that takes.
+/// The response timeout starts after the body was sent, however long that takes.
 #[tokio::test]
-async fn an_upload_that_goes_on_does_not_time_out() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn a_continuing_upload_does_not_time_out() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         while let Some((_, content)) = link.request().await? {
             assert_eq!(content.bytes.len(), 12);
             link.say(OK).await?;
@@ -40,7 +36,7 @@ async fn an_upload_that_goes_on_does_not_time_out() {
         .send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n")
         .await;
     for _ in 0..12 {
-        // An answer before the end would be wrong, whatever it is.
+        // Any response before the end would be wrong.
         let early = timeout(Duration::from_millis(50), client.messages.more()).await;
         assert!(early.is_err(), "{:?}", client.messages.ahead);
         client.send("x").await;
@@ -48,21 +44,17 @@ async fn an_upload_that_goes_on_does_not_time_out() {
     assert_eq!(client.reply("POST").await.status(), 200);
 }
 
-/// It is the client that is waited for, and it has a time of its own.
+/// The client is the slow side, and it has a separate timeout.
 #[tokio::test]
 async fn a_client_that_stalls_is_not_held_against_the_upstream() {
-    let upstream = Wild::start(|link: Link| link.until_closed()).await;
+    let upstream = RawUpstream::start(|link: Link| link.until_closed()).await;
     let more = ", timeouts: { response: 50ms, idle: 400ms }, eject: { failures: 1, for: 1h }";
     let stand = stand(&[upstream.address], more).await;
     let mut client = Client::connect(stand.address).await;
     client
         .send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nx")
         .await;
-    assert_problem(
-        &client.reply("POST").await,
-        408,
-        "the body did not go on in time",
-    );
+    assert_problem(&client.reply("POST").await, 408, "the body timed out");
     let page = stand.page().await;
     assert_eq!(page.outcomes("upload_failed"), 1);
     assert_eq!(page.outcomes("response_timeout"), 0);
@@ -74,8 +66,8 @@ async fn a_client_that_stalls_is_not_held_against_the_upstream() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_does_not_take_the_body_is_504() {
-    let full = Wild::start(|mut link: Link| async move {
+async fn an_upstream_that_does_not_read_the_body_is_504() {
+    let full = RawUpstream::start(|mut link: Link| async move {
         link.messages.head().await?;
         pending().await
     })
@@ -87,7 +79,7 @@ async fn an_upstream_that_does_not_take_the_body_is_504() {
         .send("POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
         .await;
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
-    // Nobody takes more than fits into the buffers between here and there.
+    // Only as much is read as fits into the buffers between the two.
     let sending = async { while client.try_send(&chunk).await.is_ok() {} };
     let answered = stand.shows("an answer", |page| page.outcomes("response_timeout") == 1);
     tokio::select! {
@@ -103,14 +95,14 @@ async fn an_upstream_that_does_not_take_the_body_is_504() {
 }
 
 #[tokio::test]
-async fn an_answer_that_falls_silent_is_cut_and_the_client_can_tell() {
+async fn a_stalled_response_is_cut_visibly_for_the_client() {
     for (head, begin) in [
         ("content-length: 10", "hello"),
         ("transfer-encoding: chunked", "5\r\nhello\r\n"),
-        // To its end, which does not come.
+        // Waits for the end, which does not come.
         ("x-nothing: at all", "hello"),
     ] {
-        let silent = Wild::start(move |mut link: Link| async move {
+        let silent = RawUpstream::start(move |mut link: Link| async move {
             link.request().await?;
             link.say(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{begin}"))
                 .await?;
@@ -132,13 +124,13 @@ async fn an_answer_that_falls_silent_is_cut_and_the_client_can_tell() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_slowly_but_steadily_is_whole() {
-    let slow = Wild::start(|mut link: Link| async move {
+async fn a_slow_but_steady_response_is_complete() {
+    let slow = RawUpstream::start(|mut link: Link| async move {
         link.request().await?;
         link.say("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n")
             .await?;
         for _ in 0..10 {
-            // Nothing comes from there.
+            // No bytes arrive.
             timeout(Duration::from_millis(50), link.messages.more())
                 .await
                 .ok();
@@ -157,8 +149,8 @@ async fn an_answer_that_comes_slowly_but_steadily_is_whole() {
 }
 
 #[tokio::test]
-async fn an_answer_before_the_body_was_there_is_passed_on() {
-    let early = Wild::start(|mut link: Link| async move {
+async fn a_response_before_the_body_is_forwarded() {
+    let early = RawUpstream::start(|mut link: Link| async move {
         link.messages.head().await?;
         link.say("HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno")
             .await?;

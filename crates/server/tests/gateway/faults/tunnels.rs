@@ -1,6 +1,6 @@
 //! Tunnels of which one side finishes before the other.
 
-use super::kit::{Link, OK, Stand, Wild, stand};
+use super::kit::{Link, OK, RawUpstream, TestGateway, stand};
 use crate::kit::{Client, in_time, request};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ const AGREED: &str =
     "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: raw\r\n\r\n";
 const MORE: &str = ", upgrades: [raw]";
 
-/// More than anybody between holds, or would throw away.
+/// More than any buffer in between holds.
 const MUCH: usize = 2 << 20;
 
-async fn upgraded(stand: &Stand) -> Client {
+async fn upgraded(stand: &TestGateway) -> Client {
     let mut client = Client::connect(stand.address).await;
     let fields = ["connection: upgrade", "upgrade: raw"];
     client.send(request("GET", "/", &fields)).await;
@@ -25,16 +25,16 @@ async fn upgraded(stand: &Stand) -> Client {
 }
 
 #[tokio::test]
-async fn what_a_client_says_after_the_upstream_has_finished_still_arrives() {
+async fn client_data_arrives_after_the_upstream_has_finished() {
     let (tell, told) = oneshot::channel();
     let tell = Arc::new(Mutex::new(Some(tell)));
-    let upstream = Wild::start(move |mut link: Link| {
+    let upstream = RawUpstream::start(move |mut link: Link| {
         let tell = Arc::clone(&tell);
         async move {
             link.messages.head().await?;
             link.say(AGREED).await?;
-            // Both have spoken: a connection on which something was read must not be closed as one of
-            // HTTP would be.
+            // Both have sent data: a connection with unread data must not be closed like an HTTP
+            // one.
             link.messages.exactly(5).await?;
             link.say("bye").await?;
             link.messages.stream.shutdown().await?;
@@ -60,8 +60,8 @@ async fn what_a_client_says_after_the_upstream_has_finished_still_arrives() {
 }
 
 #[tokio::test]
-async fn what_an_upstream_says_after_the_client_has_finished_still_arrives() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn upstream_data_arrives_after_the_client_has_finished() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.messages.head().await?;
         link.say(AGREED).await?;
         while link.messages.more().await? {}
@@ -81,8 +81,8 @@ async fn what_an_upstream_says_after_the_client_has_finished_still_arrives() {
 }
 
 #[tokio::test]
-async fn a_tunnel_that_is_silent_for_too_long_is_closed_on_both_sides() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn an_idle_tunnel_is_closed_on_both_sides() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.messages.head().await?;
         link.say(AGREED).await?;
         link.until_closed().await
@@ -103,7 +103,7 @@ async fn a_tunnel_that_is_silent_for_too_long_is_closed_on_both_sides() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_does_not_want_to_change_is_heard_and_one_that_goes_is_502() {
+async fn a_declined_upgrade_is_forwarded_and_a_lost_one_is_502() {
     for (answer, status) in [
         (
             "HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n",
@@ -112,7 +112,7 @@ async fn an_upstream_that_does_not_want_to_change_is_heard_and_one_that_goes_is_
         (OK, 200),
         ("HTTP/1.1 101 Swi", 502),
     ] {
-        let upstream = Wild::start(move |mut link: Link| async move {
+        let upstream = RawUpstream::start(move |mut link: Link| async move {
             link.request().await?;
             link.say(answer).await
         })
@@ -121,15 +121,15 @@ async fn an_upstream_that_does_not_want_to_change_is_heard_and_one_that_goes_is_
         let mut client = Client::connect(stand.address).await;
         let fields = ["connection: upgrade", "upgrade: raw"];
         assert_eq!(client.get("/", &fields).await.status(), status);
-        // It is HTTP as before.
+        // The connection speaks HTTP as before.
         let next = client.get("/", &[]).await;
         assert!([200, 426, 502].contains(&next.status()));
     }
 }
 
 #[tokio::test]
-async fn a_client_that_goes_takes_its_tunnel_along() {
-    let upstream = Wild::start(|mut link: Link| async move {
+async fn a_client_that_leaves_closes_its_tunnel() {
+    let upstream = RawUpstream::start(|mut link: Link| async move {
         link.messages.head().await?;
         link.say(AGREED).await?;
         loop {

@@ -1,31 +1,31 @@
-//! Clients that send too much, too slowly, or not to the end.
+//! Clients that send too much, too slowly, or incompletely.
 
-use super::kit::{Link, OK, Stand, Wild, assert_problem, config, post, stand};
+use super::kit::{Link, OK, RawUpstream, TestGateway, assert_problem, config, post, stand};
 use crate::kit::certificates::Certificates;
-use crate::kit::modern::{H2, Modern, Speaks, body};
+use crate::kit::modern::{H2, Http2Upstream, UpstreamProtocol, body};
 use crate::kit::{Client, in_time, request};
 use http::Request;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use tidegate_server::bounds::Bounds;
+use tidegate_net::bounds::Bounds;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-const TOO_LARGE: &str = "the body is larger than is taken here";
-const TOO_SLOW: &str = "the body did not go on in time";
+const TOO_LARGE: &str = "the body is too large";
+const TOO_SLOW: &str = "the body timed out";
 
-/// An upstream that counts the requests that came to their end, and answers them.
-struct Counting {
-    wild: Wild,
+/// An upstream that counts complete requests, and replies to them.
+struct CountingUpstream {
+    wild: RawUpstream,
     whole: Arc<AtomicUsize>,
 }
 
-impl Counting {
+impl CountingUpstream {
     async fn start() -> Self {
         let whole = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&whole);
-        let wild = Wild::start(move |mut link: Link| {
+        let wild = RawUpstream::start(move |mut link: Link| {
             let whole = Arc::clone(&count);
             async move {
                 while link.request().await?.is_some() {
@@ -54,12 +54,12 @@ fn chunked(chunks: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_in_the_middle_of_its_body_takes_the_request_along() {
+async fn a_client_that_leaves_during_its_body_ends_the_request() {
     for begin in [
         "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhello".to_owned(),
         chunked(&["hello"]),
     ] {
-        let upstream = Counting::start().await;
+        let upstream = CountingUpstream::start().await;
         let stand = stand(&[upstream.wild.address], "").await;
         let mut client = Client::connect(stand.address).await;
         client.send(begin).await;
@@ -73,8 +73,8 @@ async fn a_client_that_goes_in_the_middle_of_its_body_takes_the_request_along() 
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_wait_for_its_answer_is_not_worked_for() {
-    let mute = Wild::start(|link: Link| link.until_closed()).await;
+async fn a_client_that_leaves_early_ends_its_request() {
+    let mute = RawUpstream::start(|link: Link| link.until_closed()).await;
     let stand = stand(&[mute.address], "").await;
     let mut client = Client::connect(stand.address).await;
     client.send(request("GET", "/", &[])).await;
@@ -92,8 +92,8 @@ async fn a_client_that_does_not_wait_for_its_answer_is_not_worked_for() {
 }
 
 #[tokio::test]
-async fn a_stream_of_http2_that_is_given_up_is_not_worked_for() {
-    let mute = Wild::start(|link: Link| link.until_closed()).await;
+async fn a_reset_http2_stream_ends_the_upload() {
+    let mute = RawUpstream::start(|link: Link| link.until_closed()).await;
     let stand = stand(&[mute.address], "").await;
     let mut client = H2::connect(stand.address).await;
     let get = Request::get("http://shop.example/")
@@ -115,8 +115,8 @@ async fn a_stream_of_http2_that_is_given_up_is_not_worked_for() {
 }
 
 #[tokio::test]
-async fn a_body_that_says_that_it_is_too_large_is_413_before_anybody_is_asked() {
-    let upstream = Counting::start().await;
+async fn an_oversized_content_length_is_413_before_any_upstream_request() {
+    let upstream = CountingUpstream::start().await;
     let stand = stand(&[upstream.wild.address], ", body_bytes: 1KiB").await;
     for expects in [false, true] {
         let mut client = Client::connect(stand.address).await;
@@ -128,7 +128,7 @@ async fn a_body_that_says_that_it_is_too_large_is_413_before_anybody_is_asked() 
         let head = format!("POST / HTTP/1.1\r\nhost: a\r\n{expect}content-length: 1025\r\n\r\n");
         let reply = client.ask(head).await;
         assert_problem(&reply, 413, TOO_LARGE);
-        assert!(reply.interim.is_empty(), "nobody wants the body");
+        assert!(reply.interim.is_empty(), "no reader for the body");
         assert!(reply.closes());
         assert!(client.is_closed().await);
     }
@@ -139,8 +139,8 @@ async fn a_body_that_says_that_it_is_too_large_is_413_before_anybody_is_asked() 
 }
 
 #[tokio::test]
-async fn a_body_that_turns_out_too_large_is_413_and_never_comes_to_its_end() {
-    let upstream = Counting::start().await;
+async fn an_oversized_body_is_413_and_never_completed_upstream() {
+    let upstream = CountingUpstream::start().await;
     let stand = stand(&[upstream.wild.address], ", body_bytes: 1KiB").await;
     let half = "x".repeat(512);
     let mut client = Client::connect(stand.address).await;
@@ -157,10 +157,10 @@ async fn a_body_that_turns_out_too_large_is_413_and_never_comes_to_its_end() {
     assert_eq!(reply.status(), 200, "exactly as much is taken");
 }
 
-/// A client that is still sending when it is refused must be able to read why.
+/// A client that is still sending when it is refused must be able to read the reason.
 #[tokio::test]
-async fn a_client_that_goes_on_sending_still_reads_its_413() {
-    let upstream = Counting::start().await;
+async fn a_client_that_keeps_sending_still_reads_its_413() {
+    let upstream = CountingUpstream::start().await;
     let stand = stand(&[upstream.wild.address], ", body_bytes: 1KiB").await;
     let mut client = Client::connect(stand.address).await;
     let much = "x".repeat(100_000);
@@ -169,13 +169,13 @@ async fn a_client_that_goes_on_sending_still_reads_its_413() {
 }
 
 #[tokio::test]
-async fn a_body_that_stalls_is_408_and_never_comes_to_its_end() {
+async fn a_stalled_body_is_408_and_never_completed_upstream() {
     for begin in [
         "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n".to_owned(),
         "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhello".to_owned(),
         chunked(&["hello"]),
     ] {
-        let upstream = Counting::start().await;
+        let upstream = CountingUpstream::start().await;
         let stand = stand(&[upstream.wild.address], ", timeouts: { idle: 100ms }").await;
         let mut client = Client::connect(stand.address).await;
         let reply = client.ask(begin).await;
@@ -188,16 +188,16 @@ async fn a_body_that_stalls_is_408_and_never_comes_to_its_end() {
     }
 }
 
-/// There the body goes another way, and its end must not be lost on it.
+/// With HTTP/2 the body takes another path, which must also see its end.
 #[tokio::test]
 async fn bodies_to_an_upstream_of_http2_are_bounded_as_well() {
     let certificates = Certificates::make();
-    let upstream = Modern::start(Speaks::H2c, &certificates).await;
+    let upstream = Http2Upstream::start(UpstreamProtocol::H2c, &certificates).await;
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 routes:
-  - id: all
+  - name: all
     upstreams: ['h2c://{}']
     policy: none
     body_bytes: 1KiB
@@ -206,7 +206,7 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
 ",
         upstream.address
     );
-    let stand = Stand::start(&config).await;
+    let stand = TestGateway::start(&config).await;
     let half = "x".repeat(512);
     let mut client = Client::connect(stand.address).await;
     let reply = client.ask(chunked(&[&half, &half, "x"])).await;
@@ -226,10 +226,10 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
     );
 }
 
-/// It would hold a connection to the upstream for as long as it liked.
+/// It would hold a connection to the upstream indefinitely.
 #[tokio::test]
-async fn a_body_that_trickles_is_408_although_it_never_stands_still() {
-    let upstream = Counting::start().await;
+async fn a_trickling_body_is_408_although_it_never_stalls() {
+    let upstream = CountingUpstream::start().await;
     let more = ", min_upload_rate: 1MiB, timeouts: { upload_grace: 100ms }";
     let stand = stand(&[upstream.wild.address], more).await;
     for begin in [
@@ -239,11 +239,7 @@ async fn a_body_that_trickles_is_408_although_it_never_stands_still() {
         let mut client = Client::connect(stand.address).await;
         client.send(begin).await;
         let reply = client.reply("POST").await;
-        assert_problem(
-            &reply,
-            408,
-            "the body came more slowly than is accepted here",
-        );
+        assert_problem(&reply, 408, "the body was sent too slowly");
         assert!(client.is_closed().await);
         upstream.wild.has_open(0).await;
     }
@@ -252,8 +248,8 @@ async fn a_body_that_trickles_is_408_although_it_never_stands_still() {
 }
 
 #[tokio::test]
-async fn a_body_may_come_at_any_rate_where_the_route_says_so() {
-    let upstream = Counting::start().await;
+async fn a_body_may_have_any_rate_if_configured() {
+    let upstream = CountingUpstream::start().await;
     let more = ", min_upload_rate: 0, timeouts: { upload_grace: 1ms, idle: 100ms }";
     let stand = stand(&[upstream.wild.address], more).await;
     let mut client = Client::connect(stand.address).await;
@@ -262,8 +258,8 @@ async fn a_body_may_come_at_any_rate_where_the_route_says_so() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_too_early_is_400_for_who_still_listens() {
-    let upstream = Counting::start().await;
+async fn a_truncated_body_is_400_if_the_client_still_reads() {
+    let upstream = CountingUpstream::start().await;
     let stand = stand(&[upstream.wild.address], "").await;
     let mut client = Client::connect(stand.address).await;
     client
@@ -276,11 +272,11 @@ async fn a_body_that_ends_too_early_is_400_for_who_still_listens() {
     assert_eq!(upstream.whole(), 0);
 }
 
-/// Whoever asks first is spared the sending.
+/// With `Expect: 100-continue` the client does not send the body.
 #[tokio::test]
-async fn a_client_that_expects_to_be_refused_is_not_asked_for_its_body() {
-    let upstream = Counting::start().await;
-    let stand = Stand::start(&config(&[upstream.wild.address], "")).await;
+async fn a_refused_client_gets_no_100_continue() {
+    let upstream = CountingUpstream::start().await;
+    let stand = TestGateway::start(&config(&[upstream.wild.address], "")).await;
     let head = request("POST", "/", &["expect: 100-continue", "content-length: 5"]);
     let mut client = Client::connect(stand.address).await;
     client.send(&head).await;
@@ -296,14 +292,14 @@ async fn a_client_that_expects_to_be_refused_is_not_asked_for_its_body() {
 }
 
 #[tokio::test]
-async fn a_head_that_trickles_in_is_given_up() {
-    let upstream = Counting::start().await;
+async fn a_slow_request_head_times_out() {
+    let upstream = CountingUpstream::start().await;
     let bounds = Bounds {
         idle_time: Duration::from_millis(300),
         ..Bounds::default()
     };
     let config = config(&[upstream.wild.address], "");
-    let stand = Stand::with(&config, bounds).await;
+    let stand = TestGateway::with(&config, bounds).await;
     for begin in ["", "P", "PRI * HT", "POST / HTTP/1.1\r\nx: "] {
         let mut client = Client::connect(stand.address).await;
         client.send(begin).await;
@@ -313,7 +309,8 @@ async fn a_head_that_trickles_in_is_given_up() {
                 match timeout(pause, client.messages.more()).await {
                     Ok(Ok(true)) => {}
                     Ok(_) => return,
-                    // Never fast enough, and never silent; but what may be HTTP/2 waits for its end.
+                    // Never fast enough, and never silent. Bytes that may be HTTP/2 are buffered
+                    // until complete.
                     Err(_) if begin.len() < 10 => {}
                     Err(_) => drop(client.try_send("x").await),
                 }

@@ -1,4 +1,4 @@
-//! Clients by HTTP/2, where it is more than HTTP/1.1 in other bytes.
+//! HTTP/2 clients, where HTTP/2 differs from HTTP/1.1.
 
 use super::secured;
 use crate::kit::certificates::Certificates;
@@ -6,9 +6,9 @@ use crate::kit::modern::{H2, body, secure};
 use crate::kit::{Client, Upstream, gate};
 use http::Request;
 
-/// Two could believe that it is for different hosts (RFC 9113, 8.3.1).
+/// Two programs could read two different hosts (RFC 9113, 8.3.1).
 #[tokio::test]
-async fn a_host_beside_another_authority_is_refused() {
+async fn a_host_that_differs_from_the_authority_is_rejected() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), "").await;
     let mut client = H2::connect(gate.address).await;
@@ -20,7 +20,7 @@ async fn a_host_beside_another_authority_is_refused() {
     assert_eq!(upstream.saw().head.get("host"), Some("shop.example"));
 }
 
-/// In HTTP/2 there can be several of them, to be packed better; in HTTP/1.1 there is one.
+/// HTTP/2 may split cookies for better compression; HTTP/1.1 has one header.
 #[tokio::test]
 async fn cookies_of_http2_are_one_in_http1() {
     let upstream = Upstream::start().await;
@@ -35,7 +35,7 @@ async fn cookies_of_http2_are_one_in_http1() {
 }
 
 #[tokio::test]
-async fn a_client_by_tls_agrees_on_what_it_can_speak() {
+async fn a_tls_client_without_http2_gets_http1() {
     let certificates = Certificates::make();
     let upstream = Upstream::start().await;
     let gate = secured(&upstream, &certificates).await;

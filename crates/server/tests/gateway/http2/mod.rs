@@ -1,10 +1,10 @@
-//! HTTP/2, without TLS and with it, on both sides.
+//! HTTP/2, with and without TLS, on both sides.
 //!
-//! | module | who speaks it |
+//! | module | contents |
 //! |---|---|
 //! | `programs` | curl and h2load |
-//! | `upstreams` | upstreams, in every way that they can; trailers there and back |
-//! | `clients` | clients, where HTTP/2 is not HTTP/1.1 with other bytes |
+//! | `upstreams` | upstreams over every protocol; trailers in both directions |
+//! | `clients` | clients, where HTTP/2 differs from HTTP/1.1 |
 
 mod clients;
 mod programs;
@@ -13,11 +13,11 @@ mod upstreams;
 use crate::kit::certificates::Certificates;
 use crate::kit::{Gate, Upstream, gate};
 
-/// A gateway with TLS.
+/// Returns a gateway with TLS.
 async fn secured(upstream: &Upstream, certificates: &Certificates) -> Gate {
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| certificates.path(name));
     let routes = format!(
-        "{{ id: all, upstreams: ['http://{}'], policy: none }}",
+        "{{ name: all, upstreams: ['http://{}'], policy: none }}",
         upstream.address
     );
     let address = "'127.0.0.1:0'";

@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Runs a program to its end, having told it `input`.
+/// Runs a program to its end, with `input` as its stdin.
 async fn run(program: Program, arguments: &[&str], input: &[u8]) -> Option<Output> {
     let mut command = Command::new(program.find()?);
     command.args(arguments).env_clear().kill_on_drop(true);
@@ -19,7 +19,7 @@ async fn run(program: Program, arguments: &[&str], input: &[u8]) -> Option<Outpu
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let told = async {
-        // One that does not ask for it may be gone already.
+        // A program that does not read it may have ended already.
         stdin.write_all(input).await.ok();
         drop(stdin);
     };
@@ -27,7 +27,7 @@ async fn run(program: Program, arguments: &[&str], input: &[u8]) -> Option<Outpu
     Some(in_time("the end of a program", ran).await.unwrap())
 }
 
-/// What curl says with these words: the body, and then the version and the status.
+/// Returns the output of curl with these arguments: the body, and then the version and the status.
 async fn curl(words: &[&str], input: &[u8]) -> Option<Vec<u8>> {
     let fixed = [
         "--silent",
@@ -41,7 +41,7 @@ async fn curl(words: &[&str], input: &[u8]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// The same as text.
+/// Returns the same as text.
 async fn curl_says(words: &[&str]) -> Option<String> {
     Some(String::from_utf8(curl(words, &[]).await?).unwrap())
 }
@@ -77,7 +77,7 @@ async fn curl_with_prior_knowledge() {
 }
 
 #[tokio::test]
-async fn curl_that_offers_to_upgrade_is_answered_as_it_asked() {
+async fn curl_offering_an_upgrade_gets_a_plain_response() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), "").await;
     let url = format!("http://{}/", gate.address);

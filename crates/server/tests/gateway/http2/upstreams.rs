@@ -1,29 +1,34 @@
-//! Upstreams that speak HTTP/2 or TLS or both, and trailers there and back.
+//! Upstreams that speak HTTP/2 or TLS or both, and trailers in both directions.
 
 use crate::kit::certificates::Certificates;
-use crate::kit::modern::{H2, Modern, Speaks, body};
+use crate::kit::modern::{H2, Http2Upstream, UpstreamProtocol, body};
 use crate::kit::{Client, Gate, gate, get, request};
 use http::{Request, Version};
 
-/// A gateway before an upstream that speaks so, as routes name it.
-async fn before(upstream: &Modern, speaks: Speaks, certificates: &Certificates) -> Gate {
+/// Returns a gateway in front of an upstream with this protocol.
+async fn before(
+    upstream: &Http2Upstream,
+    speaks: UpstreamProtocol,
+    certificates: &Certificates,
+) -> Gate {
     let port = upstream.address.port();
     let (scheme, host) = match speaks {
-        Speaks::H2c => ("h2c", "127.0.0.1"),
-        Speaks::Tls(_) => ("https", "localhost"),
+        UpstreamProtocol::H2c => ("h2c", "127.0.0.1"),
+        UpstreamProtocol::Tls(_) => ("https", "localhost"),
     };
     let ca = certificates.path("ca.pem");
     let tls = match speaks {
-        Speaks::H2c => String::new(),
-        Speaks::Tls(_) => format!(", tls: {{ ca: '{ca}' }}"),
+        UpstreamProtocol::H2c => String::new(),
+        UpstreamProtocol::Tls(_) => format!(", tls: {{ ca: '{ca}' }}"),
     };
     gate::open(format!("{scheme}://{host}:{port}"), &tls).await
 }
 
-/// Sends a request with trailers by HTTP/2, and one by HTTP/1.1, to an upstream that speaks so.
-async fn there_and_back(speaks: Speaks, version: Version) {
+/// Sends a request with trailers over HTTP/2, and one over HTTP/1.1, to an upstream with this
+/// protocol.
+async fn echo_over(speaks: UpstreamProtocol, version: Version) {
     let certificates = Certificates::make();
-    let upstream = Modern::start(speaks, &certificates).await;
+    let upstream = Http2Upstream::start(speaks, &certificates).await;
     let gate = before(&upstream, speaks, &certificates).await;
     let large = vec![7; 3 << 20];
     let mut client = H2::connect(gate.address).await;
@@ -39,7 +44,7 @@ async fn there_and_back(speaks: Speaks, version: Version) {
     let seen = upstream.saw();
     assert_eq!(seen.version, version);
     let target = match version {
-        Version::HTTP_2 if speaks == Speaks::H2c => "http://shop.example/a?b=c",
+        Version::HTTP_2 if speaks == UpstreamProtocol::H2c => "http://shop.example/a?b=c",
         Version::HTTP_2 => "https://shop.example/a?b=c",
         _ => "/a?b=c",
     };
@@ -76,35 +81,35 @@ async fn there_and_back(speaks: Speaks, version: Version) {
 
 #[tokio::test]
 async fn an_upstream_that_speaks_http2_without_tls() {
-    there_and_back(Speaks::H2c, Version::HTTP_2).await;
+    echo_over(UpstreamProtocol::H2c, Version::HTTP_2).await;
 }
 
 #[tokio::test]
 async fn an_upstream_that_speaks_http2_by_tls() {
-    there_and_back(Speaks::Tls(&["h2"]), Version::HTTP_2).await;
+    echo_over(UpstreamProtocol::Tls(&["h2"]), Version::HTTP_2).await;
 }
 
 #[tokio::test]
 async fn an_upstream_that_speaks_both_chooses() {
-    there_and_back(Speaks::Tls(&["h2", "http/1.1"]), Version::HTTP_2).await;
-    there_and_back(Speaks::Tls(&["http/1.1", "h2"]), Version::HTTP_11).await;
+    echo_over(UpstreamProtocol::Tls(&["h2", "http/1.1"]), Version::HTTP_2).await;
+    echo_over(UpstreamProtocol::Tls(&["http/1.1", "h2"]), Version::HTTP_11).await;
 }
 
 #[tokio::test]
 async fn an_upstream_that_speaks_http1_by_tls() {
-    there_and_back(Speaks::Tls(&["http/1.1"]), Version::HTTP_11).await;
+    echo_over(UpstreamProtocol::Tls(&["http/1.1"]), Version::HTTP_11).await;
 }
 
 #[tokio::test]
-async fn an_upstream_that_agrees_on_nothing_is_spoken_to_by_http1() {
-    there_and_back(Speaks::Tls(&[]), Version::HTTP_11).await;
+async fn an_upstream_without_alpn_gets_http1() {
+    echo_over(UpstreamProtocol::Tls(&[]), Version::HTTP_11).await;
 }
 
 #[tokio::test]
-async fn an_upstream_whose_certificate_nobody_vouches_for_is_told_nothing() {
+async fn an_upstream_with_an_untrusted_certificate_gets_no_data() {
     let [theirs, others] = [Certificates::make(), Certificates::make()];
-    let speaks = Speaks::Tls(&["h2", "http/1.1"]);
-    let upstream = Modern::start(speaks, &theirs).await;
+    let speaks = UpstreamProtocol::Tls(&["h2", "http/1.1"]);
+    let upstream = Http2Upstream::start(speaks, &theirs).await;
     let gate = before(&upstream, speaks, &others).await;
     let reply = get(gate.address, "/", &[]).await;
     assert_eq!(reply.status(), 502);
@@ -113,7 +118,7 @@ async fn an_upstream_whose_certificate_nobody_vouches_for_is_told_nothing() {
         Some("application/problem+json")
     );
     assert_eq!(upstream.count(), 0);
-    // For it has another name than the route says.
+    // Its certificate has another name than the route.
     let ca = theirs.path("ca.pem");
     let url = format!("https://localhost:{}", upstream.address.port());
     let tls = format!(", tls: {{ ca: '{ca}', server_name: other.example }}");

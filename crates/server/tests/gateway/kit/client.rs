@@ -1,4 +1,4 @@
-//! A client that sends exactly the bytes it is told to.
+//! A client that sends exactly the given bytes.
 
 use super::in_time;
 use super::message::{Content, Head, Messages};
@@ -12,21 +12,21 @@ pub(crate) struct Client<S = TcpStream> {
     pub(crate) messages: Messages<S>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
-    /// The statuses of those that came before it and were not the last.
+    /// The statuses of interim responses before it.
     pub(crate) interim: Vec<u16>,
     pub(crate) head: Head,
     pub(crate) content: Content,
 }
 
-/// Gets once, on a connection of its own.
+/// Sends a GET on a new connection.
 pub(crate) async fn get(address: SocketAddr, target: &str, lines: &[&str]) -> Reply {
     Client::connect(address).await.get(target, lines).await
 }
 
-/// A request without a body.
+/// Returns a request without a body.
 pub(crate) fn request(method: &str, target: &str, lines: &[&str]) -> String {
     let mut head = format!("{method} {target} HTTP/1.1\r\nhost: shop.example\r\n");
     for line in lines {
@@ -41,7 +41,7 @@ impl Client {
         Self::over(TcpStream::connect(address).await.unwrap())
     }
 
-    /// From another address of this machine.
+    /// Connects from another address of this machine.
     pub(crate) async fn connect_from(address: SocketAddr, source: IpAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::new(source, 0)).unwrap();
@@ -65,7 +65,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         stream.flush().await
     }
 
-    /// Sends a request and reads the answer.
+    /// Sends a request and reads the response.
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
         let method = method(request.as_ref());
         self.send(request).await;
@@ -76,19 +76,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.ask(request("GET", target, lines)).await
     }
 
-    /// The next head, of whatever kind.
+    /// Returns the next head of any kind.
     pub(crate) async fn head(&mut self) -> Head {
         let head = in_time("a head", self.messages.head()).await.unwrap();
         head.expect("an answer, not the end")
     }
 
-    /// The next answer, to a request of this method.
+    /// Returns the next response, to a request of this method.
     pub(crate) async fn reply(&mut self, method: &str) -> Reply {
         let reply = self.try_reply(method).await.unwrap();
         reply.expect("an answer, not the end")
     }
 
-    /// The same, or nothing where the connection ends before it.
+    /// Returns the same; `None` if the connection ends before it.
     pub(crate) async fn try_reply(&mut self, method: &str) -> io::Result<Option<Reply>> {
         let mut interim = Vec::new();
         loop {
@@ -109,14 +109,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Whether the other side has closed, having said nothing more.
+    /// Returns true if the other side has closed without sending more.
     pub(crate) async fn is_closed(&mut self) -> bool {
         let more = in_time("the end", self.messages.more()).await;
         matches!(more, Ok(false) | Err(_))
     }
 }
 
-/// The method of a request.
+/// Returns the method of a request.
 pub(crate) fn method(request: &[u8]) -> String {
     let end = request.iter().position(|byte| *byte == b' ');
     super::message::text(&request[..end.unwrap_or(0)])
@@ -127,12 +127,12 @@ impl Reply {
         self.head.status()
     }
 
-    /// The body, if it is text.
+    /// Returns the body, which must be text.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.content.bytes).unwrap()
     }
 
-    /// Whether no other request can follow on this connection.
+    /// Returns true if no other request can follow on this connection.
     pub(crate) fn closes(&self) -> bool {
         if self.head.line.starts_with("HTTP/1.0 ") {
             return !self.head.says("connection", "keep-alive");

@@ -1,22 +1,21 @@
 //! Tidegate as a gateway, in this process.
 
-use super::running::{Running, Stopping};
+use super::running::{RunningServer, StoppingServer};
 use std::fmt::Display;
 use std::fs;
 use std::net::SocketAddr;
-use tidegate_policy::Config;
-use tidegate_policy::config::Environment;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server;
-use tidegate_server::serving::Serving;
+use tidegate_config::Config;
+use tidegate_config::Environment;
+use tidegate_control::running::ServerState;
+use tidegate_net::bounds::Bounds;
 
 /// A gateway that runs until it is stopped or dropped.
 pub(crate) struct Gate {
     pub(crate) address: SocketAddr,
-    running: Running,
+    running: RunningServer,
 }
 
-/// Files are read, and variables are nobody's business here.
+/// An environment that reads files, and has no variables.
 struct FilesAlone;
 
 impl Environment for FilesAlone {
@@ -29,20 +28,20 @@ impl Environment for FilesAlone {
     }
 }
 
-/// One that sends everything to `upstream`, and limits nothing. `more` are other fields of the route,
-/// as `, host: upstream`.
+/// Starts a gateway that sends everything to `upstream`, without limits. `more` are other fields of
+/// the route, such as `, host: upstream`.
 pub(crate) async fn open(upstream: impl Display, more: &str) -> Gate {
-    let routes = format!("{{ id: all, upstreams: ['{upstream}'], policy: none{more} }}");
+    let routes = format!("{{ name: all, upstreams: ['{upstream}'], policy: none{more} }}");
     Gate::start(&config(&routes, "rate: 1000000/s")).await
 }
 
-/// The same, with `paths: lenient`.
+/// Starts the same with `paths: lenient`.
 pub(crate) async fn lenient(upstream: impl Display, more: &str) -> Gate {
-    let routes = format!("{{ id: all, upstreams: ['{upstream}'], policy: none{more} }}");
+    let routes = format!("{{ name: all, upstreams: ['{upstream}'], policy: none{more} }}");
     Gate::start(&with_lenient_paths(&config(&routes, "rate: 1000000/s"))).await
 }
 
-/// The configuration, with `paths: lenient`.
+/// Returns the configuration with `paths: lenient`.
 pub(crate) fn with_lenient_paths(config: &str) -> String {
     let (strict, lenient) = (
         "'127.0.0.1:0'",
@@ -51,13 +50,13 @@ pub(crate) fn with_lenient_paths(config: &str) -> String {
     config.replacen(strict, lenient, 1)
 }
 
-/// One like [`open`] under one limit of each client, such as `rate: 1/h burst 2`.
+/// Starts a gateway like [`open`] with one limit per client, such as `rate: 1/h burst 2`.
 pub(crate) async fn limited(upstream: impl Display, limit: &str) -> Gate {
-    let routes = format!("{{ id: all, upstreams: ['{upstream}'] }}");
+    let routes = format!("{{ name: all, upstreams: ['{upstream}'] }}");
     Gate::start(&config(&routes, limit)).await
 }
 
-/// A configuration with these routes, and one policy.
+/// Returns a configuration with these routes, and one policy.
 pub(crate) fn config(routes: &str, limit: &str) -> String {
     format!(
         "
@@ -74,17 +73,17 @@ impl Gate {
     pub(crate) async fn start(config: &str) -> Self {
         let config = Config::parse(config, "test.yaml", &FilesAlone)
             .unwrap_or_else(|errors| panic!("{errors}"));
-        let listeners = server::bind(&config.listen).await.unwrap();
+        let listeners = tidegate_net::bind(&config.listen).await.unwrap();
         let address = listeners.gateway.as_ref().unwrap().tcp().unwrap();
-        let serving = Serving::start(config).await.unwrap();
+        let serving = ServerState::start(config).await.unwrap();
         Self {
             address,
-            running: Running::start(listeners, serving, Bounds::default()),
+            running: RunningServer::start(listeners, serving, Bounds::default()),
         }
     }
 
-    /// Tells it to stop.
-    pub(crate) fn stop(self) -> Stopping {
+    /// Starts its shutdown.
+    pub(crate) fn stop(self) -> StoppingServer {
         self.running.stop()
     }
 }

@@ -1,30 +1,30 @@
-//! HTTP/1 messages, read byte for byte: nothing is forgiven, and nothing is tidied up.
+//! HTTP/1 messages, read byte for byte: strictly, and without normalization.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The head of a message. Bytes are shown as characters of the same number, so that none is lost.
+/// The head of a message. Each byte becomes one character, so that none is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Its first line.
     pub(crate) line: String,
-    /// Names as they were written; values without what surrounds them.
+    /// Names as sent; values without surrounding whitespace.
     pub(crate) fields: Vec<(String, String)>,
 }
 
-/// How a message says where its body ends.
+/// How the end of the body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// There is none.
+    /// No body.
     Nothing,
     Length(usize),
     Chunks,
-    /// Where the connection does.
+    /// At the end of the connection.
     End,
 }
 
-/// The body of a message, and what follows it.
+/// The body of a message, and its trailers.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) framing: Framing,
@@ -35,11 +35,11 @@ pub(crate) struct Content {
 /// Reads messages from a connection.
 pub(crate) struct Messages<S> {
     pub(crate) stream: S,
-    /// What was read beyond the last message.
+    /// Bytes read beyond the last message.
     pub(crate) ahead: Vec<u8>,
 }
 
-/// Bytes as characters of the same number.
+/// Returns each byte as one character.
 pub(crate) fn text(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -53,7 +53,7 @@ impl Head {
         Self { line, fields }
     }
 
-    /// The values of a header, in the order in which they came.
+    /// Returns the values of a header, in the order of arrival.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let fields = self.fields.iter();
         fields
@@ -61,7 +61,7 @@ impl Head {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The one value of a header; panics if there are more.
+    /// Returns the single value of a header; panics if there are more.
     pub(crate) fn get<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let mut values = self.all(name);
         let value = values.next();
@@ -69,13 +69,13 @@ impl Head {
         value
     }
 
-    /// Whether a list has this word.
+    /// Returns true if a list header contains this word.
     pub(crate) fn says(&self, name: &str, word: &str) -> bool {
         let mut words = self.all(name).flat_map(|value| value.split(','));
         words.any(|other| other.trim().eq_ignore_ascii_case(word))
     }
 
-    /// The status of an answer.
+    /// Returns the status of a response.
     pub(crate) fn status(&self) -> u16 {
         let status = self.line.split(' ').nth(1);
         status
@@ -83,7 +83,7 @@ impl Head {
             .unwrap_or_else(|| panic!("no status: {self:?}"))
     }
 
-    /// How long the body of a request is.
+    /// Returns the framing of a request body.
     pub(crate) fn framing_of_request(&self) -> Framing {
         if self.says("transfer-encoding", "chunked") {
             return Framing::Chunks;
@@ -92,7 +92,7 @@ impl Head {
         length.map_or(Framing::Nothing, |it| Framing::Length(it.parse().unwrap()))
     }
 
-    /// How long the body of an answer to `method` is.
+    /// Returns the framing of the body of a response to `method`.
     pub(crate) fn framing_of_reply(&self, method: &str) -> Framing {
         if method == "HEAD" || matches!(self.status(), 100..=199 | 204 | 304) {
             return Framing::Nothing;
@@ -117,7 +117,7 @@ impl<S: AsyncRead + Unpin> Messages<S> {
         Self { stream, ahead }
     }
 
-    /// The next head, or nothing where the connection ends before it.
+    /// Returns the next head; `None` if the connection ends before it.
     pub(crate) async fn head(&mut self) -> io::Result<Option<Head>> {
         loop {
             let end = self.ahead.windows(4).position(|four| four == b"\r\n\r\n");
@@ -135,7 +135,7 @@ impl<S: AsyncRead + Unpin> Messages<S> {
         }
     }
 
-    /// The body that follows a head.
+    /// Returns the body that follows a head.
     pub(crate) async fn content(&mut self, framing: Framing) -> io::Result<Content> {
         let mut content = Content {
             framing,
@@ -167,7 +167,7 @@ impl<S: AsyncRead + Unpin> Messages<S> {
         }
     }
 
-    /// The next chunk; nothing for the last one, which trailers may follow.
+    /// Returns the next chunk; `None` for the last one, which trailers may follow.
     pub(crate) async fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let line = self.line().await?;
         let size = line.split(';').next().unwrap();
@@ -205,7 +205,7 @@ impl<S: AsyncRead + Unpin> Messages<S> {
         Err(ErrorKind::UnexpectedEof.into())
     }
 
-    /// Reads what there is; `false` at the end.
+    /// Reads available bytes; returns `false` at the end.
     pub(crate) async fn more(&mut self) -> io::Result<bool> {
         self.ahead.reserve(64 << 10);
         Ok(self.stream.read_buf(&mut self.ahead).await? > 0)

@@ -1,12 +1,12 @@
-//! The gateway, upstreams that write down what they see, clients that send what they are told to.
+//! The gateway, upstreams that record requests, and clients that send given bytes.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `message` | HTTP/1, read byte for byte |
 //! | `client`, `upstream` | both ends of it |
 //! | `modern` | both ends of HTTP/2 and of TLS |
 //! | `gate` | Tidegate between them |
-//! | `nginx`, `programs` | what others wrote |
+//! | `nginx`, `programs` | third-party programs |
 
 pub(crate) mod client;
 pub(crate) mod gate;
@@ -28,10 +28,10 @@ pub(crate) use upstream::{Answer, Upstream};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long anything may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits for something that is to happen.
+/// Waits for an expected event.
 pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     let happened = timeout(PATIENCE, future).await;
     happened.unwrap_or_else(|_| panic!("did not happen within {PATIENCE:?}: {what}"))

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::client::TlsStream;
@@ -29,7 +29,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 /// A body that may have trailers.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// A body; if it has trailers, of a length that nobody knows.
+/// Returns a body. If it has trailers, its length is not announced.
 pub(crate) fn body(bytes: impl Into<Bytes>, trailers: &[(&'static str, &'static str)]) -> Body {
     let bytes = bytes.into();
     if trailers.is_empty() {
@@ -43,25 +43,25 @@ pub(crate) fn body(bytes: impl Into<Bytes>, trailers: &[(&'static str, &'static 
     StreamBody::new(stream::iter(frames)).boxed_unsync()
 }
 
-/// How an upstream speaks.
+/// The protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaks {
+pub(crate) enum UpstreamProtocol {
     /// HTTP/2 without TLS.
     H2c,
-    /// TLS, and within it what this names.
+    /// TLS, with these protocols offered by ALPN.
     Tls(&'static [&'static str]),
 }
 
-/// An upstream that answers with the body that it is sent, and with the trailer `x-back: yes`.
-pub(crate) struct Modern {
+/// An upstream that echoes the request body, with the trailer `x-back: yes`.
+pub(crate) struct Http2Upstream {
     pub(crate) address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
     _tasks: Arc<Tasks>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRequest {
     pub(crate) version: Version,
     /// The method and the target.
     pub(crate) line: String,
@@ -70,14 +70,14 @@ pub(crate) struct Seen {
     pub(crate) trailers: Option<HeaderMap>,
 }
 
-impl Modern {
-    /// One whose certificate is of `certificates`, should it need one.
-    pub(crate) async fn start(speaks: Speaks, certificates: &Certificates) -> Self {
+impl Http2Upstream {
+    /// Starts an upstream; for TLS it uses a certificate of `certificates`.
+    pub(crate) async fn start(speaks: UpstreamProtocol, certificates: &Certificates) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let acceptor = match speaks {
-            Speaks::H2c => None,
-            Speaks::Tls(protocols) => Some(acceptor(certificates, protocols)),
+            UpstreamProtocol::H2c => None,
+            UpstreamProtocol::Tls(protocols) => Some(acceptor(certificates, protocols)),
         };
         let seen = Arc::new(Mutex::new(Vec::new()));
         let tasks = Arc::new(Tasks::new());
@@ -92,7 +92,7 @@ impl Modern {
                     let Some(acceptor) = acceptor else {
                         return serve(stream, true, seen).await;
                     };
-                    // Somebody who does not trust us goes.
+                    // The client does not trust the certificate.
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
@@ -108,20 +108,20 @@ impl Modern {
         }
     }
 
-    /// How many requests it has seen since the last time.
+    /// Returns the number of requests since the last call.
     pub(crate) fn count(&self) -> usize {
         self.seen.lock().drain(..).count()
     }
 
-    /// The one request that it has seen since the last time.
-    pub(crate) fn saw(&self) -> Seen {
+    /// Returns the single request since the last call.
+    pub(crate) fn saw(&self) -> SeenRequest {
         let mut seen = std::mem::take(&mut *self.seen.lock());
         assert_eq!(seen.len(), 1, "{seen:#?}");
         seen.remove(0)
     }
 }
 
-/// Takes connections as `localhost`, and offers these protocols.
+/// Returns an acceptor for `localhost` with these ALPN protocols.
 pub(crate) fn acceptor(certificates: &Certificates, protocols: &[&str]) -> TlsAcceptor {
     let (cert, key) = certificates.sign("localhost");
     let cert = CertificateDer::from_pem_slice(cert.as_bytes()).unwrap();
@@ -137,7 +137,7 @@ pub(crate) fn acceptor(certificates: &Certificates, protocols: &[&str]) -> TlsAc
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Connects to `localhost`, as one who trusts `certificates` and speaks these protocols.
+/// Connects to `localhost`, trusts `certificates`, and offers these protocols.
 pub(crate) async fn secure(
     address: SocketAddr,
     certificates: &Certificates,
@@ -163,13 +163,13 @@ pub(crate) async fn secure(
         .unwrap()
 }
 
-async fn serve<I>(stream: I, is_http2: bool, seen: Arc<Mutex<Vec<Seen>>>)
+async fn serve<I>(stream: I, is_http2: bool, seen: Arc<Mutex<Vec<SeenRequest>>>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request| answer(request, Arc::clone(&seen)));
     let stream = TokioIo::new(stream);
-    // A connection that breaks is the proxy's affair.
+    // Errors of the connection concern the proxy.
     if is_http2 {
         let http = http2::Builder::new(TokioExecutor::new());
         http.serve_connection(stream, service).await.ok();
@@ -181,13 +181,13 @@ where
 
 async fn answer(
     request: Request<Incoming>,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
 ) -> Result<Response<Body>, hyper::Error> {
     let (head, incoming) = request.into_parts();
     let collected = incoming.collect().await?;
     let trailers = collected.trailers().cloned();
     let bytes = collected.to_bytes();
-    seen.lock().push(Seen {
+    seen.lock().push(SeenRequest {
         version: head.version,
         line: format!("{} {}", head.method, head.uri),
         headers: head.headers,
@@ -200,15 +200,15 @@ async fn answer(
     Ok(response)
 }
 
-/// A client that speaks HTTP/2 from its first byte.
+/// A client that speaks HTTP/2 with prior knowledge.
 pub(crate) struct H2 {
     sender: SendRequest<Body>,
     _tasks: Tasks,
 }
 
-/// What it was answered.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct ReceivedResponse {
     pub(crate) head: response::Parts,
     pub(crate) body: Bytes,
     pub(crate) trailers: Option<HeaderMap>,
@@ -235,23 +235,23 @@ impl H2 {
         }
     }
 
-    /// What sends requests over this connection, for many at once.
+    /// Returns a cloneable sender for this connection.
     pub(crate) fn sender(&self) -> SendRequest<Body> {
         self.sender.clone()
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and waits for the head of the response.
     pub(crate) async fn send(&mut self, request: Request<Body>) -> Response<Incoming> {
         let answer = in_time("an answer", self.sender.send_request(request)).await;
         answer.unwrap()
     }
 
-    pub(crate) async fn ask(&mut self, request: Request<Body>) -> Answered {
+    pub(crate) async fn ask(&mut self, request: Request<Body>) -> ReceivedResponse {
         let (head, incoming) = self.send(request).await.into_parts();
         let collected = in_time("its body", incoming.collect()).await.unwrap();
         let trailers = collected.trailers().cloned();
         let body = collected.to_bytes();
-        Answered {
+        ReceivedResponse {
             head,
             body,
             trailers,

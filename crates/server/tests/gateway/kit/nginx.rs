@@ -1,4 +1,4 @@
-//! nginx as a proxy: a second opinion of what a proxy does.
+//! nginx as a reference proxy.
 
 use super::programs::Program;
 use std::fs;
@@ -17,10 +17,10 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// One that sends everything to `upstream`; nothing if it is not installed.
+    /// Starts an nginx that sends everything to `upstream`; `None` if it is not installed.
     ///
-    /// It is told to do what a gateway does by itself: to keep connections, to stream bodies, to pass on
-    /// every header and every upgrade, and to say where a request came from.
+    /// It is configured like the gateway: keep connections, stream bodies, forward every header and
+    /// every upgrade, and add forwarding headers.
     pub(crate) fn start(upstream: SocketAddr) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let program = Program::Nginx.find()?;

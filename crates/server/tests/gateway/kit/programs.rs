@@ -1,4 +1,4 @@
-//! Programs of others, and where they are.
+//! Third-party programs and their paths.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Its path. Where it is not installed, says so, for then a test is passed over; with `CI` set,
-    /// where nothing may be passed over, panics instead.
+    /// Returns its path. If it is not installed, reports that the test is skipped; with `CI` set,
+    /// panics instead.
     pub(crate) fn find(self) -> Option<PathBuf> {
         let (name, variable) = self.names();
         let found = env::var_os(variable).map(PathBuf::from);
@@ -39,7 +39,7 @@ impl Program {
 
 fn in_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    // A package of Debian puts servers where only root looks.
+    // A Debian package installs servers outside of the usual path.
     env::split_paths(&path)
         .chain(["/usr/sbin".into()])
         .map(|folder| folder.join(name))

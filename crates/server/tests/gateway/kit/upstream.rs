@@ -1,66 +1,66 @@
-//! An upstream that writes down every byte that it is sent, and answers as it is told.
+//! An upstream that records every byte it receives, and sends a configured response.
 
 use super::message::{Content, Framing, Head, Messages};
 use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
 /// An upstream.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<UpstreamState>,
     _tasks: Arc<Tasks>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct UpstreamState {
     answer: Mutex<Answer>,
-    /// Requests that came to their end.
-    seen: Mutex<Vec<Seen>>,
-    /// Those that began.
+    /// Complete requests.
+    seen: Mutex<Vec<SeenRequest>>,
+    /// Requests whose head was received.
     begun: Mutex<Vec<Head>>,
 }
 
-/// A request, as it came.
+/// A received request.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRequest {
     pub(crate) head: Head,
     pub(crate) content: Content,
 }
 
-/// How requests are answered.
+/// The response of the upstream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
-    /// `None` for the method and the target of the request, repeated.
+    /// `None` repeats the method and the target of the request.
     bytes: Option<Vec<u8>>,
-    when: When,
-    then: Then,
+    when: ReplyMoment,
+    then: AfterReply,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum When {
-    /// Once the whole request is there.
+enum ReplyMoment {
+    /// After the whole request was received.
     #[default]
     Last,
-    /// Once its head is there, and the body is never read.
+    /// After its head was received; the body is never read.
     First,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Then {
+enum AfterReply {
     #[default]
     GoOn,
     Close,
-    /// What comes is said back, until it ends.
+    /// Echoes all bytes until the end.
     Repeat,
 }
 
 impl Answer {
-    /// These bytes, as they are.
+    /// Returns a response of these bytes.
     pub(crate) fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self {
             bytes: Some(bytes.as_ref().to_vec()),
@@ -68,21 +68,21 @@ impl Answer {
         }
     }
 
-    /// After which the connection is closed.
+    /// Closes the connection after it.
     pub(crate) fn closing(mut self) -> Self {
-        self.then = Then::Close;
+        self.then = AfterReply::Close;
         self
     }
 
-    /// After which the connection says back whatever comes.
+    /// Echoes all bytes after it.
     pub(crate) fn repeating(mut self) -> Self {
-        self.then = Then::Repeat;
+        self.then = AfterReply::Repeat;
         self
     }
 
-    /// Without waiting for the body; then it is closed.
+    /// Sends it without waiting for the body, then closes.
     pub(crate) fn early(mut self) -> Self {
-        self.when = When::First;
+        self.when = ReplyMoment::First;
         self.closing()
     }
 }
@@ -91,7 +91,7 @@ impl Upstream {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(UpstreamState::default());
         let tasks = Arc::new(Tasks::new());
         let (to_all, weak) = (Arc::clone(&shared), Arc::downgrade(&tasks));
         tasks.spawn(async move {
@@ -101,7 +101,7 @@ impl Upstream {
                 };
                 let shared = Arc::clone(&to_all);
                 tasks.spawn(async move {
-                    // A connection that breaks is the proxy's affair.
+                    // Errors of the connection concern the proxy.
                     shared.serve(stream).await.ok();
                 });
             }
@@ -113,31 +113,31 @@ impl Upstream {
         }
     }
 
-    /// From now on it answers so.
+    /// Sets the response from now on.
     pub(crate) fn answers(&self, answer: Answer) {
         *self.shared.answer.lock() = answer;
     }
 
-    /// The requests that it has seen whole since the last time.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    /// Returns the complete requests since the last call.
+    pub(crate) fn seen(&self) -> Vec<SeenRequest> {
         self.shared.begun.lock().clear();
         std::mem::take(&mut self.shared.seen.lock())
     }
 
-    /// The one request that it has seen since the last time.
-    pub(crate) fn saw(&self) -> Seen {
+    /// Returns the single complete request since the last call.
+    pub(crate) fn saw(&self) -> SeenRequest {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:#?}");
         seen.remove(0)
     }
 
-    /// The requests that began since the last time that anybody asked for those seen.
+    /// Returns the requests that began since the last call of `seen`.
     pub(crate) fn begun(&self) -> Vec<Head> {
         self.shared.begun.lock().clone()
     }
 }
 
-impl Shared {
+impl UpstreamState {
     async fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut messages = Messages::new(stream);
@@ -145,27 +145,27 @@ impl Shared {
             self.begun.lock().push(head.clone());
             let answer = self.answer.lock().clone();
             let framing = match answer.when {
-                When::Last => head.framing_of_request(),
-                When::First => Framing::Nothing,
+                ReplyMoment::Last => head.framing_of_request(),
+                ReplyMoment::First => Framing::Nothing,
             };
             let content = messages.content(framing).await?;
             let bytes = match answer.bytes {
                 Some(bytes) => bytes,
                 None => repeated(&head),
             };
-            self.seen.lock().push(Seen { head, content });
+            self.seen.lock().push(SeenRequest { head, content });
             messages.stream.write_all(&bytes).await?;
             match answer.then {
-                Then::GoOn => {}
-                Then::Close => return close(messages).await,
-                Then::Repeat => return repeat(messages).await,
+                AfterReply::GoOn => {}
+                AfterReply::Close => return close(messages).await,
+                AfterReply::Repeat => return repeat(messages).await,
             }
         }
         Ok(())
     }
 }
 
-/// The method and the target.
+/// Returns a response with the method and the target.
 fn repeated(head: &Head) -> Vec<u8> {
     let body = head.line.trim_end_matches(" HTTP/1.1");
     let length = body.len();
@@ -177,7 +177,7 @@ fn repeated(head: &Head) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// Closes, and reads what still comes, so that what was said is not lost with it.
+/// Closes, and reads the remaining bytes, so that the response is not lost to a reset.
 async fn close(mut messages: Messages<TcpStream>) -> io::Result<()> {
     messages.stream.shutdown().await?;
     while messages.more().await? {

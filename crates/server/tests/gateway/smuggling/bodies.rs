@@ -1,4 +1,4 @@
-//! Where chunks end, and what a body is.
+//! The ends of chunks and bodies.
 
 use super::{HIDDEN, Part, Stage, chunks, refuse};
 use crate::kit::{Answer, Client, get};
@@ -46,9 +46,9 @@ async fn chunks_that_end_in_two_places() {
     refuse(Part::Body, &corpus).await;
 }
 
-/// A body is a body, whatever it looks like, and whatever the method.
+/// A body stays a body, with any content and method.
 #[tokio::test]
-async fn a_request_within_a_body_stays_there() {
+async fn a_request_within_a_body_is_never_executed() {
     let stage = Stage::set().await;
     for method in ["GET", "HEAD", "DELETE", "OPTIONS", "POST", "PROPFIND"] {
         let mut client = Client::connect(stage.gate.address).await;
@@ -63,9 +63,9 @@ async fn a_request_within_a_body_stays_there() {
     }
 }
 
-/// Nor does what an upstream leaves unread of a body become a request to it.
+/// An unread body never becomes a request to the upstream.
 #[tokio::test]
-async fn a_request_within_a_body_that_nobody_read_stays_there() {
+async fn a_request_within_an_unread_body_is_never_executed() {
     let stage = Stage::set().await;
     let early = "HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno";
     stage.upstream.answers(Answer::of(early).early());
@@ -74,7 +74,7 @@ async fn a_request_within_a_body_that_nobody_read_stays_there() {
     client.send(head).await;
     assert_eq!(client.reply("POST").await.status(), 403);
     stage.upstream.answers(Answer::default());
-    // Whether it is still heard or not, it is the body.
+    // Received or not, these bytes are the body.
     client.try_send(HIDDEN).await.ok();
     assert_eq!(
         get(stage.gate.address, "/after", &[]).await.text(),

@@ -1,4 +1,4 @@
-//! HTTP/2 that becomes HTTP/1.1 on its way: what is length and what is line there is neither here.
+//! HTTP/2 that becomes HTTP/1.1: fields that would become lengths or lines.
 
 use super::Stage;
 use crate::kit::{get, in_time};
@@ -14,7 +14,7 @@ const GO_AWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// `:status: 200` and `:status: 400`, as HPACK has them.
+/// `:status: 200` and `:status: 400` in HPACK.
 const OK: u8 = 0x88;
 const BAD: u8 = 0x8c;
 
@@ -26,13 +26,13 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&head.concat(), payload].concat()
 }
 
-/// Fields as they are, without any of HPACK's arts.
+/// Encodes fields as HPACK literals.
 fn fields(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
         block.push(0);
         for text in [name, value] {
-            // Longer ones take more than a byte for their length.
+            // Longer texts need more than a byte for their length.
             match u8::try_from(text.len()).unwrap() {
                 short @ ..127 => block.push(short),
                 long => block.extend([127, long - 127]),
@@ -43,15 +43,15 @@ fn fields(fields: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
-/// What a request is answered with.
+/// The response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answered {
+enum RequestOutcome {
     Passed,
     Refused,
 }
 
 /// Sends one request of these fields and this body, by hand.
-async fn ask(stage: &Stage, list: &[(&str, &str)], body: Option<&str>) -> Answered {
+async fn ask(stage: &Stage, list: &[(&str, &str)], body: Option<&str>) -> RequestOutcome {
     let mut stream = TcpStream::connect(stage.gate.address).await.unwrap();
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     bytes.extend(frame(SETTINGS, 0, 0, &[]));
@@ -64,18 +64,18 @@ async fn ask(stage: &Stage, list: &[(&str, &str)], body: Option<&str>) -> Answer
     in_time("an answer", answer(&mut stream)).await
 }
 
-async fn answer(stream: &mut TcpStream) -> Answered {
+async fn answer(stream: &mut TcpStream) -> RequestOutcome {
     loop {
         let mut head = [0; 9];
         if stream.read_exact(&mut head).await.is_err() {
-            return Answered::Refused;
+            return RequestOutcome::Refused;
         }
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; usize::try_from(length).unwrap()];
         stream.read_exact(&mut payload).await.unwrap();
         match (head[3], payload.first()) {
-            (RESET | GO_AWAY, _) | (HEADERS, Some(&BAD)) => return Answered::Refused,
-            (HEADERS, Some(&OK)) => return Answered::Passed,
+            (RESET | GO_AWAY, _) | (HEADERS, Some(&BAD)) => return RequestOutcome::Refused,
+            (HEADERS, Some(&OK)) => return RequestOutcome::Passed,
             (HEADERS, other) => panic!("another answer: {other:?}"),
             _ => {}
         }
@@ -87,13 +87,13 @@ const METHOD: (&str, &str) = (":method", "POST");
 const SCHEME: (&str, &str) = (":scheme", "http");
 const AUTHORITY: (&str, &str) = (":authority", "shop.example");
 
-/// A POST with one more field.
+/// Returns a POST with one more field.
 fn with<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![METHOD, SCHEME, AUTHORITY, PATH, (name, value)]
 }
 
 #[tokio::test]
-async fn a_request_written_by_hand_passes_if_it_is_good() {
+async fn a_valid_handwritten_request_passes() {
     let stage = Stage::set().await;
     for good in [
         with("x-a", "1"),
@@ -102,7 +102,7 @@ async fn a_request_written_by_hand_passes_if_it_is_good() {
     ] {
         assert_eq!(
             ask(&stage, &good, Some(HIDDEN)).await,
-            Answered::Passed,
+            RequestOutcome::Passed,
             "{good:?}"
         );
         assert_eq!(stage.upstream.saw().content.bytes, HIDDEN.as_bytes());
@@ -110,7 +110,7 @@ async fn a_request_written_by_hand_passes_if_it_is_good() {
 }
 
 #[tokio::test]
-async fn lengths_lines_and_chunks_of_http1_are_nothing_in_http2() {
+async fn http1_framing_headers_have_no_effect_in_http2() {
     let crlf = format!("/ HTTP/1.1\r\nhost: a\r\n\r\n{HIDDEN}");
     let bad = [
         with("transfer-encoding", "chunked"),
@@ -157,6 +157,8 @@ async fn lengths_lines_and_chunks_of_http1_are_nothing_in_http2() {
         vec![METHOD, SCHEME, (":authority", "a b"), PATH],
         vec![METHOD, SCHEME, (":authority", "u@a"), PATH],
         vec![METHOD, SCHEME, (":authority", "a/b"), PATH],
+        // Some programs stop reading at the comma.
+        vec![METHOD, SCHEME, (":authority", "a,b"), PATH],
         vec![METHOD, (":scheme", "http://x/?"), AUTHORITY, PATH],
     ];
     let stage = Stage::set().await;
@@ -170,7 +172,7 @@ async fn lengths_lines_and_chunks_of_http1_are_nothing_in_http2() {
         let begun = stage.upstream.begun();
         let seen = stage.upstream.seen();
         let is_hidden = begun.iter().any(|head| head.line.contains("hidden"));
-        if answered == Answered::Passed || seen.len() != 1 || is_hidden {
+        if answered == RequestOutcome::Passed || seen.len() != 1 || is_hidden {
             complaints.push(format!(
                 "{list:?}: {answered:?}, the upstream saw {seen:#?}"
             ));
@@ -179,12 +181,12 @@ async fn lengths_lines_and_chunks_of_http1_are_nothing_in_http2() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Of such a request all has been said before it turns out to be bad; but nothing more of it follows.
+/// Such a request is forwarded before the error shows; but nothing more of it follows.
 #[tokio::test]
-async fn what_follows_a_body_of_no_length_is_no_request() {
+async fn bytes_after_a_body_without_length_are_no_request() {
     let stage = Stage::set().await;
     let answered = ask(&stage, &with("content-length", "0"), Some(HIDDEN)).await;
-    assert_eq!(answered, Answered::Refused);
+    assert_eq!(answered, RequestOutcome::Refused);
     assert_eq!(
         get(stage.gate.address, "/after", &[]).await.text(),
         "GET /after"

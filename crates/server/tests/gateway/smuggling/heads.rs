@@ -1,4 +1,4 @@
-//! Where a head or a line of it ends, and whom it is for.
+//! The end of a head or of its lines, and its host.
 
 use super::{Part, Stage, post, raw, refuse};
 use crate::kit::Client;
@@ -156,7 +156,7 @@ async fn hosts_that_are_not_one() {
 }
 
 #[tokio::test]
-async fn what_stands_between_two_requests_is_one() {
+async fn bytes_between_two_requests_are_rejected() {
     let stage = Stage::set().await;
     for between in ["X\r\n", "\n", "\r\n\r\n", "\0", " ", "{}", "0\r\n\r\n"] {
         let mut client = Client::connect(stage.gate.address).await;
@@ -169,10 +169,9 @@ async fn what_stands_between_two_requests_is_one() {
     }
 }
 
-/// What a client says ahead, before it knows whether its connection becomes something else, is a
-/// request if it does not.
+/// Bytes that a client sends before an upgrade is confirmed are a request if it is not.
 #[tokio::test]
-async fn what_follows_an_upgrade_that_was_not_agreed_is_read_as_strictly() {
+async fn requests_after_a_declined_upgrade_are_checked_as_strictly() {
     let stage = Stage::set().await;
     let wanted = "GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
     let mut client = Client::connect(stage.gate.address).await;

@@ -1,4 +1,4 @@
-//! How long a body is: by a length, by chunks, or by both.
+//! The length of a body: by a length, by chunks, or by both.
 
 use super::{Part, both, raw, refuse};
 
@@ -91,7 +91,7 @@ async fn chunks_of_old_clients() {
 }
 
 #[tokio::test]
-async fn lengths_that_are_not_one_number_said_once() {
+async fn content_lengths_other_than_one_number_are_rejected() {
     let lines = [
         "content-length: 5\r\ncontent-length: 5",
         "content-length: 5\r\ncontent-length: 6",

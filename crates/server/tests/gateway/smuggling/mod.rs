@@ -1,16 +1,16 @@
-//! Requests within requests: bytes that two programs could read in two ways.
+//! Request smuggling: bytes that two programs could read in two ways.
 //!
-//! Each is refused with 400, and nothing else is heard on its connection. The upstream sees nothing of
-//! one that is refused for its head; of one that is refused for its body it may see the beginning, but
-//! never the end. And it never sees what is hidden in it.
+//! Each request is refused with 400, and nothing else is read on its connection. The upstream sees
+//! nothing of a request that is refused for its head. If it is refused for its body, the upstream
+//! may see the beginning, but never the end. And it never sees the hidden request.
 //!
-//! | module | what is read in two ways |
+//! | module | ambiguity |
 //! |---|---|
-//! | `lengths` | how long a body is |
-//! | `heads` | where a head or a line of it ends, and whom it is for |
-//! | `bodies` | where chunks end, and what a body is |
-//! | `paths` | which route a path takes |
-//! | `downgrade` | HTTP/2 that becomes HTTP/1.1 on its way |
+//! | `lengths` | the length of a body |
+//! | `heads` | the end of a head or of its lines, and its host |
+//! | `bodies` | the ends of chunks and bodies |
+//! | `paths` | the route of a path |
+//! | `downgrade` | HTTP/2 that becomes HTTP/1.1 |
 
 mod bodies;
 mod downgrade;
@@ -21,7 +21,7 @@ mod paths;
 use crate::kit::message::text;
 use crate::kit::{Client, Gate, Upstream, gate, get};
 
-/// What is hidden behind each of them, unless it has something of its own.
+/// The request hidden behind each of them, unless the case has another.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nhost: shop.example\r\n\r\n";
 
 struct Stage {
@@ -36,12 +36,12 @@ impl Stage {
         Self { upstream, gate }
     }
 
-    /// What there is to say against what became of `bytes`.
+    /// Returns an error if `bytes` were not refused correctly.
     async fn complaint(&self, bytes: &[u8], of: Part) -> Result<(), String> {
         self.complaint_of([bytes.to_vec()], of).await
     }
 
-    /// The same, of bytes that are sent one piece after the other.
+    /// Returns the same for bytes that are sent in several pieces.
     async fn complaint_of(
         &self,
         pieces: impl IntoIterator<Item = Vec<u8>>,
@@ -51,7 +51,7 @@ impl Stage {
         let mut client = Client::connect(self.gate.address).await;
         client.messages.stream.set_nodelay(true).unwrap();
         for piece in pieces {
-            // It may have heard enough before it has heard everything.
+            // The gateway may close before it has received everything.
             client.try_send(piece).await.ok();
         }
         let reply = match client.try_reply("POST").await {
@@ -64,7 +64,7 @@ impl Stage {
         if !client.is_closed().await {
             return Err(format!("goes on: {:?}", text(&client.messages.ahead)));
         }
-        // What was on its way to the upstream has come there before this has.
+        // Bytes in flight to the upstream arrive before this request.
         assert_eq!(
             get(self.gate.address, "/after", &[]).await.text(),
             "GET /after"
@@ -86,14 +86,14 @@ impl Stage {
     }
 }
 
-/// What of a request is wrong.
+/// The invalid part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Head,
     Body,
 }
 
-/// Has all of these refused, and fails with everything that is to be said against it.
+/// Checks that all of these are refused, and fails with all errors.
 async fn refuse(of: Part, corpus: &[(&str, Vec<u8>)]) {
     let stage = Stage::set().await;
     let mut complaints = Vec::new();
@@ -105,29 +105,29 @@ async fn refuse(of: Part, corpus: &[(&str, Vec<u8>)]) {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// A POST with these lines, and what comes after its head.
+/// Returns a POST with these lines and this rest.
 fn post(lines: &str, rest: &str) -> Vec<u8> {
     format!("POST / HTTP/1.1\r\nhost: shop.example\r\n{lines}\r\n\r\n{rest}").into_bytes()
 }
 
-/// A body of 5 bytes by length, and a whole one in chunks within it; and so on.
+/// Returns a request with a length of 5 bytes and a complete chunked body within it.
 fn both(lines: &str) -> Vec<u8> {
     post(lines, &format!("0\r\n\r\n{HIDDEN}"))
 }
 
-/// A body in chunks.
+/// Returns a request with a chunked body.
 fn chunks(body: &str) -> Vec<u8> {
     post("transfer-encoding: chunked", &format!("{body}{HIDDEN}"))
 }
 
-/// A whole request as it is, with another behind it.
+/// Returns a request with another behind it.
 fn raw(bytes: &str) -> Vec<u8> {
     format!("{bytes}{HIDDEN}").into_bytes()
 }
 
-/// That the corpus is refused for what is wrong with it, and not for what is right.
+/// The corpus must be refused for its invalid part only.
 #[tokio::test]
-async fn what_is_hidden_is_a_request_where_it_is_not_hidden() {
+async fn the_hidden_request_is_valid_on_its_own() {
     let stage = Stage::set().await;
     let mut client = Client::connect(stage.gate.address).await;
     for good in [
@@ -144,7 +144,7 @@ async fn what_is_hidden_is_a_request_where_it_is_not_hidden() {
 }
 
 #[tokio::test]
-async fn however_they_are_cut_into_pieces() {
+async fn ambiguous_requests_are_rejected_at_any_split() {
     let stage = Stage::set().await;
     for (of, bytes) in [
         (

@@ -1,4 +1,4 @@
-//! What a path is: which route it takes, and what the application makes of it.
+//! Paths: their route, and their meaning to the application.
 
 use super::{Part, raw, refuse};
 use crate::kit::modern::{H2, body};
@@ -37,18 +37,18 @@ const TWO_WAYS: [&str; 28] = [
     "/%zz/admin",
 ];
 
-/// A gateway with a route of its own for `/admin`.
+/// Returns a gateway with a separate route for `/admin`.
 async fn guarded(admin: &Upstream, rest: &Upstream) -> Gate {
     let [admin, rest] = [admin, rest].map(|it| it.address);
     let routes = format!(
-        "{{ id: admin, match: {{ path: /admin }}, upstreams: ['http://{admin}'] }}, \
-         {{ id: rest, upstreams: ['http://{rest}'] }}"
+        "{{ name: admin, match: {{ path: /admin }}, upstreams: ['http://{admin}'] }}, \
+         {{ name: rest, upstreams: ['http://{rest}'] }}"
     );
     Gate::start(&gate::config(&routes, "rate: 1000000/s")).await
 }
 
 #[tokio::test]
-async fn a_path_that_two_programs_read_in_two_ways_takes_no_route() {
+async fn an_ambiguous_path_matches_no_route() {
     let [admin, rest] = [Upstream::start().await, Upstream::start().await];
     let gate = guarded(&admin, &rest).await;
     for path in TWO_WAYS {
@@ -57,7 +57,7 @@ async fn a_path_that_two_programs_read_in_two_ways_takes_no_route() {
         assert_eq!((reply.status(), reply.closes()), (400, true), "{path}");
         assert_eq!((admin.begun().len(), rest.begun().len()), (0, 0), "{path}");
     }
-    // Those that have one meaning take the route of that.
+    // Paths with one meaning take its route.
     for path in [
         "/admin",
         "/%61dmin",
@@ -73,7 +73,7 @@ async fn a_path_that_two_programs_read_in_two_ways_takes_no_route() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_refused_hides_no_other_request() {
+async fn a_rejected_path_hides_no_other_request() {
     let line = |path: &&str| {
         raw(&format!(
             "GET {path} HTTP/1.1\r\nhost: shop.example\r\n\r\n"

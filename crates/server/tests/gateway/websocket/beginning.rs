@@ -1,4 +1,4 @@
-//! The request that a WebSocket begins with.
+//! The handshake of a WebSocket.
 
 use super::{Echo, connect, talk, try_connect};
 use crate::kit::certificates::Certificates;
@@ -6,9 +6,9 @@ use crate::kit::modern::acceptor;
 use crate::kit::{Answer, Client, Upstream, gate, request};
 use tokio_tungstenite::tungstenite::Error;
 
-/// HTTP/2 has another way for it, which upstreams seldom know.
+/// HTTP/2 has another handshake, which upstreams seldom support.
 #[tokio::test]
-async fn an_upstream_that_prefers_http2_is_spoken_to_by_http1_for_it() {
+async fn an_upstream_preferring_http2_gets_websockets_over_http1() {
     let certificates = Certificates::make();
     let echo = Echo::behind(Some(acceptor(&certificates, &["h2", "http/1.1"]))).await;
     let ca = certificates.path("ca.pem");
@@ -19,7 +19,7 @@ async fn an_upstream_that_prefers_http2_is_spoken_to_by_http1_for_it() {
 }
 
 #[tokio::test]
-async fn a_route_that_takes_no_upgrades_passes_on_a_request_and_nothing_else() {
+async fn a_route_without_upgrades_forwards_only_the_request() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), ", upgrades: []").await;
     let Err(Error::Http(answered)) = try_connect(&gate).await else {
@@ -32,7 +32,7 @@ async fn a_route_that_takes_no_upgrades_passes_on_a_request_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_handshake_is_passed_on_whole() {
+async fn the_handshake_is_forwarded_completely() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), "").await;
     upstream.answers(
@@ -71,9 +71,9 @@ async fn the_handshake_is_passed_on_whole() {
     }
 }
 
-/// It would be another protocol to one of them, and HTTP to the other.
+/// The protocol would change for one side only.
 #[tokio::test]
-async fn an_upstream_that_upgrades_unasked_is_a_bad_one() {
+async fn an_unrequested_upgrade_is_an_upstream_error() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), "").await;
     let agreed =

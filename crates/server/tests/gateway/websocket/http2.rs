@@ -1,6 +1,6 @@
 //! Clients that speak HTTP/2 (RFC 8441), by hyper.
 
-use super::{Echo, hear_of, limiting};
+use super::{Echo, limiting, receive_from};
 use crate::kit::modern::{Body, H2, body};
 use crate::kit::{Answer, Gate, Upstream, gate, in_time};
 use futures_util::SinkExt;
@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::ext::Protocol;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tidegate_server::server::ServeEnd;
+use tidegate_server::program::ServeEnd;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -24,7 +24,7 @@ fn request(method: Method) -> Request<Body> {
     request.body(body("", &[])).unwrap()
 }
 
-/// A client that knows what the gateway takes: its settings come before its first answer.
+/// Returns a client that knows the gateway's settings, which come before its first response.
 async fn client(gate: &Gate) -> H2 {
     let mut client = H2::connect(gate.address).await;
     let mut first = request(Method::GET);
@@ -33,7 +33,7 @@ async fn client(gate: &Gate) -> H2 {
     client
 }
 
-/// Asks for a stream that speaks `protocol`.
+/// Requests a stream with `protocol`.
 async fn ask(client: &mut H2, protocol: &'static str) -> Response<Incoming> {
     let mut request = request(Method::CONNECT);
     let extensions = request.extensions_mut();
@@ -54,11 +54,11 @@ async fn connect(client: &mut H2) -> Socket {
 
 async fn talk(socket: &mut Socket, text: &str) {
     socket.send(Message::text(text)).await.unwrap();
-    assert_eq!(hear_of(socket).await, Some(Message::text(text)));
+    assert_eq!(receive_from(socket).await, Some(Message::text(text)));
 }
 
 #[tokio::test]
-async fn several_websockets_run_on_one_connection_beside_requests() {
+async fn websockets_and_requests_share_one_http2_connection() {
     let echo = Echo::start().await;
     let gate = gate::open(echo.url(), "").await;
     let mut client = client(&gate).await;
@@ -72,7 +72,7 @@ async fn several_websockets_run_on_one_connection_beside_requests() {
     let large = "a".repeat(1 << 20);
     talk(&mut sockets[0], &large).await;
     sockets[0].send(Message::text("go away")).await.unwrap();
-    let Some(Message::Close(Some(close))) = hear_of(&mut sockets[0]).await else {
+    let Some(Message::Close(Some(close))) = receive_from(&mut sockets[0]).await else {
         panic!("not closed");
     };
     assert_eq!(close.code, CloseCode::Library(4002));
@@ -88,11 +88,11 @@ async fn messages_are_limited_as_over_http1() {
     talk(&mut socket, "one").await;
     talk(&mut socket, "two").await;
     socket.send(Message::text("beyond")).await.unwrap();
-    let Some(Message::Close(Some(close))) = hear_of(&mut socket).await else {
+    let Some(Message::Close(Some(close))) = receive_from(&mut socket).await else {
         panic!("not closed");
     };
     assert_eq!(close.code, CloseCode::Policy);
-    assert!(!echo.heard().contains(&Message::text("beyond")));
+    assert!(!echo.received().contains(&Message::text("beyond")));
 }
 
 #[tokio::test]
@@ -111,24 +111,24 @@ async fn connections_beyond_the_limit_are_refused() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_stops_says_farewell() {
+async fn a_stopping_gateway_sends_close_frames() {
     let echo = Echo::start().await;
     let gate = gate::open(echo.url(), "").await;
     let mut client = client(&gate).await;
     let mut socket = connect(&mut client).await;
     talk(&mut socket, "hello").await;
     let stopping = gate.stop();
-    let Some(Message::Close(Some(close))) = hear_of(&mut socket).await else {
+    let Some(Message::Close(Some(close))) = receive_from(&mut socket).await else {
         panic!("not closed");
     };
     assert_eq!(close.code, CloseCode::Away);
-    assert_eq!(hear_of(&mut socket).await, None);
+    assert_eq!(receive_from(&mut socket).await, None);
     drop((socket, client));
     assert_eq!(stopping.ended().await, ServeEnd::Drained);
 }
 
 #[tokio::test]
-async fn what_is_no_websocket_is_not_taken() {
+async fn unsupported_upgrades_over_http2_are_rejected() {
     let echo = Echo::start().await;
     let gate = gate::open(echo.url(), "").await;
     let mut one = client(&gate).await;
@@ -139,9 +139,9 @@ async fn what_is_no_websocket_is_not_taken() {
     assert_eq!(refused.status(), StatusCode::NOT_IMPLEMENTED);
 }
 
-/// To the client it would be a WebSocket.
+/// The client would take it for a WebSocket.
 #[tokio::test]
-async fn an_upstream_that_does_not_answer_the_handshake_is_a_bad_one() {
+async fn an_unanswered_handshake_is_an_upstream_error() {
     let upstream = Upstream::start().await;
     let gate = gate::open(format!("http://{}", upstream.address), "").await;
     let mut client = client(&gate).await;

@@ -1,11 +1,11 @@
-//! Connections that become WebSockets, between a client and a server that others wrote.
+//! WebSockets between a third-party client and server.
 //!
-//! | module | what it is about |
+//! | module | contents |
 //! |---|---|
-//! | `passing` | what both say, until one of them goes |
-//! | `limits` | how many connections and messages there may be |
-//! | `guards` | who may not say anything any more |
-//! | `beginning` | the request that it begins with |
+//! | `passing` | messages in both directions, until one side closes |
+//! | `limits` | limits on connections and messages |
+//! | `guards` | clients that are banned meanwhile |
+//! | `beginning` | the handshake |
 //! | `http2` | clients that speak HTTP/2 |
 
 mod beginning;
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -31,7 +31,7 @@ use tokio_tungstenite::{WebSocketStream, accept_async, client_async};
 
 pub(crate) type Socket = WebSocketStream<TcpStream>;
 
-/// A server that says back what it hears; one who says `go away` is told `4002 as you wish`.
+/// A server that echoes messages. The message `go away` makes it close with `4002 as you wish`.
 pub(crate) struct Echo {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<Message>>>,
@@ -74,8 +74,8 @@ impl Echo {
         format!("http://{}", self.address)
     }
 
-    /// What it has heard since the last time.
-    fn heard(&self) -> Vec<Message> {
+    /// Returns the messages since the last call.
+    fn received(&self) -> Vec<Message> {
         std::mem::take(&mut *self.heard.lock())
     }
 }
@@ -94,7 +94,7 @@ async fn echo<I: AsyncRead + AsyncWrite + Unpin>(stream: I, heard: &Mutex<Vec<Me
             message @ (Message::Text(_) | Message::Binary(_)) => socket.send(message).await,
             _ => Ok(()),
         };
-        // One that comes after the farewell has nowhere to go.
+        // A message after the close frame cannot be sent.
         said.ok();
     }
 }
@@ -106,7 +106,7 @@ fn closing(code: CloseCode, reason: &'static str) -> CloseFrame {
     }
 }
 
-/// A WebSocket through the gateway, or what it said instead.
+/// Opens a WebSocket through the gateway, or returns its error.
 async fn try_connect(gate: &Gate) -> Result<Socket, Error> {
     let stream = TcpStream::connect(gate.address).await.unwrap();
     let connected = client_async("ws://shop.example/talk", stream);
@@ -117,13 +117,13 @@ async fn connect(gate: &Gate) -> Socket {
     try_connect(gate).await.unwrap()
 }
 
-/// What comes next.
-pub(crate) async fn hear(socket: &mut Socket) -> Option<Message> {
-    hear_of(socket).await
+/// Returns the next message.
+pub(crate) async fn receive(socket: &mut Socket) -> Option<Message> {
+    receive_from(socket).await
 }
 
-/// The same over any connection.
-async fn hear_of<I>(socket: &mut WebSocketStream<I>) -> Option<Message>
+/// Returns the same over any connection.
+async fn receive_from<I>(socket: &mut WebSocketStream<I>) -> Option<Message>
 where
     I: AsyncRead + AsyncWrite + Unpin,
 {
@@ -131,14 +131,14 @@ where
     heard.map(Result::unwrap)
 }
 
-/// Says something, and hears it back.
+/// Sends a message, and expects its echo.
 async fn talk(socket: &mut Socket, text: &str) {
     socket.send(Message::text(text)).await.unwrap();
-    assert_eq!(hear(socket).await, Some(Message::text(text)));
+    assert_eq!(receive(socket).await, Some(Message::text(text)));
 }
 
-/// A gateway that limits messages so.
+/// Starts a gateway with this limit on messages.
 async fn limiting(upstream: impl Display, limit: &str) -> Gate {
-    let route = format!("{{ id: all, upstreams: ['{upstream}'], policy: none, messages: api }}");
+    let route = format!("{{ name: all, upstreams: ['{upstream}'], policy: none, messages: api }}");
     Gate::start(&gate::config(&route, limit)).await
 }

@@ -1,4 +1,4 @@
-//! What is read of reservations by hand, against prost.
+//! Tidegate's reader of reservations compared with prost.
 
 use super::committing;
 use super::messages::{CommitRequest, ReserveRequest};
@@ -7,8 +7,8 @@ use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescript
 use envoy_types::pb::google::protobuf::Duration;
 use proptest::prelude::*;
 use prost::Message;
+use tidegate_frontends::wire::rls::reserve as wire;
 use tidegate_policy::DescriptorHits;
-use tidegate_server::wire::rls::reserve as wire;
 
 fn descriptors() -> impl Strategy<Value = Vec<RateLimitDescriptor>> {
     let pairs = prop::collection::vec(("\\PC{1,8}", "\\PC{0,40}"), 0..4);
@@ -33,7 +33,7 @@ fn ttls() -> impl Strategy<Value = Option<Duration>> {
     prop::option::of(numbers.prop_map(|(seconds, nanos)| Duration { seconds, nanos }))
 }
 
-/// A duration as it is meant, `Err` where it is none that anything could live for.
+/// Returns the meaning of a duration, with `Err` if it is no valid lifetime.
 fn meant(ttl: Option<&Duration>) -> Result<Option<std::time::Duration>, ()> {
     let Some(ttl) = ttl else { return Ok(None) };
     let seconds = u64::try_from(ttl.seconds).map_err(drop)?;
@@ -45,11 +45,11 @@ fn meant(ttl: Option<&Duration>) -> Result<Option<std::time::Duration>, ()> {
     Ok(Some(length))
 }
 
-/// The entries of each descriptor, and what it takes of `amount`.
+/// Returns the entries of each descriptor, and its share of `amount`.
 fn entries(
     descriptors: &[RateLimitDescriptor],
     amount: u64,
-) -> Vec<(Vec<(&str, &str)>, DescriptorHits)> {
+) -> Vec<(Vec<(&str, &str)>, DescriptorHits<'static>)> {
     let each = descriptors.iter();
     each.map(|it| {
         let pairs = it.entries.iter().map(|it| (&*it.key, &*it.value));
@@ -65,14 +65,15 @@ fn entries(
 
 proptest! {
     #[test]
-    fn we_read_what_prost_writes_of_reservations(
+    fn prost_reservation_messages_are_decoded(
         domain in "\\PC{1,20}",
         of in (descriptors(), descriptors()),
         amounts in any::<[u64; 2]>(),
         ttl in ttls(),
         id in "\\PC{0,40}",
     ) {
-        // One behind the other, as protobuf has it: lists grow, and the last number counts.
+        // Concatenated messages, as protobuf allows: lists are appended, and the last number
+        // counts.
         let first = ReserveRequest {
             domain: "first".to_owned(), descriptors: of.0, amount: amounts[0], ttl: None,
         };
@@ -103,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn we_refuse_what_prost_refuses_of_reservations(
+    fn reservation_messages_are_rejected_as_by_prost(
         descriptors in descriptors(),
         ttl in ttls(),
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),

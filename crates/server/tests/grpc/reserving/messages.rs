@@ -1,4 +1,4 @@
-//! Kuadrant's messages, as prost has them.
+//! Kuadrant's messages, for prost.
 
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::google::protobuf::Duration;

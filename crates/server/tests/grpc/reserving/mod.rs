@@ -1,17 +1,17 @@
-//! Kuadrant's `Reserve` and `Commit`: estimates, settled by what was used.
+//! Kuadrant's `Reserve` and `Commit`: estimates, settled by the actual usage.
 
-/// Their messages, against prost.
+/// The messages compared with prost.
 mod codec;
-/// Their messages.
+/// The messages.
 mod messages;
-/// What cannot be reserved or settled.
+/// Invalid calls.
 mod wrong;
 
 use self::messages::{
     CommitRequest, CommitResponse, OK, OVER_LIMIT, ReserveRequest, ReserveResponse,
 };
 use crate::kit::{
-    Raw, Server, ask, codes, descriptor, framed, get, metrics, post, post_text, send,
+    RawResponse, Server, ask, codes, descriptor, framed, get, metrics, post, post_text, send,
 };
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use envoy_types::pb::google::protobuf::Duration;
@@ -47,7 +47,7 @@ fn committing(id: &str, actual: u64) -> CommitRequest {
     }
 }
 
-async fn call(server: &Server, method: &str, message: &impl Message) -> Raw {
+async fn call(server: &Server, method: &str, message: &impl Message) -> RawResponse {
     let path = format!("/kuadrant.service.ratelimit.v1.RateLimitService/{method}");
     let body = framed(&message.encode_to_vec());
     send(server.grpc, post(server.grpc, &path, body)).await
@@ -59,7 +59,7 @@ async fn reserve(server: &Server, request: &ReserveRequest) -> ReserveResponse {
     ReserveResponse::decode(&raw.body[5..]).unwrap()
 }
 
-/// Whether the reservation was settled.
+/// Returns true if the reservation was settled.
 async fn commit(server: &Server, request: &CommitRequest) -> bool {
     let raw = call(server, "Commit", request).await;
     assert_eq!(raw.grpc_status(), Some("0"), "{raw:?}");
@@ -73,7 +73,7 @@ async fn http(server: &Server, path: &str, body: &Value) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The question that is the same as what is asked here, for a policy's HTTP API.
+/// Returns the equivalent check request for a policy's HTTP API.
 fn question(policy: &str, cost: u64) -> Value {
     let entries = json!([{ "key": "user", "value": "ann" }]);
     json!({ "policy": policy, "cost": cost, "descriptors": [{ "entries": entries }] })
@@ -85,7 +85,7 @@ async fn remaining(server: &Server, policy: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn an_estimate_is_reserved_and_settled_once_by_what_was_used() {
+async fn an_estimate_is_reserved_and_settled_once_by_usage() {
     let server = Server::start(LLM).await;
     let reserved = reserve(&server, &reserving(800)).await;
     assert_eq!(reserved.code, OK);
@@ -102,7 +102,7 @@ async fn an_estimate_is_reserved_and_settled_once_by_what_was_used() {
         assert!(commit(&server, &committing(id, actual)).await);
         assert_eq!(remaining(&server, "llm").await, 850);
     }
-    // The same buckets as Envoy's service charges.
+    // Envoy's service charges the same buckets.
     let request = RateLimitRequest {
         domain: "llm".to_owned(),
         descriptors: vec![descriptor(&[("user", "ann")])],
@@ -112,8 +112,58 @@ async fn an_estimate_is_reserved_and_settled_once_by_what_was_used() {
     assert_eq!(codes(&over), ["OVER_LIMIT", "OVER_LIMIT"]);
 }
 
+const UNITS: &str = "
+policies:
+  - name: tokens-only
+    reserve: 60s
+    limits:
+      - { name: tokens, match: { descriptor: [user] }, key: descriptor:user, unit: tokens, rate: 1000/h, algorithm: fixed-window }
+  - name: llm
+    reserve: 60s
+    limits:
+      - { name: tokens, match: { descriptor: [user] }, key: descriptor:user, unit: tokens, rate: 1000/h, algorithm: fixed-window }
+      - { name: money, match: { descriptor: [user] }, key: descriptor:user, unit: microusd, rate: 1000/h, algorithm: fixed-window }
+      - { name: calls, match: { descriptor: [user] }, key: descriptor:user, rate: 10/h, algorithm: fixed-window }
+";
+
 #[tokio::test]
-async fn more_than_the_estimate_is_charged_and_nothing_used_comes_back_whole() {
+async fn a_number_is_reserved_and_settled_in_the_only_unit_or_in_requests() {
+    let server = Server::start(UNITS).await;
+    for (domain, amount, actual, left) in [("tokens-only", 800, 150, 850), ("llm", 5, 2, 8)] {
+        let asked = ReserveRequest {
+            domain: domain.to_owned(),
+            ..reserving(amount)
+        };
+        let id = reserve(&server, &asked).await.reservation_id;
+        let settled = CommitRequest {
+            domain: domain.to_owned(),
+            ..committing(&id, actual)
+        };
+        assert!(commit(&server, &settled).await);
+        assert_eq!(remaining(&server, domain).await, left);
+        // Without a reservation it is a report, of the same unit.
+        let reported = CommitRequest {
+            reservation_id: String::new(),
+            ..settled
+        };
+        assert!(!commit(&server, &reported).await);
+        assert_eq!(remaining(&server, domain).await, left - actual);
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_could_be_of_several_units_is_an_invalid_argument() {
+    let server = Server::start(UNITS).await;
+    let mut question = question("llm", 0);
+    question["cost"] = json!({ "tokens": 8, "microusd": 3 });
+    let reserved = http(&server, "/v1/reserve", &question).await;
+    let id = reserved["reservation"].as_str().unwrap();
+    let raw = call(&server, "Commit", &committing(id, 2)).await;
+    assert_eq!(raw.grpc_status(), Some("3"), "{raw:?}");
+}
+
+#[tokio::test]
+async fn usage_beyond_the_estimate_is_charged_and_zero_usage_refunded() {
     let server = Server::start(LLM).await;
     let more = reserve(&server, &reserving(100)).await.reservation_id;
     let none = reserve(&server, &reserving(500)).await.reservation_id;
@@ -123,7 +173,7 @@ async fn more_than_the_estimate_is_charged_and_nothing_used_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn a_reservation_is_one_thing_whichever_door_it_goes_through() {
+async fn a_reservation_is_valid_across_frontends() {
     let server = Server::start(LLM).await;
     let here = reserve(&server, &reserving(400)).await.reservation_id;
     let there = http(&server, "/v1/reserve", &question("llm", 300)).await;
@@ -135,7 +185,7 @@ async fn a_reservation_is_one_thing_whichever_door_it_goes_through() {
         settled,
         json!({ "state": "settled", "estimate": 400, "actual": 100 })
     );
-    // The id is all there is; of what else the call says nothing is needed.
+    // The id is enough; no other field is needed.
     let bare = CommitRequest {
         reservation_id: there.to_owned(),
         ..CommitRequest::default()
@@ -152,7 +202,7 @@ async fn a_reservation_is_one_thing_whichever_door_it_goes_through() {
 }
 
 #[tokio::test]
-async fn an_estimate_of_nothing_asks_whether_anything_is_left() {
+async fn an_estimate_of_zero_tests_if_anything_is_left() {
     let server = Server::start(LLM).await;
     assert_eq!(reserve(&server, &reserving(0)).await.code, OK);
     assert_eq!(remaining(&server, "llm").await, 1_000);
@@ -161,7 +211,7 @@ async fn an_estimate_of_nothing_asks_whether_anything_is_left() {
 }
 
 #[tokio::test]
-async fn a_commit_without_a_reservation_that_is_known_reports() {
+async fn a_commit_of_an_unknown_reservation_is_a_report() {
     let server = Server::start(LLM).await;
     assert!(!commit(&server, &committing("", 300)).await);
     assert_eq!(remaining(&server, "llm").await, 700);
@@ -169,10 +219,11 @@ async fn a_commit_without_a_reservation_that_is_known_reports() {
     assert_eq!(remaining(&server, "llm").await, 500);
     assert!(!commit(&server, &committing("", 0)).await);
     assert_eq!(remaining(&server, "llm").await, 500);
-    // Whatever it is: it was used. Only what comes after is refused.
+    // Usage without a reservation is charged even beyond the limit. Only later requests are
+    // refused.
     assert!(!commit(&server, &committing("", 900)).await);
     assert_eq!(reserve(&server, &reserving(1)).await.code, OVER_LIMIT);
-    // Also where the policy takes no reservations.
+    // Even if the policy accepts no reservations.
     let plain = CommitRequest {
         domain: "plain".to_owned(),
         ..committing("", 10)
@@ -182,7 +233,7 @@ async fn a_commit_without_a_reservation_that_is_known_reports() {
 }
 
 #[tokio::test]
-async fn a_reservation_that_has_expired_is_not_released_and_its_estimate_stands() {
+async fn an_expired_reservation_keeps_its_estimate_charged() {
     let server = Server::start(LLM).await;
     let request = ReserveRequest {
         ttl: Some(Duration {
@@ -200,7 +251,7 @@ async fn a_reservation_that_has_expired_is_not_released_and_its_estimate_stands(
 }
 
 #[tokio::test]
-async fn a_domain_that_nobody_has_passes_without_a_reservation_and_is_counted() {
+async fn an_unknown_domain_passes_without_a_reservation() {
     let server = Server::start(LLM).await;
     let elsewhere = ReserveRequest {
         domain: "elsewhere".to_owned(),
@@ -218,5 +269,8 @@ async fn a_domain_that_nobody_has_passes_without_a_reservation_and_is_counted() 
     };
     assert!(!commit(&server, &told).await);
     let (_, page) = get(server.admin, "/metrics").await;
-    assert!(page.contains("tidegate_unknown_domain_total 2"), "{page}");
+    assert!(
+        page.contains("tidegate_rls_unknown_domain_total 2"),
+        "{page}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What cannot be reserved or settled: wrong calls, and a store that is away.
+//! Reservations that fail: invalid calls, and an unreachable store.
 
 use super::messages::{CommitRequest, ReserveRequest};
 use super::{LLM, call, commit, committing, remaining, reserve, reserving};
@@ -6,11 +6,11 @@ use crate::kit::{Server, descriptor};
 use envoy_types::pb::google::protobuf::Duration;
 
 #[tokio::test]
-async fn what_cannot_be_reserved_or_told_is_said_and_nothing_is_charged() {
+async fn invalid_reservations_get_a_reason_and_no_charge() {
     let server = Server::start(LLM).await;
-    let no_time = "a ttl must be a length of time, of a microsecond or more";
-    let none = "policy `plain` cannot reserve this: it takes no reservations; give it \
-                `reserve: 60s`, or as long as they may live";
+    let no_time = "a ttl must be at least one microsecond";
+    let none =
+        "policy `plain` cannot reserve this: it does not accept reservations; add `reserve: 60s`";
     let lasting = |seconds, nanos| ReserveRequest {
         ttl: Some(Duration { seconds, nanos }),
         ..reserving(1)
@@ -51,16 +51,16 @@ async fn what_cannot_be_reserved_or_told_is_said_and_nothing_is_charged() {
     assert_eq!(remaining(&server, "plain").await, 1_000);
 }
 
-/// Whoever has the same secret knows the id, whatever store it has.
+/// Any instance with the same secret recognizes the id, with any store.
 #[tokio::test]
-async fn without_the_store_nothing_is_settled_and_the_same_may_be_sent_again() {
+async fn without_the_store_a_settlement_fails_and_can_be_retried() {
     let here = Server::start(&format!("store: {{ key_secret: pepper }}\n{LLM}")).await;
     let away = "store: { url: 'redis://127.0.0.1:1', on_failure: error, key_secret: pepper }\n";
     let away = Server::start(&format!("{away}{LLM}")).await;
     let id = reserve(&here, &reserving(400)).await.reservation_id;
     let raw = call(&away, "Commit", &committing(&id, 100)).await;
     assert_eq!(raw.grpc_status(), Some("14"), "{raw:?}");
-    assert!(raw.message().contains("the same again"), "{raw:?}");
+    assert!(raw.message().contains("with the same request"), "{raw:?}");
     let raw = call(&away, "Reserve", &reserving(1)).await;
     assert_eq!(raw.grpc_status(), Some("14"), "{raw:?}");
     assert!(commit(&here, &committing(&id, 100)).await);

@@ -1,4 +1,4 @@
-//! Webhooks that are told.
+//! Webhooks for alerts.
 
 use super::kit::{PATIENCE, by, config, eventually};
 use crate::admin::samples;
@@ -8,17 +8,17 @@ use crate::kit::{Client, get};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// The part of the webhook's address that nobody is to see.
+/// The secret part of the webhook's URL.
 const SECRET: &str = "hush-hush";
 
-/// Somebody to tell, who takes the first only when it comes a second time.
+/// A webhook receiver that fails the first attempt of the first alert.
 pub(crate) struct Hook {
     address: SocketAddr,
     told: mpsc::Receiver<Value>,
@@ -55,7 +55,7 @@ impl Hook {
         }
     }
 
-    /// What leads alerts here.
+    /// Returns the configuration of alerts to this receiver.
     pub(crate) fn config(&self) -> String {
         let address = self.address;
         format!("alerts: {{ webhook: 'http://{address}/{SECRET}/1' }}\n")
@@ -65,10 +65,10 @@ impl Hook {
         self.next_within(PATIENCE).await
     }
 
-    /// What is told next, its kind and of whom.
+    /// Returns the kind and the subject of the next alert.
     pub(crate) async fn next_within(&mut self, patience: Duration) -> (String, String) {
         let said = timeout(patience, self.told.recv()).await;
-        let said = said.expect("nobody tells anything").unwrap();
+        let said = said.expect("an alert in time").unwrap();
         let text = |name: &str| said[name].as_str().unwrap().to_owned();
         assert!(!said.to_string().contains(SECRET), "{said}");
         (text("kind"), text("subject"))
@@ -91,7 +91,7 @@ pub(crate) fn own(kind: &str, subject: &str) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_ban_is_told_once_and_a_store_that_goes_and_comes_and_no_log_shows_where() {
+async fn bans_and_outages_alert_once_and_logs_hide_the_webhook() {
     let redis = Server::start();
     let wire = FaultProxy::start(redis.port());
     let mut hook = Hook::listen().await;
@@ -124,7 +124,7 @@ async fn a_ban_is_told_once_and_a_store_that_goes_and_comes_and_no_log_shows_whe
     wire.set(ProxyFaults::refuse());
     wire.reset();
     client.post(&by("192.0.2.2")).await;
-    // What comes next is not the second ban.
+    // The second ban causes no further alert.
     assert_eq!(hook.next().await, own("store", "away"));
     wire.set(ProxyFaults::none());
     assert_eq!(hook.next().await, own("store", "back"));
@@ -138,11 +138,11 @@ async fn a_ban_is_told_once_and_a_store_that_goes_and_comes_and_no_log_shows_whe
     assert!(ended.status.success());
     let said = ended.stdout + &ended.stderr;
     assert!(!said.contains(SECRET), "{said}");
-    assert!(said.contains("banned: it asks too often"), "{said}");
+    assert!(said.contains("address banned: too many requests"), "{said}");
 }
 
-/// Asks so often that it is too often in one period, however many it falls into: once it is let in, for
-/// who is kept out is not counted.
+/// Exceeds the threshold within one period, regardless of period boundaries. Repeats after the ban
+/// ends, because requests of banned clients are not counted.
 async fn ask_until_banned(redis: &Server, client: &mut Client) {
     eventually("it is let in", async || {
         let answer = client.post(&by("192.0.2.1")).await;
@@ -159,7 +159,7 @@ async fn ask_until_banned(redis: &Server, client: &mut Client) {
 }
 
 #[tokio::test]
-async fn a_webhook_that_cannot_be_is_refused_at_the_start_without_being_shown() {
+async fn an_invalid_webhook_is_rejected_at_startup_and_not_shown() {
     let folder = Folder::make();
     for webhook in [
         format!("http://ann:{SECRET}@127.0.0.1/"),

@@ -1,15 +1,15 @@
-//! `tidegate addresses`: who asks most, and who is kept out.
+//! `tidegate top addresses`, `tidegate ban` and `tidegate unban`.
 
 use super::kit::config;
-use crate::kit::redis::{Operated, take};
+use crate::kit::redis::{RunningConfig, take};
 use serde_json::{Value, json};
 use tidegate::Request;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tidegate_testkit::redis::{Cluster, Server, until};
 
 const BAN: &str = "threshold: 1000, ban: { guard: blacklist, for: 1h }";
 
-async fn ask(operated: &Operated, often: &[(&str, u32)]) {
+async fn ask(operated: &RunningConfig, often: &[(&str, u32)]) {
     let limiter = operated.limiter().await;
     for (address, times) in often {
         for _ in 0..*times {
@@ -19,8 +19,8 @@ async fn ask(operated: &Operated, often: &[(&str, u32)]) {
     limiter.send_counts().await;
 }
 
-/// What is told of who asks, without what time has to do with.
-fn told(seen: &Value) -> Vec<(&str, u64, u64, bool)> {
+/// Returns the listed clients without values that depend on time.
+fn rows(seen: &Value) -> Vec<(&str, u64, u64, bool)> {
     let lines = seen["addresses"].as_array().unwrap().iter();
     lines
         .map(|line| {
@@ -35,21 +35,21 @@ fn told(seen: &Value) -> Vec<(&str, u64, u64, bool)> {
 }
 
 #[tokio::test]
-async fn who_asks_most_now_and_ever_is_told_with_both_counts() {
+async fn top_lists_the_busiest_addresses_with_both_counts() {
     let server = Server::start();
-    let operated = Operated::by(config(&server.url(), BAN));
-    let set = ["HSET", "AllIPsMap", "10.0.0.50", "8500"];
+    let operated = RunningConfig::by(config(&server.url(), BAN));
+    let set = ["HSET", "tidegate:addresses:total", "10.0.0.50", "8500"];
     server.command(&set).done();
     let often = [("192.0.2.1", 5), ("192.0.2.2", 3), ("2001:db8::1", 4)];
     ask(&operated, &often).await;
-    let seen = operated.json(&["addresses", "--top", "1"]).await;
+    let seen = operated.json(&["top", "addresses", "-n", "1"]).await;
     assert_eq!(
-        told(&seen),
+        rows(&seen),
         [("192.0.2.1", 5, 5, false), ("10.0.0.50", 0, 8_500, false)]
     );
-    let seen = operated.json(&["addresses"]).await;
+    let seen = operated.json(&["top", "addresses"]).await;
     assert_eq!(
-        told(&seen),
+        rows(&seen),
         [
             ("192.0.2.1", 5, 5, false),
             ("2001:db8::/64", 4, 4, false),
@@ -60,8 +60,8 @@ async fn who_asks_most_now_and_ever_is_told_with_both_counts() {
     assert_eq!(
         (&seen["period_map"], &seen["total_map"], &seen["threshold"]),
         (
-            &json!("CurrentPeriodMap"),
-            &json!("AllIPsMap"),
+            &json!("tidegate:addresses:period"),
+            &json!("tidegate:addresses:total"),
             &json!(1_000)
         )
     );
@@ -71,60 +71,56 @@ async fn who_asks_most_now_and_ever_is_told_with_both_counts() {
 #[tokio::test]
 async fn people_see_a_table() {
     let server = Server::start();
-    let operated = Operated::by(config(&server.url(), BAN));
-    let ended = operated.run(&["addresses"]).await;
+    let operated = RunningConfig::by(config(&server.url(), BAN));
+    let ended = operated.run(&["top", "addresses"]).await;
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
     assert!(
-        ended.stdout.contains("nobody has asked"),
+        ended.stdout.contains("no requests were counted"),
         "{}",
         ended.stdout
     );
     ask(&operated, &[("192.0.2.1", 5)]).await;
-    let ban = ["addresses", "--ban", "192.0.2.1"];
+    let ban = ["ban", "192.0.2.1"];
     assert_eq!(operated.run(&ban).await.status.code(), Some(0));
-    let ended = operated.run(&["addresses", "--top", "3"]).await;
+    let ended = operated.run(&["top", "addresses", "-n", "3"]).await;
     let mut lines = ended.stdout.lines().map(str::trim_end);
     let row: Vec<&str> = lines.next_back().unwrap().split_whitespace().collect();
     assert_eq!(row, ["192.0.2.1", "banned", "5", "5"], "{}", ended.stdout);
 }
 
 #[tokio::test]
-async fn who_is_banned_is_kept_out_until_that_ends_and_it_is_written_down() {
+async fn a_banned_address_is_refused_until_the_end_and_logged() {
     let server = Server::start();
-    let operated = Operated::by(config(&server.url(), BAN));
+    let operated = RunningConfig::by(config(&server.url(), BAN));
     ask(&operated, &[("192.0.2.1", 1), ("2001:db8::1", 1)]).await;
     for (words, said) in [
         (
-            vec!["--ban", "192.0.2.1", "--for", "1h"],
-            "192.0.2.1 is kept out\n",
+            vec!["ban", "192.0.2.1", "--for", "1h"],
+            "192.0.2.1 is banned\n",
         ),
+        (vec!["ban", "192.0.2.1"], "192.0.2.1 was already banned\n"),
+        (vec!["unban", "192.0.2.1"], "192.0.2.1 is unbanned\n"),
+        (vec!["unban", "192.0.2.1"], "192.0.2.1 was not banned\n"),
         (
-            vec!["--ban", "192.0.2.1"],
-            "192.0.2.1 was kept out already\n",
+            vec!["ban", "192.0.2.1", "--for", "1h"],
+            "192.0.2.1 is banned\n",
         ),
-        (vec!["--unban", "192.0.2.1"], "192.0.2.1 is let in again\n"),
-        (vec!["--unban", "192.0.2.1"], "192.0.2.1 was not kept out\n"),
-        (
-            vec!["--ban", "192.0.2.1", "--for", "1h"],
-            "192.0.2.1 is kept out\n",
-        ),
-        // As it counts.
-        (vec!["--ban", "2001:db8::7"], "2001:db8::/64 is kept out\n"),
+        // Networks are shown as they are counted.
+        (vec!["ban", "2001:db8::7"], "2001:db8::/64 is banned\n"),
     ] {
-        let words = [&["addresses"], &words[..]].concat();
         let ended = operated.run(&words).await;
         assert_eq!(ended.stdout, said, "{}", ended.stderr);
         let line: Value = serde_json::from_str(ended.stderr.trim()).unwrap();
         assert_eq!(
             (&line["message"], &line["who"], &line["set"]),
             (
-                &json!("ban"),
+                &json!("ban list changed by a command"),
                 &json!("ann@gate-1"),
                 &json!("BlacklistIPsSet")
             )
         );
     }
-    let seen = operated.json(&["addresses"]).await;
+    let seen = operated.json(&["top", "addresses"]).await;
     let lines = seen["addresses"].as_array().unwrap();
     let of = |address: &str| {
         lines
@@ -135,7 +131,7 @@ async fn who_is_banned_is_kept_out_until_that_ends_and_it_is_written_down() {
     let left = of("192.0.2.1")["ends_in_ms"].as_u64().unwrap();
     assert!((1..=3_600_001).contains(&left), "{left}");
     assert_eq!(of("2001:db8::/64")["banned"], true);
-    assert!(of("2001:db8::/64").get("ends_in_ms").is_none(), "for ever");
+    assert!(of("2001:db8::/64").get("ends_in_ms").is_none(), "permanent");
 
     let limiter = operated.limiter().await;
     let kept_out = Request::new().ip("192.0.2.1".parse().unwrap());
@@ -144,9 +140,9 @@ async fn who_is_banned_is_kept_out_until_that_ends_and_it_is_written_down() {
 }
 
 #[tokio::test]
-async fn an_address_was_known_only_in_the_spelling_that_the_set_has() {
+async fn an_address_was_found_only_in_the_notation_of_the_set() {
     let server = Server::start();
-    let operated = Operated::by(config(&server.url(), BAN));
+    let operated = RunningConfig::by(config(&server.url(), BAN));
     let often = [("192.0.2.1", 3), ("2001:db8::1", 2), ("198.51.100.7", 1)];
     ask(&operated, &often).await;
     let spelt = [
@@ -159,9 +155,9 @@ async fn an_address_was_known_only_in_the_spelling_that_the_set_has() {
     server
         .command(&[&["SADD", "BlacklistIPsSet"], &spelt[..]].concat())
         .done();
-    let seen = operated.json(&["addresses"]).await;
+    let seen = operated.json(&["top", "addresses"]).await;
     assert_eq!(
-        told(&seen),
+        rows(&seen),
         [
             ("192.0.2.1", 3, 3, true),
             ("2001:db8::/64", 2, 2, true),
@@ -169,15 +165,15 @@ async fn an_address_was_known_only_in_the_spelling_that_the_set_has() {
         ]
     );
     for (address, said) in [
-        ("::FFFF:192.0.2.1", "192.0.2.1 is let in again\n"),
-        ("192.0.2.1", "192.0.2.1 was not kept out\n"),
-        ("2001:DB8::9", "2001:db8::/64 is let in again\n"),
+        ("::FFFF:192.0.2.1", "192.0.2.1 is unbanned\n"),
+        ("192.0.2.1", "192.0.2.1 was not banned\n"),
+        ("2001:DB8::9", "2001:db8::/64 is unbanned\n"),
         (
             "198.51.100.7",
-            "198.51.100.7 is not in the set, but a network is in it that holds it\n",
+            "198.51.100.7 is not in the set, but the set has a network that contains it\n",
         ),
     ] {
-        let ended = operated.run(&["addresses", "--unban", address]).await;
+        let ended = operated.run(&["unban", address]).await;
         assert_eq!(ended.stdout, said, "{}", ended.stderr);
     }
     let left = server.command(&["SMEMBERS", "BlacklistIPsSet"]).texts();
@@ -185,31 +181,27 @@ async fn an_address_was_known_only_in_the_spelling_that_the_set_has() {
 }
 
 #[tokio::test]
-async fn in_a_cluster_it_is_the_same() {
+async fn bans_work_alike_in_a_cluster() {
     let cluster = Cluster::start(3, 0);
-    let operated = Operated::by(config(&cluster.url(), BAN));
+    let operated = RunningConfig::by(config(&cluster.url(), BAN));
     ask(&operated, &[("192.0.2.1", 2), ("192.0.2.2", 1)]).await;
-    let ended = operated.run(&["addresses", "--ban", "192.0.2.2"]).await;
+    let ended = operated.run(&["ban", "192.0.2.2"]).await;
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
-    let seen = operated.json(&["addresses"]).await;
+    let seen = operated.json(&["top", "addresses"]).await;
     assert_eq!(
-        told(&seen),
+        rows(&seen),
         [("192.0.2.1", 2, 2, false), ("192.0.2.2", 1, 1, true)]
     );
-    let ended = operated.run(&["addresses", "--unban", "192.0.2.2"]).await;
-    assert_eq!(
-        ended.stdout, "192.0.2.2 is let in again\n",
-        "{}",
-        ended.stderr
-    );
+    let ended = operated.run(&["unban", "192.0.2.2"]).await;
+    assert_eq!(ended.stdout, "192.0.2.2 is unbanned\n", "{}", ended.stderr);
 }
 
 // Counts are kept while the test waits for them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_line_that_doctor_prints_grants_all_that_it_takes() {
+async fn the_acl_line_of_doctor_grants_enough_for_bans() {
     let server = Server::start();
     let more = "threshold: 5, total_lasts: 1h, ban: { guard: blacklist, for: 1s }";
-    let report = Operated::by(config(&server.url(), more));
+    let report = RunningConfig::by(config(&server.url(), more));
     let report = report.run(&["doctor", "--json"]).await;
     let report: Value = serde_json::from_str(&report.stdout).unwrap();
     let line = report["acl"]["limiter"].as_str().unwrap();
@@ -217,7 +209,7 @@ async fn the_line_that_doctor_prints_grants_all_that_it_takes() {
     server.command(&line.split(' ').collect::<Vec<_>>()).done();
 
     let url = format!("redis://tidegate:hunter2@{}", server.address());
-    let operated = Operated::by(config(&url, more));
+    let operated = RunningConfig::by(config(&url, more));
     let limiter = operated.limiter().await;
     for _ in 0..10 {
         take(&limiter, Request::new().ip("192.0.2.1".parse().unwrap())).await;
@@ -229,48 +221,62 @@ async fn the_line_that_doctor_prints_grants_all_that_it_takes() {
         limiter.counting().unwrap().lifted == 1
     });
     drop(tasks);
-    let ban = operated.run(&["addresses", "--ban", "192.0.2.1"]).await;
+    let ban = operated.run(&["ban", "192.0.2.1"]).await;
     assert_eq!(ban.status.code(), Some(0), "{}", ban.stderr);
-    let seen = operated.json(&["addresses"]).await;
-    assert_eq!(told(&seen), [("192.0.2.1", 0, 10, true)]);
-    let unban = operated.run(&["addresses", "--unban", "192.0.2.1"]).await;
+    let seen = operated.json(&["top", "addresses"]).await;
+    assert_eq!(rows(&seen), [("192.0.2.1", 0, 10, true)]);
+    let unban = operated.run(&["unban", "192.0.2.1"]).await;
     assert_eq!(unban.status.code(), Some(0), "{}", unban.stderr);
     let log = server.command(&["ACL", "LOG"]);
     assert_eq!(log.list().len(), 0, "{log:?}");
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said_with_what_would_be_right() {
+async fn errors_of_ban_commands_name_the_valid_values() {
     let server = Server::start();
-    let with = |more: &str| Operated::by(config(&server.url(), more));
+    let with = |more: &str| RunningConfig::by(config(&server.url(), more));
     for (operated, words, said) in [
         (
             with("threshold: 5"),
-            vec!["--ban", "192.0.2.1"],
-            "this configuration bans nobody",
+            vec!["ban", "192.0.2.1"],
+            "this configuration has no bans",
         ),
         (
             with(BAN),
-            vec!["--ban", "localhost"],
+            vec!["ban", "localhost"],
             "`localhost` is neither an address nor a network",
         ),
         (
             with(BAN),
-            vec!["--ban", "192.0.2.1", "--for", "5"],
+            vec!["ban", "192.0.2.1", "--for", "5"],
             "`5` has no unit",
         ),
         (
-            Operated::by("policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]".to_owned()),
-            vec![],
+            RunningConfig::by(
+                "policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]".to_owned(),
+            ),
+            vec!["top", "addresses"],
             "memory",
         ),
     ] {
-        let ended = operated.run(&[&["addresses"], &words[..]].concat()).await;
+        let ended = operated.run(&words).await;
         assert_eq!(ended.status.code(), Some(2), "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "");
     }
     server.kill9();
-    let ended = with(BAN).run(&["addresses"]).await;
+    let ended = with(BAN).run(&["top", "addresses"]).await;
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn the_old_command_names_the_new_ones() {
+    let operated = RunningConfig::by(config("redis://127.0.0.1:1", BAN));
+    let ended = operated.run(&["addresses", "--top", "3"]).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("`tidegate top addresses`"),
+        "{}",
+        ended.stderr
+    );
 }

@@ -8,27 +8,27 @@ use std::time::Duration;
 use tidegate_testkit::redis::Server;
 use tokio::time::{Instant, sleep_until};
 
-/// How often each instance is killed.
+/// The number of times each instance is killed.
 const LIVES: u64 = 4;
 
-/// What one life of an instance was asked, under an address of its own.
+/// The requests during one run of an instance, under a separate address.
 #[derive(Clone)]
-struct Life {
+struct InstanceRun {
     address: String,
-    /// When each request was answered.
+    /// The instant of each response.
     answered: Vec<Instant>,
-    /// When it was asked no more; it is killed right after.
+    /// The end of the requests; the instance is killed right after.
     killed: Instant,
-    /// By how much a timer was late: so much later than it should, anything may happen.
+    /// The lateness of a timer: other events may be late by as much.
     late: Duration,
 }
 
-impl Life {
+impl InstanceRun {
     fn sent(&self) -> u64 {
         self.answered.len() as u64
     }
 
-    /// What was asked in the last second, which may not have been sent.
+    /// Returns the number of requests in the last second, which may not have been sent to Redis.
     fn recent(&self) -> u64 {
         let window = Duration::from_secs(1) + 2 * self.late;
         let is_recent = |at: &&Instant| self.killed.duration_since(**at) <= window;
@@ -36,8 +36,8 @@ impl Life {
     }
 }
 
-/// Asks `times` times, one after the other, a millisecond apart.
-async fn ask(process: &mut Process, address: &str, times: u64) -> Life {
+/// Sends `times` requests, one after the other, a millisecond apart.
+async fn ask(process: &mut Process, address: &str, times: u64) -> InstanceRun {
     let mut client = Client::connect(process.address("http").await).await;
     let mut answered = Vec::new();
     let mut late = Duration::ZERO;
@@ -48,7 +48,7 @@ async fn ask(process: &mut Process, address: &str, times: u64) -> Life {
         sleep_until(due).await;
         late = late.max(due.elapsed());
     }
-    Life {
+    InstanceRun {
         address: address.to_owned(),
         answered,
         killed: Instant::now(),
@@ -56,10 +56,10 @@ async fn ask(process: &mut Process, address: &str, times: u64) -> Life {
     }
 }
 
-/// Lives of one instance, each ended without a word after another number of requests.
-async fn lives(file: &str, nth: u64) -> Vec<Life> {
+/// Runs one instance several times, each killed after another number of requests.
+async fn lives(file: &str, nth: u64) -> Vec<InstanceRun> {
     let mut lives = Vec::new();
-    // Any numbers will do that have nothing to do with periods.
+    // Pseudo-random numbers that are unrelated to periods.
     let mut chance = 0x9E37_79B9_u64.wrapping_mul(nth + 1);
     for life in 0..LIVES {
         chance = chance
@@ -77,21 +77,21 @@ async fn lives(file: &str, nth: u64) -> Vec<Life> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_is_killed_loses_a_second_and_nothing_counts_twice() {
+async fn a_killed_instance_loses_a_second_of_counts_and_doubles_none() {
     let server = Server::start();
     let folder = Folder::make();
-    // They are banned, too, and go on.
+    // Banned addresses are counted too.
     let more = "threshold: 100, count_banned: true, ban: { guard: blacklist, for: 1h }";
     let file = folder.write("tidegate.yaml", config(&server.url(), more));
     let (first, second, third) = tokio::join!(lives(&file, 0), lives(&file, 1), lives(&file, 2));
     let all = [first, second, third].concat();
-    // One that is told to stop loses nothing.
+    // A regular shutdown loses nothing.
     let mut last = Process::start(tidegate(&["serve", "--config", &file]));
     let stopped = ask(&mut last, "203.0.113.1", 300).await;
     last.signal("TERM").await;
     assert!(last.ended().await.status.success());
 
-    let counted = map(&server, "AllIPsMap");
+    let counted = map(&server, "tidegate:addresses:total");
     assert_eq!(counted[&stopped.address], stopped.sent());
     for life in &all {
         let acknowledged = counted.get(&life.address).copied().unwrap_or_default();
@@ -103,23 +103,28 @@ async fn whoever_is_killed_loses_a_second_and_nothing_counts_twice() {
             life.address
         );
     }
-    let state = map_of_texts(&server, "{CurrentPeriodMap}:period");
+    let state = map_of_texts(&server, "{tidegate:addresses:period}:period");
     let figure = |name: &str| {
         let found = state.iter().find(|(field, _)| field == name);
         found.map_or(0, |(_, value)| value.parse::<u64>().unwrap())
     };
     assert!(figure("closed") > 0, "{state:?}");
-    // Whatever of a period is not closed yet is open, or half way.
+    // Counts of unfinished periods are in the open or in the closing map.
     let [open, half_way, total] = [
-        "CurrentPeriodMap",
-        "{CurrentPeriodMap}:closing",
-        "AllIPsMap",
+        "tidegate:addresses:period",
+        "{tidegate:addresses:period}:closing",
+        "tidegate:addresses:total",
     ]
     .map(|name| sum(&server, name));
     let of_periods = figure("counted") + open + half_way;
-    // The maps may lie in two slots, so a batch is two steps. Whoever is killed just between them, which
-    // nearly never happens, leaves them apart by that batch, and by nothing else.
-    let batch = all.iter().map(Life::recent).max().unwrap_or_default();
+    // The two maps may be in two slots, so a batch takes two steps. An instance that is killed just
+    // between them, which almost never happens, leaves them different by that batch, and by nothing
+    // else.
+    let batch = all
+        .iter()
+        .map(InstanceRun::recent)
+        .max()
+        .unwrap_or_default();
     assert!(
         of_periods.abs_diff(total) <= batch,
         "{of_periods} in periods, {total} in all, {batch} in a batch"

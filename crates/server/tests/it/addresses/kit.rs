@@ -1,28 +1,28 @@
-//! Somewhere to count.
+//! Configurations and helpers for counting.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tidegate_testkit::redis::Server;
 use tokio::time::Instant;
 
-/// How long anything may take before it counts as never, as the kit for Redis has it.
+/// The time after which an event counts as missing, as in the kit for Redis.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where doors are, counts of one second, and a limit that nobody reaches; `more` is more of
-/// `addresses`.
+/// Returns a config with listeners, periods of one second, and a limit that is never reached;
+/// `more` adds fields of `addresses`.
 pub(super) fn config(url: &str, more: &str) -> String {
     format!(
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 store: {{ url: '{url}', timeout: 5s, on_failure: allow }}
-guards: [{{ name: blacklist, refuse: ip, redis: {{ set: BlacklistIPsSet }}, refresh: 100ms }}]
+guards: [{{ name: blacklist, deny: ip, redis: {{ set: BlacklistIPsSet }}, refresh: 100ms }}]
 addresses: {{ period: 1s, {more} }}
 policies: [{{ name: api, limits: [{{ name: all, rate: 1000000/s }}] }}]
 "
     )
 }
 
-/// Everything that a map counts.
+/// Returns all counts of a map.
 pub(super) fn map(server: &Server, name: &str) -> BTreeMap<String, u64> {
     let words = server.command(&["HGETALL", name]).texts();
     let pairs = words.chunks_exact(2);
@@ -35,12 +35,12 @@ pub(super) fn sum(server: &Server, name: &str) -> u64 {
     map(server, name).values().sum()
 }
 
-/// A question of `address`.
+/// Returns a check request of `address`.
 pub(super) fn by(address: &str) -> String {
     format!("{{\"ip\": \"{address}\"}}")
 }
 
-/// Looks until there is something to be found.
+/// Polls until there is a result.
 pub(super) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

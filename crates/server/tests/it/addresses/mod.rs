@@ -1,12 +1,12 @@
-//! Counting addresses, banning, and telling people, by the program as it runs.
+//! Counting addresses, bans and alerts, by the running program.
 
-/// Webhooks that are told.
+/// Webhooks for alerts.
 pub(crate) mod alerts;
-/// `tidegate addresses`.
+/// `tidegate top addresses`, `tidegate ban` and `tidegate unban`.
 mod command;
 /// Instances that are killed.
 mod killed;
-/// Somewhere to count.
+/// Configurations and helpers for counting.
 mod kit;
-/// `/metrics`, the gateway, and the end of a server.
+/// `/metrics`, the gateway, and the shutdown of a server.
 mod served;

@@ -1,4 +1,4 @@
-//! What servers count, and what they tell of it.
+//! The counts of servers, and their reports.
 
 use super::kit::{by, config, eventually, map, sum};
 use crate::admin::samples;
@@ -7,7 +7,7 @@ use crate::kit::process::{Process, tidegate};
 use crate::kit::{Client, Server, get};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use tidegate_server::server::ServeEnd;
+use tidegate_server::program::ServeEnd;
 use tidegate_testkit::redis::{Server as Redis, until_some};
 
 async fn page(server: &Server) -> BTreeMap<String, f64> {
@@ -15,7 +15,7 @@ async fn page(server: &Server) -> BTreeMap<String, f64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_tells_what_was_counted_closed_banned_and_let_go() {
+async fn metrics_show_counted_closed_banned_and_unbanned_addresses() {
     let redis = Redis::start();
     let more = "threshold: 20, ban: { guard: blacklist, for: 1s }";
     let server = Server::start(&config(&redis.url(), more)).await;
@@ -29,9 +29,9 @@ async fn the_page_tells_what_was_counted_closed_banned_and_let_go() {
         (page[&named("address_bans_ended")] > 0.0).then_some(page)
     })
     .await;
-    assert_eq!(page.get(&named("addresses_counted")), Some(&30.0));
-    assert_eq!(page.get(&named("addresses_doubtful")), Some(&0.0));
-    assert_eq!(page.get(&named("addresses_failures")), Some(&0.0));
+    assert_eq!(page.get(&named("address_requests")), Some(&30.0));
+    assert_eq!(page.get(&named("address_counts_unconfirmed")), Some(&0.0));
+    assert_eq!(page.get(&named("address_count_failures")), Some(&0.0));
     assert_eq!(page.get(&named("address_bans")), Some(&1.0));
     assert!(page[&named("address_periods_closed")] >= 1.0);
     let without = Server::start(crate::kit::PLENTY).await;
@@ -40,7 +40,7 @@ async fn the_page_tells_what_was_counted_closed_banned_and_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_stops_sends_what_it_has_counted() {
+async fn a_stopping_server_sends_its_counts() {
     let redis = Redis::start();
     let server = Server::start(&config(&redis.url(), "threshold: 1000000")).await;
     let mut client = Client::connect(server.http).await;
@@ -49,7 +49,7 @@ async fn a_server_that_stops_sends_what_it_has_counted() {
     }
     drop(client);
     assert_eq!(server.stop().ended().await, ServeEnd::Drained);
-    assert_eq!(sum(&redis, "AllIPsMap"), 100);
+    assert_eq!(sum(&redis, "tidegate:addresses:total"), 100);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,10 +57,10 @@ async fn requests_of_a_route_without_a_policy_count_as_well() {
     let redis = Redis::start();
     let text = config(&redis.url(), "threshold: 1000000");
     let text = text.replace("listen: {", "listen: { gateway: '127.0.0.1:0',");
-    // Nobody is there: it counts all the same.
+    // The upstream is down: requests count all the same.
     let routes = "routes:
-  - { id: open, match: { path: /open }, upstreams: 'http://127.0.0.1:9' }
-  - { id: limited, upstreams: 'http://127.0.0.1:9', policy: api }
+  - { name: open, match: { path: /open }, upstreams: 'http://127.0.0.1:9' }
+  - { name: limited, upstreams: 'http://127.0.0.1:9', policy: api }
 ";
     let guards = text.lines().filter(|line| line.starts_with("guards:"));
     let guards: String = guards.collect();
@@ -74,14 +74,14 @@ async fn requests_of_a_route_without_a_policy_count_as_well() {
         gateway.stop().await;
     }
     let counted = until_some("it is there", || {
-        let counted = map(&redis, "AllIPsMap");
+        let counted = map(&redis, "tidegate:addresses:total");
         (!counted.is_empty()).then_some(counted)
     });
     assert_eq!(counted, [("127.0.0.1".to_owned(), 6)].into());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_banned_for_a_time_is_told_when_to_come_back_and_nobody_else_is() {
+async fn only_a_temporarily_banned_client_gets_retry_after() {
     let redis = Redis::start();
     let now: u64 = redis.command(&["TIME"]).texts()[0].parse().unwrap();
     let until = ((now + 600) * 1_000).to_string();
@@ -90,7 +90,7 @@ async fn who_is_banned_for_a_time_is_told_when_to_come_back_and_nobody_else_is()
     redis.command(&set).done();
     let ends = ["ZADD", "{BlacklistIPsSet}:until", &until, banned];
     redis.command(&ends).done();
-    // Read before the doors open.
+    // The list is read before the listeners open.
     let server = Server::start(&config(&redis.url(), "threshold: 1000000")).await;
     let mut client = Client::connect(server.http).await;
     let told = client.post(&by(banned)).await.body;

@@ -1,11 +1,11 @@
-use super::kit::{ADMIN, Administered, OPERATE, Writable, admin};
+use super::kit::{ADMIN, AdminServer, OPERATE, WritableServer, admin};
 use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn every_change_is_written_down_and_nothing_else_is() {
-    let mut writable = Writable::start().await;
+async fn every_change_and_nothing_else_is_audited() {
+    let mut writable = WritableServer::start().await;
     let server = &writable.server;
     let policy = json!({ "name": "api", "limits": [{ "name": "all", "rate": "1/s" }] });
     server.change("POST", "/policies", &policy).await;
@@ -16,7 +16,7 @@ async fn every_change_is_written_down_and_nothing_else_is() {
             &json!({ "rate": "2/s" }),
         )
         .await;
-    // What is refused, or changes nothing, is no change.
+    // Refused calls and calls without an effect are not recorded.
     server
         .change(
             "PATCH",
@@ -47,7 +47,7 @@ async fn every_change_is_written_down_and_nothing_else_is() {
         .command(&["XLEN", "tidegate:audit"])
         .int();
     assert_eq!(count, 4);
-    let message = "changed by an administrator";
+    let message = "admin change";
     let logged = writable
         .server
         .process
@@ -59,7 +59,7 @@ async fn every_change_is_written_down_and_nothing_else_is() {
     );
 }
 
-/// Who did what, in order, and how it was before and after.
+/// Checks the callers and actions, in order, with the states before and after.
 fn check(lines: &[Value], policy: &Value) {
     let told: Vec<(&str, &str, &str)> = lines
         .iter()
@@ -92,7 +92,7 @@ fn check(lines: &[Value], policy: &Value) {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_down_is_not_done() {
+async fn a_change_that_cannot_be_audited_is_not_made() {
     let folder = Folder::make();
     let config = format!(
         "
@@ -102,15 +102,15 @@ policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 1/h }}] }}]
         admin("file: '/nowhere/at/all/audit.jsonl'")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let refused = server.call("POST", "/reload").by(OPERATE).send().await;
     assert_eq!(refused.status, 503, "{}", refused.body);
     assert_eq!(server.get("/status").await.status, 200);
 }
 
-/// A named pipe without a reader held up the call, and every other change after it.
+/// Regression: a named pipe without a reader blocked the call, and every other change after it.
 #[tokio::test]
-async fn a_named_pipe_held_up_every_change() {
+async fn a_named_pipe_as_audit_log_blocked_every_change() {
     let folder = Folder::make();
     let audit = folder.write("audit.jsonl", "");
     let config = format!(
@@ -121,7 +121,7 @@ policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 1/h }}] }}]
         admin(&format!("file: '{audit}'"))
     );
     let file = folder.write("tidegate.yaml", &config);
-    let mut server = Administered::start(&file).await;
+    let mut server = AdminServer::start(&file).await;
     std::fs::remove_file(&audit).unwrap();
     let mkfifo = std::process::Command::new("mkfifo").arg(&audit).status();
     assert!(mkfifo.unwrap().success());
@@ -129,7 +129,7 @@ policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 1/h }}] }}]
     let refused = server.call("POST", "/reload").by(OPERATE).send().await;
     assert_eq!(refused.status, 503, "{}", refused.body);
     let why = "it is a named pipe, not a regular file";
-    let message = "the audit cannot be written, so nothing is changed";
+    let message = "audit log not writable; change rejected";
     server.process.logs(message, ("error", why)).await;
 
     let ended = run(tidegate(&["serve", "--config", &file])).await;

@@ -1,21 +1,21 @@
-use super::kit::{Administered, OPERATE, READ, Writable, admin};
+use super::kit::{AdminServer, OPERATE, READ, WritableServer, admin};
 use crate::kit::folder::Folder;
 use crate::kit::{Reply, post};
 use serde_json::{Value, json};
 
-async fn asks(server: &Administered, ip: &str) -> bool {
+async fn asks(server: &AdminServer, ip: &str) -> bool {
     let question = json!({ "ip": ip, "path": "/" }).to_string();
     post(server.http, &question).await.is_allowed()
 }
 
-async fn buckets(server: &Administered, what: &str, body: &Value) -> Reply {
+async fn buckets(server: &AdminServer, what: &str, body: &Value) -> Reply {
     let call = server.call("POST", &format!("/buckets/{what}")).by(OPERATE);
     call.json(&body.to_string()).send().await
 }
 
 #[tokio::test]
-async fn a_bucket_is_looked_into_and_reset() {
-    let writable = Writable::start().await;
+async fn a_bucket_is_inspected_and_reset() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for _ in 0..5 {
         assert!(asks(server, "192.0.2.1").await);
@@ -56,13 +56,13 @@ async fn a_bucket_is_looked_into_and_reset() {
         buckets(server, "inspect", &named).await.json()["found"],
         false
     );
-    // A refusal that is remembered is forgotten within a second.
+    // The deny cache forgets a refusal within a second.
     while !asks(server, "192.0.2.1").await {}
 }
 
 #[tokio::test]
 async fn all_buckets_of_a_limit_are_reset() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for nth in 1..=20 {
         assert!(asks(server, &format!("192.0.2.{nth}")).await);
@@ -82,8 +82,8 @@ async fn all_buckets_of_a_limit_are_reset() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
-    let writable = Writable::start().await;
+async fn meaningless_bucket_requests_are_rejected() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for body in [
         json!({}),
@@ -114,7 +114,7 @@ async fn what_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
-async fn buckets_in_the_process_itself_can_be_looked_into_and_reset_too() {
+async fn in_memory_buckets_can_be_inspected_and_reset() {
     let folder = Folder::make();
     let config = format!(
         "
@@ -124,7 +124,7 @@ policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] 
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     assert!(asks(&server, "192.0.2.1").await && asks(&server, "192.0.2.1").await);
     assert!(!asks(&server, "192.0.2.1").await);
     let whose = json!({ "limit": "each", "key": { "ip": "192.0.2.1" } });
@@ -145,7 +145,7 @@ policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] 
 }
 
 #[tokio::test]
-async fn a_client_that_shares_an_overflow_bucket_was_said_to_be_as_good_as_new() {
+async fn a_client_sharing_an_overflow_bucket_was_reported_as_full() {
     let folder = Folder::make();
     let config = format!(
         "
@@ -156,7 +156,7 @@ policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] 
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let mut overflowed = None;
     for nth in 0..1_000 {
         let ip = format!("10.{}.{}.1", nth / 200, nth % 200);
@@ -169,7 +169,7 @@ policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] 
         }
         assert!(seen["note"].is_null(), "{seen}");
     }
-    let (whose, seen) = overflowed.expect("the store is full at last");
+    let (whose, seen) = overflowed.expect("a full store");
     let reset = buckets(&server, "reset", &whose).await.json();
     for said in [seen, reset] {
         let note = said["note"].as_str().unwrap();

@@ -1,9 +1,9 @@
-use super::kit::Administered;
+use super::kit::AdminServer;
 use crate::kit::Client;
 use crate::kit::certificates::Certificates;
 use crate::kit::folder::Folder;
 use std::sync::Arc;
-use tidegate_policy::admin::Sha256;
+use tidegate_policy::text::Sha256;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 #[tokio::test]
-async fn somebody_is_known_by_the_certificate_of_the_connection() {
+async fn an_administrator_is_identified_by_a_client_certificate() {
     let certificates = Certificates::make();
     let ann = certificates.sign("ann");
     let der = CertificateDer::from_pem_slice(ann.0.as_bytes()).unwrap();
@@ -29,7 +29,7 @@ admin: {{ certificates: [{{ name: ann, role: operate, fingerprint: '{fingerprint
     );
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let authority = certificates.authority_pem();
     for (identity, expected) in [(ann, 200), (certificates.sign("bob"), 401)] {
         let stream = TcpStream::connect(server.address).await.unwrap();

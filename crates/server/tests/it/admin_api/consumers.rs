@@ -1,29 +1,29 @@
-//! What consumers have, kept by name in Redis, and changed through the API.
+//! Consumers' plans in Redis, by name, changed through the API.
 
-use super::kit::{ADMIN, Administered, OPERATE, READ, Writable};
+use super::kit::{ADMIN, AdminServer, OPERATE, READ, WritableServer};
 use crate::kit::post;
 use serde_json::{Value, json};
 
-/// A policy that goes by plans in Redis.
+/// A policy with plans in Redis.
 const SHOP: &str = "  - name: shop
     limits:
       - { name: each, key: user, rate: { plan: consumers, subject: user, default: 1/h } }
 plans:
-  - { name: consumers, from: { redis: { key: 'tidegate:plans' } }, refresh: 100ms }
+  - { name: consumers, redis: { key: 'tidegate:plans' }, refresh: 100ms }
 ";
 
-/// The same, of consumers that are known by their keys.
+/// The same, with consumers identified by keys.
 const KEYS: &str = "  - name: shop
     limits:
       - { name: each, key: api-key, rate: { plan: consumers, subject: api-key, default: 1/h } }
 plans:
-  - { name: consumers, from: { redis: {} }, refresh: 100ms }
+  - { name: consumers, redis: {}, refresh: 100ms }
 ";
 
 const AT: &str = "/plans/consumers";
 
-/// How many are left to a user after one more.
-async fn left(server: &Administered, user: &str) -> u64 {
+/// Returns what a user has left after one more request.
+async fn left(server: &AdminServer, user: &str) -> u64 {
     let question = json!({ "user": user, "policy": "shop" }).to_string();
     let answer = post(server.http, &question).await.json();
     answer["remaining"]
@@ -31,7 +31,7 @@ async fn left(server: &Administered, user: &str) -> u64 {
         .unwrap_or_else(|| panic!("{answer}"))
 }
 
-async fn make(server: &Administered, level: &str, entry: Value) {
+async fn make(server: &AdminServer, level: &str, entry: Value) {
     let made = server
         .change("POST", &format!("{AT}/{level}"), &entry)
         .await;
@@ -39,8 +39,8 @@ async fn make(server: &Administered, level: &str, entry: Value) {
 }
 
 #[tokio::test]
-async fn a_consumers_limit_is_made_and_changed() {
-    let writable = Writable::with(SHOP).await;
+async fn a_consumer_limit_is_created_and_changed() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     let made = json!({ "id": "ann", "rate": "100/h" });
     let made = server
@@ -51,7 +51,7 @@ async fn a_consumers_limit_is_made_and_changed() {
         made.header("location"),
         Some("/admin/v1/plans/consumers/subjects/ann")
     );
-    // It is served at once, and whoever is not known has the default.
+    // The change applies immediately, and unknown subjects get the default.
     assert_eq!(
         (left(server, "ann").await, left(server, "bob").await),
         (99, 0)
@@ -63,7 +63,7 @@ async fn a_consumers_limit_is_made_and_changed() {
     let has = json!({ "rate": "100/h", "group": null, "is_default": false });
     assert_eq!((&seen["has"], &seen["writable"]), (&has, &true.into()));
 
-    // What is used stays used: the time that it takes to come back, in which now two do.
+    // Used units stay used: the refill time is kept, in which two units refill now.
     let raised = server
         .change("PATCH", &ann, &json!({ "rate": "200/h" }))
         .await;
@@ -79,8 +79,8 @@ async fn a_consumers_limit_is_made_and_changed() {
 }
 
 #[tokio::test]
-async fn a_consumers_limit_is_switched_off_and_on() {
-    let writable = Writable::with(SHOP).await;
+async fn a_consumer_limit_is_disabled_and_enabled() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "subjects", json!({ "id": "ann", "rate": "200/h" })).await;
     assert_eq!(left(server, "ann").await, 199);
@@ -90,20 +90,20 @@ async fn a_consumers_limit_is_switched_off_and_on() {
         call.json(&json!({ "mode": to }).to_string())
     };
     let off = turn("off").send().await;
-    assert_eq!((off.status, &off.json()["enabled"]), (200, &false.into()));
+    assert_eq!((off.status, &off.json()["mode"]), (200, &"off".into()));
     assert_eq!(
         left(server, "ann").await,
         0,
         "the default, of which more is used"
     );
-    let on = turn("on").send().await;
-    assert_eq!((on.status, &on.json()["enabled"]), (200, &true.into()));
+    let on = turn("enforce").send().await;
+    assert_eq!((on.status, &on.json()["mode"]), (200, &"enforce".into()));
     assert_eq!(on.json()["settings"], json!({ "rate": "200/h" }));
 }
 
 #[tokio::test]
 async fn a_consumer_is_given_a_plan_which_then_cannot_be_removed() {
-    let writable = Writable::with(SHOP).await;
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "plans", json!({ "id": "pro", "rate": "1000/h" })).await;
     make(server, "subjects", json!({ "id": "ann", "rate": "200/h" })).await;
@@ -117,7 +117,7 @@ async fn a_consumer_is_given_a_plan_which_then_cannot_be_removed() {
     let used = server
         .change("DELETE", &format!("{AT}/plans/pro"), &Value::Null)
         .await;
-    // A body is not for it.
+    // The method takes no body.
     assert_eq!(used.status, 400);
     let remove = |path: String| {
         server
@@ -150,8 +150,8 @@ async fn a_consumer_is_given_a_plan_which_then_cannot_be_removed() {
 }
 
 #[tokio::test]
-async fn all_instances_go_by_what_was_changed_at_one() {
-    let writable = Writable::with(SHOP).await;
+async fn a_change_at_one_instance_applies_to_all() {
+    let writable = WritableServer::with(SHOP).await;
     let other = writable.another().await;
     make(
         &writable.server,
@@ -173,8 +173,8 @@ async fn all_instances_go_by_what_was_changed_at_one() {
 }
 
 #[tokio::test]
-async fn consumers_are_listed_in_pages_and_by_how_their_names_begin() {
-    let writable = Writable::with(SHOP).await;
+async fn consumers_are_listed_in_pages_and_by_prefix() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "groups", json!({ "id": "acme", "rate": "5/s" })).await;
     for id in ["ann", "anton", "bob"] {
@@ -208,14 +208,14 @@ async fn consumers_are_listed_in_pages_and_by_how_their_names_begin() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_with_all_that_is_wrong_and_changes_nothing() {
-    let writable = Writable::with(SHOP).await;
+async fn invalid_consumers_are_rejected_with_all_errors() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
     make(server, "plans", json!({ "id": "golf", "rate": "1/h" })).await;
     for (entry, expected) in [
-        (json!({ "rate": "1/h" }), "needs one"),
-        (json!({ "id": "", "rate": "1/h" }), "needs one"),
+        (json!({ "rate": "1/h" }), r#""where":"id""#),
+        (json!({ "id": "", "rate": "1/h" }), r#""where":"id""#),
         (
             json!({ "id": "x", "rate": "often", "rat": 1 }),
             "did you mean `rate`",
@@ -224,9 +224,9 @@ async fn what_makes_no_sense_is_refused_with_all_that_is_wrong_and_changes_nothi
         (json!({ "id": "x", "rate": "***" }), "not shown"),
         (
             json!({ "id": "x", "plan": "gold" }),
-            "there is no plan `gold`; did you mean `golf`",
+            "unknown plan `gold`; did you mean `golf`",
         ),
-        (json!({ "id": "x", "N": "lots" }), "subject `x`"),
+        (json!({ "id": "x", "amount": "lots" }), "subject `x`"),
     ] {
         let refused = server
             .change("POST", &format!("{AT}/subjects"), &entry)
@@ -259,8 +259,8 @@ async fn what_makes_no_sense_is_refused_with_all_that_is_wrong_and_changes_nothi
 }
 
 #[tokio::test]
-async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
-    let writable = Writable::with(SHOP).await;
+async fn entries_broken_by_hand_can_be_fixed_one_by_one() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
     let mut hand = writable.redis.client();
@@ -285,12 +285,8 @@ async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
             break;
         }
     }
-    assert_eq!(
-        left(server, "ann").await,
-        99,
-        "what was loaded last is kept"
-    );
-    // What has nothing to do with it would be served no more than what is there.
+    assert_eq!(left(server, "ann").await, 99, "keeps the last good version");
+    // The rest of the document would not be loaded either.
     let more = json!({ "id": "dora", "rate": "1/h" });
     let more = server
         .change("POST", &format!("{AT}/subjects"), &more)
@@ -316,8 +312,8 @@ async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
 }
 
 #[tokio::test]
-async fn keys_of_consumers_are_secrets_and_nowhere_shown() {
-    let writable = Writable::with(KEYS).await;
+async fn consumer_keys_are_secrets_and_never_shown() {
+    let writable = WritableServer::with(KEYS).await;
     let server = &writable.server;
     let made = json!({ "id": "s3cr3t", "rate": "100/h" });
     let made = server
@@ -347,19 +343,19 @@ async fn keys_of_consumers_are_secrets_and_nowhere_shown() {
 }
 
 #[tokio::test]
-async fn plans_that_stand_elsewhere_are_read_only_and_the_answer_says_where() {
+async fn plans_of_other_sources_are_read_only_and_name_the_source() {
     let more = SHOP.replace(
         "redis: { key: 'tidegate:plans' }",
         "redis: { writable: false }",
     );
-    let writable = Writable::with(&more).await;
+    let writable = WritableServer::with(&more).await;
     let server = &writable.server;
     let refused = json!({ "id": "ann", "rate": "1/h" });
     let refused = server
         .change("POST", &format!("{AT}/subjects"), &refused)
         .await;
     assert_eq!(refused.status, 409, "{}", refused.body);
-    assert!(refused.body.contains("stands in redis"), "{}", refused.body);
+    assert!(refused.body.contains("come from redis"), "{}", refused.body);
     assert_eq!(
         server.get(&format!("{AT}/subjects")).await.json()["total"],
         0
@@ -367,22 +363,26 @@ async fn plans_that_stand_elsewhere_are_read_only_and_the_answer_says_where() {
 }
 
 #[tokio::test]
-async fn plans_that_were_lost_were_made_anew_of_whatever_was_changed_next() {
-    let writable = Writable::with(SHOP).await;
+async fn lost_plans_were_recreated_from_the_next_change_only() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
     writable.redis.command(&["DEL", "tidegate:plans"]);
     let zed = json!({ "id": "zed", "rate": "1/h" });
     let refused = server.change("POST", &format!("{AT}/subjects"), &zed).await;
     assert_eq!(refused.status, 503, "{}", refused.body);
-    assert!(refused.body.contains("are gone"), "{}", refused.body);
+    assert!(
+        refused.body.contains("are missing in the source"),
+        "{}",
+        refused.body
+    );
     assert_eq!(server.get(&format!("{AT}/subjects")).await.status, 503);
     assert_eq!(
         left(server, "ann").await,
         99,
-        "what was loaded last is served on"
+        "keeps serving the last good version"
     );
-    // Whoever means it says so.
+    // An operator who wants an empty document sets its version.
     writable
         .redis
         .command(&["HSET", "tidegate:plans", "version", "1"]);
@@ -390,8 +390,8 @@ async fn plans_that_were_lost_were_made_anew_of_whatever_was_changed_next() {
 }
 
 #[tokio::test]
-async fn a_subject_whose_plan_is_not_there_could_not_be_switched_off() {
-    let writable = Writable::with(SHOP).await;
+async fn a_subject_with_a_missing_plan_could_not_be_disabled() {
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     let ann = r#"{"plan": "gone", "rate": "5/h"}"#;
     for command in [
@@ -407,17 +407,17 @@ async fn a_subject_whose_plan_is_not_there_could_not_be_switched_off() {
     let off = off.send().await;
     assert_eq!(off.status, 200, "{}", off.body);
     let etag = off.header("etag").unwrap().to_owned();
-    // What was answered is the version of it.
+    // The response has the current version.
     let on = server.call("PUT", &format!("{at}/mode")).by(OPERATE);
-    let on = on.header("if-match", &etag).json(r#"{"mode": "on"}"#);
+    let on = on.header("if-match", &etag).json(r#"{"mode": "enforce"}"#);
     let on = on.send().await;
     assert_eq!(on.status, 422, "{}", on.body);
-    assert!(on.body.contains("there is no plan `gone`"), "{}", on.body);
+    assert!(on.body.contains("unknown plan `gone`"), "{}", on.body);
 }
 
 #[tokio::test]
 async fn a_plan_that_was_turned_off_lifted_the_limits_of_its_subjects() {
-    let writable = Writable::with(SHOP).await;
+    let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;
     make(server, "plans", json!({ "id": "pro", "rate": "5/h" })).await;
     make(server, "subjects", json!({ "id": "ann", "plan": "pro" })).await;

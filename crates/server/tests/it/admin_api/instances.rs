@@ -1,4 +1,4 @@
-use super::kit::{Administered, Writable, admin};
+use super::kit::{AdminServer, WritableServer, admin};
 use crate::admin::samples;
 use crate::kit::folder::Folder;
 use crate::kit::{get, post};
@@ -7,11 +7,11 @@ use std::time::Duration;
 use tidegate_testkit::redis::{Acl, Server};
 use tokio::time::timeout;
 
-/// How long anything may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The status of a server, once its word on all instances is as `is_so` wants it.
-async fn once(server: &Administered, is_so: impl Fn(&Value) -> bool) -> Value {
+/// Returns the status of a server once its view of all instances matches `is_so`.
+async fn once(server: &AdminServer, is_so: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
     let asked = async {
         loop {
@@ -22,11 +22,11 @@ async fn once(server: &Administered, is_so: impl Fn(&Value) -> bool) -> Value {
         }
     };
     let asked = timeout(PATIENCE, asked).await;
-    assert!(asked.is_ok(), "never so, but {last}");
+    assert!(asked.is_ok(), "never reached; last: {last}");
     last
 }
 
-/// Which versions the instances serve, with an empty text for one that does not say.
+/// Returns the versions that the instances serve, with an empty text if unknown.
 fn versions(instances: &Value) -> Vec<&str> {
     let all = instances["all"].as_array().unwrap();
     all.iter()
@@ -34,16 +34,16 @@ fn versions(instances: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Whether so many instances are there, and all serve `version`.
+/// Returns true if there are this many instances, and all serve `version`.
 fn all_serve(instances: &Value, count: usize, version: &str) -> bool {
     let versions = versions(instances);
     let is_it = |it: &&str| !it.is_empty() && version.starts_with(*it);
     versions.len() == count && versions.iter().all(is_it)
 }
 
-/// How many instances are shown on the page of metrics: which serve the same, something else, and do not
-/// say.
-async fn counted(server: &Administered) -> [Option<f64>; 3] {
+/// Returns the numbers of instances in the metrics: with the same version, another one, and an
+/// unknown one.
+async fn counted(server: &AdminServer) -> [Option<f64>; 3] {
     let page = get(server.address, "/metrics").await.body;
     let samples = samples(&page);
     ["same", "other", "unknown"].map(|word| {
@@ -52,8 +52,8 @@ async fn counted(server: &Administered) -> [Option<f64>; 3] {
     })
 }
 
-/// Waits until the page of metrics shows so many.
-async fn until_counted(server: &Administered, expected: [f64; 3]) {
+/// Waits until the metrics show these numbers.
+async fn until_counted(server: &AdminServer, expected: [f64; 3]) {
     let expected = expected.map(Some);
     let mut last = [None; 3];
     let asked = async {
@@ -66,8 +66,8 @@ async fn until_counted(server: &Administered, expected: [f64; 3]) {
 }
 
 #[tokio::test]
-async fn a_change_through_one_instance_is_seen_to_have_reached_all() {
-    let writable = Writable::start().await;
+async fn the_status_shows_that_a_change_reached_all_instances() {
+    let writable = WritableServer::start().await;
     let one = &writable.server;
     let (two, three) = (writable.another().await, writable.another().await);
     let servers = [one, &two, &three];
@@ -96,7 +96,7 @@ async fn a_change_through_one_instance_is_seen_to_have_reached_all() {
         assert_eq!(status["version"], after);
         assert_eq!(status["instances"]["versions_agree"], true, "{status}");
     }
-    // How it all stands says the same, of what was heard last.
+    // `/status` shows the same, from its last read.
     let asked = async {
         loop {
             let status = get(two.address, "/status").await.json();
@@ -107,13 +107,13 @@ async fn a_change_through_one_instance_is_seen_to_have_reached_all() {
     };
     let instances = timeout(PATIENCE, asked).await.unwrap();
     assert_eq!(instances["versions_agree"], true, "{instances}");
-    assert!(instances["all"][1]["heard_seconds"].as_u64().unwrap() < 15);
-    assert!(instances["all"][1]["applied_seconds"].is_u64());
+    assert!(instances["all"][1]["last_seen_ms"].as_u64().unwrap() < 15_000);
+    assert!(instances["all"][1]["applied_ms"].is_u64());
 }
 
 #[tokio::test]
-async fn an_instance_whose_file_differs_is_told_as_differing() {
-    let writable = Writable::start().await;
+async fn an_instance_with_another_file_is_reported_as_differing() {
+    let writable = WritableServer::start().await;
     let one = &writable.server;
     let other = writable.differing("burst 5", "burst 6").await;
     for server in [one, &other] {
@@ -126,7 +126,10 @@ async fn an_instance_whose_file_differs_is_told_as_differing() {
     }
     let whole = get(one.address, "/status").await.json();
     assert_eq!(whole["instances"]["versions_agree"], false, "{whole}");
-    assert_eq!(whole["status"], "UP", "a change under way is no trouble");
+    assert_eq!(
+        whole["status"], "UP",
+        "a change in progress is not a problem"
+    );
 
     writable.agree();
     for server in [one, &other] {
@@ -137,11 +140,11 @@ async fn an_instance_whose_file_differs_is_told_as_differing() {
 }
 
 #[tokio::test]
-async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_before_are() {
-    let writable = Writable::start().await;
+async fn killed_instances_are_not_listed_and_old_versions_are() {
+    let writable = WritableServer::start().await;
     let one = &writable.server;
     let (leaves, dies) = (writable.another().await, writable.another().await);
-    // One of before says no more than its name.
+    // An older version registers its name only.
     let now = writable.redis.command(&["TIME"]).texts().remove(0);
     let enter = ["ZADD", "tg:instances", &now, "one-of-before"];
     assert_eq!(writable.redis.command(&enter).int(), 1);
@@ -156,7 +159,10 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
         ),
         (&Value::Null, &Value::Null, &Value::Null)
     );
-    assert!(before["heard_ms"].as_u64().unwrap() < 15_000, "{before}");
+    assert!(
+        before["last_seen_ms"].as_u64().unwrap() < 15_000,
+        "{before}"
+    );
     assert_eq!(status["instances"]["versions_agree"], true, "{status}");
     assert_eq!(status["instances"]["live"], 4);
 
@@ -164,7 +170,7 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
     assert!(all.iter().any(|it| it["name"] == name), "{status}");
     leaves.process.signal("TERM").await;
     assert!(leaves.process.ended().await.status.success());
-    // It said so itself, and nobody had to wait for it.
+    // It deregistered itself, so no timeout was needed.
     let left = ["ZRANGE", "tg:instances", "0", "-1"];
     let left = writable.redis.command(&left).texts();
     assert!(
@@ -186,12 +192,12 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
     until_counted(one, [1.0, 0.0, 0.0]).await;
 }
 
-/// What every user of Redis may do here.
+/// The permissions of every Redis user in these tests.
 const RULES: &str = "~tg:* -@all +evalsha +script|load +time +get +mget +set +del +ping +role +info \
                      +client|setname";
 
-/// A server whose buckets live there.
-async fn beside(redis: &Server, folder: &Folder) -> Administered {
+/// Starts a server with its buckets there.
+async fn start_another(redis: &Server, folder: &Folder) -> AdminServer {
     let config = format!(
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
@@ -202,26 +208,26 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/h }}] }}]
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    Administered::start(&file).await
+    AdminServer::start(&file).await
 }
 
-/// Waits until it has logged this of the list of instances.
-async fn tells(server: &mut Administered, told: &str) {
-    // It may have been read over while the doors were waited for.
+/// Waits until it has logged this about the list of instances.
+async fn tells(server: &mut AdminServer, told: &str) {
+    // The kit may have read past it while it waited for the listeners.
     let process = &mut server.process;
     if !process.logged.iter().any(|line| line.contains(told)) {
         process.logs(told, ("key", "tg:instances")).await;
     }
 }
 
-/// The user that was made for a version that counted the others, and did not ask what they serve.
+/// A user created for a version that counted the instances, but did not compare what they serve.
 #[tokio::test]
-async fn instances_that_could_not_be_compared_were_said_to_agree() {
+async fn incomparable_instances_were_reported_as_agreeing() {
     let rules = format!("{RULES} +zadd +zcard +zremrangebyscore +pexpire");
     let redis = Server::builder().acl(Acl::limiter(&rules)).start();
     let (folder, another) = (Folder::make(), Folder::make());
-    let mut one = beside(&redis, &folder).await;
-    let _two = beside(&redis, &another).await;
+    let mut one = start_another(&redis, &folder).await;
+    let _two = start_another(&redis, &another).await;
     let status = once(&one, |it| it["live"] == 2).await;
     let instances = &status["instances"];
     assert_eq!(instances["counted"], false, "{status}");
@@ -230,17 +236,16 @@ async fn instances_that_could_not_be_compared_were_said_to_agree() {
     assert_eq!(counted(&one).await, [None; 3]);
     let whole = get(one.address, "/status").await.json();
     assert_eq!(whole["instances"], Value::Null, "{whole}");
-    let told = "the instances that share this Redis are counted, but not compared: its user may not \
-                read who they are, and needs +zrange";
+    let told = "instances are counted but not compared: the Redis user lacks +zrange";
     tells(&mut one, told).await;
 }
 
-/// The user that was made for a version before instances told each other anything.
+/// A user created for a version without the list of instances.
 #[tokio::test]
-async fn a_user_who_may_not_hear_of_others_decides_all_the_same() {
+async fn a_user_without_heartbeat_permission_still_decides() {
     let redis = Server::builder().acl(Acl::limiter(RULES)).start();
     let folder = Folder::make();
-    let mut server = beside(&redis, &folder).await;
+    let mut server = start_another(&redis, &folder).await;
     assert!(post(server.http, "{}").await.is_allowed());
     assert!(!post(server.http, "{}").await.is_allowed());
     let status = server.get("/status").await.json();
@@ -251,13 +256,13 @@ async fn a_user_who_may_not_hear_of_others_decides_all_the_same() {
         "{status}"
     );
     assert_eq!(instances["versions_agree"], Value::Null);
-    assert_eq!(status["store"]["standing"], "sound", "{status}");
-    let told = "the instances that share this Redis cannot hear of each other";
+    assert_eq!(status["store"]["status"], "UP", "{status}");
+    let told = "heartbeat through Redis failed; instances do not see each other";
     tells(&mut server, told).await;
 }
 
 #[tokio::test]
-async fn with_buckets_in_this_process_nobody_is_heard_of() {
+async fn with_a_memory_store_no_other_instances_are_listed() {
     let folder = Folder::make();
     let config = format!(
         "
@@ -267,7 +272,7 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let status = server.get("/status").await.json();
     let expected = json!({
         "counted": false, "this": null, "live": 1, "versions_agree": null, "all": [],

@@ -1,4 +1,4 @@
-//! A server with somebody to administrate it.
+//! A server with administrators.
 
 use crate::kit::folder::Folder;
 use crate::kit::process::{Process, tidegate};
@@ -7,16 +7,15 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
 use std::net::SocketAddr;
-use tidegate_policy::admin::Sha256;
+use tidegate_policy::text::Sha256;
 use tidegate_testkit::redis::Server;
-use tokio::io::AsyncReadExt;
 
-/// The tokens of those who may look, operate and change.
+/// Tokens with the roles read, operate and admin.
 pub(super) const READ: &str = "tga_of-one-who-reads";
 pub(super) const OPERATE: &str = "tga_of-one-who-operates";
 pub(super) const ADMIN: &str = "tga_of-one-who-changes";
 
-/// The part of a configuration that lets them in.
+/// Returns the `admin` section with these tokens.
 pub(super) fn admin(audit: &str) -> String {
     let tokens = [
         ("rita", "read", READ),
@@ -38,28 +37,28 @@ pub(super) fn admin(audit: &str) -> String {
     text
 }
 
-/// A server in a process of its own.
-pub(super) struct Administered {
+/// A server as a separate process.
+pub(super) struct AdminServer {
     pub(super) process: Process,
     pub(super) address: SocketAddr,
     pub(super) http: SocketAddr,
 }
 
-/// A server whose policies can be changed, and the Redis that they live in.
-pub(super) struct Writable {
-    pub(super) server: Administered,
+/// A server with writable policies, and the Redis that holds them.
+pub(super) struct WritableServer {
+    pub(super) server: AdminServer,
     pub(super) redis: Server,
     pub(super) folder: Folder,
     audit_file: String,
     config: String,
 }
 
-impl Administered {
+impl AdminServer {
     pub(super) async fn start(file: &str) -> Self {
         Self::draining_for(file, "10").await
     }
 
-    /// The same, with so many seconds to drain.
+    /// Starts the same with this many seconds to drain.
     pub(super) async fn draining_for(file: &str, seconds: &str) -> Self {
         let serve = tidegate(&["serve", "--config", file, "--drain", seconds]);
         let mut process = Process::start(serve);
@@ -72,7 +71,7 @@ impl Administered {
         }
     }
 
-    /// A call of somebody.
+    /// Returns a call.
     pub(super) fn call(&self, verb: &str, path: &str) -> Call {
         Call {
             address: self.address,
@@ -88,7 +87,7 @@ impl Administered {
         self.call("GET", path).by(READ).send().await
     }
 
-    /// What is at `path`, and its version.
+    /// Returns the body at `path`, and its version.
     pub(super) async fn seen(&self, path: &str) -> (Value, String) {
         let reply = self.get(path).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.body);
@@ -96,19 +95,19 @@ impl Administered {
         (reply.json(), etag)
     }
 
-    /// Changes something as an administrator, of whatever version.
+    /// Sends a change as an administrator, for any version.
     pub(super) async fn change(&self, verb: &str, path: &str, body: &Value) -> Reply {
         let call = self.call(verb, path).by(ADMIN).header("if-match", "*");
         call.json(&body.to_string()).send().await
     }
 }
 
-impl Writable {
+impl WritableServer {
     pub(super) async fn start() -> Self {
         Self::with("").await
     }
 
-    /// The same, with more in its file.
+    /// Starts the same with `more` in its file.
     pub(super) async fn with(more: &str) -> Self {
         let redis = Server::start();
         let folder = Folder::make();
@@ -119,14 +118,15 @@ impl Writable {
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0', gateway: '127.0.0.1:0' }}
 store: {{ url: '{}', timeout: 10s }}
 sources:
-  - redis: {{ key: 'tidegate:policies', refresh: 1s, writable: true }}
+  - redis: {{ key: 'tidegate:policies', writable: true }}
+    refresh: 1s
 guards:
-  - {{ name: bans, refuse: ip, redis: {{ set: Banned }}, refresh: 100ms }}
-  - {{ name: keys, refuse: api-key, redis: {{ set: BadKeys }}, refresh: 100ms }}
-  - {{ name: written, refuse: ip, list: [192.0.2.250] }}
+  - {{ name: bans, deny: ip, redis: {{ set: Banned }}, refresh: 100ms }}
+  - {{ name: keys, deny: api-key, redis: {{ set: BadKeys }}, refresh: 100ms }}
+  - {{ name: written, deny: ip, list: [192.0.2.250] }}
 addresses: {{ threshold: 1000000, ban: {{ guard: bans, for: 1h }} }}
 routes:
-  - {{ id: old, upstreams: ['http://127.0.0.1:1'], match: {{ path: /old }}, policy: own }}
+  - {{ name: old, upstreams: ['http://127.0.0.1:1'], match: {{ path: /old }}, policy: own }}
 policies:
   - name: own
     limits:
@@ -138,7 +138,7 @@ policies:
             admin(&audit)
         );
         let file = folder.write("tidegate.yaml", &config);
-        let server = Administered::start(&file).await;
+        let server = AdminServer::start(&file).await;
         Self {
             server,
             redis,
@@ -148,27 +148,27 @@ policies:
         }
     }
 
-    /// One more instance of the same.
-    pub(super) async fn another(&self) -> Administered {
+    /// Starts another instance of the same.
+    pub(super) async fn another(&self) -> AdminServer {
         let file = self.folder.write("another.yaml", &self.config);
-        Administered::start(&file).await
+        AdminServer::start(&file).await
     }
 
-    /// One more, whose file says `to` where that of the others says `from`.
-    pub(super) async fn differing(&self, from: &str, to: &str) -> Administered {
+    /// Starts another instance, whose file has `to` in place of `from`.
+    pub(super) async fn differing(&self, from: &str, to: &str) -> AdminServer {
         assert!(self.config.contains(from), "{}", self.config);
         let file = self
             .folder
             .write("differing.yaml", self.config.replace(from, to));
-        Administered::start(&file).await
+        AdminServer::start(&file).await
     }
 
-    /// Lets the file of that one say what those of the others do.
+    /// Makes the file of that instance equal to the others.
     pub(super) fn agree(&self) {
         self.folder.write("differing.yaml", &self.config);
     }
 
-    /// The lines of the audit so far.
+    /// Returns the lines of the audit log so far.
     pub(super) fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.audit_file).unwrap();
         text.lines()
@@ -177,7 +177,7 @@ policies:
     }
 }
 
-/// A call that is put together.
+/// A call under construction.
 pub(super) struct Call {
     address: SocketAddr,
     head: String,
@@ -216,23 +216,21 @@ impl Call {
         self.begin().await.reply().await
     }
 
-    /// The same, without waiting for the reply.
+    /// Sends the call without waiting for the response.
     pub(super) async fn begin(self) -> Client {
         let mut client = Client::connect(self.address).await;
         let text = self.text();
-        // Who is refused early may not read all of it.
+        // A server that refuses early may not read all of it.
         client.try_send(&text).await.ok();
         client
     }
 
-    /// All that comes back until the server closes.
+    /// Returns all bytes until the server closes.
     pub(super) async fn send_for_text(self) -> String {
         let mut client = Client::connect(self.address).await;
         client
             .send(&self.header("connection", "close").text())
             .await;
-        let mut text = String::new();
-        client.stream.read_to_string(&mut text).await.unwrap();
-        text
+        client.rest().await
     }
 }

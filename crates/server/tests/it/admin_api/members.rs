@@ -1,22 +1,22 @@
-use super::kit::{OPERATE, READ, Writable};
+use super::kit::{OPERATE, READ, WritableServer};
 use crate::kit::post;
 use serde_json::{Value, json};
 
-async fn add(writable: &Writable, guard: &str, body: Value) -> crate::kit::Reply {
+async fn add(writable: &WritableServer, guard: &str, body: Value) -> crate::kit::Reply {
     let path = format!("/guards/{guard}/members");
     let call = writable.server.call("POST", &path).by(OPERATE);
     call.json(&body.to_string()).send().await
 }
 
-async fn is_refused(writable: &Writable, ip: &str) -> bool {
-    // It costs nothing, so that no limit refuses it.
+async fn is_refused(writable: &WritableServer, ip: &str) -> bool {
+    // A cost of 0, so that no limit refuses it.
     let question = json!({ "ip": ip, "policy": "own", "path": "/", "cost": 0 }).to_string();
     !post(writable.server.http, &question).await.is_allowed()
 }
 
 #[tokio::test]
-async fn somebody_is_banned_for_a_while_and_let_in_again() {
-    let writable = Writable::start().await;
+async fn a_member_is_banned_temporarily_and_unbanned() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let added = add(
         &writable,
@@ -57,7 +57,7 @@ async fn somebody_is_banned_for_a_while_and_let_in_again() {
 
 #[tokio::test]
 async fn networks_and_pages_and_names() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for member in ["10.0.0.0/8", "192.0.2.1", "192.0.2.2", "198.51.100.1"] {
         assert_eq!(
@@ -111,7 +111,7 @@ async fn networks_and_pages_and_names() {
 
 #[tokio::test]
 async fn members_that_are_secrets_are_not_shown() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let added = add(&writable, "keys", json!({ "member": "hunter2" })).await;
     assert_eq!(added.status, 201, "{}", added.body);
@@ -120,7 +120,7 @@ async fn members_that_are_secrets_are_not_shown() {
     assert_eq!(shown.json()["items"][0]["member"], "***");
     let looked_for = server.get("/guards/keys/members?name=hunter").await;
     assert_eq!(looked_for.status, 400);
-    // Only where bans are kept do members leave by themselves.
+    // Only lists of bans have members that expire.
     let refused = add(&writable, "keys", json!({ "member": "x", "for": "1h" })).await;
     assert_eq!(refused.status, 422, "{}", refused.body);
     let call = server
@@ -132,7 +132,7 @@ async fn members_that_are_secrets_are_not_shown() {
 
 #[tokio::test]
 async fn a_list_that_is_written_is_shown_and_not_changed() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let listed = writable.server.get("/guards/written/members").await.json();
     assert_eq!(listed["items"][0]["member"], "192.0.2.250");
     let refused = add(&writable, "written", json!({ "member": "192.0.2.1" })).await;
@@ -148,8 +148,8 @@ async fn a_list_that_is_written_is_shown_and_not_changed() {
 }
 
 #[tokio::test]
-async fn all_who_are_kept_out_are_listed_whichever_guard_does_it() {
-    let writable = Writable::start().await;
+async fn all_denied_members_are_listed_across_guards() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let banned = json!({ "member": "192.0.2.7", "for": "1h" });
     assert_eq!(add(&writable, "bans", banned).await.status, 201);
@@ -185,8 +185,8 @@ async fn all_who_are_kept_out_are_listed_whichever_guard_does_it() {
 }
 
 #[tokio::test]
-async fn only_the_first_of_several_errors_was_told() {
-    let writable = Writable::start().await;
+async fn only_the_first_of_several_errors_was_reported() {
+    let writable = WritableServer::start().await;
     let wrong = json!({ "member": "nobody", "for": "soon", "because": 1 });
     let refused = add(&writable, "bans", wrong).await;
     assert_eq!(refused.status, 422, "{}", refused.body);

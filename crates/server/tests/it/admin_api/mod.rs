@@ -1,46 +1,49 @@
-//! The admin API, as administrators and strangers meet it.
+//! The admin API, for administrators and for clients without a token.
 
-/// A server with somebody to administrate it.
+/// A server with administrators.
 mod kit;
 
-/// Who may call what: every route, every role, no token and a wrong one.
+/// Permissions: every route, every role, no token and an invalid one.
 mod access;
-/// Who changed what, written down.
+/// The audit log.
 mod audit;
-/// Looking into buckets, and resetting them.
+/// Inspecting and resetting buckets.
 mod buckets;
-/// Somebody who is known by a certificate.
+/// Budgets of a subject, and the command that reads them.
+mod budgets;
+/// Administrators with a client certificate.
 mod certificates;
 mod consumers;
-/// Policies, limits, guards and routes: made, changed, assigned, removed.
+/// Policies, limits, guards and routes: created, changed, assigned, removed.
 mod documents;
-/// Instances that share a store, and what each of them serves.
+/// Instances that share a store, and the version that each serves.
 mod instances;
-/// Who is on the list of a guard.
+/// The members of a guard's list.
 mod members;
-/// Guards and routes: turned off and on, and shown as they are.
+/// Guards and routes: turned off and on, and shown.
 mod modes;
-/// What came of changes that did not come out as they were meant, written down.
+mod openapi;
+/// Changes with an unintended outcome, in the audit log.
 mod outcomes;
-/// What the subjects of plans have.
+/// The plans of subjects.
 mod plans;
-/// What cannot be changed from here.
+/// Read-only parts.
 mod read_only;
-/// Calls that are not as they should be.
+/// Invalid calls.
 mod refusals;
-/// The OpenAPI document, held against the server by a program of others.
+/// The OpenAPI document, checked against the server by schemathesis.
 mod schemathesis;
-/// Secrets in what is shown and written down, and what is written down beside changes.
+/// Secrets in responses and in the audit log, and its fields besides changes.
 mod secrets;
-/// A source that can be made slow and deaf.
+/// A source that can be made slow and silent.
 mod slow;
-/// How the server is.
+/// The status of the server.
 mod status;
-/// Changes that are under way when the server is told to stop.
+/// Changes in flight during a shutdown.
 mod stopping;
 /// `tidegate token`.
 mod token;
-/// What something else needs, and so stays.
+/// Objects that others refer to cannot be removed.
 mod used;
-/// What was seen, and has changed since.
+/// Versions, and concurrent changes.
 mod versions;

@@ -1,18 +1,18 @@
-use super::kit::{Administered, OPERATE, READ, Writable};
+use super::kit::{AdminServer, OPERATE, READ, WritableServer};
 use crate::kit::client::Reply;
 use crate::kit::{get, post};
 use serde_json::{Value, json};
 
-/// Turns what is at `path`, as one who operates.
-async fn turn(server: &Administered, path: &str, mode: &str) -> Reply {
+/// Sets the mode of the object at `path`, with the role operate.
+async fn turn(server: &AdminServer, path: &str, mode: &str) -> Reply {
     let path = format!("{path}/mode");
     let call = server.call("PUT", &path).by(OPERATE);
     let body = json!({ "mode": mode }).to_string();
     call.header("if-match", "*").json(&body).send().await
 }
 
-/// The names at `path`, which may have a query.
-async fn names(server: &Administered, path: &str) -> Vec<String> {
+/// Returns the names at `path`, which may have a query.
+async fn names(server: &AdminServer, path: &str) -> Vec<String> {
     let page = server.get(path).await.json();
     let items = page["items"].as_array().unwrap().iter();
     items
@@ -20,18 +20,18 @@ async fn names(server: &Administered, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether the guard `mine` refuses this address, whatever limits say.
-async fn is_refused(server: &Administered, address: &str) -> bool {
+/// Returns true if the guard `mine` refuses this address, regardless of limits.
+async fn is_refused(server: &AdminServer, address: &str) -> bool {
     let question = json!({ "ip": address, "policy": "own", "path": "/" });
     let reply = post(server.http, &question.to_string()).await.json();
     reply["guard"] == "mine"
 }
 
 #[tokio::test]
-async fn a_guard_is_turned_off_and_on_to_what_it_was() {
-    let writable = Writable::start().await;
+async fn a_guard_is_unchanged_after_off_and_on() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
-    let guard = json!({ "name": "mine", "refuse": "ip", "list": ["192.0.2.1"] });
+    let guard = json!({ "name": "mine", "deny": "ip", "list": ["192.0.2.1"] });
     let made = server.change("POST", "/guards", &guard).await;
     assert_eq!(
         (made.status, &made.json()["mode"]),
@@ -41,10 +41,10 @@ async fn a_guard_is_turned_off_and_on_to_what_it_was() {
     for (mode, now, refuses) in [
         ("off", "off", false),
         ("off", "off", false),
-        ("on", "enforce", true),
+        ("enforce", "enforce", true),
         ("shadow", "shadow", false),
         ("off", "off", false),
-        ("on", "shadow", false),
+        ("shadow", "shadow", false),
         ("off", "off", false),
         ("enforce", "enforce", true),
     ] {
@@ -54,11 +54,12 @@ async fn a_guard_is_turned_off_and_on_to_what_it_was() {
         assert_eq!(is_refused(server, "192.0.2.1").await, refuses, "{mode}");
     }
     let (item, _) = server.seen("/guards/mine").await;
-    assert_eq!(item["document"], guard, "as it was made");
+    assert_eq!(item["document"], guard, "as created");
     for (path, mode) in [
         ("/guards/mine", "maybe"),
         ("/guards/mine", "quota"),
-        ("/routes/old", "shadow"),
+        ("/guards/mine", "on"),
+        ("/routes/old", "on"),
     ] {
         let wrong = turn(server, path, mode).await;
         assert_eq!(wrong.status, 422, "{path} {mode}: {}", wrong.body);
@@ -66,35 +67,38 @@ async fn a_guard_is_turned_off_and_on_to_what_it_was() {
 }
 
 #[tokio::test]
-async fn a_list_in_redis_is_there_as_soon_as_its_guard_is_on_again() {
-    let writable = Writable::start().await;
+async fn a_redis_list_applies_as_soon_as_its_guard_is_reenabled() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     writable.redis.command(&["SADD", "Mine", "192.0.2.1"]);
     let guard =
-        json!({ "name": "mine", "refuse": "ip", "redis": { "set": "Mine" }, "refresh": "1d" });
+        json!({ "name": "mine", "deny": "ip", "redis": { "set": "Mine" }, "refresh": "1d" });
     assert_eq!(server.change("POST", "/guards", &guard).await.status, 201);
     assert!(is_refused(server, "192.0.2.1").await);
     assert_eq!(names_of_bans(server).await, ["192.0.2.1"]);
     turn(server, "/guards/mine", "off").await;
     assert!(!is_refused(server, "192.0.2.1").await);
-    assert!(names_of_bans(server).await.is_empty(), "nobody is kept out");
+    assert!(
+        names_of_bans(server).await.is_empty(),
+        "no address is banned"
+    );
     let members = server.get("/guards/mine/members").await.json();
-    assert_eq!(members["total"], 1, "they are listed all the same");
+    assert_eq!(members["total"], 1, "still listed");
     let lists = server.get("/status").await.json()["lists"].clone();
-    let enabled = |name: &str| {
+    let status = |name: &str| {
         let lists = lists.as_array().unwrap();
         let list = lists.iter().find(|it| it["guard"] == name).unwrap();
-        list["enabled"].clone()
+        list["status"].clone()
     };
     assert_eq!(
-        (enabled("mine"), enabled("bans")),
-        (false.into(), true.into())
+        (status("mine"), status("bans")),
+        ("OFF".into(), "UP".into())
     );
-    turn(server, "/guards/mine", "on").await;
+    turn(server, "/guards/mine", "enforce").await;
     assert!(is_refused(server, "192.0.2.1").await);
 }
 
-async fn names_of_bans(server: &Administered) -> Vec<String> {
+async fn names_of_bans(server: &AdminServer) -> Vec<String> {
     let page = server.get("/bans").await.json();
     let items = page["items"].as_array().unwrap().iter();
     items
@@ -104,15 +108,15 @@ async fn names_of_bans(server: &Administered) -> Vec<String> {
 
 #[tokio::test]
 async fn guards_and_routes_are_found_by_mode() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let guard = json!({
-        "name": "mine", "refuse": "ip", "list": ["192.0.2.1"], "enabled": false, "mode": "shadow",
+        "name": "mine", "deny": "ip", "list": ["192.0.2.1"], "mode": "off",
     });
     assert_eq!(server.change("POST", "/guards", &guard).await.status, 201);
     let route = json!({
-        "id": "shop", "upstreams": ["http://127.0.0.1:1"], "match": { "path": "/shop" },
-        "enabled": false, "policy": "own",
+        "name": "shop", "upstreams": ["http://127.0.0.1:1"], "match": { "path": "/shop" },
+        "mode": "off", "policy": "own",
     });
     let made = server.change("POST", "/routes", &route).await;
     assert_eq!((made.status, &made.json()["mode"]), (201, &"off".into()));
@@ -121,16 +125,12 @@ async fn guards_and_routes_are_found_by_mode() {
     assert_eq!(enforced, ["bans", "keys", "written"]);
     assert!(names(server, "/guards?mode=shadow").await.is_empty());
     assert_eq!(names(server, "/routes?mode=off").await, ["shop"]);
-    assert_eq!(names(server, "/routes?mode=on&name=o").await, ["old"]);
+    assert_eq!(names(server, "/routes?mode=enforce&name=o").await, ["old"]);
     let (policy, _) = server.seen("/policies/own").await;
-    assert_eq!(policy.get("mode"), None, "a policy is in none");
+    assert_eq!(policy.get("mode"), None, "policies are in no such list");
     let used = policy["used_by"].as_array().unwrap().iter();
     assert!(used.clone().any(|it| it["name"] == "shop"), "off or not");
-    for path in [
-        "/guards?mode=on",
-        "/routes?mode=enforce",
-        "/policies?mode=off",
-    ] {
+    for path in ["/guards?mode=on", "/routes?mode=on", "/policies?mode=off"] {
         let wrong = server.call("GET", path).by(READ).send().await;
         assert_eq!(wrong.status, 400, "{path}: {}", wrong.body);
     }
@@ -138,34 +138,37 @@ async fn guards_and_routes_are_found_by_mode() {
 
 #[tokio::test]
 async fn a_route_is_turned_off_and_on() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let gateway = writable.server.process.opened("gateway");
     let server = &writable.server;
     let route = json!({
-        "id": "shop", "upstreams": ["http://127.0.0.1:1"], "match": { "path": "/shop" },
+        "name": "shop", "upstreams": ["http://127.0.0.1:1"], "match": { "path": "/shop" },
     });
     let made = server.change("POST", "/routes", &route).await;
-    assert_eq!((made.status, &made.json()["mode"]), (201, &"on".into()));
+    assert_eq!(
+        (made.status, &made.json()["mode"]),
+        (201, &"enforce".into())
+    );
     let there = get(gateway, "/shop").await.status;
-    assert!(there >= 500, "nobody is behind it: {there}");
+    assert!(there >= 500, "no upstream behind it: {there}");
     let (_, seen) = server.seen("/routes/shop").await;
     let turned = turn(server, "/routes/shop", "off").await;
     assert_eq!(turned.status, 200, "{}", turned.body);
     assert_eq!(turned.json()["mode"], "off");
-    assert_eq!(turned.json()["document"]["enabled"], false);
+    assert_eq!(turned.json()["document"]["mode"], "off");
     assert_eq!(get(gateway, "/shop").await.status, 404);
 
-    // Of the version that was seen, and by those who may.
+    // For the version that was read, and with a sufficient role.
     let call = server.call("PUT", "/routes/shop/mode").by(OPERATE);
-    let stale = call.header("if-match", &seen).json(r#"{"mode":"on"}"#);
+    let stale = call.header("if-match", &seen).json(r#"{"mode":"enforce"}"#);
     assert_eq!(stale.send().await.status, 412);
     let call = server.call("PUT", "/routes/shop/mode").by(READ);
-    let forbidden = call.header("if-match", "*").json(r#"{"mode":"on"}"#);
+    let forbidden = call.header("if-match", "*").json(r#"{"mode":"enforce"}"#);
     assert_eq!(forbidden.send().await.status, 403);
 
     assert_eq!(
-        turn(server, "/routes/shop", "on").await.json()["mode"],
-        "on"
+        turn(server, "/routes/shop", "enforce").await.json()["mode"],
+        "enforce"
     );
     assert_eq!(get(gateway, "/shop").await.status, there);
     let (item, _) = server.seen("/routes/shop").await;

@@ -1,24 +1,24 @@
-use super::kit::{Administered, OPERATE};
-use super::slow::{Slow, late, policy};
+use super::kit::{AdminServer, OPERATE};
+use super::slow::{SlowRedis, late, policy};
 use serde_json::{Value, json};
 use tidegate_testkit::redis::ProxyFaults;
 
-/// What was written down last: what came of what, and how often anything was.
-fn last(slow: &Slow) -> (usize, Value) {
+/// Returns the number of audit lines, and the last one: the outcome of a call.
+fn last(slow: &SlowRedis) -> (usize, Value) {
     let audit = slow.audit();
     let line = audit.last().cloned().unwrap_or_default();
     (audit.len(), line)
 }
 
-async fn reload(server: &Administered) -> (u16, Value) {
+async fn reload(server: &AdminServer) -> (u16, Value) {
     let reply = server.call("POST", "/reload").by(OPERATE).send().await;
     (reply.status, reply.json())
 }
 
-/// What is served of the source, and the file is wrong in two ways: as policy, and as a text at all.
+/// Part of the source is served, and the file is invalid in two ways: as policy, and as YAML.
 #[tokio::test]
-async fn a_reload_of_which_some_is_served_and_some_refused_is_told_as_such() {
-    let (server, slow) = Slow::start("10", "30s").await;
+async fn a_partly_rejected_reload_is_reported_as_such() {
+    let (server, slow) = SlowRedis::start("10", "30s").await;
     for (nth, wrong) in ["rate: nonsense", "rate: ["].into_iter().enumerate() {
         let name = format!("new{nth}");
         let document = json!({ "name": name, "limits": [{ "name": "all", "rate": "1/s" }] });
@@ -37,23 +37,25 @@ async fn a_reload_of_which_some_is_served_and_some_refused_is_told_as_such() {
         let versions = (&line["before"]["version"], &line["after"]["version"]);
         assert_eq!(versions, (&before, &after));
     }
-    // Of which nothing is served, nothing was changed.
+    // If nothing is served, nothing was changed.
     let (status, answer) = reload(&server).await;
     assert_eq!(status, 422, "{answer}");
     assert_eq!(last(&slow).0, 2);
 }
 
-/// A file that the configuration names is gone by the time at which what was written is to be served.
+/// A file that the configuration names is gone when the written change is to be served.
 #[tokio::test]
-async fn what_is_written_and_then_refused_after_all_is_told_as_such() {
-    let (server, slow) = Slow::start("10", "30s").await;
+async fn a_written_but_rejected_change_is_reported_as_such() {
+    let (server, slow) = SlowRedis::start("10", "30s").await;
     slow.proxy.set(late());
     let mut client = slow.begin(&server).await;
     slow.has_secret(false);
     let reply = client.reply().await;
     assert_eq!(reply.status, 422, "{}", reply.body);
     assert!(
-        reply.body.contains("it was written there"),
+        reply
+            .body
+            .contains("the document was stored, but is not served"),
         "{}",
         reply.body
     );
@@ -78,8 +80,8 @@ async fn what_is_written_and_then_refused_after_all_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn what_was_written_and_never_answered_is_unknown_and_what_was_not_sent_is_nothing() {
-    let (server, slow) = Slow::start("10", "1s").await;
+async fn a_write_without_a_reply_is_unknown_and_an_unsent_one_is_none() {
+    let (server, slow) = SlowRedis::start("10", "1s").await;
     slow.proxy.set(ProxyFaults::drop_replies());
     let reply = slow.begin(&server).await.reply().await;
     assert_eq!(reply.status, 503, "{}", reply.body);
@@ -90,7 +92,7 @@ async fn what_was_written_and_never_answered_is_unknown_and_what_was_not_sent_is
         (&"policy/api".into(), &policy())
     );
 
-    // It is certain that nobody heard of this one.
+    // The write certainly failed.
     slow.proxy.set(ProxyFaults::refuse());
     slow.proxy.reset();
     let other = json!({ "name": "other", "limits": [{ "name": "all", "rate": "1/s" }] });
@@ -101,9 +103,8 @@ async fn what_was_written_and_never_answered_is_unknown_and_what_was_not_sent_is
 }
 
 #[tokio::test]
-async fn what_was_refused_before_it_was_written_was_told_as_unknown_beside_what_was_refused_before()
-{
-    let (server, slow) = Slow::start("10", "30s").await;
+async fn a_change_rejected_before_its_write_was_reported_as_unknown() {
+    let (server, slow) = SlowRedis::start("10", "30s").await;
     slow.put(
         "policy/bad",
         r#"{"name": "bad", "limits": [{"name": "all", "rate": "x"}]}"#,
@@ -111,7 +112,7 @@ async fn what_was_refused_before_it_was_written_was_told_as_unknown_beside_what_
     let (status, answer) = reload(&server).await;
     assert_eq!(status, 422, "{answer}");
     let sources = server.get("/status").await.json()["sources"].clone();
-    assert_eq!(sources[1]["refused"], true, "{sources}");
+    assert_eq!(sources[1]["status"], "REJECTED", "{sources}");
     let count = last(&slow).0;
     let reply = server.change("POST", "/policies", &policy()).await;
     assert_eq!(reply.status, 422, "{}", reply.body);

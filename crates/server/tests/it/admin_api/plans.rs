@@ -1,9 +1,9 @@
-use super::kit::{ADMIN, Administered, admin};
+use super::kit::{ADMIN, AdminServer, admin};
 use crate::kit::folder::Folder;
 use serde_json::json;
 
 #[tokio::test]
-async fn what_a_consumer_has_is_shown() {
+async fn the_effective_limits_of_a_consumer_are_shown() {
     let folder = Folder::make();
     let plans = folder.write(
         "plans.yaml",
@@ -16,7 +16,7 @@ subjects: { ann: { group: acme }, bob: { rate: 5/s }, carl: { unlimited: true } 
     let config = format!(
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
-plans: [{{ name: consumers, from: {{ file: '{plans}' }} }}]
+plans: [{{ name: consumers, file: '{plans}' }}]
 policies:
   - name: api
     limits:
@@ -25,7 +25,7 @@ policies:
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let listed = server.get("/plans").await.json();
     assert_eq!(listed["items"][0]["name"], "consumers");
     assert_eq!(listed["items"][0]["subjects"], 3, "{listed}");
@@ -43,7 +43,7 @@ policies:
         404
     );
     assert_eq!(server.get("/plans/nobody/subjects/ann").await.status, 404);
-    // They are kept in a file, which nobody looks through or writes to here.
+    // They are in a file, which the API neither lists nor writes.
     for (verb, path) in [
         ("GET", "/plans/consumers/subjects"),
         ("POST", "/plans/consumers/subjects"),
@@ -56,6 +56,6 @@ policies:
         };
         let refused = call.send().await;
         assert_eq!(refused.status, 409, "{}", refused.body);
-        assert!(refused.body.contains("stands in file"), "{}", refused.body);
+        assert!(refused.body.contains("come from file"), "{}", refused.body);
     }
 }

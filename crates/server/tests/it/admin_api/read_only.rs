@@ -1,21 +1,21 @@
-use super::kit::{ADMIN, Administered, Writable, admin};
+use super::kit::{ADMIN, AdminServer, WritableServer, admin};
 use crate::kit::folder::Folder;
 use serde_json::json;
 
 #[tokio::test]
-async fn with_a_file_alone_nothing_is_changed_and_the_file_is_named() {
+async fn with_only_a_file_changes_are_rejected_naming_the_file() {
     let folder = Folder::make();
     let config = format!(
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0', gateway: '127.0.0.1:0' }}
-guards: [{{ name: some, refuse: ip, list: [192.0.2.1] }}]
-routes: [{{ id: some, upstreams: ['http://127.0.0.1:1'] }}]
+guards: [{{ name: some, deny: ip, list: [192.0.2.1] }}]
+routes: [{{ name: some, upstreams: ['http://127.0.0.1:1'] }}]
 policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
 {}",
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let policy = json!({ "name": "new", "limits": [{ "name": "all", "rate": "1/s" }] });
     for (verb, path, body) in [
         ("POST", "/policies", &policy),
@@ -45,13 +45,13 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
         .by(ADMIN)
         .header("if-match", "*");
     assert_eq!(call.send().await.status, 409);
-    // Looking is for everybody who may.
+    // Reading is allowed with the role read.
     assert_eq!(server.get("/policies/api").await.json()["writable"], false);
 }
 
 #[tokio::test]
-async fn what_stands_in_the_file_is_not_changed_where_something_else_could_be() {
-    let writable = Writable::start().await;
+async fn items_of_the_file_are_read_only_next_to_writable_sources() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let refused = server
         .change("PUT", "/policies/own/mode", &json!({ "mode": "off" }))

@@ -1,11 +1,11 @@
-use super::kit::{ADMIN, READ, Writable};
+use super::kit::{ADMIN, READ, WritableServer};
 use crate::kit::Client;
 use serde_json::json;
 use tidegate_testkit::redis::RespReply;
 
 #[tokio::test]
-async fn everything_that_is_wrong_with_a_document_is_told_at_once() {
-    let writable = Writable::start().await;
+async fn all_errors_of_a_document_are_reported_at_once() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let wrong = json!({
         "name": "api",
@@ -38,21 +38,21 @@ async fn everything_that_is_wrong_with_a_document_is_told_at_once() {
             .is_some_and(|help| help.contains("evaluate"))
     });
     assert!(helped, "{problem}");
-    // Nothing of it is there.
+    // Nothing was created.
     assert_eq!(server.get("/policies/api").await.status, 404);
     assert_eq!(
-        server.get("/status").await.json()["sources"][1]["refused"],
-        false
+        server.get("/status").await.json()["sources"][1]["status"],
+        "UP"
     );
 }
 
 #[tokio::test]
-async fn what_is_sound_and_cannot_be_served_was_written_all_the_same() {
-    let writable = Writable::start().await;
+async fn a_valid_but_unservable_document_was_written() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
-    // Nobody is certified by such a name.
+    // No certificate has such a name.
     let route = json!({
-        "id": "safe",
+        "name": "safe",
         "match": { "path": "/safe" },
         "upstreams": ["https://a..b:1"],
     });
@@ -62,12 +62,12 @@ async fn what_is_sound_and_cannot_be_served_was_written_all_the_same() {
     let version = ["HGET", "tidegate:policies", "version"];
     assert_eq!(writable.redis.command(&version), RespReply::Nil);
     let status = server.get("/status").await.json();
-    assert_eq!(status["sources"][1]["refused"], false, "{status}");
+    assert_eq!(status["sources"][1]["status"], "UP", "{status}");
 }
 
 #[tokio::test]
 async fn bodies_are_json_of_a_bounded_size_and_depth() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let call = || server.call("POST", "/policies").by(ADMIN);
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(40), "]".repeat(40));
@@ -117,12 +117,12 @@ async fn bodies_are_json_of_a_bounded_size_and_depth() {
     let patch = patch
         .header("content-type", "application/merge-patch+json")
         .body("{}");
-    assert_eq!(patch.send().await.status, 409, "it stands in a file");
+    assert_eq!(patch.send().await.status, 409, "it is in a file");
 }
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_not_read() {
-    let writable = Writable::start().await;
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let large = format!("{{\"name\": \"{}\"}}", "x".repeat(1 << 20));
     let refused = server
@@ -133,7 +133,7 @@ async fn a_body_that_is_too_large_is_not_read() {
         .await;
     assert_eq!(refused.status, 413);
     assert_eq!(refused.header("connection"), Some("close"));
-    // One that says nothing of its length is read up to the bound.
+    // A body without a length is read up to the bound.
     let mut client = Client::connect(server.address).await;
     let head = format!(
         "POST /admin/v1/policies HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {ADMIN}\r\n\
@@ -142,18 +142,18 @@ async fn a_body_that_is_too_large_is_not_read() {
     client.send(&head).await;
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     for _ in 0..20 {
-        // It may have heard enough before the last.
+        // The server may close before the last piece.
         client.try_send(&chunk).await.ok();
     }
     assert_eq!(client.reply().await.status, 413);
-    // Who may not come in is not listened to at all.
+    // The body of an unauthorized call is not read.
     let stranger = server.call("POST", "/policies").json(&large).send().await;
     assert_eq!(stranger.status, 401);
 }
 
 #[tokio::test]
-async fn methods_and_paths_are_taken_at_their_word() {
-    let writable = Writable::start().await;
+async fn methods_and_paths_are_matched_exactly() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for (verb, path, expected, allowed) in [
         ("PUT", "/policies", 405, Some("GET, HEAD, POST")),
@@ -191,8 +191,8 @@ async fn methods_and_paths_are_taken_at_their_word() {
 }
 
 #[tokio::test]
-async fn answers_are_kept_by_nobody() {
-    let writable = Writable::start().await;
+async fn responses_are_not_cacheable() {
+    let writable = WritableServer::start().await;
     for path in ["/status", "/nothing"] {
         let reply = writable.server.get(path).await;
         assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");

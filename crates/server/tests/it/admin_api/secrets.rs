@@ -1,18 +1,18 @@
-use super::kit::{ADMIN, OPERATE, READ, Writable};
+use super::kit::{ADMIN, OPERATE, READ, WritableServer};
 use serde_json::{Value, json};
 
 const SECRET: &str = "s3cret-of-the-upstream";
 
 fn route(secret: &str) -> Value {
     json!({
-        "id": "shop", "upstreams": ["http://127.0.0.1:1"], "match": { "path": "/shop" },
+        "name": "shop", "upstreams": ["http://127.0.0.1:1"], "match": { "path": "/shop" },
         "policy": "own", "request_headers": { "set": { "X-Internal-Key": secret } },
     })
 }
 
 #[tokio::test]
-async fn a_header_that_a_route_sets_was_written_down_in_the_clear() {
-    let mut writable = Writable::start().await;
+async fn a_route_header_was_audited_in_plain_text() {
+    let mut writable = WritableServer::start().await;
     let server = &writable.server;
     let made = server.change("POST", "/routes", &route(SECRET)).await;
     assert_eq!(made.status, 201, "{}", made.body);
@@ -25,7 +25,7 @@ async fn a_header_that_a_route_sets_was_written_down_in_the_clear() {
     let wrong = json!({ "request_headers": { "set": { "X-Internal-Key": [SECRET] } } });
     let wrong = server.change("PATCH", "/routes/shop", &wrong).await;
     assert_eq!(wrong.status, 422, "{}", wrong.body);
-    // It is hidden, and still there.
+    // It is masked, and kept.
     let kept = writable
         .redis
         .command(&["HGET", "tidegate:policies", "route/shop"]);
@@ -39,7 +39,7 @@ async fn a_header_that_a_route_sets_was_written_down_in_the_clear() {
     let entries = stream.list().iter().map(|entry| entry.list()[1].texts());
     let streamed = entries.flatten().collect::<Vec<_>>().join("\n");
     assert!(streamed.contains("X-Internal-Key"), "{streamed}");
-    let message = "changed by an administrator";
+    let message = "admin change";
     let process = &mut writable.server.process;
     let created = process.logs(message, ("action", "createRoute")).await;
     let altered = process.logs(message, ("action", "changeRoute")).await;
@@ -52,8 +52,8 @@ async fn a_header_that_a_route_sets_was_written_down_in_the_clear() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_secret_alone_kept_the_version() {
-    let writable = Writable::start().await;
+async fn a_change_of_only_a_secret_kept_the_version() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     server.change("POST", "/routes", &route(SECRET)).await;
     let (before, etag) = server.seen("/routes/shop").await;
@@ -67,7 +67,7 @@ async fn a_change_of_a_secret_alone_kept_the_version() {
     let call = call.header("if-match", &etag).json(&change.to_string());
     assert_eq!(call.send().await.status, 412);
 
-    // The same of a limit.
+    // The same for a limit.
     let limit = |secret: &str| {
         let token = json!({ "headers": { "x-token": secret } });
         json!({ "name": "all", "rate": "1/s", "match": token })
@@ -85,14 +85,14 @@ async fn a_change_of_a_secret_alone_kept_the_version() {
 }
 
 #[tokio::test]
-async fn what_was_tried_in_vain_and_what_may_have_been_done_was_not_written_down() {
-    let writable = Writable::start().await;
+async fn failed_and_uncertain_changes_were_not_audited() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let call = server.call("DELETE", "/guards/keys/members/hunter2");
     assert_eq!(call.by(READ).send().await.status, 403);
     let call = server.call("DELETE", "/policies/own").by(OPERATE);
     assert_eq!(call.header("if-match", "*").send().await.status, 403);
-    // Nothing can be added to what is no set, and nobody here can know that.
+    // Adding to a key that is no set fails, which the server cannot know before.
     writable.redis.command(&["SET", "BadKeys", "x"]);
     let body = r#"{"member": "hunter2"}"#;
     let call = server.call("POST", "/guards/keys/members").by(OPERATE);

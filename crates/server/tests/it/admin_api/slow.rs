@@ -1,4 +1,4 @@
-use super::kit::{ADMIN, Administered, admin};
+use super::kit::{ADMIN, AdminServer, admin};
 use crate::admin::samples;
 use crate::kit::folder::Folder;
 use crate::kit::{Client, get};
@@ -7,9 +7,9 @@ use std::fs;
 use std::time::Duration;
 use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server, until};
 
-/// What is around a server whose policies live in a Redis behind a network that a test can make as bad as
-/// it wants. The source is asked again only when somebody says so.
-pub(super) struct Slow {
+/// A server whose policies are in a Redis behind a network with configurable faults. The source is
+/// loaded again only on request.
+pub(super) struct SlowRedis {
     pub(super) redis: Server,
     pub(super) proxy: FaultProxy,
     folder: Folder,
@@ -17,12 +17,12 @@ pub(super) struct Slow {
     config: String,
 }
 
-/// A policy to be made.
+/// Returns a policy to create.
 pub(super) fn policy() -> Value {
     json!({ "name": "api", "limits": [{ "name": "all", "rate": "1/s" }] })
 }
 
-/// Replies come so much later: time enough for a test to do something meanwhile.
+/// Replies are delayed: enough time for a test to act in between.
 pub(super) fn late() -> ProxyFaults {
     ProxyFaults {
         delay_replies: Duration::from_secs(3),
@@ -30,8 +30,8 @@ pub(super) fn late() -> ProxyFaults {
     }
 }
 
-/// How often the source was asked.
-async fn asked(server: &Administered) -> f64 {
+/// Returns the number of loads of the source.
+async fn asked(server: &AdminServer) -> f64 {
     let page = get(server.address, "/metrics").await.body;
     let loads = samples(&page).into_iter();
     let is_it = |name: &str| name.starts_with("tidegate_source_loads_total{source=\"redis\"");
@@ -41,9 +41,9 @@ async fn asked(server: &Administered) -> f64 {
         .sum()
 }
 
-impl Slow {
-    /// A server with so many seconds to drain, and a source that has `timeout` to answer.
-    pub(super) async fn start(drain: &str, timeout: &str) -> (Administered, Self) {
+impl SlowRedis {
+    /// Starts a server with this many seconds to drain, and this timeout of its source.
+    pub(super) async fn start(drain: &str, timeout: &str) -> (AdminServer, Self) {
         let redis = Server::start();
         let proxy = FaultProxy::start(redis.port());
         let folder = Folder::make();
@@ -57,17 +57,17 @@ sources:
   - redis:
       url: 'redis://{}'
       key: 'tidegate:policies'
-      refresh: 1h
-      timeout: {timeout}
       writable: true
+    refresh: 1h
+    timeout: {timeout}
 policies: [{{ name: own, limits: [{{ name: all, key: ip, rate: 1/min }}] }}]
 {}",
             proxy.address(),
             admin(&format!("file: '{audit_file}'"))
         );
         let file = folder.write("tidegate.yaml", &config);
-        let server = Administered::draining_for(&file, drain).await;
-        // At the start, and once it listens: from then on nobody asks unless told to.
+        let server = AdminServer::draining_for(&file, drain).await;
+        // Loaded at startup, and again once it listens; from then on only on request.
         while asked(&server).await < 2.0 {}
         let slow = Self {
             redis,
@@ -79,7 +79,7 @@ policies: [{{ name: own, limits: [{{ name: all, key: ip, rate: 1/min }}] }}]
         (server, slow)
     }
 
-    /// The lines of the audit so far.
+    /// Returns the lines of the audit log so far.
     pub(super) fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.audit_file).unwrap();
         text.lines()
@@ -87,8 +87,8 @@ policies: [{{ name: own, limits: [{{ name: all, key: ip, rate: 1/min }}] }}]
             .collect()
     }
 
-    /// Asks for the policy to be made, and waits until it stands in the source.
-    pub(super) async fn begin(&self, server: &Administered) -> Client {
+    /// Starts to create the policy, and waits until it is in the source.
+    pub(super) async fn begin(&self, server: &AdminServer) -> Client {
         let call = server.call("POST", "/policies").by(ADMIN);
         let client = call.json(&policy().to_string()).begin().await;
         until("it is written", || self.is_written("policy/api"));
@@ -100,7 +100,7 @@ policies: [{{ name: own, limits: [{{ name: all, key: ip, rate: 1/min }}] }}]
         self.redis.command(&asked).int() == 1
     }
 
-    /// Puts a document there by hand. Whether anybody is told is another matter.
+    /// Writes a document there by hand, without a notification.
     pub(super) fn put(&self, field: &str, document: &str) {
         let put = ["HSET", "tidegate:policies", field, document];
         self.redis.command(&put).done();
@@ -108,14 +108,14 @@ policies: [{{ name: own, limits: [{{ name: all, key: ip, rate: 1/min }}] }}]
         self.redis.command(&count).done();
     }
 
-    /// Lets the file say something else.
+    /// Replaces text in the file.
     pub(super) fn write(&self, from: &str, to: &str) {
         assert!(self.config.contains(from), "{}", self.config);
         let text = self.config.replace(from, to);
         self.folder.write("tidegate.yaml", text);
     }
 
-    /// Takes away a file that the configuration names, or brings it back.
+    /// Removes a file that the configuration names, or restores it.
     pub(super) fn has_secret(&self, is_there: bool) {
         let path = self.folder.write("secret", "hunter2");
         if !is_there {

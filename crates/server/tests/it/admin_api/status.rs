@@ -1,15 +1,19 @@
-use super::kit::{Administered, OPERATE, Writable, admin};
+use super::kit::{AdminServer, OPERATE, WritableServer, admin};
 use crate::kit::folder::Folder;
 use std::time::Duration;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn everything_can_be_seen_at_a_glance() {
-    let writable = Writable::with("").await;
+async fn the_status_shows_everything() {
+    let writable = WritableServer::with("").await;
     let status = writable.server.get("/status").await.json();
     assert_eq!(status["served"]["policies"], 1, "{status}");
     assert_eq!(status["served"]["guards"], 3);
     assert_eq!(status["served"]["limits"]["shadow"], 1);
+    assert_eq!(
+        (&status["status"], &status["reasons"]),
+        (&"UP".into(), &serde_json::json!([]))
+    );
     let sources = status["sources"].as_array().unwrap();
     let kinds: Vec<&str> = sources
         .iter()
@@ -21,8 +25,8 @@ async fn everything_can_be_seen_at_a_glance() {
         (&false.into(), &true.into())
     );
     assert_eq!(
-        (&status["store"]["kind"], &status["store"]["standing"]),
-        (&"redis".into(), &"sound".into())
+        (&status["store"]["kind"], &status["store"]["status"]),
+        (&"redis".into(), &"UP".into())
     );
     let instances = &status["instances"];
     assert_eq!(
@@ -33,15 +37,15 @@ async fn everything_can_be_seen_at_a_glance() {
 }
 
 #[tokio::test]
-async fn the_status_told_no_reason_why_plans_are_stale() {
+async fn the_status_had_no_reason_for_stale_plans() {
     let shop = "  - name: shop
     limits:
       - { name: each, key: user, rate: { plan: consumers, subject: user, default: refuse } }
-plans: [{ name: consumers, from: { redis: { key: p } }, refresh: 100ms }]
+plans: [{ name: consumers, redis: { key: p }, refresh: 100ms }]
 ";
-    let writable = Writable::with(shop).await;
+    let writable = WritableServer::with(shop).await;
     for (text, version, error) in [
-        (r#"{"plan": "gone"}"#, "1", Some("there is no plan `gone`")),
+        (r#"{"plan": "gone"}"#, "1", Some("unknown plan `gone`")),
         ("5/h", "2", None),
         ("{", "3", Some("it is not JSON")),
     ] {
@@ -66,7 +70,7 @@ plans: [{ name: consumers, from: { redis: { key: p } }, refresh: 100ms }]
 }
 
 #[tokio::test]
-async fn a_reload_that_is_refused_says_everything_that_is_wrong() {
+async fn a_rejected_reload_reports_all_errors() {
     let folder = Folder::make();
     let text = |policies: &str| {
         let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
@@ -74,7 +78,7 @@ async fn a_reload_that_is_refused_says_everything_that_is_wrong() {
     };
     let good = text("[{ name: api, limits: [{ name: all, rate: 1/s }] }]");
     let file = folder.write("tidegate.yaml", &good);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let reload = async || server.call("POST", "/reload").by(OPERATE).send().await;
     let before = server.get("/status").await.json()["version"].clone();
     folder.write(

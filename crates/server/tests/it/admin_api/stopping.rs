@@ -1,10 +1,10 @@
-use super::slow::{Slow, late, policy};
-use crate::kit::process::Ended;
+use super::slow::{SlowRedis, late, policy};
+use crate::kit::process::ProcessEnd;
 use serde_json::Value;
 use tidegate_testkit::redis::ProxyFaults;
 
-/// Where in the log a message stands.
-fn place(ended: &Ended, message: &str) -> usize {
+/// Returns the line number of a message in the log.
+fn place(ended: &ProcessEnd, message: &str) -> usize {
     let said = |line: &str| {
         let line: Option<Value> = serde_json::from_str(line).ok();
         line.is_some_and(|line| line["message"] == message)
@@ -13,22 +13,22 @@ fn place(ended: &Ended, message: &str) -> usize {
     found.unwrap_or_else(|| panic!("never logged {message}, but {}", ended.stderr))
 }
 
-/// That the change was made, and made while the server was stopping.
-fn was_made(slow: &Slow, ended: &Ended) {
+/// Asserts that the change was made while the server was stopping.
+fn was_made(slow: &SlowRedis, ended: &ProcessEnd) {
     assert!(ended.status.success(), "{}", ended.stderr);
     let audit = slow.audit();
     assert_eq!(audit.len(), 1, "{audit:?}");
     let told = ["outcome", "target"].map(|it| audit[0][it].as_str().unwrap());
     assert_eq!(told, ["done", "policy/api"]);
     assert_eq!(audit[0]["after"], policy());
-    let done = place(ended, "changed by an administrator");
+    let done = place(ended, "admin change");
     assert!(place(ended, "draining") < done, "{}", ended.stderr);
     assert!(done < place(ended, "drained"), "{}", ended.stderr);
 }
 
 #[tokio::test]
-async fn a_change_under_way_is_made_written_down_and_answered_before_the_server_stops() {
-    let (server, slow) = Slow::start("60", "30s").await;
+async fn shutdown_finishes_audits_and_answers_a_change() {
+    let (server, slow) = SlowRedis::start("60", "30s").await;
     slow.proxy.set(late());
     let mut client = slow.begin(&server).await;
     server.process.signal("TERM").await;
@@ -38,8 +38,8 @@ async fn a_change_under_way_is_made_written_down_and_answered_before_the_server_
 }
 
 #[tokio::test]
-async fn a_change_whose_caller_has_gone_is_made_and_written_down_before_the_server_stops() {
-    let (server, slow) = Slow::start("60", "30s").await;
+async fn shutdown_finishes_and_audits_a_change_without_its_caller() {
+    let (server, slow) = SlowRedis::start("60", "30s").await;
     slow.proxy.set(late());
     drop(slow.begin(&server).await);
     server.process.signal("TERM").await;
@@ -47,8 +47,8 @@ async fn a_change_whose_caller_has_gone_is_made_and_written_down_before_the_serv
 }
 
 #[tokio::test]
-async fn what_does_not_come_to_its_end_in_time_is_written_down_as_unknown() {
-    let (server, slow) = Slow::start("1", "5m").await;
+async fn a_change_cut_by_shutdown_is_audited_as_unknown() {
+    let (server, slow) = SlowRedis::start("1", "5m").await;
     slow.proxy.set(ProxyFaults::drop_replies());
     let mut client = slow.begin(&server).await;
     server.process.signal("TERM").await;
@@ -56,7 +56,7 @@ async fn what_does_not_come_to_its_end_in_time_is_written_down_as_unknown() {
     assert_eq!(reply.status, 503, "{}", reply.body);
     assert!(reply.body.contains("not known"), "{}", reply.body);
     let ended = server.process.ended().await;
-    place(&ended, "cut changes of administrators that did not finish");
+    place(&ended, "admin changes aborted: they did not finish in time");
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
     let audit = slow.audit();
     assert_eq!(audit.len(), 1, "{audit:?}");

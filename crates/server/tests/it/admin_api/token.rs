@@ -1,10 +1,10 @@
-use super::kit::{ADMIN, Administered};
+use super::kit::{ADMIN, AdminServer};
 use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
 use serde_json::Value;
 
 #[tokio::test]
-async fn a_token_that_is_made_opens_where_its_hash_is_known() {
+async fn a_generated_token_authenticates_with_its_hash() {
     let made = run(tidegate(&["token", "--json"])).await;
     assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
@@ -21,7 +21,7 @@ admin: {{ tokens: [{{ name: ann, role: admin, hash: '{hash}' }}] }}
 "
     );
     let file = folder.write("tidegate.yaml", &config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     let known = server.call("GET", "/whoami").by(token).send().await;
     assert_eq!(
         known.json(),

@@ -1,12 +1,12 @@
-//! What something else needs stays until that does without it.
+//! An object that another one refers to cannot be removed.
 
-use super::kit::{ADMIN, Administered, Writable, admin};
+use super::kit::{ADMIN, AdminServer, WritableServer, admin};
 use crate::kit::Reply;
 use crate::kit::folder::Folder;
 use serde_json::json;
 use tidegate_testkit::redis::Server;
 
-async fn remove(server: &Administered, path: &str) -> Reply {
+async fn remove(server: &AdminServer, path: &str) -> Reply {
     let call = server.call("DELETE", path).by(ADMIN);
     call.header("if-match", "*").send().await
 }
@@ -19,8 +19,8 @@ fn is_used(reply: &Reply, by: &str) {
 }
 
 #[tokio::test]
-async fn a_limit_that_another_replaces_stays_until_it_does_not() {
-    let writable = Writable::start().await;
+async fn a_limit_replaced_by_another_cannot_be_deleted() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let policy = json!({ "name": "api", "limits": [
         { "name": "everyone", "key": "ip", "rate": "1/s" },
@@ -49,10 +49,10 @@ async fn a_limit_that_another_replaces_stays_until_it_does_not() {
 }
 
 #[tokio::test]
-async fn a_guard_that_bans_are_kept_in_cannot_go_while_they_are() {
+async fn a_guard_with_active_bans_cannot_be_deleted() {
     let (redis, folder) = (Server::start(), Folder::make());
     for name in ["bans", "others"] {
-        let guard = json!({ "name": name, "refuse": "ip", "redis": { "set": name } });
+        let guard = json!({ "name": name, "deny": "ip", "redis": { "set": name } });
         let field = format!("guard/{name}");
         let hash = ["HSET", "tidegate:policies", &field, &guard.to_string()];
         redis.command(&hash).int();
@@ -64,7 +64,7 @@ async fn a_guard_that_bans_are_kept_in_cannot_go_while_they_are() {
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
 store: {{ url: '{}', timeout: 10s }}
-sources: [{{ redis: {{ key: 'tidegate:policies', refresh: 1s }} }}]
+sources: [{{ redis: {{ key: 'tidegate:policies' }}, refresh: 1s }}]
 addresses: {{ threshold: 1000000, ban: {{ guard: bans, for: 1h }} }}
 policies: [{{ name: own, limits: [{{ name: all, rate: 1/s }}] }}]
 {}",
@@ -72,11 +72,11 @@ policies: [{{ name: own, limits: [{{ name: all, rate: 1/s }}] }}]
         admin("")
     );
     let file = folder.write("tidegate.yaml", config);
-    let server = Administered::start(&file).await;
+    let server = AdminServer::start(&file).await;
     is_used(&remove(&server, "/guards/bans").await, "`addresses.ban`");
     let (guard, _) = server.seen("/guards/bans").await;
     assert_eq!(guard["source"], "redis", "it is there: {guard}");
-    // One that is the same but for that goes.
+    // An equal object without references is removed.
     let gone = remove(&server, "/guards/others").await;
     assert_eq!(gone.status, 204, "{}", gone.body);
 }

@@ -1,9 +1,9 @@
-use super::kit::{ADMIN, READ, Writable};
+use super::kit::{ADMIN, READ, WritableServer};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn a_change_names_the_version_that_was_seen() {
-    let writable = Writable::start().await;
+async fn a_change_requires_the_version_seen() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     let created = server.change("POST", "/policies", &made).await;
@@ -40,20 +40,20 @@ async fn a_change_names_the_version_that_was_seen() {
     assert_eq!(changed.status, 200, "{}", changed.body);
     assert_ne!(changed.header("etag"), Some(etag.as_str()));
     assert_eq!(changed.json()["document"]["evaluate"], "first");
-    // What was seen is gone now.
+    // The version that was read is outdated.
     assert_eq!(call().header("if-match", &etag).send().await.status, 412);
     let gone = server.call("DELETE", "/policies/api").by(ADMIN);
     assert_eq!(gone.header("if-match", &etag).send().await.status, 412);
 }
 
 #[tokio::test]
-async fn of_two_who_change_the_same_at_once_one_is_told_that_it_has_changed() {
-    let writable = Writable::start().await;
+async fn of_two_concurrent_changes_one_gets_a_conflict() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let other = writable.another().await;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
-    // The other instance hears of it.
+    // The other instance is notified.
     let mut seen = other.get("/policies/api").await;
     while seen.status == 404 {
         seen = other.get("/policies/api").await;
@@ -61,7 +61,7 @@ async fn of_two_who_change_the_same_at_once_one_is_told_that_it_has_changed() {
     let etag = seen.header("etag").unwrap().to_owned();
     let rates = ["20/s", "30/s"].map(|rate| json!({ "rate": rate }).to_string());
     let (_, limit_tag) = server.seen("/policies/api/limits/all").await;
-    let on = |server: &super::kit::Administered, body: &str| {
+    let on = |server: &super::kit::AdminServer, body: &str| {
         let call = server.call("PATCH", "/policies/api/limits/all").by(ADMIN);
         call.header("if-match", &limit_tag).json(body)
     };
@@ -80,8 +80,8 @@ async fn of_two_who_change_the_same_at_once_one_is_told_that_it_has_changed() {
 }
 
 #[tokio::test]
-async fn whoever_changes_something_else_is_not_in_the_way() {
-    let writable = Writable::start().await;
+async fn changes_of_other_items_cause_no_conflict() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for name in ["a", "b"] {
         let made = json!({ "name": name, "limits": [{ "name": "all", "rate": "10/s" }] });
@@ -105,8 +105,8 @@ async fn whoever_changes_something_else_is_not_in_the_way() {
 }
 
 #[tokio::test]
-async fn who_has_seen_it_already_is_not_told_again() {
-    let writable = Writable::start().await;
+async fn an_unchanged_item_is_304() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let (_, etag) = server.seen("/policies/own").await;
     let call = || server.call("GET", "/policies/own").by(READ);
@@ -125,29 +125,29 @@ async fn who_has_seen_it_already_is_not_told_again() {
     assert!(head.contains(&etag) && head.ends_with("\r\n\r\n"), "{head}");
 }
 
-/// Puts a document into the source by hand, and waits until it was looked at and refused.
-async fn put_by_hand(writable: &Writable, field: &str, document: &str) {
+/// Writes a document into the source by hand, and waits until it was loaded and rejected.
+async fn put_by_hand(writable: &WritableServer, field: &str, document: &str) {
     let key = "tidegate:policies";
     writable.redis.command(&["HSET", key, field, document]);
     writable.redis.command(&["HINCRBY", key, "version", "1"]);
-    while source(writable).await["refused"] != true {}
+    while source(writable).await["status"] != "REJECTED" {}
 }
 
-/// How it stands with the source.
-async fn source(writable: &Writable) -> Value {
+/// Returns the status of the source.
+async fn source(writable: &WritableServer) -> Value {
     let status = writable.server.get("/status").await.json();
     status["sources"][1].clone()
 }
 
 #[tokio::test]
-async fn what_waited_in_the_source_was_overwritten_by_who_had_seen_only_what_is_served() {
-    let writable = Writable::start().await;
+async fn a_pending_change_was_overwritten_from_the_served_version() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
     let (_, etag) = server.seen("/policies/api").await;
     let (_, limit_tag) = server.seen("/policies/api/limits/all").await;
-    // Somebody else has another one there, beside one that cannot be.
+    // Another client stored a different document there, next to an invalid one.
     let waiting = json!({ "name": "api", "limits": [{ "name": "all", "rate": "20/s" }] });
     let redis = &writable.redis;
     let key = "tidegate:policies";
@@ -170,23 +170,23 @@ async fn what_waited_in_the_source_was_overwritten_by_who_had_seen_only_what_is_
         assert_eq!(refused.status, 412, "{}", refused.body);
         assert!(refused.body.contains("is not served"), "{}", refused.body);
     }
-    // What is there, but not served, is there already.
+    // A stored document that is not served exists all the same.
     let good = json!({ "name": "bad", "limits": [{ "name": "all", "rate": "1/s" }] });
     let refused = server.change("POST", "/policies", &good).await;
     assert_eq!(refused.status, 409, "{}", refused.body);
     assert!(refused.body.contains("already"), "{}", refused.body);
 
-    // Once the other is gone, what waited is served, and nothing of it is lost.
+    // Once the other is gone, the pending document is served unchanged.
     redis.command(&["HDEL", key, "policy/bad"]);
     redis.command(&["HINCRBY", key, "version", "1"]);
-    while source(&writable).await["refused"] != false {}
+    while source(&writable).await["status"] != "UP" {}
     let (item, _) = server.seen("/policies/api").await;
     assert_eq!(item["document"], waiting);
 }
 
 #[tokio::test]
-async fn a_change_to_what_waits_already_was_answered_as_if_it_were_served() {
-    let writable = Writable::start().await;
+async fn a_change_to_a_pending_item_was_answered_as_served() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
@@ -200,18 +200,18 @@ async fn a_change_to_what_waits_already_was_answered_as_if_it_were_served() {
     let rate = json!({ "rate": "20/s" });
     let refused = server.change("PATCH", limit, &rate).await;
     assert_eq!(refused.status, 422, "{}", refused.body);
-    // It says why: because of the other.
+    // The error names the other document as the cause.
     assert!(refused.body.contains("fast"), "{}", refused.body);
     redis.command(&["HDEL", key, "policy/bad"]);
     redis.command(&["HINCRBY", key, "version", "1"]);
-    while source(&writable).await["refused"] != false {}
+    while source(&writable).await["status"] != "UP" {}
     let same = server.change("PATCH", limit, &rate).await;
     assert_eq!(same.status, 200, "{}", same.body);
 }
 
 #[tokio::test]
-async fn whatever_waits_is_changed_by_who_says_so() {
-    let writable = Writable::start().await;
+async fn a_pending_item_can_be_changed_explicitly() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
@@ -222,15 +222,15 @@ async fn whatever_waits_is_changed_by_who_says_so() {
     let changed = server.change("PATCH", "/policies/api", &limits).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
     let document = &changed.json()["document"];
-    // Of what was there, nothing is lost but what was put right.
+    // Nothing of the stored document is lost except the fixed part.
     assert_eq!(document["evaluate"], "first", "{document}");
     assert_eq!(document["limits"], limits["limits"], "{document}");
-    assert_eq!(source(&writable).await["refused"], false);
+    assert_eq!(source(&writable).await["status"], "UP");
 }
 
 #[tokio::test]
-async fn a_document_that_is_none_was_said_to_be_others_who_keep_changing_something() {
-    let writable = Writable::start().await;
+async fn an_invalid_document_was_reported_as_concurrent_changes() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     put_by_hand(&writable, "policy/odd", "not a document").await;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
@@ -239,17 +239,17 @@ async fn a_document_that_is_none_was_said_to_be_others_who_keep_changing_somethi
     for expected in ["`redis`", "`policy/odd`: not JSON"] {
         assert!(refused.body.contains(expected), "{}", refused.body);
     }
-    // Whoever makes it anew, or removes it, puts it right.
+    // Creating it again, or removing it, fixes it.
     let odd = json!({ "name": "odd", "limits": [{ "name": "all", "rate": "1/s" }] });
     let mended = server.change("POST", "/policies", &odd).await;
     assert_eq!(mended.status, 201, "{}", mended.body);
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
-    assert_eq!(source(&writable).await["refused"], false);
+    assert_eq!(source(&writable).await["status"], "UP");
 }
 
 #[tokio::test]
-async fn documents_that_are_none_could_be_put_right_only_by_hand() {
-    let writable = Writable::start().await;
+async fn invalid_documents_could_be_fixed_only_by_hand() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
@@ -261,7 +261,7 @@ async fn documents_that_are_none_could_be_put_right_only_by_hand() {
         r#"{"name": "bad", "limits": [{"name": "all", "rate": "fast"}]}"#,
     )
     .await;
-    while !source(&writable).await["trouble"]
+    while !source(&writable).await["error"]
         .to_string()
         .contains("policy/odd")
     {}
@@ -269,7 +269,7 @@ async fn documents_that_are_none_could_be_put_right_only_by_hand() {
         let call = server.call("DELETE", &format!("/policies/{name}"));
         call.by(ADMIN).header("if-match", "*")
     };
-    // It is written, and yet something else is wrong still.
+    // The change is written, although another error remains.
     let less = remove("odd").send().await;
     assert_eq!(less.status, 422, "{}", less.body);
     assert!(
@@ -282,30 +282,30 @@ async fn documents_that_are_none_could_be_put_right_only_by_hand() {
         (&last["outcome"], &last["target"]),
         (&"refused_after_writing".into(), &"policy/odd".into())
     );
-    let trouble = source(&writable).await["trouble"].to_string();
-    assert!(!trouble.contains("policy/odd"), "{trouble}");
+    let error = source(&writable).await["error"].to_string();
+    assert!(!error.contains("policy/odd"), "{error}");
     assert_eq!(remove("odd").send().await.status, 404);
-    // All are documents again, of which one is unsound.
+    // All are documents again, one of them invalid.
     let rate = json!({ "limits": [{ "name": "all", "rate": "20/s" }] });
     let unsound = server.change("PATCH", "/policies/api", &rate).await;
     assert_eq!(unsound.status, 422, "{}", unsound.body);
     assert!(unsound.body.contains("fast"), "{}", unsound.body);
     assert_eq!(remove("bad").send().await.status, 204);
-    assert_eq!(source(&writable).await["refused"], false);
+    assert_eq!(source(&writable).await["status"], "UP");
     let (item, _) = server.seen("/policies/api").await;
     assert_eq!(item["document"]["limits"], rate["limits"]);
 }
 
 #[tokio::test]
-async fn several_that_were_unsound_could_not_be_put_right_one_by_one() {
-    let writable = Writable::start().await;
+async fn several_invalid_documents_could_not_be_fixed_one_by_one() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     for name in ["one", "two"] {
         let wrong = json!({ "name": name, "limits": [{ "name": "all", "rate": "fast" }] });
         put_by_hand(&writable, &format!("policy/{name}"), &wrong.to_string()).await;
     }
     while server.get("/policies/own").await.status != 200 {}
-    // Something else is not made beside them.
+    // No further object is created next to them.
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     let refused = server.change("POST", "/policies", &made).await;
     assert_eq!(refused.status, 422, "{}", refused.body);
@@ -316,12 +316,12 @@ async fn several_that_were_unsound_could_not_be_put_right_one_by_one() {
     let less = remove("one").send().await;
     assert_eq!(less.status, 422, "{}", less.body);
     assert_eq!(remove("two").send().await.status, 204);
-    assert_eq!(source(&writable).await["refused"], false);
+    assert_eq!(source(&writable).await["status"], "UP");
 }
 
 #[tokio::test]
-async fn policies_that_were_lost_were_said_to_be_others_who_keep_changing_something() {
-    let writable = Writable::start().await;
+async fn lost_policies_were_reported_as_concurrent_changes() {
+    let writable = WritableServer::start().await;
     let server = &writable.server;
     let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
     assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
@@ -329,5 +329,5 @@ async fn policies_that_were_lost_were_said_to_be_others_who_keep_changing_someth
     let more = json!({ "name": "web", "limits": [{ "name": "all", "rate": "10/s" }] });
     let refused = server.change("POST", "/policies", &more).await;
     assert_eq!(refused.status, 503, "{}", refused.body);
-    assert!(refused.body.contains("is gone"), "{}", refused.body);
+    assert!(refused.body.contains("is missing"), "{}", refused.body);
 }

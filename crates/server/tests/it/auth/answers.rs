@@ -1,11 +1,11 @@
-//! What comes back: headers, bodies, profiles, and what is never said.
+//! Responses: headers, bodies, profiles, and contents that must not appear.
 
 use super::{TWO, metrics};
-use crate::kit::{Cuttable, ask};
+use crate::kit::{CuttableServer, ask};
 
 #[tokio::test]
-async fn what_may_pass_is_200_with_the_headers_of_its_limits_and_nothing_else() {
-    let it = Cuttable::start(TWO).await;
+async fn an_allowed_request_is_200_with_only_limit_headers() {
+    let it = CuttableServer::start(TWO).await;
     let reply = ask("/v1/auth").at(it.server.http).await;
     assert_eq!((reply.status, reply.body.as_str()), (200, ""));
     for (name, value) in [
@@ -17,14 +17,14 @@ async fn what_may_pass_is_200_with_the_headers_of_its_limits_and_nothing_else() 
     ] {
         assert_eq!(reply.header(name), Some(value), "{name}");
     }
-    // Some proxies copy all of them, so there must be none that says more.
+    // Some proxies copy all headers, so there must be no others.
     let plain = ["content-length", "date"];
     assert_eq!(reply.names().len(), 5 + plain.len(), "{:?}", reply.names());
 }
 
 #[tokio::test]
-async fn what_may_not_pass_is_429_as_the_client_is_to_see_it() {
-    let it = Cuttable::start(TWO).await;
+async fn a_refused_request_is_429_with_the_client_response() {
+    let it = CuttableServer::start(TWO).await;
     let asked = ask("/v1/auth").header("x-correlation-id", "abc-1");
     for _ in 0..2 {
         assert_eq!(asked.at(it.server.http).await.status, 200);
@@ -45,7 +45,7 @@ async fn what_may_not_pass_is_429_as_the_client_is_to_see_it() {
         reply.body,
         r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Rate limit exceeded. Try again in 60 seconds.","correlationId":"abc-1","violated-policies":["per-client"]}"#
     );
-    // Somebody else is not concerned.
+    // Another client is not affected.
     let other = ask("/v1/auth").from("192.0.2.2");
     assert_eq!(other.at(it.server.http).await.status, 200);
 }
@@ -59,7 +59,7 @@ async fn each_policy_answers_by_its_profile() {
     };
     let names = ["gateway", "collector", "traefik-plugin", "adr", "fluxgate"];
     let policies: String = names.into_iter().map(profile).collect();
-    let it = Cuttable::start(&format!("policies:\n{policies}")).await;
+    let it = CuttableServer::start(&format!("policies:\n{policies}")).await;
     for (name, status, body) in [
         (
             "gateway",
@@ -102,14 +102,16 @@ async fn each_policy_answers_by_its_profile() {
     }
     let bad = metrics(&it.server).await;
     assert!(
-        !bad.keys().any(|name| name.contains("bad_requests_total{")),
+        !bad.keys()
+            .any(|name| name.contains("error_responses_total{")),
         "402 is a decision"
     );
 }
 
-/// A proxy that went by the status alone took some refusals for failures, and let them through.
+/// Regression: a proxy that uses the status alone took some refusals for failures, and let them
+/// pass.
 #[tokio::test]
-async fn every_refusal_is_marked_whatever_its_status_and_a_store_that_is_away_otherwise() {
+async fn refusals_and_store_outages_have_distinct_markers() {
     let statuses = [400, 401, 403, 404, 414, 429, 431, 500, 503, 599];
     let policy = |status: &u16| {
         format!(
@@ -119,7 +121,7 @@ async fn every_refusal_is_marked_whatever_its_status_and_a_store_that_is_away_ot
     let policies: String = statuses.iter().map(policy).collect();
     let closed = "  - { name: closed, limits: [{ name: x, rate: 1/min, on_failure: deny }] }
   - { name: erring, limits: [{ name: x, rate: 1/min, on_failure: error }] }\n";
-    let it = Cuttable::start(&format!("policies:\n{policies}{closed}")).await;
+    let it = CuttableServer::start(&format!("policies:\n{policies}{closed}")).await;
     let seen = async |target: &str, by: &str| {
         let asked = ask(&format!("/v1/auth/{target}")).header("x-denied-reason", by);
         let reply = asked.at(it.server.http).await;
@@ -142,8 +144,9 @@ async fn every_refusal_is_marked_whatever_its_status_and_a_store_that_is_away_ot
 }
 
 #[tokio::test]
-async fn a_correlation_id_is_made_where_there_is_none() {
-    let it = Cuttable::start("policies: [{ name: api, limits: [{ name: x, rate: 1/h }] }]").await;
+async fn a_missing_correlation_id_is_generated() {
+    let it =
+        CuttableServer::start("policies: [{ name: api, limits: [{ name: x, rate: 1/h }] }]").await;
     ask("/v1/auth").at(it.server.http).await;
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -156,8 +159,8 @@ async fn a_correlation_id_is_made_where_there_is_none() {
 }
 
 #[tokio::test]
-async fn limits_that_only_watch_are_not_seen() {
-    let it = Cuttable::start(
+async fn shadow_limits_are_not_visible() {
+    let it = CuttableServer::start(
         "
 policies:
   - name: watched
@@ -186,8 +189,8 @@ policies:
 }
 
 #[tokio::test]
-async fn without_a_store_each_limit_does_as_it_says_and_nobody_is_told_429() {
-    let it = Cuttable::start(
+async fn without_a_store_each_failure_policy_applies_and_none_is_429() {
+    let it = CuttableServer::start(
         "
 policies:
   - { name: local, limits: [{ name: x, rate: 2/h, on_failure: local }] }
@@ -234,8 +237,8 @@ policies:
 }
 
 #[tokio::test]
-async fn a_refusal_never_repeats_who_was_refused() {
-    let it = Cuttable::start(
+async fn a_refusal_never_contains_the_identity() {
+    let it = CuttableServer::start(
         "
 policies:
   - name: api

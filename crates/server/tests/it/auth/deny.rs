@@ -1,11 +1,11 @@
 //! `?deny=403`, and queries that have no effect.
 
 use super::TWO;
-use crate::kit::{Cuttable, ask};
+use crate::kit::{CuttableServer, ask};
 
 #[tokio::test]
 async fn an_operator_may_have_refusals_by_403() {
-    let it = Cuttable::start(TWO).await;
+    let it = CuttableServer::start(TWO).await;
     let nginx = ask("/v1/auth?deny=403")
         .without("x-forwarded-uri")
         .header("x-original-uri", "/");
@@ -18,7 +18,7 @@ async fn an_operator_may_have_refusals_by_403() {
         (reply.status, reply.header("x-denied-status")),
         (403, Some("429"))
     );
-    // Everything else is the refusal that it would have been.
+    // Everything else of the refusal is unchanged.
     assert_eq!(reply.header("retry-after"), Some("60"));
     assert_eq!(reply.header("ratelimit"), Some("\"per-client\";r=0;t=60"));
     assert_eq!(reply.json()["status"], 429);
@@ -41,8 +41,8 @@ async fn an_operator_may_have_refusals_by_403() {
 
 #[tokio::test]
 async fn queries_that_a_proxy_appends_have_no_effect() {
-    let it = Cuttable::start(TWO).await;
-    // Caddy puts the client's query behind ours.
+    let it = CuttableServer::start(TWO).await;
+    // Caddy appends the client's query.
     for _ in 0..2 {
         let reply = ask("/v1/auth/api?cost=0&policy=routes").uri("/?cost=0&policy=routes");
         assert_eq!(reply.at(it.server.http).await.status, 200);

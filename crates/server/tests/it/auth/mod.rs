@@ -9,7 +9,7 @@ use crate::admin::samples;
 use crate::kit::{Server, get};
 use std::collections::BTreeMap;
 
-/// Two policies, of which the second looks at paths, methods, hosts and headers.
+/// Two policies, of which the second matches paths, methods, hosts and headers.
 const TWO: &str = "
 client: { trusted_proxies: [127.0.0.1] }
 policies:

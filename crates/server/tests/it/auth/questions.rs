@@ -1,12 +1,11 @@
-//! What a proxy tells, and how it may ask.
+//! Check requests of proxies.
 
 use super::{TWO, metrics};
-use crate::kit::{Client, Cuttable, ask};
-use tokio::io::AsyncReadExt;
+use crate::kit::{Client, CuttableServer, ask};
 
 #[tokio::test]
-async fn a_policy_is_named_by_the_path_and_sees_the_request_that_is_asked_about() {
-    let it = Cuttable::start(TWO).await;
+async fn the_path_selects_the_policy_for_the_forwarded_request() {
+    let it = CuttableServer::start(TWO).await;
     let order = ask("/v1/auth/routes")
         .uri("/orders?page=2")
         .with("x-forwarded-method", "POST")
@@ -18,7 +17,7 @@ async fn a_policy_is_named_by_the_path_and_sees_the_request_that_is_asked_about(
         (200, Some("1"))
     );
     assert_eq!(order.at(it.server.http).await.status, 429);
-    // Whatever differs is another request, to which the limit does not apply.
+    // Any difference makes another request, to which the limit does not apply.
     for other in [
         order.clone().uri("/carts"),
         order.clone().with("x-forwarded-method", "GET"),
@@ -31,7 +30,7 @@ async fn a_policy_is_named_by_the_path_and_sees_the_request_that_is_asked_about(
             (200, vec!["content-length", "date"])
         );
     }
-    // nginx's names for the same.
+    // The same with nginx's header names.
     let nginx = ask("/v1/auth/routes")
         .without("x-forwarded-uri")
         .without("x-forwarded-method")
@@ -43,8 +42,8 @@ async fn a_policy_is_named_by_the_path_and_sees_the_request_that_is_asked_about(
 }
 
 #[tokio::test]
-async fn an_unknown_policy_is_404_and_says_nothing_of_the_others() {
-    let it = Cuttable::start(TWO).await;
+async fn an_unknown_policy_is_404_without_listing_others() {
+    let it = CuttableServer::start(TWO).await;
     for target in [
         "/v1/auth/nope",
         "/v1/auth/",
@@ -56,7 +55,7 @@ async fn an_unknown_policy_is_404_and_says_nothing_of_the_others() {
             (reply.status, reply.body.as_str()),
             (
                 404,
-                r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no policy of this name"}"#
+                r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"unknown policy"}"#
             ),
             "{target}"
         );
@@ -68,32 +67,32 @@ async fn an_unknown_policy_is_404_and_says_nothing_of_the_others() {
     let elsewhere = ask("/v1/authority").at(it.server.http).await;
     assert_eq!(elsewhere.status, 404);
     assert!(
-        elsewhere.body.contains("there is nothing at"),
+        elsewhere.body.contains("does not exist"),
         "{}",
         elsewhere.body
     );
 }
 
 #[tokio::test]
-async fn a_proxy_that_does_not_tell_what_it_asks_about_is_told_what_is_missing() {
-    let it = Cuttable::start(TWO).await;
+async fn a_proxy_without_forwarding_headers_gets_the_missing_names() {
+    let it = CuttableServer::start(TWO).await;
     let routes = ask("/v1/auth/routes");
     for (asked, detail) in [
         (
             routes.clone().without("x-forwarded-uri"),
-            "X-Forwarded-Uri or X-Original-URI is needed here, to tell the path",
+            "X-Forwarded-Uri or X-Original-URI is required for the path",
         ),
         (
             routes.clone().uri(""),
-            "X-Forwarded-Uri or X-Original-URI is needed here, to tell the path",
+            "X-Forwarded-Uri or X-Original-URI is required for the path",
         ),
         (
             routes.clone().header("x-original-uri", "/other"),
-            "X-Forwarded-Uri and X-Original-URI contradict each other",
+            "X-Forwarded-Uri and X-Original-URI differ",
         ),
         (
             routes.clone().header("x-forwarded-method", "GET"),
-            "X-Forwarded-Method is there twice",
+            "duplicate X-Forwarded-Method",
         ),
         (
             routes.clone().with("x-forwarded-method", "GET /"),
@@ -113,14 +112,14 @@ async fn a_proxy_that_does_not_tell_what_it_asks_about_is_told_what_is_missing()
         assert_eq!(reply.json()["detail"], detail);
         assert_eq!(reply.json()["status"], 400);
     }
-    // Where no limit looks at paths, none has to be told.
+    // If no limit matches paths, the path may be missing.
     let silent = ask("/v1/auth/api").without("x-forwarded-uri");
     assert_eq!(silent.at(it.server.http).await.status, 200);
 }
 
 #[tokio::test]
-async fn any_method_may_ask_and_a_body_is_passed_over() {
-    let it = Cuttable::start(TWO).await;
+async fn any_method_is_accepted_and_a_body_is_ignored() {
+    let it = CuttableServer::start(TWO).await;
     let mut client = Client::connect(it.server.http).await;
     let large = "x".repeat(60_000);
     let bodies = [
@@ -141,7 +140,7 @@ async fn any_method_may_ask_and_a_body_is_passed_over() {
             "{method}"
         );
     }
-    // Several on the heels of each other, with bodies that look like questions.
+    // Several pipelined requests, with bodies that look like requests.
     let inner = ask("/v1/auth").from("192.0.2.99").text();
     let outer = ask("/v1/auth").from("192.0.2.77").method("POST", &inner);
     client.send(&outer.text().repeat(3)).await;
@@ -152,7 +151,7 @@ async fn any_method_may_ask_and_a_body_is_passed_over() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_costs_the_connection_and_not_the_decision() {
-    let it = Cuttable::start(TWO).await;
+    let it = CuttableServer::start(TWO).await;
     let mut client = Client::connect(it.server.http).await;
     let head = ask("/v1/auth").method("POST", "x").text();
     let head = head.replace(
@@ -170,20 +169,19 @@ async fn a_body_that_is_too_large_costs_the_connection_and_not_the_decision() {
 
 #[tokio::test]
 async fn head_is_answered_without_a_body() {
-    let it = Cuttable::start(TWO).await;
+    let it = CuttableServer::start(TWO).await;
     let asked = ask("/v1/auth")
         .method("HEAD", "")
         .header("connection", "close");
     for (status, field) in [
         (200, "x-ratelimit-remaining: 1\r\n"),
         (200, "x-ratelimit-remaining: 0\r\n"),
-        // What a GET would have had.
+        // As for a GET.
         (429, "content-length: 2"),
     ] {
         let mut client = Client::connect(it.server.http).await;
         client.send(&asked.text()).await;
-        let mut reply = String::new();
-        client.stream.read_to_string(&mut reply).await.unwrap();
+        let reply = client.rest().await;
         assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
         assert!(reply.contains(field), "{reply}");
         assert!(reply.ends_with("\r\n\r\n"), "{reply}");
@@ -192,7 +190,7 @@ async fn head_is_answered_without_a_body() {
 
 #[tokio::test]
 async fn one_connection_serves_many_questions() {
-    let it = Cuttable::start(TWO).await;
+    let it = CuttableServer::start(TWO).await;
     let mut client = Client::connect(it.server.http).await;
     for nth in 0..500 {
         let address = format!("10.0.{}.{}", nth / 250, nth % 250);
@@ -204,7 +202,7 @@ async fn one_connection_serves_many_questions() {
     }
     let connections = metrics(&it.server).await;
     assert_eq!(
-        connections.get("tidegate_connections_accepted_total{door=\"http\"}"),
+        connections.get("tidegate_connections_accepted_total{listener=\"http\"}"),
         Some(&1.0)
     );
 }

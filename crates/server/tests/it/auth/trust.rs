@@ -1,10 +1,10 @@
-//! Who may ask, who is believed, and how that is counted.
+//! Trusted proxies, and the metrics of untrusted ones.
 
 use super::metrics;
-use crate::kit::{Cuttable, Server, TWO_A_MINUTE, ask, get, post};
+use crate::kit::{CuttableServer, Server, TWO_A_MINUTE, ask, get, post};
 
 #[tokio::test]
-async fn only_trusted_proxies_may_ask_and_others_are_counted() {
+async fn only_trusted_proxies_are_accepted_and_others_counted() {
     let server = Server::start(
         "
 listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
@@ -21,19 +21,22 @@ policies:
             (reply.status, reply.body.as_str()),
             (
                 403,
-                r#"{"type":"about:blank","title":"Forbidden","status":403,"detail":"only proxies that are trusted may ask here"}"#
+                r#"{"type":"about:blank","title":"Forbidden","status":403,"detail":"only trusted proxies may call this endpoint"}"#
             )
         );
         assert_eq!(reply.header("x-ratelimit-limit"), None);
-        // By which a proxy can tell it from a refusal.
+        // With this header a proxy can tell it from a refusal.
         assert_eq!(reply.header("x-denied-reason"), Some("untrusted-proxy"));
     }
-    // Nor do they learn which policies there are.
+    // Untrusted clients do not learn which policies exist.
     let unknown = ask("/v1/auth/nope").at_from(server.http, "127.0.0.2").await;
     assert_eq!(unknown.status, 403);
     let samples = metrics(&server).await;
-    assert_eq!(samples.get("tidegate_untrusted_callers_total"), Some(&3.0));
-    // Nothing was charged to the one whom they named.
+    assert_eq!(
+        samples.get("tidegate_auth_untrusted_requests_total"),
+        Some(&3.0)
+    );
+    // The client that they named was not charged.
     assert_eq!(ask("/v1/auth").at(server.http).await.status, 200);
 }
 
@@ -53,28 +56,29 @@ async fn decisions_are_counted_as_decisions_and_only_the_rest_as_bad() {
     assert_eq!(samples.get(refused), Some(&2.0));
     let hits = |result: &str| {
         let labels =
-            format!("policy=\"api\",limit=\"per-client\",mode=\"enforce\",result=\"{result}\"");
+            format!("policy=\"api\",limit=\"per-client\",mode=\"enforce\",outcome=\"{result}\"");
         samples
             .get(&format!("tidegate_limit_hits_total{{{labels}}}"))
             .copied()
     };
     assert_eq!([hits("allowed"), hits("refused")], [Some(2.0); 2]);
     let bad = |status: u16| {
-        let name = format!("tidegate_bad_requests_total{{door=\"http\",status=\"{status}\"}}");
+        let name =
+            format!("tidegate_error_responses_total{{listener=\"http\",status=\"{status}\"}}");
         samples.get(&name).copied()
     };
     assert_eq!([bad(400), bad(404)], [Some(1.0), Some(1.0)]);
     assert_eq!(
         [bad(403), bad(429)],
         [None, None],
-        "a refusal is no mistake"
+        "refusals are not errors"
     );
     let timed = samples.get("tidegate_request_duration_seconds_count");
     assert_eq!(timed, Some(&6.0));
 }
 
 #[tokio::test]
-async fn the_token_of_the_door_is_not_asked_for_because_the_header_is_the_clients() {
+async fn the_listener_token_is_not_required_for_forward_auth() {
     let server = Server::start(
         "
 listen:
@@ -100,8 +104,8 @@ const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhenAiOiJhY21lIn0.sM
 const EXPIRED: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhenAiOiJhY21lIiwiZXhwIjoxNzAwMDAwMDAwfQ.qw0CSGZr0FJ5gG0dxYgWv7dVn-P4mCCviLLFa26IXhI";
 
 #[tokio::test]
-async fn a_token_that_is_not_believed_is_counted_with_the_reason() {
-    let it = Cuttable::start(
+async fn a_rejected_token_is_counted_with_the_reason() {
+    let it = CuttableServer::start(
         "
 client:
   consumer: { claim: azp }
@@ -125,7 +129,7 @@ policies:
     }
     let samples = metrics(&it.server).await;
     for (reason, count) in [("expired", 1.0), ("signature", 2.0), ("malformed", 1.0)] {
-        let name = format!("tidegate_tokens_refused_total{{reason=\"{reason}\"}}");
+        let name = format!("tidegate_tokens_rejected_total{{reason=\"{reason}\"}}");
         assert_eq!(samples.get(&name), Some(&count), "{name}");
     }
 }

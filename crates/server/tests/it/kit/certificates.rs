@@ -1,11 +1,11 @@
-//! Certificates made on the spot, in a folder of their own.
+//! Certificates for one test, in a separate folder.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// An authority, and a server's certificate that it signed. The folder goes when this does.
+/// An authority, and a server certificate that it signed. Dropping it removes the folder.
 pub(crate) struct Certificates {
     folder: PathBuf,
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -29,7 +29,7 @@ impl Certificates {
         made
     }
 
-    /// A file of the folder: `cert.pem`, `key.pem`, `ca.pem`.
+    /// Returns the path of a file: `cert.pem`, `key.pem`, `ca.pem`.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
@@ -38,7 +38,7 @@ impl Certificates {
         self.authority.pem()
     }
 
-    /// A certificate for `name` and its key, in PEM.
+    /// Returns a certificate for `name` and its key, in PEM.
     pub(crate) fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();

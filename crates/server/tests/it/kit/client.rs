@@ -1,18 +1,25 @@
-//! A client that sends exactly the bytes it is told to.
+//! A client that sends exactly the given bytes.
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Bound of every wait for the server. No test needs a tenth of it.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A connection.
 pub(crate) struct Client<S = TcpStream> {
     pub(crate) stream: S,
-    /// What was read beyond the last reply.
+    /// Bytes read beyond the last response.
     ahead: Vec<u8>,
+    /// The first line of the last request, for messages.
+    asked: String,
 }
 
-/// A reply.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -21,18 +28,24 @@ pub(crate) struct Reply {
     pub(crate) body: String,
 }
 
-/// Asks once, on a connection of its own.
+/// Waits for something that must happen, so that a program that hangs fails the test that waits for it.
+pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let happened = timeout(PATIENCE, future).await;
+    happened.unwrap_or_else(|_| panic!("did not happen within {PATIENCE:?}: {what}"))
+}
+
+/// Sends a check request on a new connection.
 pub(crate) async fn post(address: SocketAddr, body: &str) -> Reply {
     Client::connect(address).await.post(body).await
 }
 
-/// Gets once, on a connection of its own.
+/// Sends a GET on a new connection.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> Reply {
     let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
     Client::connect(address).await.ask(&request).await
 }
 
-/// A request for a decision.
+/// Returns a check request with this body.
 pub(crate) fn question(body: &str) -> String {
     let length = body.len();
     format!(
@@ -43,7 +56,9 @@ pub(crate) fn question(body: &str) -> String {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        Self::over(TcpStream::connect(address).await.unwrap())
+        let connecting = TcpStream::connect(address);
+        let what = format!("a connection to {address}");
+        Self::over(in_time(&what, connecting).await.unwrap())
     }
 }
 
@@ -52,6 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Self {
             stream,
             ahead: Vec::new(),
+            asked: String::new(),
         }
     }
 
@@ -60,22 +76,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     pub(crate) async fn try_send(&mut self, bytes: &str) -> io::Result<()> {
-        self.stream.write_all(bytes.as_bytes()).await?;
-        self.stream.flush().await
+        bytes
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .clone_into(&mut self.asked);
+        let what = format!("sending {:?}", self.asked);
+        let sending = async {
+            self.stream.write_all(bytes.as_bytes()).await?;
+            self.stream.flush().await
+        };
+        in_time(&what, sending).await
     }
 
-    /// Sends a request and reads the reply.
+    /// Sends a request and reads the response.
     pub(crate) async fn ask(&mut self, request: &str) -> Reply {
         self.send(request).await;
         self.reply().await
     }
 
-    /// Asks for a decision.
+    /// Sends a check request.
     pub(crate) async fn post(&mut self, body: &str) -> Reply {
         self.ask(&question(body)).await
     }
 
-    /// The next reply.
+    /// Returns the next response.
     pub(crate) async fn reply(&mut self) -> Reply {
         self.try_reply()
             .await
@@ -83,7 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             .expect("a reply, not the end")
     }
 
-    /// The next reply, or `None` where the server closes first.
+    /// Returns the next response, or `None` if the server closes first.
     pub(crate) async fn try_reply(&mut self) -> io::Result<Option<Reply>> {
         let Some(head) = self.head().await? else {
             return Ok(None);
@@ -102,7 +127,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Ok(Some(reply))
     }
 
-    /// Whether the server has closed, having said nothing more.
+    /// Returns what comes until the server closes.
+    pub(crate) async fn rest(&mut self) -> String {
+        while self.read().await.unwrap() {}
+        String::from_utf8(std::mem::take(&mut self.ahead)).unwrap()
+    }
+
+    /// Returns true if the server has closed without sending more.
     pub(crate) async fn is_closed(&mut self) -> bool {
         matches!(self.read().await, Ok(false) | Err(_))
     }
@@ -123,9 +154,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Reads what there is; `false` at the end.
+    /// Reads available bytes; returns `false` at the end.
     async fn read(&mut self) -> io::Result<bool> {
-        Ok(self.stream.read_buf(&mut self.ahead).await? > 0)
+        let what = format!("more bytes after {:?} was sent", self.asked);
+        let reading = self.stream.read_buf(&mut self.ahead);
+        Ok(in_time(&what, reading).await? > 0)
     }
 }
 
@@ -149,19 +182,19 @@ impl Reply {
         values.next().map(|(_, value)| value.as_str())
     }
 
-    /// The names of its headers, sorted.
+    /// Returns the names of its headers, sorted.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// Whether the one decision in it is to let pass.
+    /// Returns true if its single decision allows the request.
     pub(crate) fn is_allowed(&self) -> bool {
         assert_eq!(self.status, 200, "{}", self.body);
         self.json()["allowed"].as_bool().unwrap()

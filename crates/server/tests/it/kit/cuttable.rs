@@ -8,19 +8,19 @@ use tidegate::{
     Config, Limiter, ManualClock, MemoryStats, MemoryStore, Store, StoreError, StoreErrorKind,
     Timestamp,
 };
-use tidegate_policy::config::NoEnvironment;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::decider::Decider;
-use tidegate_server::telemetry::store::StoreStats;
+use tidegate_config::NoEnvironment;
+use tidegate_frontends::decider::Decider;
+use tidegate_net::bounds::Bounds;
+use tidegate_telemetry::store::StoreStats;
 
 /// A store behind a wire that can be cut.
 #[derive(Clone, Debug)]
-struct Wired {
+struct CuttableStore {
     memory: Arc<MemoryStore<ManualClock>>,
     is_cut: Arc<AtomicBool>,
 }
 
-impl Wired {
+impl CuttableStore {
     fn reach(&self) -> Result<&MemoryStore<ManualClock>, StoreError> {
         if self.is_cut.load(Relaxed) {
             let error = StoreError::transient("the wire is cut");
@@ -30,7 +30,7 @@ impl Wired {
     }
 }
 
-impl Store for Wired {
+impl Store for CuttableStore {
     async fn decide(
         &self,
         asks: &[tidegate_core::Ask<'_>],
@@ -51,26 +51,26 @@ impl Store for Wired {
     }
 }
 
-impl StoreStats for Wired {
+impl StoreStats for CuttableStore {
     fn memory(&self) -> Option<MemoryStats> {
         None
     }
 }
 
 /// A server over a store that can be cut off.
-pub(crate) struct Cuttable {
+pub(crate) struct CuttableServer {
     pub(crate) server: Server,
-    store: Wired,
+    store: CuttableStore,
     clock: ManualClock,
 }
 
-impl Cuttable {
+impl CuttableServer {
     pub(crate) async fn start(policies: &str) -> Self {
         let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
         let text = format!("{listen}\n{policies}");
         let parse = || Config::parse(&text, "test.yaml", &NoEnvironment).unwrap();
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
-        let store = Wired {
+        let store = CuttableStore {
             memory: Arc::new(MemoryStore::builder().clock(clock.clone()).build()),
             is_cut: Arc::default(),
         };
@@ -92,7 +92,7 @@ impl Cuttable {
         self.store.is_cut.store(true, Relaxed);
     }
 
-    /// Mends the wire, and lets a quiet second pass.
+    /// Restores the wire, and lets a quiet second pass.
     pub(crate) fn mend(&self) {
         self.store.is_cut.store(false, Relaxed);
         self.clock.advance_micros(1_000_000);

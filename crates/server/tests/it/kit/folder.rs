@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// A folder for one test, which goes when this does.
+/// A folder for one test. Dropping it removes the folder.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -17,7 +17,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Writes a file, and tells its path.
+    /// Writes a file; returns its path.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         fs::write(&path, text).unwrap();

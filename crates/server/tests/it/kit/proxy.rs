@@ -1,11 +1,11 @@
-//! What a proxy sends to `/v1/auth`.
+//! Check requests of a proxy to `/v1/auth`.
 
 use super::client::{Client, Reply};
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// A question to `/v1/auth`, put together from what is out of the ordinary about it.
+/// A check request to `/v1/auth`, built from its differences to the default.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     line: String,
@@ -13,7 +13,7 @@ pub(crate) struct Ask {
     body: String,
 }
 
-/// A question as Traefik and Caddy put it: about a GET for `/` by 192.0.2.1, unless told.
+/// Returns a check request as Traefik and Caddy send it. Default: a GET for `/` by 192.0.2.1.
 pub(crate) fn ask(target: &str) -> Ask {
     let ask = Ask {
         line: format!("GET {target} HTTP/1.1"),
@@ -28,7 +28,7 @@ pub(crate) fn ask(target: &str) -> Ask {
 }
 
 impl Ask {
-    /// Adds a header, besides one of that name that may be there.
+    /// Adds a header, even if there is one with this name.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -40,22 +40,22 @@ impl Ask {
         self
     }
 
-    /// Puts a header in the place of those of that name.
+    /// Replaces a header.
     pub(crate) fn with(self, name: &str, value: &str) -> Self {
         self.without(name).header(name, value)
     }
 
-    /// About a request from this address.
+    /// Sets the client's address.
     pub(crate) fn from(self, address: &str) -> Self {
         self.with("x-forwarded-for", address)
     }
 
-    /// About a request for this target.
+    /// Sets the client's target.
     pub(crate) fn uri(self, uri: &str) -> Self {
         self.with("x-forwarded-uri", uri)
     }
 
-    /// By this method, with this body: as proxies ask that keep the client's.
+    /// Sets the method and body, for proxies that keep the client's.
     pub(crate) fn method(mut self, method: &str, body: &str) -> Self {
         self.line = self.line.replacen("GET", method, 1);
         body.clone_into(&mut self.body);
@@ -73,12 +73,12 @@ impl Ask {
         text + "\r\n" + &self.body
     }
 
-    /// Asks once, on a connection of its own.
+    /// Sends it on a new connection.
     pub(crate) async fn at(&self, address: SocketAddr) -> Reply {
         Client::connect(address).await.ask(&self.text()).await
     }
 
-    /// The same from another address of this machine.
+    /// Sends it from another address of this machine.
     pub(crate) async fn at_from(&self, address: SocketAddr, source: &str) -> Reply {
         let stream = connect_from(address, source.parse().unwrap()).await;
         Client::over(stream).ask(&self.text()).await

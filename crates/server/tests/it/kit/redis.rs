@@ -1,13 +1,13 @@
-//! Configurations for real servers, and decisions that leave something in them.
+//! Configurations for real servers, and decisions that leave data in them.
 
 use super::folder::Folder;
-use super::process::{Ended, run, tidegate};
+use super::process::{ProcessEnd, run, tidegate};
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate::{AnyStore, Config, Limiter, Request};
-use tidegate_policy::config::NoEnvironment;
+use tidegate_config::NoEnvironment;
 
-/// Limits of every kind that operators meet, in a store that `store` describes. Decisions have time
-/// enough even on a machine that is busy.
+/// Returns limits of every kind that operators use, in a store that `store` describes. The timeout
+/// is long enough for a busy machine.
 pub(crate) fn config(store: &str) -> String {
     format!(
         "
@@ -25,7 +25,7 @@ policies:
     )
 }
 
-/// Limits of every algorithm, and one whose names are too long to stand as they are.
+/// Returns limits of every algorithm, and one whose names are too long to be stored unchanged.
 pub(crate) fn every_algorithm(store: &str) -> String {
     format!(
         "
@@ -48,20 +48,20 @@ policies:
     )
 }
 
-/// A configuration in a file, and the program at work on it.
-pub(crate) struct Operated {
+/// A configuration in a file, and the program with it.
+pub(crate) struct RunningConfig {
     folder: Folder,
     text: String,
 }
 
-impl Operated {
+impl RunningConfig {
     pub(crate) fn by(text: String) -> Self {
         let folder = Folder::make();
         Self { folder, text }
     }
 
-    /// Runs the program with these words and the configuration.
-    pub(crate) async fn run(&self, words: &[&str]) -> Ended {
+    /// Runs the program with these arguments and the configuration.
+    pub(crate) async fn run(&self, words: &[&str]) -> ProcessEnd {
         let file = self.folder.write("tidegate.yaml", &self.text);
         let words = [words, &["--config", &file]].concat();
         let mut command = tidegate(&words);
@@ -69,7 +69,7 @@ impl Operated {
         run(command).await
     }
 
-    /// Runs it, and reads what it prints. Expects it to succeed, or to say that nothing is stored.
+    /// Runs it, and returns its JSON. It must succeed, or report that nothing is stored.
     pub(crate) async fn json(&self, words: &[&str]) -> serde_json::Value {
         let ended = self.run(&[words, &["--json"]].concat()).await;
         let seen = parsed(&ended);
@@ -78,7 +78,7 @@ impl Operated {
         seen
     }
 
-    /// A limiter over the same store.
+    /// Returns a limiter over the same store.
     pub(crate) async fn limiter(&self) -> Limiter<AnyStore> {
         let config = Config::parse(&self.text, "test.yaml", &NoEnvironment);
         let config = config.unwrap_or_else(|errors| panic!("{errors}"));
@@ -87,17 +87,17 @@ impl Operated {
     }
 }
 
-/// What it printed, as JSON.
-pub(crate) fn parsed(ended: &Ended) -> serde_json::Value {
+/// Returns its output as JSON.
+pub(crate) fn parsed(ended: &ProcessEnd) -> serde_json::Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
 }
 
-/// The nth of many clients.
+/// Returns the address of the nth client.
 pub(crate) fn client(nth: u32) -> IpAddr {
     Ipv4Addr::from(0x0A00_0000 + nth).into()
 }
 
-/// Asks for something that is allowed.
+/// Sends a request that is allowed.
 pub(crate) async fn take(limiter: &Limiter<AnyStore>, request: Request<'_>) {
     let decision = limiter.check(&request).await.unwrap();
     assert!(decision.is_allowed(), "{decision:?}");

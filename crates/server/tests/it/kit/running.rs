@@ -2,35 +2,36 @@
 
 use std::time::Duration;
 use tidegate::Store;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::server::{self, Listeners, ServeEnd};
-use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
+use tidegate_control::running::ServerState;
+use tidegate_net::Listeners;
+use tidegate_net::bounds::Bounds;
+use tidegate_net::tasks::Tasks;
+use tidegate_server::program::{self, ServeEnd};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long draining may take before it counts as never.
+/// The time after which draining counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that runs.
-pub(crate) struct Running {
+pub(crate) struct RunningServer {
     stop: oneshot::Sender<()>,
     end: oneshot::Receiver<ServeEnd>,
     /// Ends the server when dropped.
     tasks: Tasks,
 }
 
-/// A server that was told to stop.
-pub(crate) struct Stopping {
+/// A server that is shutting down.
+pub(crate) struct StoppingServer {
     end: oneshot::Receiver<ServeEnd>,
     _tasks: Tasks,
 }
 
-impl Running {
-    /// Serves from now on.
+impl RunningServer {
+    /// Starts to serve.
     pub(crate) fn start<S: Store + 'static>(
         listeners: Listeners,
-        serving: Serving<S>,
+        serving: ServerState<S>,
         bounds: Bounds,
     ) -> Self {
         let (stop, stopped) = oneshot::channel();
@@ -38,24 +39,24 @@ impl Running {
         let tasks = Tasks::new();
         tasks.spawn(async move {
             let stopped = async { stopped.await.unwrap_or_default() };
-            let end = server::run(listeners, serving, bounds, stopped).await;
+            let end = program::run(listeners, serving, None, bounds, stopped).await;
             ended.send(end).ok();
         });
         Self { stop, end, tasks }
     }
 
-    /// Tells it to stop.
-    pub(crate) fn stop(self) -> Stopping {
+    /// Starts its shutdown.
+    pub(crate) fn stop(self) -> StoppingServer {
         self.stop.send(()).unwrap();
-        Stopping {
+        StoppingServer {
             end: self.end,
             _tasks: self.tasks,
         }
     }
 }
 
-impl Stopping {
-    /// Waits until it has.
+impl StoppingServer {
+    /// Waits until it has stopped.
     pub(crate) async fn ended(self) -> ServeEnd {
         let ended = timeout(PATIENCE, self.end).await;
         ended.expect("it drains in time").unwrap()

@@ -1,4 +1,4 @@
-//! A gateway that can be reloaded, and upstreams that tell who they are.
+//! A gateway that can be reloaded, and upstreams that send their names.
 
 use crate::admin::samples;
 use crate::kit::client::Reply;
@@ -6,43 +6,43 @@ use crate::kit::{Client, get};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_policy::Config;
-use tidegate_policy::config::NoEnvironment;
-use tidegate_server::bounds::Bounds;
-use tidegate_server::failure::Failure;
-use tidegate_server::server;
-use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
+use tidegate_config::Config;
+use tidegate_config::NoEnvironment;
+use tidegate_control::failure::Failure;
+use tidegate_control::running::ServerState;
+use tidegate_net::bounds::Bounds;
+use tidegate_net::tasks::Tasks;
+use tidegate_server::program;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Where everything listens, in all configurations of these tests.
+/// The listeners of all configurations in these tests.
 pub(super) const LISTEN: &str =
     "listen: { gateway: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
 
-/// A server with a gateway, in this process, until it is dropped.
-pub(super) struct Reloadable {
+/// A server with a gateway in this process; it stops when dropped.
+pub(super) struct ReloadableServer {
     pub(super) gateway: SocketAddr,
     pub(super) admin: SocketAddr,
-    serving: Serving,
+    serving: ServerState,
     _tasks: Tasks,
 }
 
-impl Reloadable {
-    /// Serves `config`, which says nothing of `listen`.
+impl ReloadableServer {
+    /// Serves `config`, which has no `listen`.
     pub(super) async fn start(config: &str) -> Self {
         let config = parse(config);
         let listen = config.listen.clone();
-        let serving = Serving::start(config).await.unwrap();
-        let listeners = server::bind(&listen).await.unwrap();
+        let serving = ServerState::start(config).await.unwrap();
+        let listeners = tidegate_net::bind(&listen).await.unwrap();
         let gateway = listeners.gateway.as_ref().unwrap().tcp().unwrap();
         let admin = listeners.admin.tcp().unwrap();
         let tasks = Tasks::new();
         let served = serving.clone();
         tasks.spawn(async move {
             let never = std::future::pending();
-            let _end = server::run(listeners, served, Bounds::default(), never).await;
+            let _end = program::run(listeners, served, None, Bounds::default(), never).await;
         });
         Self {
             gateway,
@@ -60,7 +60,7 @@ impl Reloadable {
         self.serving.reload(config)
     }
 
-    /// Asks the gateway for `path`, on a connection of its own.
+    /// Sends a GET for `path` to the gateway, on a new connection.
     pub(super) async fn get(&self, path: &str) -> Reply {
         get(self.gateway, path).await
     }
@@ -70,9 +70,9 @@ impl Reloadable {
     }
 }
 
-/// How many reloads were applied and how many refused, as a page of metrics has it.
+/// Returns the numbers of applied and rejected reloads from the metrics.
 pub(super) fn reloads(samples: &BTreeMap<String, f64>) -> [Option<f64>; 2] {
-    ["applied", "refused"].map(|outcome| {
+    ["applied", "rejected"].map(|outcome| {
         let series = format!("tidegate_reloads_total{{outcome=\"{outcome}\"}}");
         samples.get(&series).copied()
     })
@@ -83,17 +83,17 @@ fn parse(config: &str) -> Config {
     Config::parse(&text, "test.yaml", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// One limit that nobody reaches, and one route to `upstream`. Limit and answers are marked with
-/// `name`.
+/// Returns one limit that is never reached, and one route to `upstream`. The limit and the
+/// responses carry `name`.
 pub(super) fn one_route(name: &str, upstream: &Upstream) -> String {
     format!(
         "policies: [{{ name: api, limits: [{{ name: limit-{name}, rate: 1000000/s }}] }}]
-routes: [{{ id: all, {} }}]",
+routes: [{{ name: all, {} }}]",
         marked(name, upstream)
     )
 }
 
-/// The upstream of a route, and a mark on its answers.
+/// Returns the upstream of a route, and a header for its responses.
 pub(super) fn marked(name: &str, upstream: &Upstream) -> String {
     format!(
         "upstreams: ['http://{}'], response_headers: {{ set: {{ X-Configuration: {name} }} }}",
@@ -101,8 +101,8 @@ pub(super) fn marked(name: &str, upstream: &Upstream) -> String {
     )
 }
 
-/// The configuration that all of an answer comes from: who answered, which route was taken, which
-/// limit was asked.
+/// Returns the name of the configuration behind a whole response: its upstream, its route and its
+/// limit.
 pub(super) fn answered_by(reply: &Reply) -> &str {
     assert_eq!(reply.status, 200, "{}", reply.body);
     let name = reply.body.as_str();
@@ -115,27 +115,27 @@ pub(super) fn answered_by(reply: &Reply) -> &str {
     name
 }
 
-/// Sends a request for `path` on a connection that is kept.
+/// Sends a request for `path` on a kept connection.
 pub(super) async fn ask(client: &mut Client, path: &str) -> Reply {
     let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
     client.ask(&request).await
 }
 
-/// An upstream that answers every request with its name, at once; one for `/held` when it is told to.
+/// An upstream that replies with its name immediately, and on command for `/held`.
 pub(super) struct Upstream {
     pub(super) address: SocketAddr,
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<HeldRequests>,
     _tasks: Arc<Tasks>,
 }
 
-/// What there is to know of requests for `/held`.
+/// The state of requests for `/held`.
 #[derive(Default)]
-pub(super) struct Held {
-    /// One is here.
+pub(super) struct HeldRequests {
+    /// A request has arrived.
     pub(super) arrived: Notify,
-    /// Lets one go.
+    /// Releases one request.
     pub(super) release: Notify,
-    /// Who asked has closed the connection instead.
+    /// A client closed its connection instead.
     pub(super) given_up: Notify,
 }
 
@@ -143,7 +143,7 @@ impl Upstream {
     pub(super) async fn start(name: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let held = Arc::new(Held::default());
+        let held = Arc::new(HeldRequests::default());
         let tasks = Arc::new(Tasks::new());
         let (group, known) = (Arc::downgrade(&tasks), Arc::clone(&held));
         tasks.spawn(async move {
@@ -164,8 +164,8 @@ impl Upstream {
     }
 }
 
-/// Answers until the other side closes.
-async fn serve(mut stream: TcpStream, name: &str, held: &Held) -> std::io::Result<()> {
+/// Replies until the other side closes.
+async fn serve(mut stream: TcpStream, name: &str, held: &HeldRequests) -> std::io::Result<()> {
     let mut read = Vec::new();
     loop {
         while let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {

@@ -1,23 +1,23 @@
-//! No request fails, and none is answered by halves of two configurations.
+//! Reloads under load: no request fails, and none mixes two configurations.
 
-use super::kit::{Reloadable, Upstream, answered_by, ask, marked, one_route, reloads};
-use crate::kit::Client;
+use super::kit::{ReloadableServer, Upstream, answered_by, ask, marked, one_route, reloads};
+use crate::kit::{Client, in_time};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::sync::watch;
 
-/// How often the configuration changes under load.
+/// The number of configuration changes under load.
 const RELOADS: u64 = 20;
-/// How many requests are answered between one reload and the next, at least.
+/// The minimum number of responses between two reloads.
 const BETWEEN: u64 = 50;
-/// Clients that keep their connection, and those that never do.
+/// Clients that keep their connection, and clients that never do.
 const KEEPING: u64 = 6;
 const FRESH: u64 = 3;
 
-/// What clients and the one who reloads know of each other.
-struct Course {
+/// The state shared by clients and the reloading task.
+struct LoadProgress {
     /// Reloads that began and that are done: even ones are for `a`, odd ones for `b`.
     begun: AtomicU64,
     done: AtomicU64,
@@ -27,9 +27,9 @@ struct Course {
     by_b: AtomicU64,
 }
 
-impl Course {
-    /// Asks as long as there are reloads. Every answer must come from a configuration that was served
-    /// at some time between question and answer.
+impl LoadProgress {
+    /// Sends requests as long as there are reloads. Every response must come from one configuration
+    /// that was served between request and response.
     async fn run(&self, gateway: SocketAddr, is_keeping: bool) {
         let mut client = Client::connect(gateway).await;
         for path in ["/", "/extra"].iter().cycle() {
@@ -62,17 +62,17 @@ fn name_of(reload: u64) -> &'static str {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_request_is_answered_by_one_configuration_as_a_whole() {
     let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
-    // Another upstream, another limit, another answer; and one has a route that the other has not.
+    // Another upstream, limit and header; and one has a route that the other lacks.
     let config_a = one_route("a", &a);
     let config_b = format!(
         "policies: [{{ name: api, limits: [{{ name: limit-b, rate: 2000000/s }}] }}]
 routes:
-  - {{ id: extra, match: {{ path: /extra }}, {marked} }}
-  - {{ id: all, {marked} }}",
+  - {{ name: extra, match: {{ path: /extra }}, {marked} }}
+  - {{ name: all, {marked} }}",
         marked = marked("b", &b)
     );
-    let it = Reloadable::start(&config_a).await;
-    let course = Arc::new(Course {
+    let it = ReloadableServer::start(&config_a).await;
+    let course = Arc::new(LoadProgress {
         begun: AtomicU64::new(0),
         done: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
@@ -93,7 +93,8 @@ routes:
     let mut answered = course.answered.subscribe();
     for reload in 1..=RELOADS {
         let enough = *answered.borrow() + BETWEEN;
-        answered.wait_for(|count| *count >= enough).await.unwrap();
+        let more = answered.wait_for(|count| *count >= enough);
+        in_time("more answers", more).await.unwrap();
         course.begun.store(reload, SeqCst);
         it.reload(if reload.is_multiple_of(2) {
             &config_a
@@ -103,16 +104,13 @@ routes:
         course.done.store(reload, SeqCst);
     }
     let enough = *answered.borrow() + BETWEEN;
-    answered.wait_for(|count| *count >= enough).await.unwrap();
+    let more = answered.wait_for(|count| *count >= enough);
+    in_time("more answers", more).await.unwrap();
     course.is_over.store(true, SeqCst);
-    clients.finished().await;
-    assert_eq!(
-        content.load(SeqCst),
-        KEEPING + FRESH,
-        "a client was disappointed"
-    );
+    in_time("the end of all clients", clients.finished()).await;
+    assert_eq!(content.load(SeqCst), KEEPING + FRESH, "a request failed");
 
-    // Not one of them got lost on its way to the metrics, either.
+    // The metrics count every request, too.
     let metrics = it.metrics().await;
     for (name, by) in [("a", &course.by_a), ("b", &course.by_b)] {
         let series = format!(

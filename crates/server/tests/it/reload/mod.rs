@@ -1,12 +1,12 @@
-//! Reloading while requests are under way.
+//! Reloads while requests are in flight.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `kit` | a gateway that can be reloaded, and upstreams that tell who they are |
-//! | `load` | no request fails, and none is answered by halves of two configurations |
-//! | `keeps` | what outlives a reload, and what does not |
-//! | `refused` | what is not served changes nothing |
-//! | `signal` | SIGHUP, and what the log says |
+//! | `kit` | a gateway that can be reloaded, and upstreams that send their names |
+//! | `load` | no request fails, and none mixes two configurations |
+//! | `keeps` | state that outlives a reload, and state that does not |
+//! | `refused` | a rejected configuration changes nothing |
+//! | `signal` | SIGHUP and the log |
 
 mod keeps;
 mod kit;

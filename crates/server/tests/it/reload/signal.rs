@@ -1,4 +1,4 @@
-//! SIGHUP, and what the log says.
+//! SIGHUP and the log.
 
 use super::kit::{LISTEN, Upstream, answered_by, one_route, reloads};
 use crate::admin::samples;
@@ -7,17 +7,17 @@ use crate::kit::get;
 use crate::kit::process::{Process, tidegate};
 use std::net::SocketAddr;
 
-const RELOADED: &str = "the configuration was reloaded";
-const REFUSED: &str = "the configuration was refused: what was served before is served on";
-const POSTPONED: &str = "these settings differ from those that are served, and need a restart";
+const RELOADED: &str = "config reloaded";
+const REFUSED: &str = "config reload failed; keeping the previous config";
+const POSTPONED: &str = "settings changed that take effect after a restart";
 
-/// How many reloads were applied, and how many refused.
+/// Returns the numbers of applied and rejected reloads.
 async fn counted(admin: SocketAddr) -> [Option<f64>; 2] {
     reloads(&samples(&get(admin, "/metrics").await.body))
 }
 
 #[tokio::test]
-async fn the_file_is_read_again_and_a_bad_one_is_told_of_and_left_alone() {
+async fn sighup_reloads_the_file_and_reports_an_invalid_one() {
     let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
     let folder = Folder::make();
     let (config_a, config_b) = (one_route("a", &a), one_route("b", &b));
@@ -27,7 +27,7 @@ async fn the_file_is_read_again_and_a_bad_one_is_told_of_and_left_alone() {
     let admin = process.address("admin").await;
     assert_eq!(answered_by(&get(gateway, "/").await), "a");
 
-    let renamed = config_b.replace("id: all", "id: everything");
+    let renamed = config_b.replace("name: all", "name: everything");
     folder.write("tidegate.yaml", format!("{LISTEN}\n{renamed}"));
     process.signal("HUP").await;
     let line = process.logs(RELOADED, ("routes_added", "everything")).await;
@@ -37,7 +37,9 @@ async fn the_file_is_read_again_and_a_bad_one_is_told_of_and_left_alone() {
     assert!(line["policies_added"].is_null(), "{line}");
     assert_eq!(answered_by(&get(gateway, "/").await), "b");
 
-    let bad = config_a.replace("1000000/s", "fast").replace("id:", "idd:");
+    let bad = config_a
+        .replace("1000000/s", "fast")
+        .replace("name: all", "nam: all");
     folder.write("tidegate.yaml", format!("{LISTEN}\n{bad}"));
     process.signal("HUP").await;
     process.logs(REFUSED, ("level", "ERROR")).await;
@@ -58,7 +60,7 @@ async fn the_file_is_read_again_and_a_bad_one_is_told_of_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_needs_a_restart_is_named_and_the_rest_takes_effect() {
+async fn changes_that_need_a_restart_are_named_and_others_apply() {
     let a = Upstream::start("a").await;
     let folder = Folder::make();
     let routeless = |listen: &str, rate: &str| {
@@ -83,39 +85,39 @@ async fn what_needs_a_restart_is_named_and_the_rest_takes_effect() {
     process
         .logs(POSTPONED, ("settings", "listen.gateway"))
         .await;
-    let closed = "there are routes now, but no gateway until a restart opens it";
+    let closed = "routes were added; the gateway opens after a restart";
     process.logs(closed, ("level", "WARN")).await;
     assert_eq!(counted(admin).await, [Some(2.0), Some(0.0)]);
 }
 
 #[tokio::test]
-async fn without_a_file_there_is_nothing_to_read_again() {
+async fn without_a_file_there_is_nothing_to_reload() {
     let flags = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
     let mut process = Process::start(tidegate(&flags));
     let admin = process.address("admin").await;
     process.signal("HUP").await;
-    let nothing = "there is nothing to read again: this was started without --config FILE";
+    let nothing = "nothing to reload: started without --config FILE";
     process.logs(nothing, ("signal", "SIGHUP")).await;
     assert_eq!(get(admin, "/readyz").await.status, 200);
     assert_eq!(counted(admin).await, [Some(0.0), Some(0.0)]);
 }
 
 #[tokio::test]
-async fn a_guard_that_a_reload_brings_listed_nobody_at_first() {
+async fn a_guard_added_by_a_reload_started_with_an_empty_list() {
     let redis = tidegate_testkit::redis::Server::start();
     redis.command(&["SADD", "Listed", "192.0.2.1"]).done();
     let config = |guards: &str, limit: &str| {
         format!(
             "{LISTEN}\nstore: {{ url: '{}', timeout: 5s }}\nguards: [{guards}]
 policies: [{{ name: api, limits: [{{ name: {limit}, rate: 1000000/s }}] }}]
-routes: [{{ id: all, upstreams: ['http://127.0.0.1:9'] }}]",
+routes: [{{ name: all, upstreams: ['http://127.0.0.1:9'] }}]",
             redis.url()
         )
     };
     let folder = Folder::make();
     let file = folder.write(
         "tidegate.yaml",
-        config("{ name: other, refuse: user, list: [eve] }", "one"),
+        config("{ name: other, deny: user, list: [eve] }", "one"),
     );
     let mut process = Process::start(tidegate(&["serve", "--config", &file]));
     let http = process.address("http").await;
@@ -129,7 +131,7 @@ routes: [{{ id: all, upstreams: ['http://127.0.0.1:9'] }}]",
             .contains("\"allowed\":true")
     );
 
-    let guard = "{ name: listed, refuse: ip, redis: { set: Listed }, refresh: 1h }";
+    let guard = "{ name: listed, deny: ip, redis: { set: Listed }, refresh: 1h }";
     folder.write("tidegate.yaml", config(guard, "two"));
     process.signal("HUP").await;
     process.logs(RELOADED, ("limits_added", "api/two")).await;

@@ -1,19 +1,19 @@
-//! Asking the admin API of a program.
+//! Calls of a program's admin API.
 
 use super::kit::Program;
 use crate::kit::Client;
 use serde_json::Value;
-use tidegate_policy::admin::Sha256;
+use tidegate_policy::text::Sha256;
 
 const TOKEN: &str = "tga_of-one-who-changes";
 
-/// What lets whoever asks in.
+/// Returns the `admin` section with the token of these tests.
 pub(super) fn admin() -> String {
     let hash = Sha256::of(TOKEN.as_bytes());
     format!("admin: {{ tokens: [{{ name: ann, role: admin, hash: '{hash}' }}] }}")
 }
 
-/// Asks the admin API of a program to tell, make or change something.
+/// Sends a call to the admin API of a program.
 pub(super) async fn administrate(
     program: &Program,
     verb: &str,

@@ -1,4 +1,4 @@
-//! Whoever has used up all gets nothing of it again by a change.
+//! A client that has used up its quota gets nothing back by a change.
 
 use super::kit::Program;
 use super::origin::{Origin, Rate};
@@ -18,7 +18,7 @@ async fn gives_no_fresh_burst(origin: &Origin, store: &str) {
         assert!(passes(&program, name).await, "{name}, {store}: {nth}");
     }
     assert!(!passes(&program, name).await, "{name}, {store}");
-    // More, much more, less, and what it was at first.
+    // More, much more, less, and the initial amount.
     for (nth, amount) in (2..).zip([6, 12, 2, 5]) {
         let rate = Rate::an_hour(amount);
         origin.change(&mut program, nth, rate, store).await;
@@ -27,9 +27,9 @@ async fn gives_no_fresh_burst(origin: &Origin, store: &str) {
 }
 
 #[tokio::test]
-async fn who_has_used_up_all_gets_no_fresh_burst_from_any_source_in_any_store() {
+async fn an_exhausted_client_gets_no_fresh_burst_from_any_source() {
     let (mut origins, redis) = (Origin::all().await, Redis::start());
-    // What the Traefik plugin limits is by the second, and comes back while this looks.
+    // Limits of the Traefik plugin are per second, and refill during this test.
     origins.retain(|it| !matches!(it, Origin::Limits(_)));
     for store in [
         "store: { max_keys: 1000 }".to_owned(),

@@ -1,42 +1,42 @@
-//! Limits that refuse, while they change: what passes is what the number in force lets pass.
+//! Limits that change under load: as many requests pass as the current rate allows.
 
 use super::kit::Program;
 use super::origin::{Origin, Rate};
-use crate::kit::Client;
+use crate::kit::{Client, in_time};
 use futures_util::future::join_all;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-/// How many ask at once.
+/// The number of concurrent clients.
 const CLIENTS: usize = 2;
-/// How long anything may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What became of the questions that were both asked and answered while one number was in force.
+/// Results of requests that were sent and decided under the same rate.
 #[derive(Clone, Default)]
 struct Counts {
     phase: Phase,
     asked: u64,
     allowed: u64,
-    /// Answers that should not have been.
+    /// Unexpected responses.
     wrong: Vec<String>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// A change is on its way, and whoever asks may be answered by either number.
+    /// A change is in progress: either rate may decide.
     #[default]
     Changing,
-    /// The number of this change is in force.
+    /// The rate of this change is in force.
     Settled(u64),
     Over,
 }
 
-/// Asks as often as there are answers.
+/// Sends requests continuously.
 async fn ask(http: SocketAddr, policy: &str, counts: &watch::Sender<Counts>) {
     let question = format!(r#"{{"policy": "{policy}", "path": "/"}}"#);
     let mut client = Client::connect(http).await;
@@ -59,21 +59,21 @@ async fn ask(http: SocketAddr, policy: &str, counts: &watch::Sender<Counts>) {
     }
 }
 
-/// The most that a limit lets pass within any span of this length: all of it at once, and what comes back
-/// meanwhile.
+/// Returns the most requests that a limit admits within any interval of this length: the burst plus
+/// the refill.
 fn most(rate: Rate, span: Duration) -> u64 {
     rate.amount + refilled(rate, span)
 }
 
-/// What comes back within a span.
+/// Returns the refill within an interval.
 fn refilled(rate: Rate, span: Duration) -> u64 {
     let micros = u128::from(rate.seconds) * 1_000_000;
     let refilled = u128::from(rate.amount) * span.as_micros() / micros;
     u64::try_from(refilled).unwrap()
 }
 
-/// Lets them ask while `rate` is in force, for so long that half of it, or twice, would show, and so would
-/// the number `before`, had it stayed.
+/// Lets clients send requests under `rate` for long enough to detect half or twice of it, or the
+/// rate `before`.
 async fn hold(counts: &watch::Sender<Counts>, nth: u64, rate: Rate, before: Option<Rate>) {
     let mut seen = counts.subscribe();
     let began = Instant::now();
@@ -88,7 +88,7 @@ async fn hold(counts: &watch::Sender<Counts>, nth: u64, rate: Rate, before: Opti
         loop {
             seen.changed().await.unwrap();
             let counts = seen.borrow_and_update().clone();
-            // Looked at afterwards: what was counted has happened within it.
+            // Read afterwards: all counted requests happened within it.
             let span = began.elapsed();
             assert_eq!(counts.wrong, [] as [String; 0]);
             let most_now = most(rate, span);
@@ -106,7 +106,7 @@ async fn hold(counts: &watch::Sender<Counts>, nth: u64, rate: Rate, before: Opti
                 Some(before) => refilled(before, span) > 2 * most_now,
                 None => true,
             };
-            // They ask for far more than there is, so that it is the limit that says how many pass.
+            // Demand far exceeds the quota, so the limit determines how many pass.
             if shows && back > 2 * rate.amount && counts.asked > 2 * most_now {
                 return;
             }
@@ -139,12 +139,12 @@ async fn follows(origin: &Origin) {
         hold(&counts, nth, pair[1], Some(pair[0])).await;
     }
     counts.send_modify(|counts| counts.phase = Phase::Over);
-    tasks.finished().await;
+    in_time("the end of all clients", tasks.finished()).await;
     assert_eq!(counts.borrow().wrong, [] as [String; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_passes_follows_the_number_from_its_change_on_whichever_source_it_comes_from() {
+async fn a_changed_limit_applies_from_any_source() {
     let origins = Origin::all().await;
     join_all(origins.iter().map(follows)).await;
 }

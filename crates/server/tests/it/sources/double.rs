@@ -1,10 +1,10 @@
-//! A server that says what it is told to.
+//! A server with configurable responses.
 
 use crate::kit::certificates::Certificates;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Says the same to everybody until told otherwise.
+/// Sends the same response to all requests until changed.
 pub(super) struct Double {
     pub(super) address: SocketAddr,
     script: Arc<Script>,
@@ -22,31 +22,31 @@ pub(super) struct Double {
 }
 
 struct Script {
-    says: Mutex<Says>,
-    /// What was asked so far.
+    says: Mutex<DoubleReply>,
+    /// The requests so far.
     asked: watch::Sender<Vec<String>>,
 }
 
 #[derive(Clone)]
-enum Says {
-    /// Hangs up.
+enum DoubleReply {
+    /// Closes the connection.
     Nothing,
     Status(u16),
     Document {
         etag: Option<String>,
         body: String,
     },
-    /// A document that ends where the connection does.
+    /// A document that ends with the connection.
     Unbounded(String),
 }
 
 impl Double {
-    /// One that hangs up on everybody.
-    pub(super) async fn away() -> Self {
+    /// Starts a server that closes every connection.
+    pub(super) async fn unreachable() -> Self {
         Self::open(None).await
     }
 
-    /// The same, over TLS with the certificate of `localhost`.
+    /// Starts the same over TLS with the certificate of `localhost`.
     pub(super) async fn secure(certificates: &Certificates) -> Self {
         Self::open(Some(acceptor(certificates))).await
     }
@@ -55,7 +55,7 @@ impl Double {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let script = Arc::new(Script {
-            says: Mutex::new(Says::Nothing),
+            says: Mutex::new(DoubleReply::Nothing),
             asked: watch::Sender::new(Vec::new()),
         });
         let tasks = Tasks::new();
@@ -65,7 +65,7 @@ impl Double {
                 let (stream, _) = listener.accept().await.unwrap();
                 match &tls {
                     None => answering.answer(stream).await,
-                    // Whoever does not like the certificate asks nothing.
+                    // A client that rejects the certificate sends nothing.
                     Some(tls) => {
                         if let Ok(stream) = tls.accept(stream).await {
                             answering.answer(stream).await;
@@ -82,26 +82,26 @@ impl Double {
     }
 
     pub(super) fn say(&self, etag: Option<&str>, body: &str) {
-        *self.script.says.lock() = Says::Document {
+        *self.script.says.lock() = DoubleReply::Document {
             etag: etag.map(str::to_owned),
             body: body.to_owned(),
         };
     }
 
-    /// Says something without saying how long it is.
+    /// Sets a response without a length.
     pub(super) fn say_unbounded(&self, body: &str) {
-        *self.script.says.lock() = Says::Unbounded(body.to_owned());
+        *self.script.says.lock() = DoubleReply::Unbounded(body.to_owned());
     }
 
     pub(super) fn fail(&self, status: u16) {
-        *self.script.says.lock() = Says::Status(status);
+        *self.script.says.lock() = DoubleReply::Status(status);
     }
 
     pub(super) fn hang_up(&self) {
-        *self.script.says.lock() = Says::Nothing;
+        *self.script.says.lock() = DoubleReply::Nothing;
     }
 
-    /// Waits until it has been asked so often since now, and tells the last.
+    /// Waits for this many further requests; returns the last.
     pub(super) async fn asked(&self, times: usize) -> String {
         let mut asked = self.script.asked.subscribe();
         let before = asked.borrow_and_update().len();
@@ -109,12 +109,12 @@ impl Double {
         heads.await.unwrap().last().unwrap().clone()
     }
 
-    /// How often it was asked so far.
+    /// Returns the number of requests so far.
     pub(super) fn times(&self) -> usize {
         self.script.asked.borrow().len()
     }
 
-    /// The last that was asked.
+    /// Returns the last request.
     pub(super) fn last(&self) -> String {
         self.script.asked.borrow().last().unwrap().clone()
     }
@@ -132,12 +132,12 @@ impl Script {
         let head = String::from_utf8(head).unwrap();
         let says = self.says.lock().clone();
         let answer = match says {
-            Says::Nothing => String::new(),
-            Says::Status(status) => {
+            DoubleReply::Nothing => String::new(),
+            DoubleReply::Status(status) => {
                 format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 0\r\n\r\n")
             }
-            Says::Unbounded(body) => format!("HTTP/1.1 200 OK\r\n\r\n{body}"),
-            Says::Document { etag, body } => {
+            DoubleReply::Unbounded(body) => format!("HTTP/1.1 200 OK\r\n\r\n{body}"),
+            DoubleReply::Document { etag, body } => {
                 let is_known = etag
                     .as_ref()
                     .is_some_and(|etag| head.contains(&format!("if-none-match: {etag}\r\n")));
@@ -150,14 +150,14 @@ impl Script {
                 }
             }
         };
-        // Whoever does not wait for it has no use for it.
+        // A client may close without reading it.
         stream.write_all(answer.as_bytes()).await.ok();
         stream.shutdown().await.ok();
         self.asked.send_modify(|asked| asked.push(head));
     }
 }
 
-/// Speaks TLS as the server of these certificates.
+/// Returns a TLS acceptor with these certificates.
 fn acceptor(certificates: &Certificates) -> TlsAcceptor {
     let cert = CertificateDer::from_pem_file(certificates.path("cert.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(certificates.path("key.pem")).unwrap();

@@ -12,33 +12,33 @@ use std::time::Duration;
 use tidegate_testkit::etcd::EtcdServer as Server;
 use tokio::time::timeout;
 
-/// Within what all instances are to serve a change that one of them has made.
+/// The time within which all instances must serve a change made by one of them.
 const SOON: Duration = Duration::from_secs(5);
 
-/// An etcd of one member, which ends when this does.
+/// An etcd of one member, which ends when this is dropped.
 pub(super) struct Etcd {
     pub(super) client: SocketAddr,
     server: Server,
     folder: Folder,
-    /// The files that it was started with.
+    /// The files that it uses.
     _certificates: Option<Certificates>,
 }
 
-/// A second door of etcd, for those alone who have a certificate.
-struct Secured {
+/// A second listener of etcd, only for clients with a certificate.
+struct SecuredEtcd {
     address: SocketAddr,
     certificates: Certificates,
 }
 
 impl Etcd {
-    /// Nothing where it is not installed, for then a test is passed over.
+    /// Starts it; `None` if it is not installed.
     pub(super) async fn start() -> Option<Self> {
         Self::start_with(None).await
     }
 
-    async fn start_with(secured: Option<Secured>) -> Option<Self> {
+    async fn start_with(secured: Option<SecuredEtcd>) -> Option<Self> {
         let (mut urls, mut more) = (Vec::new(), Vec::new());
-        if let Some(Secured {
+        if let Some(SecuredEtcd {
             address,
             certificates,
         }) = &secured
@@ -72,7 +72,7 @@ impl Etcd {
         (reply.status == 200).then(|| reply.json())
     }
 
-    /// Sets a document, and tells the version that makes.
+    /// Sets a document; returns the new version.
     pub(super) async fn set(&self, name: &str, document: &str) -> String {
         let key = STANDARD.encode(format!("/tidegate/{name}"));
         let put = json!({ "key": key, "value": STANDARD.encode(document) });
@@ -93,12 +93,12 @@ impl Etcd {
     pub(super) fn config(&self, refresh: &str) -> String {
         let url = format!("http://{}", self.client);
         format!(
-            "sources: [{{ etcd: {{ endpoints: ['http://127.0.0.1:1', '{url}'], refresh: {refresh} }} }}]"
+            "sources: [{{ etcd: {{ endpoints: ['http://127.0.0.1:1', '{url}'] }}, refresh: {refresh} }}]"
         )
     }
 }
 
-/// An address that nobody has.
+/// Returns a free address.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -107,12 +107,12 @@ fn free() -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_changes_in_etcd_is_served_at_once_and_nobody_notices() {
+async fn an_etcd_change_is_served_at_once_without_errors() {
     let Some(etcd) = Etcd::start().await else {
         return;
     };
     etcd.set("policy/api", &policy("api", &nth_rate(0))).await;
-    // Seldom enough that nothing is noticed by looking.
+    // A long refresh, so that polling notices nothing.
     let mut program = Program::start(&etcd.config("1h")).await;
     under_load(&mut program, "api", async |program, _, rate| {
         let version = etcd.set("policy/api", &policy("api", &rate)).await;
@@ -122,7 +122,7 @@ async fn what_changes_in_etcd_is_served_at_once_and_nobody_notices() {
 }
 
 #[tokio::test]
-async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is_back() {
+async fn an_etcd_outage_keeps_the_config_and_recovers() {
     let Some(mut etcd) = Etcd::start().await else {
         return;
     };
@@ -165,8 +165,11 @@ async fn changes_through_a_server_are_written_to_etcd_and_served_by_all() {
         }
     };
     let heard = timeout(SOON, heard).await;
-    assert!(heard.is_ok(), "the other has not heard within {SOON:?}");
-    // The other changes it in its turn, from what the first made.
+    assert!(
+        heard.is_ok(),
+        "the other instance did not apply it within {SOON:?}"
+    );
+    // The other instance changes it next, based on the first change.
     let (status, said) = administrate(&b, "PATCH", "/policies/api", &limits("7/s")).await;
     assert_eq!(status, 200, "{said}");
     let key = json!({ "key": STANDARD.encode("/tidegate/policy/api") });
@@ -177,7 +180,7 @@ async fn changes_through_a_server_are_written_to_etcd_and_served_by_all() {
 }
 
 #[tokio::test]
-async fn a_key_that_went_by_hand_before_a_change_was_served_for_ever() {
+async fn a_key_deleted_by_hand_before_a_change_was_served_forever() {
     let Some(etcd) = Etcd::start().await else {
         return;
     };
@@ -196,12 +199,12 @@ async fn a_key_that_went_by_hand_before_a_change_was_served_for_ever() {
 }
 
 #[tokio::test]
-async fn an_etcd_that_wants_a_certificate_is_shown_one() {
+async fn an_etcd_requiring_a_client_certificate_gets_one() {
     let certificates = Certificates::make();
     let (cert, key) = certificates.sign("tidegate");
     let ca = certificates.path("ca.pem");
     let address = free();
-    let secured = Secured {
+    let secured = SecuredEtcd {
         address,
         certificates,
     };
@@ -214,17 +217,17 @@ async fn an_etcd_that_wants_a_certificate_is_shown_one() {
     let tls = format!("ca: '{ca}', server_name: localhost, cert: '{cert}', key: '{key}'");
     let text = |tls: &str| {
         format!(
-            "sources: [{{ required: false, etcd: {{ endpoints: 'https://{address}', refresh: 1h, tls: {{ {tls} }} }} }}]\n{}",
+            "sources: [{{ required: false, etcd: {{ endpoints: 'https://{address}', tls: {{ {tls} }} }}, refresh: 1h }}]\n{}",
             super::kit::policies("own", "1/s")
         )
     };
     let mut program = Program::start(&text(&tls)).await;
     assert_eq!(program.band("api").await, "5/s");
-    // What is watched comes by the same way.
+    // The watch uses the same connection settings.
     let version = etcd.set("policy/api", &policy("api", "6/s")).await;
     program.serves("etcd", &version).await;
     assert_eq!(program.band("api").await, "6/s");
-    // Whoever has none is not let in.
+    // A client without a certificate is rejected.
     let without = format!("ca: '{ca}', server_name: localhost");
     let program = Program::start(&text(&without)).await;
     assert!(program.is_stale("etcd").await);

@@ -1,4 +1,4 @@
-//! The file itself, watched.
+//! The watched config file.
 
 use super::kit::{Program, REFUSED, nth_rate, policies, under_load};
 use crate::kit::get;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const RELOADED: &str = "the configuration was reloaded";
+const RELOADED: &str = "config reloaded";
 
 #[tokio::test]
 async fn a_file_that_changes_is_served_without_a_signal() {
@@ -16,42 +16,42 @@ async fn a_file_that_changes_is_served_without_a_signal() {
         program.process.logs(RELOADED, ("level", "INFO")).await;
         assert_eq!(program.band("api").await, rate);
     }
-    // It is noted a moment after it was told.
-    let applied = "tidegate_source_loads_total{source=\"file\",result=\"applied\"}";
+    // The metric is updated a moment after the log.
+    let applied = "tidegate_source_loads_total{source=\"file\",outcome=\"applied\"}";
     program.until(applied, 3.0).await;
 }
 
 #[tokio::test]
-async fn a_file_that_is_wrong_changes_nothing_and_says_so_once() {
-    let refused = "tidegate_source_refused{source=\"file\"}";
+async fn an_invalid_file_changes_nothing_and_is_logged_once() {
+    let refused = "tidegate_source_rejected{source=\"file\"}";
     let mut program = Program::start(&policies("api", "5/s")).await;
     program.write("policies: [{ name: api, limits: [{ name: all, rate: fast }] }]");
     program.process.logs(REFUSED, ("source", "file")).await;
     assert_eq!(program.band("api").await, "5/s");
     assert_eq!(program.sample(refused).await, Some(1.0));
-    // It is not read again until it has changed again, and then counts.
+    // It is not read again until it changes again, and then applies.
     program.write(&policies("api", "6/s"));
     program.process.logs(RELOADED, ("level", "INFO")).await;
     assert_eq!(program.band("api").await, "6/s");
-    assert_eq!(program.loads("file", "refused").await, 1);
-    // It is noted a moment after it was told.
+    assert_eq!(program.loads("file", "rejected").await, 1);
+    // The metric is updated a moment after the log.
     program.until(refused, 0.0).await;
     assert_eq!(get(program.admin, "/readyz").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_file_that_was_broken_and_put_back_was_told_to_be_refused_until_it_changed_once_more() {
-    let refused = "tidegate_source_refused{source=\"file\"}";
+async fn a_restored_file_was_reported_as_rejected_until_another_change() {
+    let refused = "tidegate_source_rejected{source=\"file\"}";
     let served = policies("api", "5/s");
     let mut program = Program::start(&served).await;
-    // Neither is understood so far that it would wait for anything.
+    // Neither can be parsed, so nothing else is awaited.
     for broken in ["sources: [{ htp: {} }]", "policies: ["] {
         program.write(broken);
         program.process.logs(REFUSED, ("source", "file")).await;
         assert_eq!(program.sample(refused).await, Some(1.0));
         program.write(&served);
         program.process.logs(RELOADED, ("level", "INFO")).await;
-        // It is noted a moment after it was told.
+        // The metric is updated a moment after the log.
         program.until(refused, 0.0).await;
         assert_eq!(program.band("api").await, "5/s");
     }
@@ -61,7 +61,7 @@ async fn a_file_that_was_broken_and_put_back_was_told_to_be_refused_until_it_cha
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_file_that_could_not_be_read_in_passing_was_not_read_until_it_changed_once_more() {
+async fn a_briefly_unreadable_file_was_not_read_until_another_change() {
     let mut program = Program::start(&policies("api", "5/s")).await;
     // Fewer than are open.
     program.process.allow_files(3).await;
@@ -72,7 +72,7 @@ async fn a_file_that_could_not_be_read_in_passing_was_not_read_until_it_changed_
     program.process.allow_files(256).await;
     program.process.logs(RELOADED, ("level", "INFO")).await;
     assert_eq!(program.band("api").await, "6/s");
-    assert_eq!(program.loads("file", "refused").await, 1);
+    assert_eq!(program.loads("file", "rejected").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +86,7 @@ async fn under_load_every_question_is_answered_while_the_file_changes() {
     .await;
 }
 
-/// Puts something in place of the file at `path` that cannot be served.
+/// Replaces the file at `path` with something invalid.
 fn break_file(program: &Program, path: &Path, nth: u64, valid: &str) {
     let cut = |quarters: usize| valid.get(..valid.len() * quarters / 4).unwrap_or_default();
     match nth % 6 {
@@ -107,8 +107,8 @@ fn break_file(program: &Program, path: &Path, nth: u64, valid: &str) {
     }
 }
 
-/// Row 21 of the table of failures, under load: every request is decided by the last valid
-/// configuration. A named pipe in place of the file held up all reloads.
+/// Row 21 of the failure table, under load: the last valid configuration decides every request.
+/// Regression: a named pipe in place of the file blocked all reloads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_21_a_configuration_that_is_wrong_or_half_written_changes_nothing() {
     let mut program = Program::start(&policies("api", &nth_rate(0))).await;

@@ -1,22 +1,22 @@
-//! With the user that `tidegate doctor` prints, everything that lies in Redis is read, heard and written.
+//! The user of `tidegate doctor` can read, subscribe to and write everything in Redis.
 
 use super::admin::{admin, administrate};
 use super::kit::{Program, policy};
-use crate::kit::process::Ended;
-use crate::kit::redis::{Operated, parsed};
+use crate::kit::process::ProcessEnd;
+use crate::kit::redis::{RunningConfig, parsed};
 use serde_json::{Value, json};
 use tidegate_testkit::redis::{RespReply, Server as Redis, until};
 
-/// Everything that can lie in the Redis of the store.
+/// Returns a config with everything that can be in the Redis of the store.
 fn config(url: &str) -> String {
     let admin = admin().replace("] }", "], audit: { stream: 'our:audit' } }");
     format!(
         "
 store: {{ url: '{url}', timeout: 10s }}
 sources:
-  - {{ name: documents, redis: {{ key: 'our:policies', refresh: 1h, timeout: 1s }} }}
-  - {{ name: sets, redis: {{ rulesets: flux, refresh: 1h, timeout: 1s }} }}
-plans: [{{ name: consumers, from: {{ redis: {{ key: 'our:plans' }} }} }}]
+  - {{ name: documents, redis: {{ key: 'our:policies' }}, refresh: 1h, timeout: 1s }}
+  - {{ name: sets, redis: {{ rulesets: flux }}, refresh: 1h, timeout: 1s }}
+plans: [{{ name: consumers, redis: {{ key: 'our:plans' }} }}]
 {admin}
 policies:
   - name: planned
@@ -25,7 +25,7 @@ policies:
     )
 }
 
-/// A Redis in which sources have something to say.
+/// Returns a Redis with data for all sources.
 fn told() -> Redis {
     let redis = Redis::start();
     let document = policy("api", "5/s");
@@ -40,8 +40,8 @@ fn told() -> Redis {
     redis
 }
 
-async fn examined(text: String) -> (Ended, Value) {
-    let ended = Operated::by(text).run(&["doctor", "--json"]).await;
+async fn examined(text: String) -> (ProcessEnd, Value) {
+    let ended = RunningConfig::by(text).run(&["doctor", "--json"]).await;
     let report = parsed(&ended);
     (ended, report)
 }
@@ -59,7 +59,7 @@ fn as_user(redis: &Redis) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_printed_user_can_serve_hear_and_change_all_that_lies_in_redis() {
+async fn the_printed_acl_user_can_use_all_redis_sources() {
     let redis = told();
     let (ended, report) = examined(config(&redis.url())).await;
     assert_eq!(failed(&report), [""; 0], "{}", ended.stdout);
@@ -97,7 +97,7 @@ async fn the_printed_user_can_serve_hear_and_change_all_that_lies_in_redis() {
 }
 
 #[tokio::test]
-async fn a_source_that_the_user_may_not_read_is_reported_beside_all_else() {
+async fn an_unreadable_source_is_reported_with_all_other_findings() {
     let redis = told();
     let rules = "ACL SETUSER tidegate reset on >hunter2 ~tg:* ~flux:* +@all -hgetall";
     redis.command(&rules.split(' ').collect::<Vec<_>>()).done();
@@ -105,9 +105,9 @@ async fn a_source_that_the_user_may_not_read_is_reported_beside_all_else() {
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
     let failed = failed(&report).join("\n");
     for words in [
-        "source of policy `documents`",
+        "config source `documents`",
         "may not run hgetall: sources and plans cannot be read",
-        "may not touch `our:policies`, `our:plans`, `our:audit`",
+        "has no access to `our:policies`, `our:plans`, `our:audit`",
     ] {
         assert!(failed.contains(words), "{words}: {failed}");
     }

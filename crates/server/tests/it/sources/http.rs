@@ -10,14 +10,14 @@ use std::time::Duration;
 
 fn config(server: &Double) -> String {
     format!(
-        "sources: [{{ name: central, http: {{ url: 'http://{}/policies', token: hush, refresh: 100ms }} }}]",
+        "sources: [{{ name: central, http: {{ url: 'http://{}/policies', token: hush }}, refresh: 100ms }}]",
         server.address
     )
 }
 
 #[tokio::test]
 async fn a_document_is_fetched_again_only_if_it_has_changed() {
-    let server = Double::away().await;
+    let server = Double::unreachable().await;
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let mut program = Program::start(&config(&server)).await;
     assert_eq!(program.band("api").await, "5/s");
@@ -32,8 +32,8 @@ async fn a_document_is_fetched_again_only_if_it_has_changed() {
 }
 
 #[tokio::test]
-async fn without_a_tag_a_document_is_known_by_what_it_says() {
-    let server = Double::away().await;
+async fn without_an_etag_a_document_is_versioned_by_its_text() {
+    let server = Double::unreachable().await;
     server.say(None, &policies("api", "5/s"));
     let mut program = Program::start(&config(&server)).await;
     server.asked(3).await;
@@ -47,8 +47,8 @@ async fn without_a_tag_a_document_is_known_by_what_it_says() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line() {
-    let server = Double::away().await;
+async fn an_invalid_document_is_reported_by_source_and_line() {
+    let server = Double::unreachable().await;
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let mut program = Program::start(&config(&server)).await;
     server.say(Some("\"2\""), "policies:\n  - name: api\n    limits: [{ name: all, rate: fast }]\nlisten: { http: '127.0.0.1:1' }");
@@ -56,7 +56,7 @@ async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line
     let log = program.process.logged.join("\n");
     assert!(log.contains("central:3:33:"), "{log}");
     assert!(
-        log.contains("central:4:1: `listen` is not for a source to say"),
+        log.contains("central:4:1: `listen` is not allowed in a config source"),
         "{log}"
     );
     assert_eq!(program.band("api").await, "5/s");
@@ -66,8 +66,8 @@ async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line
 }
 
 #[tokio::test]
-async fn what_is_odd_about_the_file_was_told_again_with_every_change_of_a_source() {
-    let server = Double::away().await;
+async fn warnings_of_the_file_were_repeated_with_every_source_change() {
+    let server = Double::unreachable().await;
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let own = "policies: [{ name: own, limits: [{ name: '${NAME}', rate: 1/s, missing: skip }] }]";
     let text = format!("{own}\n{}", config(&server));
@@ -81,21 +81,18 @@ async fn what_is_odd_about_the_file_was_told_again_with_every_change_of_a_source
         let logged = program.process.logged.iter();
         logged.filter(|line| line.contains(what)).count()
     };
-    let (variables, odd) = (
-        "environment variables took effect",
-        "`missing` has no effect",
-    );
+    let (variables, odd) = ("environment variables applied", "`missing` has no effect");
     let log = program.process.logged.join("\n");
     assert_eq!(told(&program, variables), 1, "{log}");
     assert_eq!(told(&program, odd), 1, "{log}");
-    // Whoever asks for all of it hears what is still odd.
+    // An explicit reload reports all existing warnings.
     program.process.signal("HUP").await;
     program
         .process
-        .logs("the configuration was reloaded", ("level", "INFO"))
+        .logs("config reloaded", ("level", "INFO"))
         .await;
     assert_eq!(told(&program, variables), 1);
-    // And what is new is told by itself.
+    // New warnings are reported automatically.
     program.write(&text.replace("${NAME}", "${NAME}-${MORE}"));
     program
         .process
@@ -106,7 +103,7 @@ async fn what_is_odd_about_the_file_was_told_again_with_every_change_of_a_source
 
 #[tokio::test]
 async fn a_document_in_the_language_of_fluxgate_is_translated_as_it_changes() {
-    let server = Double::away().await;
+    let server = Double::unreachable().await;
     let rule_set = |capacity: u64| {
         json!([{
             "ruleSetId": "checkout",
@@ -121,7 +118,7 @@ async fn a_document_in_the_language_of_fluxgate_is_translated_as_it_changes() {
     server.say(Some("\"1\""), &rule_set(5));
     let text = config(&server).replace("token: hush", "format: fluxgate");
     let mut program = Program::start(&text).await;
-    // Each of another address, so that each has used nothing.
+    // Each from another address, so that each has used nothing.
     let remaining = async |program: &Program, nth: u8| {
         let asked = json!({ "policy": "checkout", "ip": format!("192.0.2.{nth}") });
         let reply = crate::kit::post(program.http, &asked.to_string()).await;
@@ -131,17 +128,17 @@ async fn a_document_in_the_language_of_fluxgate_is_translated_as_it_changes() {
     server.say(Some("\"2\""), &rule_set(9));
     program.serves("central", "\"2\"").await;
     assert_eq!(remaining(&program, 2).await, 8);
-    // What is wrong in their words is told, and changes nothing.
+    // An error in the document is reported, and changes nothing.
     server.say(Some("\"3\""), &rule_set(0));
     program.process.logs(REFUSED, ("source", "central")).await;
     assert_eq!(remaining(&program, 3).await, 8);
 }
 
-/// Half a minute is what passes before anybody is told, and as much until it is asked once more.
+/// An alert is sent after half a minute, and the next attempt follows half a minute later.
 #[tokio::test]
-async fn people_are_told_of_a_source_that_stays_away_and_that_it_is_back() {
+async fn a_long_source_outage_and_its_end_are_alerted() {
     let patience = Duration::from_mins(2);
-    let server = Double::away().await;
+    let server = Double::unreachable().await;
     let mut hook = Hook::listen().await;
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let mut program = Program::start(&format!("{}{}", hook.config(), config(&server))).await;
@@ -158,9 +155,9 @@ async fn people_are_told_of_a_source_that_stays_away_and_that_it_is_back() {
 }
 
 #[tokio::test]
-async fn people_were_told_of_a_rejected_configuration_late_or_not_at_all() {
+async fn a_rejected_config_was_alerted_late_or_never() {
     let patience = Duration::from_mins(2);
-    let server = Double::away().await;
+    let server = Double::unreachable().await;
     let mut hook = Hook::listen().await;
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let text = format!("{}{}", hook.config(), config(&server));
@@ -172,7 +169,7 @@ async fn people_were_told_of_a_rejected_configuration_late_or_not_at_all() {
     server.say(Some("\"3\""), &policies("api", "6/s"));
     let told = hook.next_within(patience).await;
     assert_eq!(told, own("config", "policy of `central`, again"));
-    // The file is told of in the same way.
+    // The file is reported in the same way.
     program.write(&format!("{text}\nno_such_field: 1\n"));
     let told = hook.next_within(patience).await;
     assert_eq!(told, own("config", "policy of `file`"));
@@ -182,8 +179,8 @@ async fn people_were_told_of_a_rejected_configuration_late_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_document_that_said_nothing_any_more_lifted_every_limit_of_its_source() {
-    let server = Double::away().await;
+async fn an_emptied_document_lifted_every_limit_of_its_source() {
+    let server = Double::unreachable().await;
     server.say(None, &policies("api", "5/s"));
     let mut program = Program::start(&config(&server)).await;
     for nothing in [
@@ -208,14 +205,14 @@ async fn a_document_that_said_nothing_any_more_lifted_every_limit_of_its_source(
 }
 
 #[tokio::test]
-async fn a_document_that_may_have_been_cut_off_was_taken_for_whole() {
-    let server = Double::away().await;
+async fn a_possibly_truncated_document_was_accepted() {
+    let server = Double::unreachable().await;
     server.say(None, &policies("api", "5/s"));
     let mut program = Program::start(&config(&server)).await;
     server.say_unbounded(&policies("other", "6/s"));
     let line = program.process.logs(AWAY, ("source", "central")).await;
     assert!(
-        line["error"].as_str().unwrap().contains("cut off"),
+        line["error"].as_str().unwrap().contains("truncated"),
         "{line}"
     );
     assert_eq!(program.band("api").await, "5/s");
@@ -223,21 +220,21 @@ async fn a_document_that_may_have_been_cut_off_was_taken_for_whole() {
 
 #[tokio::test]
 async fn a_source_that_named_a_file_of_this_machine_had_it_read() {
-    let server = Double::away().await;
+    let server = Double::unreachable().await;
     let folder = Folder::make();
     let secret = folder.write("list.txt", "192.0.2.1\n");
-    let guard = format!("guards: [{{ name: g, refuse: ip, file: '{secret}' }}]");
+    let guard = format!("guards: [{{ name: g, deny: ip, file: '{secret}' }}]");
     server.say(None, &format!("{guard}\n{}", policies("api", "5/s")));
     let file = folder.write("tidegate.yaml", config(&server));
     let ended = run(tidegate(&["validate", &file])).await;
     assert_eq!(ended.status.code(), Some(2), "{}", ended.stdout);
-    let why = "a source of policy cannot have files read";
+    let why = "a config source cannot refer to files";
     assert!(ended.stderr.contains(why), "{}", ended.stderr);
 }
 
 #[tokio::test]
-async fn what_a_source_says_cannot_have_variables_of_this_process_told() {
-    let server = Double::away().await;
+async fn a_source_cannot_reveal_variables_of_the_process() {
+    let server = Double::unreachable().await;
     server.say(None, &policies("${PATH}", "5/s"));
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", config(&server));
@@ -248,7 +245,7 @@ async fn what_a_source_says_cannot_have_variables_of_this_process_told() {
     assert!(
         ended
             .stderr
-            .contains("what a source says cannot refer to variables"),
+            .contains("a config source cannot use variables"),
         "{}",
         ended.stderr
     );
@@ -256,8 +253,8 @@ async fn what_a_source_says_cannot_have_variables_of_this_process_told() {
 }
 
 #[tokio::test]
-async fn validate_asks_the_sources_and_tells_what_is_wrong_with_them() {
-    let server = Double::away().await;
+async fn validate_fetches_the_sources_and_reports_their_errors() {
+    let server = Double::unreachable().await;
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", config(&server));
     server.say(None, &policies("api", "5/s"));
@@ -277,7 +274,7 @@ async fn validate_asks_the_sources_and_tells_what_is_wrong_with_them() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_question_is_answered_while_a_document_changes() {
-    let server = Double::away().await;
+    let server = Double::unreachable().await;
     server.say(Some("\"0\""), &policies("api", &nth_rate(0)));
     let mut program = Program::start(&config(&server)).await;
     under_load(&mut program, "api", async |program, nth, rate| {

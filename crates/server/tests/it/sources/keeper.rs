@@ -6,7 +6,7 @@ use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
 use serde_json::json;
 
-/// What a keeper says of limits like these: its own document, within another.
+/// Returns a keeper's response: its own document within another.
 fn document(limit: u64, version: u64, revision: u64) -> String {
     let limits = json!({ "limits": [{ "rules": [{ "urlpathpattern": "/**" }], "limit": limit }] });
     json!({ "value": limits.to_string(), "version": version, "mod_revision": revision }).to_string()
@@ -14,7 +14,7 @@ fn document(limit: u64, version: u64, revision: u64) -> String {
 
 fn config(keeper: &Double, more: &str) -> String {
     format!(
-        "sources: [{{ keeper: {{ url: 'http://{}', key: rate/limits, password: 'Pas$w0rd', refresh: 100ms, timeout: 5s{more} }} }}]",
+        "sources: [{{ keeper: {{ url: 'http://{}', key: rate/limits, password: 'Pas$w0rd'{more} }}, refresh: 100ms, timeout: 5s }}]",
         keeper.address
     )
 }
@@ -32,8 +32,8 @@ async fn band(program: &Program) -> String {
 }
 
 #[tokio::test]
-async fn a_keeper_is_asked_as_it_wants_to_be_and_what_it_says_is_served() {
-    let keeper = Double::away().await;
+async fn a_keeper_is_fetched_with_its_settings_and_served() {
+    let keeper = Double::unreachable().await;
     keeper.say(None, &document(40, 1, 7));
     let program = Program::start(&config(&keeper, "")).await;
     assert_eq!(band(&program).await, "40/s");
@@ -56,8 +56,8 @@ async fn a_keeper_is_asked_as_it_wants_to_be_and_what_it_says_is_served() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_unchanged_is_not_applied_again_whatever_it_says() {
-    let keeper = Double::away().await;
+async fn an_unchanged_version_is_not_applied_again() {
+    let keeper = Double::unreachable().await;
     keeper.say(None, &document(40, 1, 7));
     let mut program = Program::start(&config(&keeper, "")).await;
     keeper.say(None, &document(41, 1, 7));
@@ -71,8 +71,8 @@ async fn a_version_that_is_unchanged_is_not_applied_again_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn a_keeper_that_is_away_at_the_start_is_stood_in_for_until_it_answers() {
-    let keeper = Double::away().await;
+async fn an_unreachable_keeper_is_replaced_by_its_fallback_at_startup() {
+    let keeper = Double::unreachable().await;
     let mut program = Program::start(&config(&keeper, FALLBACK)).await;
     assert_eq!(band(&program).await, "3/s");
     assert!(program.is_stale("keeper").await);
@@ -84,15 +84,15 @@ async fn a_keeper_that_is_away_at_the_start_is_stood_in_for_until_it_answers() {
 }
 
 #[tokio::test]
-async fn without_anything_to_stand_in_for_it_nothing_is_served_before_it_answers() {
-    let keeper = Double::away().await;
+async fn without_a_fallback_startup_waits_for_the_keeper() {
+    let keeper = Double::unreachable().await;
     let folder = Folder::make();
     let text = config(&keeper, "").replace("timeout: 5s", "timeout: 300ms");
     let file = folder.write("tidegate.yaml", text);
     let ended = run(tidegate(&["serve", "--config", &file])).await;
     assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("the source of policy `keeper`"),
+        ended.stderr.contains("the config source `keeper`"),
         "{}",
         ended.stderr
     );
@@ -100,8 +100,8 @@ async fn without_anything_to_stand_in_for_it_nothing_is_served_before_it_answers
 }
 
 #[tokio::test]
-async fn a_keeper_that_goes_away_leaves_what_it_said_and_is_told_of() {
-    let keeper = Double::away().await;
+async fn a_keeper_outage_keeps_the_config_and_is_reported() {
+    let keeper = Double::unreachable().await;
     keeper.say(None, &document(40, 1, 1));
     let mut program = Program::start(&config(&keeper, "")).await;
     keeper.hang_up();
@@ -115,8 +115,8 @@ async fn a_keeper_that_goes_away_leaves_what_it_said_and_is_told_of() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_document_is_trouble_and_not_a_change() {
-    let keeper = Double::away().await;
+async fn a_response_that_is_no_document_is_an_error_and_no_change() {
+    let keeper = Double::unreachable().await;
     keeper.say(None, &document(40, 1, 1));
     let mut program = Program::start(&config(&keeper, "")).await;
     let empty = json!({ "value": "", "version": 0, "mod_revision": 9 }).to_string();
@@ -137,7 +137,7 @@ async fn an_answer_that_is_no_document_is_trouble_and_not_a_change() {
     assert_eq!(program.loads("keeper", "applied").await, 1);
 }
 
-/// The levels of what was logged and has this in it.
+/// Returns the levels of log lines that contain this text.
 fn levels(program: &Program, text: &str) -> Vec<String> {
     let told = program.process.logged.iter().filter(|it| it.contains(text));
     let level = |line: &String| {
@@ -148,8 +148,8 @@ fn levels(program: &Program, text: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_should_be_put_right_in_a_document_was_logged_as_if_it_were_well() {
-    let keeper = Double::away().await;
+async fn document_warnings_were_logged_as_info() {
+    let keeper = Double::unreachable().await;
     keeper.say(None, &document(40, 1, 1));
     let mut program = Program::start(&config(&keeper, "")).await;
     let limits = r#"{ "limits": [{ "rules": [
@@ -161,32 +161,32 @@ async fn what_should_be_put_right_in_a_document_was_logged_as_if_it_were_well() 
     program.serves("keeper", "1/2").await;
     assert_eq!(band(&program).await, "41/s");
     for text in [
-        "warning: a comma stands before a closing bracket",
-        "without `headerval` says nothing, and is left out",
-        "this rule is the same as the one on line 2",
+        "warning: trailing comma before a closing bracket",
+        "is skipped: it needs `headerval`",
+        "skipped: this rule repeats the one on line 2",
     ] {
         assert_eq!(levels(&program, text), ["WARN"], "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_only_otherwise_here_is_no_warning() {
-    let keeper = Double::away().await;
+async fn harmless_differences_are_no_warnings() {
+    let keeper = Double::unreachable().await;
     let rules = json!([
         { "id": "a", "name": "all", "scope": "GLOBAL", "bands": [{ "windowSeconds": 1, "capacity": 5 }] },
         { "id": "b", "scope": "GLOBAL", "bands": [] }
     ]);
     keeper.say(None, &json!({ "value": rules.to_string() }).to_string());
     let program = Program::start(&config(&keeper, ", format: fluxgate")).await;
-    assert_eq!(levels(&program, "`name` is left out"), ["INFO"]);
-    assert_eq!(levels(&program, "rule `b` has no bands"), ["WARN"]);
+    assert_eq!(levels(&program, "`name` is skipped"), ["INFO"]);
+    assert_eq!(levels(&program, "rule `b` is skipped"), ["WARN"]);
 }
 
 #[tokio::test]
-async fn a_keeper_with_a_document_of_nothing_lifted_every_limit() {
-    let keeper = Double::away().await;
+async fn a_keeper_with_an_empty_document_lifted_every_limit() {
+    let keeper = Double::unreachable().await;
     let say = |text: &str| {
-        // A keeper that does not count is known by what it says.
+        // Without a version number, a keeper's document is identified by its content.
         keeper.say(None, &json!({ "value": text }).to_string());
     };
     say(&super::kit::policies("api", "5/s"));
@@ -203,8 +203,8 @@ async fn a_keeper_with_a_document_of_nothing_lifted_every_limit() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_wrong_changes_nothing_and_is_not_complained_of_again() {
-    let keeper = Double::away().await;
+async fn an_invalid_document_changes_nothing_and_is_logged_once() {
+    let keeper = Double::unreachable().await;
     keeper.say(None, &document(40, 1, 1));
     let mut program = Program::start(&config(&keeper, "")).await;
     let wrong = json!({ "value": r#"{"limits": [{"rules": [], "limit": -1}]}"#, "version": 2, "mod_revision": 2 });
@@ -212,10 +212,10 @@ async fn a_document_that_is_wrong_changes_nothing_and_is_not_complained_of_again
     program.process.logs(REFUSED, ("source", "keeper")).await;
     keeper.asked(3).await;
     assert_eq!(band(&program).await, "40/s");
-    assert_eq!(program.loads("keeper", "refused").await, 1);
+    assert_eq!(program.loads("keeper", "rejected").await, 1);
     assert_eq!(
         program
-            .sample("tidegate_source_refused{source=\"keeper\"}")
+            .sample("tidegate_source_rejected{source=\"keeper\"}")
             .await,
         Some(1.0)
     );
@@ -224,7 +224,7 @@ async fn a_document_that_is_wrong_changes_nothing_and_is_not_complained_of_again
     assert_eq!(band(&program).await, "42/s");
     assert_eq!(
         program
-            .sample("tidegate_source_refused{source=\"keeper\"}")
+            .sample("tidegate_source_rejected{source=\"keeper\"}")
             .await,
         Some(0.0)
     );
@@ -232,7 +232,7 @@ async fn a_document_that_is_wrong_changes_nothing_and_is_not_complained_of_again
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_question_is_answered_while_a_keeper_changes() {
-    let keeper = Double::away().await;
+    let keeper = Double::unreachable().await;
     let limits = |nth: u64| document(1_000_000 + nth, nth + 1, nth + 1);
     keeper.say(None, &limits(0));
     let mut program = Program::start(&config(&keeper, "")).await;

@@ -1,9 +1,9 @@
-//! The program with a source, and questions to it under load.
+//! The program with a source, and check requests under load.
 
 use crate::admin::samples;
 use crate::kit::folder::Folder;
 use crate::kit::process::{Process, tidegate};
-use crate::kit::{Client, get, post};
+use crate::kit::{Client, get, in_time, post};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -11,27 +11,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-pub(super) const SERVED: &str = "policy of this source is served";
-pub(super) const REFUSED: &str =
-    "the configuration was refused: what was served before is served on";
-pub(super) const AWAY: &str =
-    "this source of policy cannot be asked: what it said before is served on";
-pub(super) const BACK: &str = "this source of policy answers again";
+pub(super) const SERVED: &str = "config source loaded";
+pub(super) const REFUSED: &str = "config reload failed; keeping the previous config";
+pub(super) const AWAY: &str = "config source unavailable; keeping its last version";
+pub(super) const BACK: &str = "config source available again";
 
-/// Doors on ports that the system chooses.
+/// Listeners on free ports.
 const LISTEN: &str = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
 
-/// How often a source changes under load.
+/// The number of source changes under load.
 const CHANGES: u64 = 10;
-/// How many questions are answered between one change and the next, at least.
+/// The minimum number of responses between two changes.
 const BETWEEN: u64 = 100;
-/// How many ask at once.
+/// The number of concurrent clients.
 const CLIENTS: u64 = 4;
-/// How long that may take before it counts as never.
+/// The time after which an event counts as missing.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A policy with one limit, as text.
@@ -53,7 +51,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Serves `text` in a file of its own.
+    /// Serves `text` in a new file.
     pub(super) async fn start(text: &str) -> Self {
         Self::start_with(text, &[]).await
     }
@@ -78,13 +76,13 @@ impl Program {
         }
     }
 
-    /// Writes another text into the file.
+    /// Replaces the text of the file.
     pub(super) fn write(&self, text: &str) {
         self.folder
             .write("tidegate.yaml", format!("{LISTEN}\n{text}"));
     }
 
-    /// Waits until the log says that a version of a source is served.
+    /// Waits until the log shows that a version of a source is served.
     pub(super) async fn serves(&mut self, source: &str, version: &str) {
         loop {
             let line = self.process.logs(SERVED, ("source", source)).await;
@@ -94,7 +92,7 @@ impl Program {
         }
     }
 
-    /// The limit that a request of a policy meets.
+    /// Returns the rate of the limit that a request of a policy matches.
     pub(super) async fn band(&self, policy: &str) -> String {
         let reply = post(
             self.http,
@@ -108,45 +106,45 @@ impl Program {
             .to_owned()
     }
 
-    /// A number on the page of metrics.
+    /// Returns a value from the metrics.
     pub(super) async fn sample(&self, name: &str) -> Option<f64> {
         let page = get(self.admin, "/metrics").await.body;
         samples(&page).get(name).copied()
     }
 
-    /// Waits until a number on the page of metrics is this.
+    /// Waits until a metric has this value.
     pub(super) async fn until(&self, name: &str, number: f64) {
         let is_there = async { while self.sample(name).await != Some(number) {} };
         let is_there = timeout(PATIENCE, is_there).await;
         is_there.unwrap_or_else(|_| panic!("{name} is not {number}"));
     }
 
-    /// How often asking a source came to `result`.
+    /// Returns the number of loads of a source with this `result`.
     pub(super) async fn loads(&self, source: &str, result: &str) -> u64 {
         let name =
-            format!("tidegate_source_loads_total{{source=\"{source}\",result=\"{result}\"}}");
+            format!("tidegate_source_loads_total{{source=\"{source}\",outcome=\"{result}\"}}");
         let page = get(self.admin, "/metrics").await.body;
         let count = samples(&page).get(&name).map(ToString::to_string);
         count.unwrap_or_else(|| panic!("{name}")).parse().unwrap()
     }
 
-    /// Whether a source could not be asked when it last was.
+    /// Returns true if the last load of a source failed.
     pub(super) async fn is_stale(&self, source: &str) -> bool {
         let name = format!("tidegate_source_stale{{source=\"{source}\"}}");
         self.sample(&name).await == Some(1.0)
     }
 }
 
-/// What those who ask and the one who changes know of each other.
-struct Course {
+/// The state shared by clients and the changing task.
+struct ChangeProgress {
     is_over: AtomicBool,
-    /// How many questions were answered, and answers that should not have been.
+    /// The number of responses, and unexpected responses.
     answered: watch::Sender<(u64, Vec<String>)>,
-    /// Which rates they were answered by.
+    /// The rates of the responses.
     seen: Mutex<BTreeSet<u64>>,
 }
 
-impl Course {
+impl ChangeProgress {
     async fn run(&self, http: SocketAddr, question: &str) {
         let mut client = Client::connect(http).await;
         while !self.is_over.load(SeqCst) {
@@ -168,29 +166,32 @@ impl Course {
         }
     }
 
-    /// Waits until as many more were answered as lie between two changes, each as it should be.
+    /// Waits until the minimum number of further responses has arrived, all as expected.
     async fn went_on(&self) {
         let mut answered = self.answered.subscribe();
         let target = answered.borrow_and_update().0 + BETWEEN;
         let now = answered.wait_for(|(count, _)| *count >= target);
-        let now = timeout(PATIENCE, now).await.expect("they ask on").unwrap();
+        let now = timeout(PATIENCE, now)
+            .await
+            .expect("clients keep sending requests")
+            .unwrap();
         assert_eq!(now.1, [] as [String; 0]);
     }
 }
 
-/// The rate of the `nth` change, and how it is told.
+/// Returns the rate of the `nth` change as text.
 pub(super) fn nth_rate(nth: u64) -> String {
     format!("{}/s", 1_000_000 + nth)
 }
 
-/// Asks for decisions of a policy all the while `change` makes changes, one after the other, each to the
-/// rate that [`nth_rate`] names. Every question must be answered, by one of them.
+/// Sends check requests for a policy while `change` makes changes, one after the other, each to the
+/// rate of [`nth_rate`]. One of them must decide every request.
 pub(super) async fn under_load(
     program: &mut Program,
     policy: &str,
     mut change: impl AsyncFnMut(&mut Program, u64, String),
 ) {
-    let course = Arc::new(Course {
+    let course = Arc::new(ChangeProgress {
         is_over: AtomicBool::new(false),
         answered: watch::Sender::default(),
         seen: Mutex::default(),
@@ -204,12 +205,12 @@ pub(super) async fn under_load(
     for nth in 1..=CHANGES {
         course.went_on().await;
         change(program, nth, nth_rate(nth)).await;
-        // Whoever asks from here on is answered by it, or by a later one.
+        // From here on this rate or a later one decides.
         assert_eq!(program.band(policy).await, nth_rate(nth));
     }
     course.went_on().await;
     course.is_over.store(true, SeqCst);
-    tasks.finished().await;
+    in_time("the end of all clients", tasks.finished()).await;
     let seen = course.seen.lock().len();
-    assert!(seen > 2, "nobody saw a change");
+    assert!(seen > 2, "no client saw a change");
 }

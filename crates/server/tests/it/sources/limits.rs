@@ -1,4 +1,4 @@
-//! Limits of the Traefik plugin, as a keeper tells them.
+//! Limits of the Traefik plugin from a keeper.
 
 use super::double::Double;
 use super::kit::{Program, REFUSED};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// How long a start may take before it counts as none.
+/// The time after which a startup counts as failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const FALLBACK: &str = r#"{"limits": [{"rules": [{"urlpathpattern": "/**"}], "limit": 3}]}"#;
 
 fn config(address: impl std::fmt::Display) -> String {
-    format!("sources: [{{ keeper: {{ url: 'http://{address}', key: limits, refresh: 100ms }} }}]")
+    format!("sources: [{{ keeper: {{ url: 'http://{address}', key: limits }}, refresh: 100ms }}]")
 }
 
 fn say(keeper: &Double, version: u64, text: &str) {
@@ -30,9 +30,9 @@ async fn ask(program: &Program, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn limits_are_lifted_by_a_list_of_none_and_come_back_with_the_next() {
+async fn an_empty_list_lifts_limits_until_the_next_document() {
     let limited = r#"{"limits": [{"rules": [{"urlpathpattern": "/pay"}], "limit": 5}]}"#;
-    let keeper = Double::away().await;
+    let keeper = Double::unreachable().await;
     say(&keeper, 1, limited);
     let mut program = Program::start(&config(keeper.address)).await;
     assert_eq!(ask(&program, "/pay").await["band"], "5/s");
@@ -52,7 +52,7 @@ async fn limits_are_lifted_by_a_list_of_none_and_come_back_with_the_next() {
 }
 
 #[tokio::test]
-async fn what_is_right_of_a_document_was_served_before_the_rest_of_it_was_read() {
+async fn a_document_was_partly_served_before_it_was_read_completely() {
     let document = |first: u64, second: i64| {
         let rule = |path: &str| json!([{ "urlpathpattern": path }]);
         json!({ "limits": [
@@ -61,7 +61,7 @@ async fn what_is_right_of_a_document_was_served_before_the_rest_of_it_was_read()
         ]})
         .to_string()
     };
-    let keeper = Double::away().await;
+    let keeper = Double::unreachable().await;
     say(&keeper, 1, &document(5, 6));
     let mut program = Program::start(&config(keeper.address)).await;
     say(&keeper, 2, &document(50, -1));
@@ -75,24 +75,24 @@ async fn what_is_right_of_a_document_was_served_before_the_rest_of_it_was_read()
 }
 
 #[tokio::test]
-async fn what_is_odd_about_a_document_is_told_whenever_it_comes() {
+async fn document_warnings_are_logged_for_every_version() {
     let odd = r#"{"limits": [
         {"rules": [{"urlpathpattern": "/pay", "headerkey": "tier"}], "limit": 5},
         {"rules": [{"urlpathpattern": "/pay"}, {"urlpathpattern": "/other"},], "limit": 6}
     ]}"#;
     let notes = [
-        "`headerkey` without `headerval` says nothing, and is left out",
-        "a comma stands before a closing bracket, which is not JSON: it is passed over",
-        "this rule is the same as the one on line 2, which comes first: it is left out",
+        "`headerkey` is skipped: it needs `headerval`",
+        "trailing comma before a closing bracket is ignored; it is not valid JSON",
+        "skipped: this rule repeats the one on line 2",
     ];
-    let keeper = Double::away().await;
+    let keeper = Double::unreachable().await;
     say(&keeper, 1, FALLBACK);
     let mut program = Program::start(&config(keeper.address)).await;
     say(&keeper, 2, odd);
     program.serves("keeper", "2/2").await;
     assert_eq!(ask(&program, "/pay").await["band"], "5/s");
     assert_eq!(ask(&program, "/other").await["band"], "6/s");
-    // At the start as well.
+    // Also at startup.
     let other = Program::start(&config(keeper.address)).await;
     for logged in [&program.process.logged, &other.process.logged] {
         for note in notes {
@@ -103,17 +103,20 @@ async fn what_is_odd_about_a_document_is_told_whenever_it_comes() {
 }
 
 #[tokio::test]
-async fn a_keeper_that_never_says_a_word_is_not_waited_for_where_there_is_a_fallback() {
+async fn a_silent_keeper_with_a_fallback_does_not_delay_startup() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
-    let fallback = format!("refresh: 100ms, timeout: 10min, fallback: '{FALLBACK}'");
-    let text = config(address).replace("refresh: 100ms", &fallback);
+    let text = config(address).replace("refresh: 100ms", "refresh: 100ms, timeout: 10min");
+    let text = text.replace(
+        "key: limits",
+        &format!("key: limits, fallback: '{FALLBACK}'"),
+    );
     let (started, connected) = tokio::join!(
         timeout(PATIENCE, Program::start(&text)),
         timeout(PATIENCE, silent.accept())
     );
-    let program = started.expect("it starts without a word of the keeper");
-    // Whoever asked is connected still, and not turned away.
+    let program = started.expect("it starts without a response from the keeper");
+    // An existing client stays connected.
     let _connected = connected.unwrap().unwrap();
     assert_eq!(ask(&program, "/pay").await["band"], "3/s");
     assert!(program.is_stale("keeper").await);

@@ -1,4 +1,4 @@
-//! Instances that come and go while policy changes, and buckets that do not.
+//! Instances that start and stop while policies change, and buckets that persist.
 
 use super::kit::Program;
 use super::redis::{config, connect, set};
@@ -7,17 +7,17 @@ use std::time::Duration;
 use tidegate_testkit::redis::Server as Redis;
 use tokio::time::timeout;
 
-/// How many instances there are at a time.
+/// The number of concurrent instances.
 const INSTANCES: usize = 3;
-/// How often the policy changes.
+/// The number of policy changes.
 const CHANGES: u64 = 24;
-/// How long it may take until all serve the last before it counts as never.
+/// The time within which all instances must serve the last change.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Numbers that look drawn, the same every time: what fails can be run again.
-struct Drawn(u64);
+/// Pseudo-random numbers, the same in every run, so that failures are reproducible.
+struct DrawnNumbers(u64);
 
-impl Drawn {
+impl DrawnNumbers {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -27,7 +27,7 @@ impl Drawn {
 }
 
 #[tokio::test]
-async fn instances_that_are_started_and_killed_while_policy_changes_come_to_serve_the_last() {
+async fn restarted_instances_converge_on_the_last_policy() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     set(&connection, "api", "1/s").await;
@@ -36,12 +36,12 @@ async fn instances_that_are_started_and_killed_while_policy_changes_come_to_serv
     for _ in 0..INSTANCES {
         alive.push(Program::start(&text).await);
     }
-    let mut drawn = Drawn(0x9E37_79B9_7F4A_7C15);
+    let mut drawn = DrawnNumbers(0x9E37_79B9_7F4A_7C15);
     for nth in 2..=CHANGES {
         set(&connection, "api", &format!("{nth}/s")).await;
         match drawn.below(4) {
             0 => {
-                // Killed where it stands, and another comes instead.
+                // One is killed, and another starts.
                 drop(alive.swap_remove(drawn.below(INSTANCES)));
                 alive.push(Program::start(&text).await);
             }
@@ -62,7 +62,7 @@ async fn instances_that_are_started_and_killed_while_policy_changes_come_to_serv
 }
 
 #[tokio::test]
-async fn who_has_used_all_gets_no_fresh_burst_when_the_rate_is_raised() {
+async fn an_exhausted_client_gets_no_fresh_burst_by_a_raised_rate() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     set(&connection, "api", "2/h burst 5").await;

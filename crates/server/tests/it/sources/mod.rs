@@ -1,31 +1,31 @@
-//! Policy that comes from elsewhere, and changes while it is served.
+//! Config sources that change while they are in use.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `kit` | the program with a source, and questions to it under load |
-//! | `double` | a server that says what it is told to, for what is only ever a document over HTTP |
-//! | `admin` | asking the admin API of the program |
-//! | `origin` | any source, made to say one rate after the other |
-//! | `file` | the file itself, watched |
-//! | `named` | files that it names, and that are read with it |
+//! | `kit` | the program with a source, and check requests under load |
+//! | `double` | an HTTP server with configurable responses |
+//! | `admin` | calls of the program's admin API |
+//! | `origin` | any source, changed to one rate after the other |
+//! | `file` | the watched config file |
+//! | `named` | files that it names |
 //! | `keeper` | a key of a keeper |
-//! | `limits` | limits of the Traefik plugin, as a keeper tells them |
+//! | `limits` | limits of the Traefik plugin from a keeper |
 //! | `http` | a document at a URL |
 //! | `redis` | a hash of a real Redis |
 //! | `rules` | rule sets of FluxGate, in hashes of a real Redis |
-//! | `lives` | instances that come and go while it changes, and buckets that do not |
+//! | `lives` | instances that start and stop while policies change, and buckets that persist |
 //! | `etcd` | keys of a real etcd |
-//! | `members` | members of etcd that hang or hang up, and what is asked of them |
-//! | `wire` | a wire to a member that notes what is asked |
-//! | `bursts` | nobody gets what they have used once more by a change |
-//! | `counts` | what passes follows the number that is in force |
-//! | `granted` | the user that `tidegate doctor` prints suffices for all of it in Redis |
-//! | `standing` | what is told of a source that is not as it should be |
-//! | `read_only` | sources that are not written to through a server |
-//! | `mongodb` | documents in a MongoDB, rules there, and plans, with the feature of that name |
-//! | `spread` | the same behind sentinels, and in a Cluster |
-//! | `secured` | sources over TLS, by certificates that no system knows |
-//! | `several` | sources together: their order, and what one refuses to another |
+//! | `members` | members of etcd that hang or disconnect, and the calls to them |
+//! | `wire` | a proxy in front of a member that records calls |
+//! | `bursts` | a client gets no used units back by a change |
+//! | `counts` | as many requests pass as the current rate allows |
+//! | `granted` | the user of `tidegate doctor` suffices for everything in Redis |
+//! | `standing` | reports about a source with problems |
+//! | `read_only` | sources that the admin API cannot write |
+//! | `mongodb` | documents, rules and plans in MongoDB, with the feature of that name |
+//! | `spread` | Redis behind sentinels, and in a Cluster |
+//! | `secured` | sources over TLS, with private certificates |
+//! | `several` | several sources: their order, and conflicts |
 
 mod admin;
 mod bursts;

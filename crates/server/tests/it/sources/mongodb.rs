@@ -1,4 +1,4 @@
-//! Documents in a `MongoDB`, `FluxGate`'s rules there, and plans.
+//! Documents, `FluxGate` rules and plans in `MongoDB`.
 
 use super::admin::{admin, administrate};
 use super::etcd::limits;
@@ -10,23 +10,22 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long anything may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const POLICIES: &str = "tidegate_policies";
 const PLANS: &str = "tidegate_plans";
 const RULES: &str = "rate_limit_rules";
 
-/// A database of a test's own.
-struct There {
+/// A database for one test.
+struct TestDatabase {
     url: String,
     database: String,
     client: Client,
 }
 
-impl There {
-    /// Nothing where there is no server, for then a test is passed over; with `CI` set, where nothing may
-    /// be passed over, panics instead.
+impl TestDatabase {
+    /// Opens it; `None` if there is no server, which skips the test. With `CI` set, panics instead.
     #[expect(
         clippy::print_stderr,
         reason = "whoever runs tests is to know what was not"
@@ -54,7 +53,7 @@ impl There {
         self.client.database(&self.database).collection(name)
     }
 
-    /// Sets all texts of a shelf as people do, and tells the version that makes.
+    /// Sets all texts of a stored document; returns the new version.
     async fn set(&self, collection: &str, texts: impl Into<Bson>) -> String {
         let id = doc! { "_id": "tidegate" };
         let update = doc! { "$set": { "texts": texts }, "$inc": { "version": 1_i64 } };
@@ -78,7 +77,7 @@ impl There {
     fn config(&self, collection: &str) -> String {
         let Self { url, database, .. } = self;
         format!(
-            "sources: [{{ mongodb: {{ url: '{url}', database: {database}, {collection}, refresh: 100ms }} }}]"
+            "sources: [{{ mongodb: {{ url: '{url}', database: {database}, {collection} }}, refresh: 100ms }}]"
         )
     }
 
@@ -88,12 +87,12 @@ impl There {
 }
 
 fn documents() -> String {
-    format!("documents: {POLICIES}")
+    format!("collection: {POLICIES}")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_changes_in_mongodb_is_served_and_nobody_notices() {
-    let Some(there) = There::make().await else {
+async fn a_mongodb_change_is_served_without_errors() {
+    let Some(there) = TestDatabase::make().await else {
         return;
     };
     there.set_policy(&nth_rate(0)).await;
@@ -108,10 +107,10 @@ async fn what_changes_in_mongodb_is_served_and_nobody_notices() {
 
 #[tokio::test]
 async fn changes_through_a_server_are_written_to_mongodb_and_served_by_all() {
-    let Some(there) = There::make().await else {
+    let Some(there) = TestDatabase::make().await else {
         return;
     };
-    // Nothing is there yet, not even the collection.
+    // Nothing exists yet, not even the collection.
     let own = policies("own", "1/s");
     let text = format!("{}\n{}\n{own}", there.config(&documents()), admin());
     let (a, mut b) = (Program::start(&text).await, Program::start(&text).await);
@@ -131,7 +130,7 @@ async fn changes_through_a_server_are_written_to_mongodb_and_served_by_all() {
             break;
         }
     }
-    // The other changes it in its turn, from what the first made.
+    // The other instance changes it next, based on the first change.
     let (status, said) = administrate(&b, "PATCH", "/policies/api", &limits("7/s")).await;
     assert_eq!(status, 200, "{said}");
     let document = there.collection(POLICIES).find_one(doc! {}).await.unwrap();
@@ -150,14 +149,14 @@ async fn changes_through_a_server_are_written_to_mongodb_and_served_by_all() {
 }
 
 #[tokio::test]
-async fn what_is_malformed_or_gone_leaves_what_was_served() {
-    let Some(there) = There::make().await else {
+async fn malformed_or_missing_documents_keep_the_served_config() {
+    let Some(there) = TestDatabase::make().await else {
         return;
     };
     there.set_policy("5/s").await;
     let mut program = Program::start(&there.config(&documents())).await;
     let source = ("source", "mongodb");
-    // No policy, then no shelf at all, then nothing.
+    // First without a policy, then without the document, then nothing at all.
     let misnamed = doc! { "name": "policy/api", "document": { "name": "other" } };
     there.set(POLICIES, vec![misnamed]).await;
     program.process.logs(REFUSED, source).await;
@@ -182,7 +181,7 @@ async fn what_is_malformed_or_gone_leaves_what_was_served() {
     there.over().await;
 }
 
-/// A rule as `FluxGate` stores it.
+/// Returns a rule as `FluxGate` stores it.
 fn rule(set: &str, capacity: i64) -> Document {
     doc! {
         "id": set, "ruleSetId": set, "enabled": true, "scope": "PER_IP", "keyStrategyId": "clientIp",
@@ -192,14 +191,15 @@ fn rule(set: &str, capacity: i64) -> Document {
 }
 
 #[tokio::test]
-async fn rules_that_change_in_mongodb_give_nobody_a_fresh_burst() {
-    let Some(there) = There::make().await else {
+async fn changed_mongodb_rules_give_no_fresh_burst() {
+    let Some(there) = TestDatabase::make().await else {
         return;
     };
     let rules = there.collection(RULES);
     let both = [rule("api", 3), rule("web", 5)];
     rules.insert_many(both).await.unwrap();
-    let mut program = Program::start(&there.config(&format!("collection: {RULES}"))).await;
+    let mut program =
+        Program::start(&there.config(&format!("collection: {RULES}, format: fluxgate"))).await;
     let ask = async |program: &Program| {
         let question = r#"{"policy": "api", "path": "/", "ip": "192.0.2.1"}"#;
         post(program.http, question).await.json()["allowed"].clone()
@@ -215,12 +215,12 @@ async fn rules_that_change_in_mongodb_give_nobody_a_fresh_burst() {
     there.over().await;
 }
 
-/// Plans of `MongoDB`, and a policy by them.
-fn plans(there: &There) -> String {
-    let There { url, database, .. } = there;
+/// Returns a config with plans in `MongoDB`, and a policy with them.
+fn plans(there: &TestDatabase) -> String {
+    let TestDatabase { url, database, .. } = there;
     format!(
         "
-plans: [{{ name: events, from: {{ mongodb: {{ url: '{url}', database: {database}, documents: {PLANS} }} }}, refresh: 100ms }}]
+plans: [{{ name: events, mongodb: {{ url: '{url}', database: {database}, documents: {PLANS} }}, refresh: 100ms }}]
 policies:
   - name: api
     limits:
@@ -241,7 +241,7 @@ async fn has(program: &Program, subject: &str, rate: &str) {
     asked.unwrap_or_else(|_| panic!("{subject} never has {rate}"));
 }
 
-/// Waits until loading plans has failed once more.
+/// Waits for another failed load of plans.
 async fn fails(program: &Program) {
     let name = "tidegate_plan_failures_total{plan=\"events\"}";
     let before = program.sample(name).await;
@@ -254,8 +254,8 @@ async fn fails(program: &Program) {
 }
 
 #[tokio::test]
-async fn plans_in_mongodb_are_followed_by_all_and_kept_while_they_are_malformed_or_gone() {
-    let Some(there) = There::make().await else {
+async fn mongodb_plans_are_shared_and_kept_while_malformed_or_missing() {
+    let Some(there) = TestDatabase::make().await else {
         return;
     };
     let texts = |rate: &str| {
@@ -263,7 +263,7 @@ async fn plans_in_mongodb_are_followed_by_all_and_kept_while_they_are_malformed_
             doc! { "name": "plan/free", "text": rate },
             doc! { "name": "group/acme", "document": { "plan": "free" } },
             doc! { "name": "subject/ann", "document": { "group": "acme" } },
-            doc! { "name": "subject/bob", "document": { "group": "acme", "N": 7.0 } },
+            doc! { "name": "subject/bob", "document": { "group": "acme", "amount": 7.0 } },
         ]
     };
     there.set(PLANS, texts("100000/min")).await;

@@ -1,4 +1,4 @@
-//! Files that the configuration names, and that are read with it.
+//! Files that the configuration names.
 
 use super::double::Double;
 use super::kit::{AWAY, Program, REFUSED, SERVED, policies};
@@ -7,12 +7,12 @@ use std::fs;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long what is looked at each second may take to be noticed before it counts as never.
+/// The time within which a check every second must notice a change.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const RELOADED: &str = "the configuration was reloaded";
+const RELOADED: &str = "config reloaded";
 
-/// Waits until a server was asked by somebody who presents `credentials`.
+/// Waits until a server got a request with `credentials`.
 async fn presented(server: &Double, credentials: &str) {
     let line = format!("authorization: {credentials}\r\n");
     let presented = async { while !server.asked(1).await.contains(&line) {} };
@@ -23,13 +23,13 @@ async fn presented(server: &Double, credentials: &str) {
 fn central(server: &Double, token: &str) -> String {
     let url = format!("http://{}/policies", server.address);
     format!(
-        "sources: [{{ name: central, http: {{ url: '{url}', token_file: '{token}', refresh: 100ms }} }}]"
+        "sources: [{{ name: central, http: {{ url: '{url}', token_file: '{token}' }}, refresh: 100ms }}]"
     )
 }
 
 #[tokio::test]
-async fn a_token_whose_file_had_changed_was_presented_until_somebody_sent_a_signal() {
-    let (server, folder) = (Double::away().await, Folder::make());
+async fn a_replaced_token_file_was_read_only_after_a_signal() {
+    let (server, folder) = (Double::unreachable().await, Folder::make());
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let token = folder.write("token", "first\n");
     let program = Program::start(&central(&server, &token)).await;
@@ -40,14 +40,14 @@ async fn a_token_whose_file_had_changed_was_presented_until_somebody_sent_a_sign
 }
 
 #[tokio::test]
-async fn a_password_whose_file_had_changed_was_presented_until_somebody_sent_a_signal() {
-    let (keeper, folder) = (Double::away().await, Folder::make());
+async fn a_replaced_password_file_was_read_only_after_a_signal() {
+    let (keeper, folder) = (Double::unreachable().await, Folder::make());
     let value = policies("api", "5/s");
     keeper.say(None, &serde_json::json!({ "value": value }).to_string());
     let password = folder.write("password", "one");
     let text = format!(
         "sources: [{{ keeper: {{ url: 'http://{}', key: k, password_file: '{password}', \
-         format: tidegate, refresh: 100ms, timeout: 5s }} }}]",
+         format: tidegate }}, refresh: 100ms, timeout: 5s }}]",
         keeper.address
     );
     let program = Program::start(&text).await;
@@ -59,8 +59,8 @@ async fn a_password_whose_file_had_changed_was_presented_until_somebody_sent_a_s
 }
 
 #[tokio::test]
-async fn a_file_that_goes_is_told_of_once_and_is_read_when_it_is_back() {
-    let (server, folder) = (Double::away().await, Folder::make());
+async fn a_missing_secret_file_is_logged_once_and_read_when_restored() {
+    let (server, folder) = (Double::unreachable().await, Folder::make());
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let token = folder.write("token", "first");
     let mut program = Program::start(&central(&server, &token)).await;
@@ -69,17 +69,17 @@ async fn a_file_that_goes_is_told_of_once_and_is_read_when_it_is_back() {
     let log = program.process.logged.join("\n");
     assert!(log.contains("cannot be read"), "{log}");
     assert!(!log.contains("first"), "{log}");
-    // What was served is served on, by whoever could ask.
+    // The previous config stays in use, with its credentials.
     presented(&server, "Bearer first").await;
     assert_eq!(program.band("api").await, "5/s");
     folder.write("token", "second");
     presented(&server, "Bearer second").await;
-    assert_eq!(program.loads("file", "refused").await, 1);
+    assert_eq!(program.loads("file", "rejected").await, 1);
 }
 
 #[tokio::test]
-async fn files_that_a_configuration_names_were_looked_at_no_more_once_it_was_broken_and_put_back() {
-    let (server, folder) = (Double::away().await, Folder::make());
+async fn named_files_were_not_watched_after_a_broken_config_was_restored() {
+    let (server, folder) = (Double::unreachable().await, Folder::make());
     server.say(Some("\"1\""), &policies("api", "5/s"));
     let token = folder.write("token", "first");
     let text = central(&server, &token);
@@ -93,7 +93,7 @@ async fn files_that_a_configuration_names_were_looked_at_no_more_once_it_was_bro
 }
 
 #[tokio::test]
-async fn what_a_policy_is_made_of_beside_the_file_is_looked_at_too() {
+async fn other_files_of_a_policy_are_watched_too() {
     let folder = Folder::make();
     let secret = folder.write("secret", "x".repeat(32));
     let text = format!(
@@ -103,21 +103,22 @@ async fn what_a_policy_is_made_of_beside_the_file_is_looked_at_too() {
     let mut program = Program::start(&text).await;
     folder.write("secret", "y".repeat(32));
     program.process.logs(RELOADED, ("level", "INFO")).await;
-    // The same once more is none: it is looked at, and not read. It is noted a moment after it was logged.
-    let applied = "tidegate_source_loads_total{source=\"file\",result=\"applied\"}";
+    // The same content again is no change: the file is checked, and not read. The metric is updated
+    // a moment after the log.
+    let applied = "tidegate_source_loads_total{source=\"file\",outcome=\"applied\"}";
     program.until(applied, 2.0).await;
 }
 
 #[tokio::test]
-async fn a_keeper_that_was_away_while_its_password_changed_was_stood_in_for_by_its_fallback() {
-    let (keeper, folder) = (Double::away().await, Folder::make());
+async fn a_password_change_during_a_keeper_outage_activated_the_fallback() {
+    let (keeper, folder) = (Double::unreachable().await, Folder::make());
     let value = policies("api", "5/s");
     keeper.say(None, &serde_json::json!({ "value": value }).to_string());
     let password = folder.write("password", "one");
     let fallback = folder.write("fallback.yaml", policies("api", "1/s"));
     let text = format!(
         "sources: [{{ keeper: {{ url: 'http://{}', key: k, password_file: '{password}', \
-         fallback_file: '{fallback}', format: tidegate, refresh: 100ms, timeout: 5s }} }}]",
+         fallback_file: '{fallback}', format: tidegate }}, refresh: 100ms, timeout: 5s }}]",
         keeper.address
     );
     let mut program = Program::start(&text).await;
@@ -126,7 +127,7 @@ async fn a_keeper_that_was_away_while_its_password_changed_was_stood_in_for_by_i
     program.process.logs(AWAY, ("source", "keeper")).await;
     folder.write("password", "two");
     program.process.logs(RELOADED, ("level", "INFO")).await;
-    // What it said before is its own word still.
+    // It still serves its own last version.
     assert_eq!(program.band("api").await, "5/s");
     assert!(program.is_stale("keeper").await);
     let value = policies("api", "6/s");

@@ -1,4 +1,4 @@
-//! Any source, made to say one rate after the other.
+//! Any source, changed to one rate after the other.
 
 use super::double::Double;
 use super::etcd::Etcd;
@@ -7,10 +7,10 @@ use super::redis::{config as hash, connect, set};
 use super::rules;
 use serde_json::json;
 use std::fmt;
-use tidegate_redis::Connection;
+use tidegate_redis_client::Connection;
 use tidegate_testkit::redis::Server as Redis;
 
-/// So many in a second, or in an hour.
+/// An amount per second or per hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub(super) amount: u64,
@@ -35,11 +35,11 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A source, and what it takes to change what it says.
+/// A source, and the handle for changing it.
 pub(super) enum Origin {
     File,
     Keeper(Double),
-    /// A keeper with limits of the Traefik plugin, which are by the second.
+    /// A keeper with limits of the Traefik plugin, which are per second.
     Limits(Double),
     Http(Double),
     Hash(Redis, Connection),
@@ -48,15 +48,15 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// One of each; etcd where it is installed.
+    /// Returns one of each; etcd if it is installed.
     pub(super) async fn all() -> Vec<Self> {
         let redis = Redis::start();
         let connection = connect(&redis).await;
         let mut all = vec![
             Self::File,
-            Self::Keeper(Double::away().await),
-            Self::Limits(Double::away().await),
-            Self::Http(Double::away().await),
+            Self::Keeper(Double::unreachable().await),
+            Self::Limits(Double::unreachable().await),
+            Self::Http(Double::unreachable().await),
             Self::Hash(redis, connection),
             Self::RuleSets(Redis::start()),
         ];
@@ -64,7 +64,7 @@ impl Origin {
         all
     }
 
-    /// What it is called, and its policy.
+    /// Returns its name and its policy.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::File => "file",
@@ -77,13 +77,13 @@ impl Origin {
         }
     }
 
-    /// Starts the program with this source at `rate`, and whatever else its file says.
+    /// Starts the program with this source at `rate`, and `more` in its file.
     pub(super) async fn start(&self, rate: Rate, more: &str) -> Program {
         self.say(1, rate).await;
         Program::start(&format!("{}\n{more}", self.config(rate))).await
     }
 
-    /// Has it say another rate, and waits until that is served.
+    /// Changes its rate, and waits until that is served.
     pub(super) async fn change(&self, program: &mut Program, nth: u64, rate: Rate, more: &str) {
         self.say(nth, rate).await;
         if let Self::File = self {
@@ -92,7 +92,7 @@ impl Origin {
         }
         while program.band(self.name()).await != rate.to_string() {
             if let Self::File = self {
-                let reloaded = "the configuration was reloaded";
+                let reloaded = "config reloaded";
                 program.process.logs(reloaded, ("level", "INFO")).await;
             } else {
                 program.process.logs(SERVED, ("source", self.name())).await;
@@ -100,16 +100,16 @@ impl Origin {
         }
     }
 
-    /// What the file says of it.
+    /// Returns its part of the file.
     fn config(&self, rate: Rate) -> String {
         let name = self.name();
         let named =
             |text: String| text.replacen("sources: [{", &format!("sources: [{{ name: {name},"), 1);
         let keeper = |it: &Double, format: &str| {
             let address = it.address;
-            let key = "key: rates, refresh: 100ms";
+            let key = "key: rates";
             named(format!(
-                "sources: [{{ keeper: {{ url: 'http://{address}', {key}, {format} }} }}]"
+                "sources: [{{ keeper: {{ url: 'http://{address}', {key}, {format} }}, refresh: 100ms }}]"
             ))
         };
         match self {
@@ -119,7 +119,7 @@ impl Origin {
             Self::Http(it) => {
                 let url = format!("http://{}/", it.address);
                 named(format!(
-                    "sources: [{{ http: {{ url: '{url}', refresh: 100ms }} }}]"
+                    "sources: [{{ http: {{ url: '{url}' }}, refresh: 100ms }}]"
                 ))
             }
             Self::Hash(redis, _) => named(hash(redis, "200ms")),

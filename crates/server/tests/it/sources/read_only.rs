@@ -1,11 +1,12 @@
-//! Sources that are not written to through a server.
+//! Sources that the admin API cannot write.
 
 use super::admin::{admin, administrate};
 use super::double::Double;
 use super::kit::{Program, policies};
 use serde_json::{Value, json};
 
-/// Asks for every kind of change of the policy `api` of a source, and expects to be told where to make it.
+/// Tries every kind of change of the policy `api` of a source, and expects an error that
+/// names the place for it.
 async fn refuses_to_be_changed(program: &Program, source: &str) {
     let limit = json!({ "name": "more", "rate": "1/s" });
     for (verb, path, body) in [
@@ -39,8 +40,8 @@ async fn refuses_to_be_changed(program: &Program, source: &str) {
 }
 
 #[tokio::test]
-async fn what_a_keeper_or_a_url_says_is_changed_there_and_not_here() {
-    let (keeper, server) = (Double::away().await, Double::away().await);
+async fn policies_of_a_keeper_or_url_are_read_only() {
+    let (keeper, server) = (Double::unreachable().await, Double::unreachable().await);
     let text = policies("api", "5/s");
     keeper.say(None, &json!({ "value": text, "version": 1 }).to_string());
     server.say(None, &text);

@@ -2,31 +2,33 @@
 
 use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
 use crate::kit::folder::Folder;
-use tidegate_redis::{Address, Connection, ConnectionSettings, RedisTopology, WriteOutcome};
+use tidegate_redis_client::{Address, Connection, ConnectionSettings, RedisTopology};
+use tidegate_redis_shared::{RedisDocuments, WriteOutcome};
 use tidegate_testkit::redis::Server as Redis;
 
 const KEY: &str = "tidegate:policies";
 const CHANNEL: &[u8] = b"tidegate:policies:changed";
 
-/// Seldom enough that nothing is noticed by looking before a test is over.
+/// A long refresh, so that polling notices nothing during a test.
 const SELDOM: &str = "1h";
 
 pub(super) fn config(redis: &Redis, refresh: &str) -> String {
     let url = redis.url();
-    format!("sources: [{{ redis: {{ url: '{url}', refresh: {refresh} }} }}]")
+    format!("sources: [{{ redis: {{ url: '{url}' }}, refresh: {refresh} }}]")
 }
 
-/// As another instance, or an operator.
+/// Connects like another instance or an operator.
 pub(super) async fn connect(redis: &Redis) -> Connection {
     let address = Address::new("127.0.0.1", redis.port());
     let settings = ConnectionSettings::new(RedisTopology::Standalone, vec![address]);
     Connection::open(settings, Vec::new()).await.unwrap()
 }
 
-/// Changes documents as instances do, and tells the version.
+/// Changes documents as instances do; returns the version.
 async fn change(connection: &Connection, changes: &[(&str, Option<&str>)]) -> String {
-    let version = connection.documents_version(KEY.as_bytes()).await.unwrap();
-    let made = connection.change_documents(KEY.as_bytes(), &version, CHANNEL, changes);
+    let documents = RedisDocuments::new(connection.clone(), KEY);
+    let version = documents.version().await.unwrap();
+    let made = documents.change(&version, CHANNEL, changes);
     match made.await.unwrap() {
         WriteOutcome::To(version) => version,
         WriteOutcome::Conflict(now) => panic!("{now}"),
@@ -39,13 +41,13 @@ pub(super) async fn set(connection: &Connection, name: &str, rate: &str) -> Stri
 }
 
 #[tokio::test]
-async fn instances_hear_of_a_change_and_come_to_serve_the_same() {
+async fn instances_are_notified_of_a_change_and_converge() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     set(&connection, "api", "5/s").await;
     let text = config(&redis, SELDOM);
     let (mut a, mut b) = (Program::start(&text).await, Program::start(&text).await);
-    // Both listen before anything is said.
+    // Both subscribe before the first change.
     for program in [&a, &b] {
         assert_eq!(program.band("api").await, "5/s");
     }
@@ -57,7 +59,7 @@ async fn instances_hear_of_a_change_and_come_to_serve_the_same() {
     }
 }
 
-/// Waits until so many listen.
+/// Waits for this many subscribers.
 async fn listened_to_by(redis: &Redis, count: i64) {
     loop {
         let reply = redis.command(&["PUBSUB", "NUMSUB", "tidegate:policies:changed"]);
@@ -69,12 +71,12 @@ async fn listened_to_by(redis: &Redis, count: i64) {
 }
 
 #[tokio::test]
-async fn a_message_that_is_lost_costs_no_more_than_a_look() {
+async fn a_lost_message_is_made_up_by_the_next_version_check() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     set(&connection, "api", "5/s").await;
     let mut program = Program::start(&config(&redis, "200ms")).await;
-    // By hand, and nobody is told.
+    // Written by hand, without a notification.
     let document = policy("api", "7/s");
     connection
         .hset(
@@ -89,7 +91,7 @@ async fn a_message_that_is_lost_costs_no_more_than_a_look() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_change_was_not_served_that_was_heard_of_while_a_secret_could_not_be_read() {
+async fn a_change_during_an_unreadable_secret_was_never_served() {
     let (redis, folder) = (Redis::start(), Folder::make());
     let connection = connect(&redis).await;
     set(&connection, "api", "5/s").await;
@@ -100,21 +102,21 @@ async fn a_change_was_not_served_that_was_heard_of_while_a_secret_could_not_be_r
     );
     let mut program = Program::start(&text).await;
     listened_to_by(&redis, 1).await;
-    // Fewer than are open: connections go on, and no file can be opened.
+    // Fewer than are open: existing connections continue, and no file can be opened.
     program.process.allow_files(3).await;
     let version = set(&connection, "api", "6/s").await;
     program.process.logs(REFUSED, ("source", "redis")).await;
     let log = program.process.logged.join("\n");
     assert!(log.contains("Too many open files"), "{log}");
     program.process.allow_files(256).await;
-    // Nobody says anything else, and nothing looks otherwise.
+    // No further message, and no further polling.
     program.serves("redis", &version).await;
     assert_eq!(program.band("api").await, "6/s");
-    assert_eq!(program.loads("redis", "refused").await, 1);
+    assert_eq!(program.loads("redis", "rejected").await, 1);
 }
 
 #[tokio::test]
-async fn a_redis_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is_back() {
+async fn a_redis_outage_keeps_the_config_and_recovers() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     set(&connection, "api", "5/s").await;
@@ -130,7 +132,7 @@ async fn a_redis_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is
 }
 
 #[tokio::test]
-async fn a_document_that_is_wrong_changes_nothing_of_the_others_either() {
+async fn an_invalid_document_does_not_affect_the_others() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     set(&connection, "api", "5/s").await;
@@ -157,7 +159,7 @@ async fn a_document_that_is_wrong_changes_nothing_of_the_others_either() {
 }
 
 #[tokio::test]
-async fn an_empty_hash_says_nothing_and_the_file_is_served_alone() {
+async fn an_empty_hash_adds_nothing_to_the_file() {
     let redis = Redis::start();
     let own = "policies: [{ name: own, limits: [{ name: all, rate: 1/s }] }]";
     let text = format!("{}\n{own}", config(&redis, "200ms"));
@@ -173,7 +175,7 @@ async fn an_empty_hash_says_nothing_and_the_file_is_served_alone() {
 }
 
 #[tokio::test]
-async fn a_document_by_hand_was_not_seen_where_nobody_had_ever_counted() {
+async fn a_manual_document_without_a_counter_was_not_seen() {
     let redis = Redis::start();
     let own = "policies: [{ name: own, limits: [{ name: all, rate: 1/s }] }]";
     let text = format!("{}\n{own}", config(&redis, "100ms"));
@@ -187,7 +189,7 @@ async fn a_document_by_hand_was_not_seen_where_nobody_had_ever_counted() {
 }
 
 #[tokio::test]
-async fn the_last_document_goes_where_somebody_counts_on() {
+async fn the_last_document_can_be_deleted_with_a_counter() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     let own = "policies: [{ name: own, limits: [{ name: all, rate: 1/s }] }]";
@@ -202,18 +204,17 @@ async fn the_last_document_goes_where_somebody_counts_on() {
 }
 
 #[tokio::test]
-async fn changes_are_made_from_the_version_that_is_expected_or_not_at_all() {
+async fn changes_require_the_expected_version() {
     let redis = Redis::start();
     let connection = connect(&redis).await;
     let first = set(&connection, "api", "5/s").await;
     set(&connection, "api", "6/s").await;
     let late = policy("api", "7/s");
     let changes = [("policy/api", Some(late.as_str()))];
-    let made = connection
-        .change_documents(KEY.as_bytes(), &first, CHANNEL, &changes)
-        .await;
+    let documents = RedisDocuments::new(connection.clone(), KEY);
+    let made = documents.change(&first, CHANNEL, &changes).await;
     assert!(matches!(made, Ok(WriteOutcome::Conflict(_))), "{made:?}");
-    // One that is made anew is not taken for the one before.
+    // A new document is not mistaken for the previous one.
     connection.del(&[KEY]).await.unwrap();
     assert_ne!(set(&connection, "api", "5/s").await, first);
 }

@@ -8,10 +8,11 @@ use tokio::time::timeout;
 
 pub(super) fn config(redis: &Redis, refresh: &str) -> String {
     let url = redis.url();
-    format!("sources: [{{ redis: {{ url: '{url}', rulesets: fluxgate, refresh: {refresh} }} }}]")
+    format!("sources: [{{ redis: {{ url: '{url}', rulesets: fluxgate }}, refresh: {refresh} }}]")
 }
 
-/// Writes a rule set of one rule for everybody, so much in so many seconds, and tells whoever listens.
+/// Writes a rule set with one rule for all clients, with this capacity and period, and notifies
+/// subscribers.
 pub(super) fn save(redis: &Redis, id: &str, (capacity, seconds): (u64, u64)) {
     let bands = json!([{ "windowSeconds": seconds, "capacity": capacity }]);
     let rules = json!([{ "id": "all", "scope": "GLOBAL", "bands": bands }]).to_string();
@@ -40,7 +41,7 @@ async fn under_load_every_question_is_answered_while_rule_sets_change() {
     assert_eq!(program.band("api").await, nth_rate(10));
 }
 
-/// Writes a rule set of one rule by user.
+/// Writes a rule set with one rule per user.
 fn save_per_user(redis: &Redis, id: &str) {
     let key = format!("fluxgate:ruleset:{id}");
     let hash = ["HSET", &key, "ruleSetId", id, "keyStrategyId", "userId"];
@@ -49,12 +50,12 @@ fn save_per_user(redis: &Redis, id: &str) {
 }
 
 #[tokio::test]
-async fn callers_of_a_rule_by_user_were_not_told_that_nobody_knows_the_user() {
+async fn a_rule_by_user_without_a_user_source_caused_no_warning() {
     let redis = Redis::start();
     save_per_user(&redis, "api");
     let program = Program::start(&config(&redis, "1s")).await;
     let log = program.process.logged.join("\n");
-    let warning = "nothing in `client` tells the user of a request";
+    let warning = "`client` has no source of the user";
     assert!(log.contains(warning), "{log}");
     assert!(!log.to_ascii_lowercase().contains("x-user-id"), "{log}");
 
@@ -73,7 +74,7 @@ async fn callers_of_a_rule_by_user_were_not_told_that_nobody_knows_the_user() {
         "{notice}"
     );
     assert!(ask(r#", "user": "ann""#).await["notice"].is_null());
-    // With a source, a request without a user is one of many.
+    // With a source, requests without a user share a bucket.
     let text = format!(
         "client: {{ user: {{ header: X-Me }} }}\n{}",
         config(&redis, "1s")
@@ -84,7 +85,7 @@ async fn callers_of_a_rule_by_user_were_not_told_that_nobody_knows_the_user() {
 }
 
 #[tokio::test]
-async fn a_rule_set_called_as_a_policy_of_the_file_stopped_all_rule_sets() {
+async fn a_rule_set_named_like_a_policy_rejected_all_rule_sets() {
     let redis = Redis::start();
     save(&redis, "api", (5, 1));
     save(&redis, "web", (6, 1));
@@ -95,7 +96,7 @@ async fn a_rule_set_called_as_a_policy_of_the_file_stopped_all_rule_sets() {
     let mut program = Program::start(&text("9/s")).await;
     assert_eq!(program.band("api").await, "9/s");
     assert_eq!(program.band("web").await, "6/s");
-    let why = "policy `api` is left out: there is a policy of that name already";
+    let why = "policy `api` is skipped: a policy has the same name";
     let named = program
         .process
         .logged
@@ -104,7 +105,7 @@ async fn a_rule_set_called_as_a_policy_of_the_file_stopped_all_rule_sets() {
     assert_eq!(named.count(), 1, "{:#?}", program.process.logged);
     let status = get(program.admin, "/status").await.body;
     assert!(status.contains(why), "{status}");
-    let refused = "tidegate_source_refused{source=\"redis\"}";
+    let refused = "tidegate_source_rejected{source=\"redis\"}";
     assert_eq!(program.sample(refused).await, Some(1.0));
 
     save(&redis, "web", (7, 1));
@@ -123,11 +124,11 @@ async fn a_rule_set_called_as_a_policy_of_the_file_stopped_all_rule_sets() {
 }
 
 #[tokio::test]
-async fn a_source_that_is_back_was_asked_again_only_after_its_pause() {
+async fn a_recovered_source_was_retried_only_after_its_pause() {
     let redis = Redis::start();
     save(&redis, "api", (5, 1));
     let mut program = Program::start(&config(&redis, "1h")).await;
-    // Something else under the key of the ids: it answers, and cannot be read.
+    // Another type under the key of the ids: Redis replies, but it cannot be read.
     redis
         .command(&["RENAME", "fluxgate:rulesets", "aside"])
         .done();
@@ -136,7 +137,7 @@ async fn a_source_that_is_back_was_asked_again_only_after_its_pause() {
         .int();
     program.process.logs(AWAY, ("source", "redis")).await;
     // The pause doubles with every failure: twelve of them would take far longer than this.
-    let failed = "tidegate_source_loads_total{source=\"redis\",result=\"failed\"}";
+    let failed = "tidegate_source_loads_total{source=\"redis\",outcome=\"failed\"}";
     let woken = async {
         while program.sample(failed).await < Some(12.0) {
             redis
@@ -162,12 +163,12 @@ async fn a_live_rule_by_api_key_named_its_buckets_by_a_hash() {
     redis.command(&hash).int();
     redis.command(&["SADD", "fluxgate:rulesets", "api"]).int();
     let store = format!(
-        "store: {{ url: '{}', timeout: 10s, layout: open, template: 'fluxgate:{{policy}}:{{limit}}:{{key}}:{{band}}' }}",
+        "store: {{ url: '{}', timeout: 10s, redis: {{ layout: open, template: 'fluxgate:{{policy}}:{{limit}}:{{key}}:{{band}}' }} }}",
         redis.url()
     );
     let program = Program::start(&format!("{store}\n{}", config(&redis, "1s"))).await;
     let log = program.process.logged.join("\n");
-    assert!(log.contains("`store.key_names: hashed`"), "{log}");
+    assert!(log.contains("`store.redis.key_names: hashed`"), "{log}");
     let question = r#"{"policy": "api", "api_key": "k-123"}"#;
     assert!(post(program.http, question).await.is_allowed());
     let keys = redis.command(&["KEYS", "fluxgate:api:*"]).texts();

@@ -1,4 +1,4 @@
-//! Sources over TLS, by certificates that no system knows.
+//! Sources over TLS, with private certificates.
 
 use super::double::Double;
 use super::kit::{AWAY, Program, policies};
@@ -9,21 +9,21 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use serde_json::json;
 use std::fs;
 
-/// What a keeper says that has one policy.
+/// Returns a keeper's document with one policy.
 fn document(rate: &str) -> String {
     json!({ "value": policies("api", rate) }).to_string()
 }
 
 fn config(keeper: &Double, tls: &str) -> String {
     format!(
-        "sources: [{{ keeper: {{ url: 'https://{}', key: k, password: hush, format: tidegate, \
-         refresh: 100ms, timeout: 1s{tls} }} }}]",
+        "sources: [{{ keeper: {{ url: 'https://{}', key: k, password: hush, format: tidegate\
+         {tls} }}, refresh: 100ms, timeout: 1s }}]",
         keeper.address
     )
 }
 
 #[tokio::test]
-async fn a_keeper_with_a_certificate_of_ones_own_authority_is_believed() {
+async fn a_keeper_with_a_private_authority_is_trusted() {
     let certificates = Certificates::make();
     let keeper = Double::secure(&certificates).await;
     keeper.say(None, &document("5/s"));
@@ -35,7 +35,7 @@ async fn a_keeper_with_a_certificate_of_ones_own_authority_is_believed() {
     program.process.logs(AWAY, ("source", "keeper")).await;
 }
 
-/// A certificate that signed itself and is its own authority, as `openssl req -x509` makes it.
+/// Returns a self-signed certificate, as `openssl req -x509` makes it.
 fn self_signed() -> Certificates {
     let made = Certificates::make();
     let key = KeyPair::generate().unwrap();
@@ -64,14 +64,14 @@ async fn a_self_signed_certificate_was_not_accepted_as_its_own_authority() {
 }
 
 #[tokio::test]
-async fn a_keeper_whose_certificate_somebody_else_signed_hears_no_password() {
+async fn a_keeper_with_an_untrusted_certificate_gets_no_password() {
     let (certificates, others) = (Certificates::make(), Certificates::make());
     let keeper = Double::secure(&certificates).await;
     keeper.say(None, &document("5/s"));
     let (ca, other) = (certificates.path("ca.pem"), others.path("ca.pem"));
     let folder = Folder::make();
     for tls in [
-        // The system does not know it, another authority has not signed it, and it is not for this name.
+        // Unknown to the system, signed by another authority, and for another name.
         String::new(),
         format!(", tls: {{ ca: '{other}', server_name: localhost }}"),
         format!(", tls: {{ ca: '{ca}', server_name: elsewhere.internal }}"),
@@ -86,7 +86,7 @@ async fn a_keeper_whose_certificate_somebody_else_signed_hears_no_password() {
 }
 
 #[tokio::test]
-async fn an_authority_that_is_replaced_is_believed_without_a_signal() {
+async fn a_replaced_authority_is_trusted_without_a_signal() {
     let (certificates, folder) = (Certificates::make(), Folder::make());
     let keeper = Double::secure(&certificates).await;
     keeper.say(None, &document("5/s"));
@@ -101,7 +101,7 @@ async fn an_authority_that_is_replaced_is_believed_without_a_signal() {
     folder.write("ca.pem", certificates.authority_pem());
     program
         .process
-        .logs("policy of this source is served", ("source", "keeper"))
+        .logs("config source loaded", ("source", "keeper"))
         .await;
     assert_eq!(program.band("api").await, "5/s");
 }

@@ -1,22 +1,22 @@
-//! Sources together: their order, and what one refuses to another.
+//! Several sources: their order, and conflicts.
 
 use super::double::Double;
 use super::kit::{PATIENCE, Program, REFUSED, SERVED, policies};
-use crate::kit::post;
+use crate::kit::{in_time, post};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 fn config(a: &Double, b: &Double, own: &str) -> String {
     format!(
         "sources:
-  - {{ name: a, http: {{ url: 'http://{}/', refresh: 100ms }} }}
-  - {{ name: b, http: {{ url: 'http://{}/', refresh: 100ms }} }}
+  - {{ name: a, http: {{ url: 'http://{}/' }}, refresh: 100ms }}
+  - {{ name: b, http: {{ url: 'http://{}/' }}, refresh: 100ms }}
 {own}",
         a.address, b.address
     )
 }
 
-/// The limit of the policy that answers where none is asked for.
+/// Returns the limit of the default policy.
 async fn first(program: &Program) -> String {
     let json = post(program.http, "{}").await.json();
     json["band"].as_str().unwrap().to_owned()
@@ -24,7 +24,7 @@ async fn first(program: &Program) -> String {
 
 #[tokio::test]
 async fn the_file_comes_first_and_then_the_sources_in_the_order_of_the_list() {
-    let (a, b) = (Double::away().await, Double::away().await);
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("of-a", "1/s"));
     b.say(None, &policies("of-b", "2/s"));
     let mut program = Program::start(&config(&a, &b, "")).await;
@@ -33,7 +33,7 @@ async fn the_file_comes_first_and_then_the_sources_in_the_order_of_the_list() {
     program.write(&config(&a, &b, own));
     program
         .process
-        .logs("the configuration was reloaded", ("policies_added", "own"))
+        .logs("config reloaded", ("policies_added", "own"))
         .await;
     assert_eq!(first(&program).await, "3/s");
     for (policy, rate) in [("of-a", "1/s"), ("of-b", "2/s")] {
@@ -42,28 +42,25 @@ async fn the_file_comes_first_and_then_the_sources_in_the_order_of_the_list() {
 }
 
 #[tokio::test]
-async fn one_name_in_two_places_is_refused_by_both_names_and_settled_once_one_gives_way() {
-    let (a, b) = (Double::away().await, Double::away().await);
+async fn a_name_in_two_sources_is_rejected_until_one_is_removed() {
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("api", "1/s"));
     b.say(None, &policies("web", "2/s"));
     let mut program = Program::start(&config(&a, &b, "")).await;
     b.say(None, &policies("api", "3/s"));
     program.process.logs(REFUSED, ("source", "b")).await;
     let log = program.process.logged.join("\n");
-    assert!(
-        log.contains("there are two policies with the name `api`"),
-        "{log}"
-    );
+    assert!(log.contains("two policies are named `api`"), "{log}");
     assert!(log.contains("the first is on line 1 of a"), "{log}");
     assert_eq!(
         (program.band("api").await, program.band("web").await),
         ("1/s".into(), "2/s".into())
     );
-    // What was refused waits for nothing but that.
+    // The rejected document was blocked by that only.
     a.say(None, &policies("other", "1/s"));
     program
         .process
-        .logs("policy of this source is served", ("source", "b"))
+        .logs("config source loaded", ("source", "b"))
         .await;
     assert_eq!(
         (program.band("api").await, program.band("other").await),
@@ -73,12 +70,12 @@ async fn one_name_in_two_places_is_refused_by_both_names_and_settled_once_one_gi
 
 #[tokio::test]
 async fn a_source_that_the_file_no_longer_lists_is_served_no_longer_and_a_new_one_is() {
-    let (a, b) = (Double::away().await, Double::away().await);
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("of-a", "1/s"));
     b.say(None, &policies("of-b", "2/s"));
     let only = |name: &str, it: &Double| {
         format!(
-            "sources: [{{ name: {name}, http: {{ url: 'http://{}/', refresh: 100ms }} }}]",
+            "sources: [{{ name: {name}, http: {{ url: 'http://{}/' }}, refresh: 100ms }}]",
             it.address
         )
     };
@@ -86,7 +83,7 @@ async fn a_source_that_the_file_no_longer_lists_is_served_no_longer_and_a_new_on
     program.write(&only("b", &b));
     let line = program
         .process
-        .logs("the configuration was reloaded", ("policies_added", "of-b"))
+        .logs("config reloaded", ("policies_added", "of-b"))
         .await;
     assert_eq!(line["policies_removed"], "of-a", "{line}");
     b.say(Some("\"9\""), &policies("of-b", "9/s"));
@@ -94,15 +91,15 @@ async fn a_source_that_the_file_no_longer_lists_is_served_no_longer_and_a_new_on
     assert_eq!(program.band("of-b").await, "9/s");
     let stale = "tidegate_source_stale{source=\"a\"}";
     assert_eq!(program.sample(stale).await, None);
-    // Nobody is left who would ask it.
+    // The source is not configured any more.
     let before = a.times();
     b.asked(10).await;
     assert_eq!(a.times(), before);
 }
 
 #[tokio::test]
-async fn what_need_not_be_there_is_served_without_until_it_is() {
-    let (a, b) = (Double::away().await, Double::away().await);
+async fn an_optional_source_is_not_awaited() {
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("api", "1/s"));
     let text = config(&a, &b, "").replace("name: b,", "name: b, required: false,");
     let mut program = Program::start(&text).await;
@@ -111,25 +108,42 @@ async fn what_need_not_be_there_is_served_without_until_it_is() {
     b.say(None, &policies("web", "2/s"));
     program
         .process
-        .logs("policy of this source is served", ("source", "b"))
+        .logs("config source loaded", ("source", "b"))
         .await;
     assert_eq!(program.band("web").await, "2/s");
 }
 
-/// One source that nobody looks at but when told to.
+#[tokio::test]
+async fn without_its_only_source_the_program_starts_if_that_is_optional() {
+    let only = Double::unreachable().await;
+    let text = format!(
+        "sources: [{{ name: a, required: false, http: {{ url: 'http://{}/' }}, refresh: 100ms }}]",
+        only.address
+    );
+    let mut program = Program::start(&text).await;
+    assert!(program.is_stale("a").await);
+    only.say(None, &policies("api", "1/s"));
+    program
+        .process
+        .logs("config source loaded", ("source", "a"))
+        .await;
+    assert_eq!(program.band("api").await, "1/s");
+}
+
+/// Returns a config with one source that is loaded only on request.
 fn seldom(source: &Double) -> String {
     format!(
-        "sources: [{{ name: a, http: {{ url: 'http://{}/', refresh: 1h }} }}]",
+        "sources: [{{ name: a, http: {{ url: 'http://{}/' }}, refresh: 1h }}]",
         source.address
     )
 }
 
 #[tokio::test]
-async fn what_a_source_said_was_lost_when_it_was_asked_beside_a_file_that_is_wrong() {
-    let a = Double::away().await;
+async fn a_source_update_next_to_an_invalid_file_was_lost() {
+    let a = Double::unreachable().await;
     a.say(Some("\"1\""), &policies("api", "1/s"));
     let mut program = Program::start(&seldom(&a)).await;
-    // Neither one that cannot be read nor one whose sources are nonsense is in the way.
+    // Neither an unreadable file nor one with invalid sources blocks it.
     for (version, file) in [
         ("\"2\"", "policies: ["),
         ("\"3\"", "sources: [{ http: 5 }]"),
@@ -146,13 +160,13 @@ async fn what_a_source_said_was_lost_when_it_was_asked_beside_a_file_that_is_wro
 }
 
 #[tokio::test]
-async fn a_source_was_kept_that_went_with_a_file_which_was_served_on_a_sources_word() {
-    let (a, b) = (Double::away().await, Double::away().await);
+async fn a_removed_source_was_kept_after_a_source_triggered_the_reload() {
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(Some("\"1\""), &policies("api", "1/s"));
     b.say(None, &policies("web", "2/s"));
     let both = config(&a, &b, "").replace("100ms", "1h");
     let mut program = Program::start(&both).await;
-    // Without the other, but with a policy of the same name as this one's.
+    // Without the other source, but with a policy of the same name as this one's.
     let own = "policies: [{ name: api, limits: [{ name: all, rate: 3/s }] }]";
     program.write(&format!("{}\n{own}", seldom(&a)));
     program.process.logs(REFUSED, ("source", "file")).await;
@@ -164,36 +178,38 @@ async fn a_source_was_kept_that_went_with_a_file_which_was_served_on_a_sources_w
     assert_eq!(program.band("api").await, "3/s");
     let stale = "tidegate_source_stale{source=\"b\"}";
     let is_gone = async { while program.sample(stale).await.is_some() {} };
-    timeout(PATIENCE, is_gone).await.expect("nobody lists it");
+    timeout(PATIENCE, is_gone)
+        .await
+        .expect("no list contains it");
 }
 
 #[tokio::test]
-async fn a_new_source_that_does_not_answer_held_up_everybody_else() {
-    let a = Double::away().await;
+async fn a_new_unresponsive_source_blocked_all_others() {
+    let a = Double::unreachable().await;
     a.say(Some("\"1\""), &policies("api", "1/s"));
     let listed = |more: &str| {
         let address = a.address;
         format!(
-            "sources:\n  - {{ name: a, http: {{ url: 'http://{address}/', refresh: 100ms }} }}\n{more}"
+            "sources:\n  - {{ name: a, http: {{ url: 'http://{address}/' }}, refresh: 100ms }}\n{more}"
         )
     };
     let mut program = Program::start(&listed("")).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
-    let more = format!("  - {{ name: b, http: {{ url: 'http://{address}/', timeout: 10min }} }}\n");
+    let more = format!("  - {{ name: b, http: {{ url: 'http://{address}/' }}, timeout: 10min }}\n");
     program.write(&listed(&more));
-    // It is asked, and says nothing.
-    let (_asked, _) = silent.accept().await.unwrap();
+    // It gets a request, and sends nothing.
+    let (_asked, _) = in_time("a request", silent.accept()).await.unwrap();
     a.say(Some("\"2\""), &policies("api", "2/s"));
     program.serves("a", "\"2\"").await;
     assert_eq!(program.band("api").await, "2/s");
-    // Nor is the file waited with for as long as that one may take.
+    // The file does not wait for the source's timeout either.
     program.process.logs(REFUSED, ("source", "file")).await;
 }
 
 #[tokio::test]
-async fn a_new_source_of_a_file_that_was_refused_was_told_to_be_served() {
-    let (a, b) = (Double::away().await, Double::away().await);
+async fn a_new_source_of_a_rejected_file_was_reported_as_served() {
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("api", "1/s"));
     b.say(None, &policies("web", "2/s"));
     let both = config(&a, &b, "");
@@ -202,7 +218,7 @@ async fn a_new_source_of_a_file_that_was_refused_was_told_to_be_served() {
     let own = |name: &str| {
         format!("policies: [{{ name: {name}, limits: [{{ name: all, rate: 3/s }}] }}]")
     };
-    // Its own policy has the name of one of the other source.
+    // Its own policy has the name of a policy in the other source.
     program.write(&config(&a, &b, &own("api")));
     program.process.logs(REFUSED, ("source", "file")).await;
     b.asked(3).await;
@@ -219,8 +235,8 @@ async fn a_new_source_of_a_file_that_was_refused_was_told_to_be_served() {
 }
 
 #[tokio::test]
-async fn what_is_refused_was_complained_of_again_with_every_change_of_another() {
-    let (a, b) = (Double::away().await, Double::away().await);
+async fn a_rejection_was_logged_again_with_every_change_of_another_source() {
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("api", "1/s"));
     b.say(None, &policies("web", "2/s"));
     let mut program = Program::start(&config(&a, &b, "")).await;
@@ -231,21 +247,21 @@ async fn what_is_refused_was_complained_of_again_with_every_change_of_another() 
         program.serves("a", &format!("\"{rate}\"")).await;
         assert_eq!(program.band("api").await, rate);
     }
-    assert_eq!(program.loads("b", "refused").await, 1);
-    let refused = "tidegate_reloads_total{outcome=\"refused\"}";
+    assert_eq!(program.loads("b", "rejected").await, 1);
+    let refused = "tidegate_reloads_total{outcome=\"rejected\"}";
     assert_eq!(program.sample(refused).await, Some(1.0));
-    // It is refused still.
-    let refused = "tidegate_source_refused{source=\"b\"}";
+    // It is still rejected.
+    let refused = "tidegate_source_rejected{source=\"b\"}";
     assert_eq!(program.sample(refused).await, Some(1.0));
 }
 
 #[tokio::test]
-async fn a_source_that_a_file_in_vain_listed_elsewhere_was_there_twice() {
-    let (a, b) = (Double::away().await, Double::away().await);
+async fn a_source_moved_by_a_rejected_file_was_listed_twice() {
+    let (a, b) = (Double::unreachable().await, Double::unreachable().await);
     a.say(None, &policies("api", "1/s"));
     let at = |server: &Double| {
         let url = format!("http://{}/", server.address);
-        format!("sources: [{{ name: a, http: {{ url: '{url}', refresh: 100ms, timeout: 1s }} }}]")
+        format!("sources: [{{ name: a, http: {{ url: '{url}' }}, refresh: 100ms, timeout: 1s }}]")
     };
     let mut program = Program::start(&at(&a)).await;
     program.write(&at(&b));
@@ -254,7 +270,7 @@ async fn a_source_that_a_file_in_vain_listed_elsewhere_was_there_twice() {
     let of_it = page
         .lines()
         .filter(|it| it.starts_with("tidegate_source_stale{source=\"a\"}"));
-    // The one that is served answers.
+    // The metric is about the source in use.
     assert_eq!(
         of_it.collect::<Vec<_>>(),
         ["tidegate_source_stale{source=\"a\"} 0"]

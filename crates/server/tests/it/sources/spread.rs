@@ -1,4 +1,5 @@
-//! A hash of Redis behind sentinels, and in a Cluster: whoever serves it hears of changes there too.
+//! A hash of Redis behind sentinels, and in a Cluster: all instances are notified of changes there
+//! too.
 
 use super::admin::{admin, administrate};
 use super::etcd::limits;
@@ -10,18 +11,18 @@ use tokio::time::timeout;
 
 const KEY: &str = "tidegate:policies";
 
-/// So seldom is it looked at that whoever follows a change has heard of it.
+/// A long refresh, so that only a notification can explain a change.
 const SELDOM: &str = "10min";
 
-/// How long a change may take to be followed, a master's death included.
+/// The time within which a change must arrive, including a failover.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn config(url: &str) -> String {
-    let source = format!("sources: [{{ redis: {{ url: '{url}', refresh: {SELDOM} }} }}]");
+    let source = format!("sources: [{{ redis: {{ url: '{url}' }}, refresh: {SELDOM} }}]");
     format!("{source}\n{}", admin())
 }
 
-/// Two instances that serve what the hash says at first.
+/// Returns two instances that serve the initial hash.
 async fn instances(url: &str, master: &Server) -> (Program, Program) {
     let document = policy("api", "1/s");
     let fields = ["policy/api", &document, "version", "1"];
@@ -35,14 +36,14 @@ async fn instances(url: &str, master: &Server) -> (Program, Program) {
     (a, b)
 }
 
-/// Changes the rate at `one`, and waits until the `other` follows.
+/// Changes the rate at `one`, and waits until the `other` serves it.
 async fn followed(one: &Program, other: &Program, rate: &str) {
     let changed = async {
         loop {
             let made = administrate(one, "PATCH", "/policies/api", &limits(rate)).await;
             match made {
                 (200, _) => return,
-                // Nobody is master just now; it is asked for again, and the same both times.
+                // There is no master at the moment: the same change is sent again.
                 (503 | 412, _) => tokio::task::yield_now().await,
                 (status, said) => panic!("{status} {said}"),
             }
@@ -57,7 +58,7 @@ async fn followed(one: &Program, other: &Program, rate: &str) {
 }
 
 #[tokio::test]
-async fn behind_sentinels_instances_hear_of_a_change_and_of_the_next_master_too() {
+async fn behind_sentinels_changes_arrive_even_after_a_failover() {
     let group = SentinelGroup::start();
     let (a, b) = instances(&group.url(), group.master()).await;
     followed(&a, &b, "2/s").await;
@@ -69,7 +70,7 @@ async fn behind_sentinels_instances_hear_of_a_change_and_of_the_next_master_too(
 }
 
 #[tokio::test]
-async fn in_a_cluster_instances_hear_of_a_change_whichever_node_they_listen_to() {
+async fn in_a_cluster_changes_reach_instances_through_any_node() {
     let cluster = Cluster::start(3, 3);
     let slot = cluster.slot_of(KEY);
     let (a, b) = instances(&cluster.url(), cluster.owner_of(slot)).await;

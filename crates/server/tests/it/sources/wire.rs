@@ -1,4 +1,4 @@
-//! A wire to a member of etcd: it notes what is asked, and loses what it is told to.
+//! A proxy in front of a member of etcd: it records calls, and drops some on request.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -6,51 +6,51 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long something may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What becomes of what is asked from now on.
+/// The handling of calls from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum WireMode {
     Passes,
-    /// It is heard, and nothing is said.
+    /// Calls arrive, and get no response.
     Hangs,
-    /// The same of changes alone.
+    /// The same for changes only.
     HangsOnChanges,
-    /// Changes are heard, and the connection breaks.
+    /// Changes arrive, and the connection breaks.
     BreaksOnChanges,
 }
 
-/// What was asked once, and how many bytes that was answered by.
+/// A call, and the size of its response.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct WireRequest {
     pub(super) path: String,
     pub(super) body: Value,
     pub(super) answered: usize,
 }
 
-impl Asked {
+impl WireRequest {
     pub(super) fn is_change(&self) -> bool {
         self.body.to_string().contains("request_put")
     }
 }
 
-/// The wire; it goes when it is dropped.
+/// The proxy, which ends when this is dropped.
 pub(super) struct Wire {
     pub(super) address: SocketAddr,
-    manner: Arc<Mutex<Manner>>,
-    asked: watch::Receiver<Vec<Asked>>,
+    manner: Arc<Mutex<WireMode>>,
+    asked: watch::Receiver<Vec<WireRequest>>,
     _tasks: Tasks,
 }
 
 impl Wire {
-    pub(super) async fn to(member: SocketAddr, manner: Manner) -> Self {
+    pub(super) async fn to(member: SocketAddr, manner: WireMode) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let manner = Arc::new(Mutex::new(manner));
@@ -63,7 +63,7 @@ impl Wire {
                 let (stream, _) = listener.accept().await.unwrap();
                 let (noted, now) = (Arc::clone(&noted), Arc::clone(&now));
                 sessions.spawn(async move {
-                    // Whoever hangs up has heard enough.
+                    // Either side may close at any time.
                     pass(stream, member, &now, &noted).await.ok();
                 });
             }
@@ -76,30 +76,30 @@ impl Wire {
         }
     }
 
-    pub(super) fn be(&self, manner: Manner) {
+    pub(super) fn be(&self, manner: WireMode) {
         *self.manner.lock() = manner;
     }
 
-    /// What was asked so far.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    /// Returns the calls so far.
+    pub(super) fn asked(&self) -> Vec<WireRequest> {
         self.asked.borrow().clone()
     }
 
-    /// Waits until `count` more have been asked that are as told.
-    pub(super) async fn hears(&self, count: usize, wanted: impl Fn(&Asked) -> bool) {
+    /// Waits for `count` further calls that match.
+    pub(super) async fn hears(&self, count: usize, wanted: impl Fn(&WireRequest) -> bool) {
         let mut asked = self.asked.clone();
         let already = self.asked().len();
-        let enough = |all: &Vec<Asked>| all[already..].iter().filter(|it| wanted(it)).count();
+        let enough = |all: &Vec<WireRequest>| all[already..].iter().filter(|it| wanted(it)).count();
         let heard = timeout(PATIENCE, asked.wait_for(|all| enough(all) >= count)).await;
-        assert!(heard.is_ok(), "nobody asks: {:?}", self.asked());
+        assert!(heard.is_ok(), "no request: {:?}", self.asked());
     }
 }
 
 async fn pass(
     stream: TcpStream,
     member: SocketAddr,
-    manner: &Mutex<Manner>,
-    noted: &watch::Sender<Vec<Asked>>,
+    manner: &Mutex<WireMode>,
+    noted: &watch::Sender<Vec<WireRequest>>,
 ) -> std::io::Result<()> {
     let mut client = BufReader::new(stream);
     let (mut head, mut length) = (String::new(), 0);
@@ -116,22 +116,22 @@ async fn pass(
     }
     let mut body = vec![0; length];
     client.read_exact(&mut body).await?;
-    let mut asked = Asked {
+    let mut asked = WireRequest {
         path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
         answered: 0,
     };
     let manner = *manner.lock();
     match manner {
-        Manner::Hangs => pending().await,
-        Manner::HangsOnChanges if asked.is_change() => pending().await,
-        Manner::BreaksOnChanges if asked.is_change() => return Ok(()),
+        WireMode::Hangs => pending().await,
+        WireMode::HangsOnChanges if asked.is_change() => pending().await,
+        WireMode::BreaksOnChanges if asked.is_change() => return Ok(()),
         _ => {}
     }
     let mut server = TcpStream::connect(member).await?;
     server.write_all(head.as_bytes()).await?;
     server.write_all(&body).await?;
-    // A watch is answered for as long as somebody listens, so it is never noted.
+    // A watch lasts as long as its client, so it is never recorded.
     let mut piece = vec![0; 64 << 10];
     loop {
         let length = server.read(&mut piece).await?;

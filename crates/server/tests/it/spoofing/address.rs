@@ -1,13 +1,13 @@
 //! Forged addresses.
 
 use super::{ONCE, statuses};
-use crate::kit::{Cuttable, Server, ask};
+use crate::kit::{CuttableServer, Server, ask};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Missing: whoever reaches the port is anybody whom it names, and empties others' buckets.
+/// Attack: any client that reaches the port names another address, and drains its bucket.
 #[tokio::test]
-async fn a_stranger_cannot_say_for_whom_it_asks() {
-    let it = Cuttable::start(ONCE).await;
+async fn an_untrusted_client_cannot_choose_the_client_address() {
+    let it = CuttableServer::start(ONCE).await;
     let asked = ask("/v1/auth/ip").from("192.0.2.1");
     for source in ["127.0.0.2", "127.0.0.3"] {
         let reply = asked.at_from(it.server.http, source).await;
@@ -20,10 +20,10 @@ async fn a_stranger_cannot_say_for_whom_it_asks() {
     );
 }
 
-/// Missing: each request invents another address on the left, and has a new bucket every time.
+/// Attack: each request invents another address on the left, and has a new bucket every time.
 #[tokio::test]
-async fn what_stands_left_of_the_first_untrusted_address_does_not_count() {
-    let it = Cuttable::start(ONCE).await;
+async fn addresses_left_of_the_first_untrusted_one_are_ignored() {
+    let it = CuttableServer::start(ONCE).await;
     let forged = |left: &str| ask("/v1/auth/ip").from(&format!("{left}, 192.0.2.1, 10.0.0.7"));
     let asked = [
         "198.51.100.1",
@@ -34,36 +34,36 @@ async fn what_stands_left_of_the_first_untrusted_address_does_not_count() {
     ];
     let seen = statuses(&it.server, asked.map(forged)).await;
     assert_eq!(seen, [200, 429, 429, 429, 429]);
-    // On lines of their own, which are one list.
+    // Separate lines form one list.
     let lines = ask("/v1/auth/ip")
         .from("198.51.100.3")
         .header("x-forwarded-for", "192.0.2.1");
     assert_eq!(lines.at(it.server.http).await.status, 429);
 }
 
-/// Missing: behind a proxy that appends an address it does not have, the client's own word is the last.
+/// Attack: a proxy without an address appends nothing, so the client's own entry is the last.
 #[tokio::test]
-async fn where_the_proxy_has_nothing_to_say_the_client_has_not_either() {
-    let it = Cuttable::start(ONCE).await;
+async fn without_a_proxy_value_the_clients_own_value_is_ignored() {
+    let it = CuttableServer::start(ONCE).await;
     let forged = ["198.51.100.1, ", "198.51.100.2,", "198.51.100.3, , "];
     let seen = statuses(&it.server, forged.map(|list| ask("/v1/auth/ip").from(list))).await;
-    assert_eq!(seen, [200, 429, 429], "all of them are the proxy");
+    assert_eq!(seen, [200, 429, 429], "all count as the proxy");
 }
 
-/// Missing: a list so long that the walk reaches what the client wrote, or takes for ever.
+/// Attack: the list is so long that the search reaches the client's entries, or never ends.
 #[tokio::test]
-async fn a_list_of_too_many_hops_leads_nowhere() {
-    let it = Cuttable::start(ONCE).await;
+async fn an_overlong_list_of_hops_is_ignored() {
+    let it = CuttableServer::start(ONCE).await;
     let hops = ", 10.0.0.7".repeat(40);
     let forged = |nth: u32| ask("/v1/auth/ip").from(&format!("198.51.100.{nth}{hops}"));
     let seen = statuses(&it.server, [1, 2, 3].map(forged)).await;
     assert_eq!(seen, [200, 429, 429]);
 }
 
-/// Missing: an element that is no address gives a bucket of its own, or ends with nobody's.
+/// Attack: an invalid address gets a separate bucket, or none.
 #[tokio::test]
-async fn what_is_no_address_is_nobodys_bucket_but_the_proxys() {
-    let it = Cuttable::start(ONCE).await;
+async fn an_invalid_address_uses_the_bucket_of_the_proxy() {
+    let it = CuttableServer::start(ONCE).await;
     let asked = [
         "198.51.100.1, unknown",
         "198.51.100.2, _hidden",
@@ -77,10 +77,10 @@ async fn what_is_no_address_is_nobodys_bucket_but_the_proxys() {
     );
 }
 
-/// Missing: a client writes the header that the proxy does not set, and it is believed.
+/// Attack: a client sends the header that the proxy does not set, and it is trusted.
 #[tokio::test]
-async fn other_headers_do_not_outdo_the_one_that_the_proxy_sets() {
-    let it = Cuttable::start(ONCE).await;
+async fn other_headers_do_not_override_that_of_the_proxy() {
+    let it = CuttableServer::start(ONCE).await;
     let plain = ask("/v1/auth/ip");
     let asked = [
         plain.clone(),
@@ -96,11 +96,11 @@ async fn other_headers_do_not_outdo_the_one_that_the_proxy_sets() {
     );
 }
 
-/// Missing: an address in two spellings has two buckets, and a proxy on a socket for both families
-/// is a stranger.
+/// Attack: two notations of an address have two buckets, and a proxy on a dual-stack socket is not
+/// trusted.
 #[tokio::test]
-async fn ipv4_in_the_clothes_of_ipv6_is_ipv4() {
-    let it = Cuttable::start(ONCE).await;
+async fn ipv4_mapped_ipv6_is_ipv4() {
+    let it = CuttableServer::start(ONCE).await;
     let spelled = |address: &str| ask("/v1/auth/ip").from(address);
     let asked = [
         "192.0.2.1",
@@ -112,7 +112,7 @@ async fn ipv4_in_the_clothes_of_ipv6_is_ipv4() {
         statuses(&it.server, asked.map(spelled)).await,
         [200, 429, 429, 429]
     );
-    // A trusted hop in that spelling is trusted, and walked past.
+    // A trusted hop in that notation is trusted and skipped.
     let hop = ask("/v1/auth/ip").from("192.0.2.1, ::ffff:10.0.0.7");
     assert_eq!(hop.at(it.server.http).await.status, 429);
 
@@ -127,10 +127,10 @@ async fn ipv4_in_the_clothes_of_ipv6_is_ipv4() {
     assert_eq!(stranger.status, 403);
 }
 
-/// Missing: one machine has as many buckets as its network has addresses.
+/// Attack: one machine has as many buckets as its network has addresses.
 #[tokio::test]
 async fn ipv6_counts_by_network() {
-    let it = Cuttable::start(ONCE).await;
+    let it = CuttableServer::start(ONCE).await;
     let from = |address: &str| ask("/v1/auth/ip").from(address);
     let asked = [
         "2001:db8::1",

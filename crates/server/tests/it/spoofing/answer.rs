@@ -1,13 +1,13 @@
-//! What clients would like to have in the answer.
+//! Attempts to control the response.
 
 use super::ONCE;
-use crate::kit::{Cuttable, ask};
+use crate::kit::{CuttableServer, ask};
 
-/// Missing: a correlation id closes the string that it stands in, and writes fields of its own into
-/// the body, or headers into the answer.
+/// Attack: a correlation id closes its JSON string, and adds fields to the body, or headers to the
+/// response.
 #[tokio::test]
-async fn a_correlation_id_cannot_leave_its_place() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_correlation_id_cannot_inject_headers() {
+    let it = CuttableServer::start(ONCE).await;
     ask("/v1/auth/ip").at(it.server.http).await;
     let long = "a".repeat(129);
     for forged in [
@@ -46,11 +46,11 @@ async fn a_correlation_id_cannot_leave_its_place() {
     assert_eq!(reply.header("x-correlation-id").map(str::len), Some(32));
 }
 
-/// Missing: a client of Caddy, which appends queries, chooses the status of its own refusal, and
-/// what its application and its operators' dashboards count.
+/// Attack: a client of Caddy, which appends queries, chooses the status of its refusal, and so what
+/// its application and its operators' dashboards count.
 #[tokio::test]
-async fn a_client_cannot_ask_for_403() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_client_cannot_choose_403() {
+    let it = CuttableServer::start(ONCE).await;
     ask("/v1/auth/ip").at(it.server.http).await;
     for (target, uri) in [
         ("/v1/auth/ip?deny=403", "/?deny=403"),
@@ -69,10 +69,10 @@ async fn a_client_cannot_ask_for_403() {
     }
 }
 
-/// Missing: a client turns the 403 that nginx needs into a 429, which nginx makes a 500.
+/// Attack: a client turns the 403 that nginx needs into a 429, which nginx makes a 500.
 #[tokio::test]
 async fn a_client_of_nginx_cannot_undo_403() {
-    let it = Cuttable::start(ONCE).await;
+    let it = CuttableServer::start(ONCE).await;
     ask("/v1/auth/ip").at(it.server.http).await;
     let nginx = ask("/v1/auth/ip?deny=403").without("x-forwarded-uri");
     for uri in ["/", "/?deny=403", "/?deny=404", "/?deny=403&deny=403"] {
@@ -85,10 +85,10 @@ async fn a_client_of_nginx_cannot_undo_403() {
     }
 }
 
-/// Missing: what a client sends finds its way into our answer.
+/// Attack: request data appears in the response.
 #[tokio::test]
-async fn what_a_client_sends_is_not_what_it_is_told() {
-    let it = Cuttable::start(ONCE).await;
+async fn client_headers_are_not_reflected() {
+    let it = CuttableServer::start(ONCE).await;
     let asked = ask("/v1/auth/ip")
         .header("x-ratelimit-remaining", "999")
         .header("retry-after", "0")

@@ -2,13 +2,13 @@
 
 use super::{ONCE, statuses};
 use crate::admin::samples;
-use crate::kit::{Client, Cuttable, Server, ask, get};
+use crate::kit::{Client, CuttableServer, Server, ask, get};
 
-/// Missing: a cost of 0 passes for ever, a negative or huge one overflows or refuses, and of two
-/// the cheaper is taken.
+/// Attack: a cost of 0 always passes, a negative or huge one overflows or refuses, and of two the
+/// cheaper is used.
 #[tokio::test]
-async fn a_cost_is_held_to_its_bounds() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_cost_outside_its_bounds_is_clamped() {
+    let it = CuttableServer::start(ONCE).await;
     let plain = ask("/v1/auth/cost");
     let mut left = 100;
     for (cost, taken) in [
@@ -47,11 +47,11 @@ async fn a_cost_is_held_to_its_bounds() {
     assert_eq!(reply.header("x-ratelimit-remaining"), Some(left.as_str()));
 }
 
-/// Missing: of two values the limiter counts one and the application believes the other; so each
-/// request has a bucket of its own.
+/// Attack: of two values the limiter counts one and the application uses the other, so each request
+/// has a separate bucket.
 #[tokio::test]
-async fn an_identity_that_is_there_twice_is_none() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_duplicate_identity_is_absent() {
+    let it = CuttableServer::start(ONCE).await;
     for (policy, header) in [
         ("key", "x-api-key"),
         ("user", "x-user-id"),
@@ -67,7 +67,7 @@ async fn an_identity_that_is_there_twice_is_none() {
             plain.clone().header(header, ""),
             plain.clone(),
         ];
-        // All of them count by address, apart from those who say who they are.
+        // All of them count by address, except for those with an identity.
         assert_eq!(
             statuses(&it.server, asked).await,
             [200, 429, 429, 429, 429],
@@ -78,10 +78,11 @@ async fn an_identity_that_is_there_twice_is_none() {
     }
 }
 
-/// Missing: long keys fill the store, or are cut so that strangers share a bucket; or they are shown.
+/// Attack: long keys fill the store, or are truncated so that different clients share a bucket; or
+/// they are shown.
 #[tokio::test]
-async fn keys_of_eight_kilobytes_are_kept_apart_and_small() {
-    let it = Cuttable::start(ONCE).await;
+async fn keys_of_eight_kilobytes_are_distinct_and_short() {
+    let it = CuttableServer::start(ONCE).await;
     let long = "k".repeat(8 << 10);
     for (policy, header) in [
         ("key", "x-api-key"),
@@ -106,13 +107,13 @@ async fn keys_of_eight_kilobytes_are_kept_apart_and_small() {
             "the key is not repeated"
         );
     }
-    // Beyond what a head may have, nothing is looked at.
+    // Requests with too large headers are not examined.
     let huge = ask("/v1/auth/key").header("x-api-key", &long.repeat(3));
     assert_eq!(huge.at(it.server.http).await.status, 431);
 }
 
-/// Missing: keys of a client's invention take room without end. Here there are
-/// more of them than the store has room for, and the rest share one bucket.
+/// Attack: invented keys take unbounded memory. Here there are more of them than the store has room
+/// for, and the rest share one bucket.
 #[tokio::test]
 async fn invented_keys_do_not_outgrow_the_store() {
     let server = Server::start(

@@ -1,6 +1,6 @@
-//! What clients forge, at `/v1/auth`. A proxy passes on whatever headers a client sends, so each of
-//! these is sent through a proxy that is trusted, unless it says otherwise. Every test says what goes
-//! wrong where the defence is missing.
+//! Forged headers at `/v1/auth`. A proxy forwards any header that a client sends, so each of these
+//! is sent through a trusted proxy unless stated otherwise. Every test names the attack that
+//! succeeds without the defence.
 
 mod address;
 mod answer;
@@ -10,7 +10,7 @@ mod target;
 use crate::kit::Server;
 use crate::kit::proxy::Ask;
 
-/// One request by each client and hour; costs, keys and users as clients and proxies tell them.
+/// One request per client and hour; costs, keys and users as clients and proxies send them.
 const ONCE: &str = "
 client:
   trusted_proxies: [127.0.0.1, 10.0.0.0/8]
@@ -29,7 +29,7 @@ policies:
   - { name: cost, limits: [{ name: x, key: ip, rate: 100/h }] }
 ";
 
-/// Asks all of them in turn, and tells the statuses.
+/// Sends all of them in turn; returns the statuses.
 async fn statuses(server: &Server, asked: impl IntoIterator<Item = Ask>) -> Vec<u16> {
     let mut statuses = Vec::new();
     for asked in asked {

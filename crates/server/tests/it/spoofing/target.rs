@@ -1,13 +1,13 @@
 //! Forged targets, methods and hosts.
 
 use super::{ONCE, statuses};
-use crate::kit::{Cuttable, ask};
+use crate::kit::{CuttableServer, ask};
 
-/// Missing: behind nginx, which tells the target by another header, a client names a path without
-/// limits and goes elsewhere.
+/// Attack: behind nginx, which sends the target in another header, a client names a path without
+/// limits and requests another.
 #[tokio::test]
-async fn a_forged_target_is_not_believed() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_forged_target_is_ignored() {
+    let it = CuttableServer::start(ONCE).await;
     let nginx = ask("/v1/auth/login")
         .without("x-forwarded-uri")
         .header("x-original-uri", "/login");
@@ -20,12 +20,12 @@ async fn a_forged_target_is_not_believed() {
         nginx.clone().header("x-original-uri", "/free"),
         nginx.clone().header("x-rewrite-url", "/free"),
         nginx.clone().header("x-forwarded-path", "/free"),
-        // As it stands, it does no harm.
+        // The nginx header in place, this one is harmless.
         nginx.header("x-forwarded-uri", "/login"),
     ];
     let seen = statuses(&it.server, asked).await;
     assert_eq!(seen, [200, 400, 400, 400, 429, 429, 429]);
-    // And the other way round, behind Traefik.
+    // The other way round, behind Traefik.
     let traefik = ask("/v1/auth/login").uri("/login");
     let asked = [
         traefik.clone().header("x-original-uri", "/free"),
@@ -35,17 +35,17 @@ async fn a_forged_target_is_not_believed() {
     assert_eq!(statuses(&it.server, asked).await, [400, 400, 429]);
 }
 
-/// Missing: the same for methods and hosts.
+/// Attack: the same for methods and hosts.
 #[tokio::test]
-async fn a_forged_method_or_host_is_not_believed() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_forged_method_or_host_is_ignored() {
+    let it = CuttableServer::start(ONCE).await;
     let post = ask("/v1/auth/method").with("x-forwarded-method", "POST");
     let asked = [
         post.clone(),
         post.clone().header("x-original-method", "GET"),
         post.clone().header("x-forwarded-method", "GET"),
         post.clone().header("x-http-method-override", "GET"),
-        // The method of the question is the proxy's own affair.
+        // The method of the check request itself does not matter.
         post.method("PUT", ""),
     ];
     assert_eq!(statuses(&it.server, asked).await, [200, 400, 400, 429, 429]);
@@ -65,11 +65,11 @@ async fn a_forged_method_or_host_is_not_believed() {
     );
 }
 
-/// Missing: `GET http://shop.test?x`, of which a proxy passes on the query alone, has no path to any
+/// Attack: `GET http://shop.test?x`, of which a proxy forwards the query only, has no path for any
 /// limit, and is `/` to the application.
 #[tokio::test]
-async fn a_target_without_a_path_asks_for_the_root() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_target_without_a_path_means_the_root() {
+    let it = CuttableServer::start(ONCE).await;
     let asked = [
         "/",
         "?x",
@@ -85,10 +85,10 @@ async fn a_target_without_a_path_asks_for_the_root() {
     assert_eq!(statuses(&it.server, fragments).await, [400, 400]);
 }
 
-/// Missing: a proxy that forgets a header, or a client that has it removed, switches a limit off.
+/// Attack: a proxy that omits a header, or a client that makes it do so, turns a limit off.
 #[tokio::test]
-async fn what_limits_look_at_must_be_told() {
-    let it = Cuttable::start(ONCE).await;
+async fn headers_used_by_limits_are_required() {
+    let it = CuttableServer::start(ONCE).await;
     for (policy, header) in [
         ("login", "x-forwarded-uri"),
         ("method", "x-forwarded-method"),
@@ -100,7 +100,7 @@ async fn what_limits_look_at_must_be_told() {
         let detail = reply.json()["detail"].to_string().to_lowercase();
         assert!(detail.contains(header), "{detail}");
     }
-    // Where nobody looks, nobody minds.
+    // If no limit uses it, it may be missing.
     let bare = ask("/v1/auth/ip")
         .without("x-forwarded-uri")
         .without("x-forwarded-method")
@@ -108,20 +108,20 @@ async fn what_limits_look_at_must_be_told() {
     assert_eq!(bare.at(it.server.http).await.status, 200);
 }
 
-/// Missing: each spelling of a method has a bucket of its own.
+/// Attack: each notation of a method has a separate bucket.
 #[tokio::test]
 async fn a_method_in_another_case_is_the_same_method() {
-    let it = Cuttable::start(ONCE).await;
+    let it = CuttableServer::start(ONCE).await;
     let asked = ["GET", "get", "Get"];
     let asked = asked.map(|method| ask("/v1/auth/verb").with("x-forwarded-method", method));
     assert_eq!(statuses(&it.server, asked).await, [200, 429, 429]);
 }
 
-/// Missing: another spelling of the path slips past the limit, and the application takes it for the
+/// Attack: another notation of the path evades the limit, and the application treats it as the
 /// same.
 #[tokio::test]
-async fn a_path_in_another_spelling_is_the_same_path() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_path_in_another_notation_is_the_same_path() {
+    let it = CuttableServer::start(ONCE).await;
     let spelled = |uri: &str| ask("/v1/auth/login").uri(uri);
     assert_eq!(spelled("/login").at(it.server.http).await.status, 200);
     for uri in [
@@ -142,16 +142,16 @@ async fn a_path_in_another_spelling_is_the_same_path() {
     ] {
         assert_eq!(spelled(uri).at(it.server.http).await.status, 429, "{uri}");
     }
-    // What is another path stays one.
+    // A different path stays different.
     for uri in ["/login%2ffree", "/LOGIN", "/loginx", "/free?/login", "/"] {
         assert_eq!(spelled(uri).at(it.server.http).await.status, 200, "{uri}");
     }
 }
 
-/// Missing: a question in absolute form is not found, or takes its policy from somewhere else.
+/// Attack: a check request in absolute form is not found, or gets its policy from elsewhere.
 #[tokio::test]
-async fn a_question_in_absolute_form_is_the_same_question() {
-    let it = Cuttable::start(ONCE).await;
+async fn a_request_in_absolute_form_is_the_same_request() {
+    let it = CuttableServer::start(ONCE).await;
     let asked = [
         "/v1/auth/ip",
         "http://tidegate.test/v1/auth/ip",

@@ -1,4 +1,4 @@
-//! What stands behind the proxies.
+//! The application behind the proxies.
 
 use http::header::HeaderName;
 use http::{Request, Response, StatusCode};
@@ -11,31 +11,31 @@ use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::net::{TcpListener, TcpStream};
 
-/// A header by which a client says how the application is to answer: a status, or `nothing` for an
-/// application that dies over the request.
+/// The header with which a client selects the application's response: a status, or `nothing` for an
+/// application that dies during the request.
 pub(crate) const ANSWER_WITH: &str = "x-answer-with";
 
-/// A header by which a client says what else the answer is to have, as `name: value`.
+/// The header with which a client adds a header to the response, as `name: value`.
 pub(crate) const ANSWER_HEADER: &str = "x-answer-header";
 
-/// An application that writes down what it is asked.
+/// An application that records its requests.
 pub(crate) struct Application {
     pub(crate) address: SocketAddr,
-    asked: Asked,
+    asked: RequestLog,
     _tasks: Arc<Tasks>,
 }
 
 /// Requests, as `GET /path`.
-type Asked = Arc<Mutex<Vec<String>>>;
+type RequestLog = Arc<Mutex<Vec<String>>>;
 
 impl Application {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Asked::default();
+        let asked = RequestLog::default();
         let tasks = Arc::new(Tasks::new());
         let (seen, connections) = (Arc::clone(&asked), Arc::downgrade(&tasks));
         tasks.spawn(async move {
@@ -53,25 +53,25 @@ impl Application {
         }
     }
 
-    /// What it was asked since the last time.
+    /// Returns the requests since the last call.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.asked.lock())
     }
 }
 
-async fn serve(stream: TcpStream, asked: Asked) {
+async fn serve(stream: TcpStream, asked: RequestLog) {
     let service = service_fn(move |request| {
         let answer = answer(&request, &asked);
         async move { answer }
     });
-    // A connection that breaks is the proxy's affair.
+    // Errors of the connection concern the proxy.
     http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await
         .ok();
 }
 
-fn answer(request: &Request<Incoming>, asked: &Asked) -> io::Result<Response<Full<Bytes>>> {
+fn answer(request: &Request<Incoming>, asked: &RequestLog) -> io::Result<Response<Full<Bytes>>> {
     let question = format!("{} {}", request.method(), request.uri());
     asked.lock().push(question.clone());
     let mut response = Response::new(Full::from(format!("application: {question}")));

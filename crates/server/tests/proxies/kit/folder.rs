@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// A folder for one test, which goes when this does.
+/// A folder for one test. Dropping it removes the folder.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -21,7 +21,7 @@ impl Folder {
         &self.0
     }
 
-    /// Puts something in place of what is in a file, once or more often.
+    /// Replaces all occurrences of a text in a file.
     pub(crate) fn change(&self, name: &str, from: &str, to: &str) {
         let text = fs::read_to_string(self.0.join(name)).unwrap();
         assert!(text.contains(from), "no {from} in {text}");

@@ -14,12 +14,12 @@ pub(crate) mod tidegate;
 )]
 mod client;
 
-pub(crate) use client::Reply;
-pub(crate) use setup::{Away, Setup};
-pub(crate) use site::Site;
+pub(crate) use client::{Reply, post};
+pub(crate) use setup::{FailureMode, Setup};
+pub(crate) use site::{Site, exchange, head};
 
-/// A test for each setup of a list: `with_each!(behaviour: nginx Nginx, caddy Caddy)` makes tests that
-/// call the function `behaviour` of this module.
+/// Makes a test for each setup of a list: `with_each!(behaviour: nginx Nginx, caddy Caddy)` makes
+/// tests that call the function `behaviour` of this module.
 macro_rules! with_each {
     ($behaviour:ident: $($name:ident $setup:ident),+) => {
         mod $behaviour {
@@ -34,7 +34,7 @@ macro_rules! with_each {
     };
 }
 
-/// A test for each setup.
+/// Makes a test for each setup.
 macro_rules! with_all {
     ($behaviour:ident) => {
         with_each!(
@@ -44,7 +44,7 @@ macro_rules! with_all {
     };
 }
 
-/// A test for each setup that lets the operator choose what happens without Tidegate.
+/// Makes a test for each setup with a setting for an unreachable Tidegate.
 macro_rules! with_those_that_choose {
     ($behaviour:ident) => {
         with_each!(

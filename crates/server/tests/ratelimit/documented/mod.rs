@@ -1,8 +1,9 @@
-//! The configurations that its documentation explains, each a domain here, in other words.
+//! The configurations in its documentation, reworded, each as a domain.
 
 use crate::kit::{Buckets, Call, Code, Pair, within_an_hour};
 
-/// Domain and configuration. Windows are longer than in the documentation, so that none ends.
+/// Domain and configuration. Windows are longer than in the documentation, so that none ends during
+/// a test.
 const FILES: &[(&str, &str)] = &[
     ("one", include_str!("one.yaml")),
     ("two", include_str!("two.yaml")),
@@ -15,7 +16,7 @@ const FILES: &[(&str, &str)] = &[
     ("nine", include_str!("nine.yaml")),
 ];
 
-/// Domain, descriptors as `key=value,key=value & key=value`, how many pass of how many calls.
+/// Domain, descriptors as `key=value,key=value & key=value`, the calls that pass, and all calls.
 const CALLS: &[(&str, &str, usize, usize)] = &[
     ("one", "database=users", 5, 7),
     ("one", "database=others", 3, 3),
@@ -61,12 +62,12 @@ const CALLS: &[(&str, &str, usize, usize)] = &[
 ];
 
 #[test]
-fn what_its_documentation_explains_is_decided_alike() {
+fn documented_examples_are_decided_alike() {
     compare(Buckets::InMemory);
 }
 
 #[test]
-fn what_its_documentation_explains_is_decided_alike_in_redis() {
+fn documented_examples_are_decided_alike_in_redis() {
     compare(Buckets::InRedis);
 }
 

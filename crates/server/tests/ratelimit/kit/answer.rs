@@ -1,11 +1,11 @@
-//! What is left of an answer when the documented differences are taken out.
+//! A response without the documented differences.
 
 use serde_json::Value;
 
-/// What remains of a descriptor that nothing limits.
+/// The remaining units of an unlimited descriptor.
 const UNLIMITED: u64 = 4_294_967_295;
 
-/// Limits in shadow are named so here: they are told by one of the two alone.
+/// The name of limits in shadow mode: only one of the two reports them.
 const SHADOW: &str = "shadow";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) enum Code {
     Over,
 }
 
-/// What both say.
+/// The common part of both responses.
 #[derive(Debug)]
 pub(crate) struct Answer {
     http: u16,
@@ -25,14 +25,14 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 struct Status {
     code: Code,
-    /// How many, in which unit.
+    /// Amount and unit.
     limit: Option<(u64, String)>,
     remaining: Option<u64>,
     is_unlimited: bool,
 }
 
 impl Answer {
-    /// Whether Tidegate, with this answer, says the same.
+    /// Returns true if Tidegate's response is equivalent.
     pub(crate) fn is_also(&self, ours: &Self) -> bool {
         let statuses = || self.statuses.iter().zip(&ours.statuses);
         (self.http, self.overall, self.statuses.len())
@@ -58,7 +58,7 @@ impl Answer {
 
 impl Status {
     fn is_also(&self, ours: &Self) -> bool {
-        // Of what is merely let pass, one says that nothing remains, the other everything.
+        // For an unlimited descriptor, one reports that nothing remains, the other everything.
         let is_as_unlimited = ours.is_unlimited || !self.is_unlimited;
         (self.code, &self.limit, self.remaining) == (ours.code, &ours.limit, ours.remaining)
             && is_as_unlimited
@@ -66,7 +66,7 @@ impl Status {
 
     fn read(json: &Value) -> Self {
         let code = code(&json["code"]);
-        // Numbers of 0 are left out.
+        // JSON omits numbers of 0.
         let number = |json: &Value| json.as_u64().unwrap_or(0);
         let limit = &json["currentLimit"];
         let remaining = number(&json["limitRemaining"]);
@@ -82,7 +82,7 @@ impl Status {
         Self {
             code,
             limit: Some((number(&limit["requestsPerUnit"]), unit)),
-            // Of a refused status one says 0, the other what remains.
+            // For a refused status one reports 0, the other the remaining units.
             remaining: Some(remaining).filter(|_| code == Code::Ok),
             is_unlimited: false,
         }

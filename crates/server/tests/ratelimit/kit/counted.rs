@@ -1,4 +1,4 @@
-//! A statsd server, which adds up what it is sent.
+//! A statsd server that adds up the received counters.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -7,22 +7,22 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-/// The names that are compared begin so.
+/// The prefix of the compared names.
 const PREFIX: &str = "ratelimit.service.rate_limit.";
 
-/// A statsd server over TCP, on a port of its own.
-pub(crate) struct Counted {
+/// A statsd server over TCP, on a separate port.
+pub(crate) struct CountingStatsd {
     port: u16,
     counts: Arc<Mutex<BTreeMap<String, u64>>>,
 }
 
-impl Counted {
+impl CountingStatsd {
     pub(crate) fn listen() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let counts = Arc::<Mutex<BTreeMap<String, u64>>>::default();
         let all = Arc::clone(&counts);
-        // Ends with the program: nobody waits for it.
+        // Ends with the process; not joined.
         thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
                 let all = Arc::clone(&all);
@@ -36,12 +36,12 @@ impl Counted {
         self.port
     }
 
-    /// All counters so far.
+    /// Returns all counters so far.
     pub(crate) fn all(&self) -> BTreeMap<String, u64> {
         self.counts.lock().clone()
     }
 
-    /// The sum of all counters whose names end so.
+    /// Returns the sum of all counters with this suffix.
     pub(crate) fn sum_of(&self, end: &str) -> u64 {
         let counts = self.counts.lock();
         let counts = counts.iter().filter(|(name, _)| name.ends_with(end));

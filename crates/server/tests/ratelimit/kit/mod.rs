@@ -1,10 +1,10 @@
-//! Both of them, and how their answers are compared.
+//! Both programs, and the comparison of their responses.
 
-/// What is left of an answer when the documented differences are taken out.
+/// A response without the documented differences.
 mod answer;
 /// A statsd server.
 mod counted;
-/// The two, side by side.
+/// The two programs, side by side.
 mod pair;
 
 #[path = "../../proxies/kit/folder.rs"]
@@ -20,5 +20,5 @@ mod folder;
 mod programs;
 
 pub(crate) use answer::Code;
-pub(crate) use counted::Counted;
+pub(crate) use counted::CountingStatsd;
 pub(crate) use pair::{Buckets, Call, Pair, within_an_hour};

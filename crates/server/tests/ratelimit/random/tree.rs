@@ -1,10 +1,10 @@
-//! A configuration.
+//! Random configurations.
 
 use super::dice::Dice;
 use std::fmt::Write as _;
 
 const KEYS: &[&str] = &["a", "b"];
-/// None is the key with any value. Later versions than the one compared with know a `*` elsewhere too.
+/// `None` is the key with any value. Later versions support a `*` in other places too.
 const VALUES: &[Option<&str>] = &[
     None,
     Some("x"),
@@ -15,14 +15,14 @@ const VALUES: &[Option<&str>] = &[
     Some("*"),
 ];
 
-/// The file of a domain.
+/// Returns the file of a domain.
 pub(super) fn domain(nth: u64, dice: &mut Dice) -> String {
     let mut text = format!("domain: d{nth}\n");
     level(&mut text, 0, dice);
     text
 }
 
-/// The descriptors of a level, each key and value at most once.
+/// Writes the descriptors of a level, each key and value at most once.
 fn level(text: &mut String, depth: usize, dice: &mut Dice) {
     let pad = "    ".repeat(depth);
     let begin = text.len();
@@ -43,7 +43,7 @@ fn level(text: &mut String, depth: usize, dice: &mut Dice) {
             node(text, value.is_some_and(|it| it.contains('*')), depth, dice);
         }
     }
-    // A domain must have something.
+    // A domain must not be empty.
     if begin == text.len() && depth == 0 {
         text.push_str(
             "descriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 2 } }]\n",
@@ -51,7 +51,7 @@ fn level(text: &mut String, depth: usize, dice: &mut Dice) {
     }
 }
 
-/// Without `quota_mode`, whose meaning changed after the version that is compared with.
+/// Writes a descriptor without `quota_mode`, whose meaning changed after the compared version.
 fn node(text: &mut String, is_pattern: bool, depth: usize, dice: &mut Dice) {
     let pad = "    ".repeat(depth + 1);
     if dice.is(80) {
@@ -74,14 +74,14 @@ fn rate(is_shadow: bool, dice: &mut Dice) -> String {
     let names = ["n1", "n2", "n3"];
     let mut fields = Vec::new();
     let mut name = None;
-    // Without a name: what is unlimited, and replaced, is still called so by one of the two.
+    // Without a name: one of the two reports the name even of unlimited and replaced limits.
     if dice.is(10) {
         fields.push("unlimited: true".to_owned());
     } else {
         let unit = dice.of(&["hour", "day", "week", "month", "year"]);
         let amount = dice.below(7);
         fields.push(format!("unit: {unit}, requests_per_unit: {amount}"));
-        // One that only watches is known by its name.
+        // A limit in shadow mode has a known name.
         name = if is_shadow {
             Some("shadow")
         } else {

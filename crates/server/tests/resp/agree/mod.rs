@@ -1,25 +1,25 @@
-//! One trace, every door: whoever asks, and in whatever words, is told the same.
+//! One trace, every frontend: all of them report the same decisions.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `setting` | configurations that nobody has thought of |
-//! | `question` | questions that nobody has thought of |
-//! | `doors` | the library and the doors, each with buckets of its own |
-//! | `said` | what they say, and whether it is the same |
+//! | `setting` | random configurations |
+//! | `question` | random check requests |
+//! | `frontends` | the library and all frontends, each with separate buckets |
+//! | `said` | their responses, and the comparison |
 //!
-//! Each door is asked the same in the same order. They are asked one after the other, so that what is
-//! told of times differs by as much as has passed, and by no more; of everything else nothing differs.
+//! Each frontend gets the same requests in the same order, one frontend after the other. So times
+//! in the responses may differ by the time that has passed. Nothing else may differ.
 
-/// The library and the doors, each with buckets of its own.
-mod doors;
-/// Questions that nobody has thought of.
+/// The library and all frontends, each with separate buckets.
+mod frontends;
+/// Random check requests.
 mod question;
-/// What they say, and whether it is the same.
+/// Responses and their comparison.
 mod said;
-/// Configurations that nobody has thought of.
+/// Random configurations.
 mod setting;
 
-use doors::Doors;
+use frontends::Frontends;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use question::Question;
@@ -29,31 +29,31 @@ use tidegate::{Clock, SystemClock};
 use tidegate_testkit::redis;
 use tokio::runtime::Runtime;
 
-/// All instants at which anything here changes by itself are multiples of this much after the epoch,
-/// or after a question: every period, its thirty-second part and its share of a unit are.
+/// All instants at which state changes by time are multiples of this after the epoch or after a
+/// request: every period, its thirty-second part and its share of a unit are.
 const GRID_US: u64 = 7_500_000;
 
-/// How far from such an instant the clocks of two processes may differ.
+/// The maximum clock difference of two processes around such an instant.
 const MARGIN_US: u64 = 100_000;
 
 #[test]
-fn every_door_tells_the_same_of_buckets_in_memory() {
+fn every_frontend_reports_memory_buckets_alike() {
     agree("");
 }
 
 #[test]
-fn every_door_tells_the_same_of_buckets_in_redis() {
+fn every_frontend_reports_redis_buckets_alike() {
     let redis = redis::Server::start();
-    // A store that has all the time it wants: a busy machine is no reason to decide otherwise. What is
-    // told of a refusal that is remembered is what Redis would tell.
+    // A long timeout, so that a busy machine does not change decisions. A cached refusal is
+    // reported like one by Redis.
     let store = format!(
-        "store: {{ url: '{}', timeout: 10s, prefix: 'PREFIX' }}",
+        "store: {{ url: '{}', timeout: 10s, redis: {{ prefix: 'PREFIX' }} }}",
         redis.url()
     );
     agree(&store);
 }
 
-/// Asks traces of every door; `store` is a line of the configuration.
+/// Sends traces to every frontend; `store` is a line of the configuration.
 fn agree(store: &str) {
     let runtime = Runtime::new().unwrap();
     let (asked, refused, cases) = (Cell::new(0), Cell::new(0), Cell::new(0));
@@ -65,12 +65,12 @@ fn agree(store: &str) {
     };
     let traces = (any::<bool>(), setting::policy(), question::trace());
     let ran = TestRunner::new(config).run(&traces, |(is_whole, policy, trace)| {
-        // What only some doors can say is not asked of the others.
+        // Fields that only some frontends have are not sent to the others.
         let trace = trace.into_iter().map(|it| it.said_by(is_whole));
         let trace: Vec<Question> = trace.collect();
         loop {
             let nth = cases.replace(cases.get() + 1);
-            let store = store.replace("PREFIX", &format!("agree{nth}-DOOR:"));
+            let store = store.replace("PREFIX", &format!("agree{nth}-FRONTEND:"));
             let config = format!("{store}\n{policy}");
             let asking = compare(&config, &trace, is_whole);
             let (before, compared) = (now_us(), runtime.block_on(asking));
@@ -85,7 +85,7 @@ fn agree(store: &str) {
     if let Err(error) = ran {
         panic!("{error}");
     }
-    // So that it is known to have compared something.
+    // A check that the comparison covered both results.
     let (asked, refused) = (asked.get(), refused.get());
     assert!(
         (asked / 20..asked * 19 / 20).contains(&refused),
@@ -93,24 +93,24 @@ fn agree(store: &str) {
     );
 }
 
-/// Asks every door all of `trace`; how many were refused, or what differed first.
+/// Sends all of `trace` to every frontend. Returns the number of refusals, or the first difference.
 async fn compare(config: &str, trace: &[Question], is_whole: bool) -> Result<usize, String> {
-    let mut doors = Doors::open(config, is_whole).await;
+    let mut frontends = Frontends::open(config, is_whole).await;
     let (mut refused, begin) = (0, now_us());
     for (nth, question) in trace.iter().enumerate() {
-        let library = doors.library(question).await;
+        let library = frontends.library(question).await;
         refused += usize::from(!library.is_allowed());
-        let others = doors.others(question).await;
-        // What is kept of the past was taken at different times as well.
+        let others = frontends.others(question).await;
+        // Past state was recorded at different times as well.
         let may = Tolerance {
             passed_ms: (now_us() - begin).div_ceil(1_000),
             each_by_itself: config.contains(setting::EACH),
         };
-        for (door, said) in others {
+        for (frontend, said) in others {
             if let Some(difference) = library.differs(&said, may) {
                 return Err(format!(
-                    "{config}\nquestion {nth}, {door}, with {may:?}: {difference}\n\
-                     {question:?}\nlibrary: {library:?}\n{door}: {said:?}"
+                    "{config}\nquestion {nth}, {frontend}, with {may:?}: {difference}\n\
+                     {question:?}\nlibrary: {library:?}\n{frontend}: {said:?}"
                 ));
             }
         }
@@ -118,7 +118,7 @@ async fn compare(config: &str, trace: &[Question], is_whole: bool) -> Result<usi
     Ok(refused)
 }
 
-/// Whether nothing has changed by itself from one instant to another.
+/// Returns true if no state changes by time between two instants.
 fn is_between(from_us: u64, to_us: u64) -> bool {
     let grid = |at: u64| at / GRID_US;
     grid(from_us - MARGIN_US) == grid(to_us + MARGIN_US)

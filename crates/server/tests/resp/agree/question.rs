@@ -1,4 +1,4 @@
-//! Questions that nobody has thought of, in the words of each door.
+//! Generated check requests, in the form of each frontend.
 
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
@@ -11,29 +11,29 @@ use proptest::option::{of, weighted};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use tidegate::{AnyStore, Decision, Descriptor, DescriptorHits, Limiter, Request, ToldLimit};
+use tidegate::{AnyStore, Decision, Descriptor, DescriptorHits, LimitOverride, Limiter, Request};
 
-/// A unit of Envoy's, with its number there, and how long it is in seconds.
+/// Envoy's units with their numbers and their length in seconds.
 const UNITS: [(&str, i32, u64); 2] = [("HOUR", 3, 3_600), ("DAY", 4, 86_400)];
 
-/// What is asked.
+/// A check request.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
     cost: u32,
-    descriptors: Vec<Described>,
-    /// What Envoy's service has no words for, by the names that `TG.CHECK` has.
+    descriptors: Vec<DescriptorSpec>,
+    /// Fields that Envoy's service lacks, by their names in `TG.CHECK`.
     fields: Vec<(&'static str, &'static str)>,
 }
 
 #[derive(Debug, Clone)]
-struct Described {
+struct DescriptorSpec {
     entries: Vec<(&'static str, &'static str)>,
-    hits: DescriptorHits,
-    /// How many, in which unit.
+    hits: DescriptorHits<'static>,
+    /// Amount and unit.
     limit: Option<(u32, usize)>,
 }
 
-/// Keys and values are few, so that questions meet limits, and the same ones again.
+/// Keys and values are few, so that requests match limits, repeatedly.
 pub(super) fn trace() -> impl Strategy<Value = Vec<Question>> {
     let fields = (
         of(select(vec!["192.0.2.1", "::1"]).prop_map(|it| ("ip", it))),
@@ -51,7 +51,7 @@ pub(super) fn trace() -> impl Strategy<Value = Vec<Question>> {
     vec(question, 1..24)
 }
 
-fn described() -> impl Strategy<Value = Described> {
+fn described() -> impl Strategy<Value = DescriptorSpec> {
     let entry = (
         select(vec!["a", "a", "b"]),
         select(vec!["x", "x", "xy", "y", ""]),
@@ -62,7 +62,7 @@ fn described() -> impl Strategy<Value = Described> {
         1 => (1..4_u64).prop_map(DescriptorHits::GiveBack),
     ];
     let limit = weighted(0.1, (0..4_u32, 0..UNITS.len()));
-    (vec(entry, 1..3), hits, limit).prop_map(|(entries, hits, limit)| Described {
+    (vec(entry, 1..3), hits, limit).prop_map(|(entries, hits, limit)| DescriptorSpec {
         entries,
         hits,
         limit,
@@ -70,14 +70,14 @@ fn described() -> impl Strategy<Value = Described> {
 }
 
 impl Question {
-    /// The same, without what Envoy's service cannot say unless it is asked of others alone: that asks
-    /// for one at least, and of a descriptor at least.
+    /// Removes what Envoy's service cannot express, if it is among the frontends: it needs a cost
+    /// of at least one, and a descriptor.
     pub(super) fn said_by(mut self, is_whole: bool) -> Self {
         if !is_whole {
             self.fields.clear();
             self.cost = self.cost.max(1);
             if self.descriptors.is_empty() {
-                self.descriptors.push(Described {
+                self.descriptors.push(DescriptorSpec {
                     entries: vec![("a", "x")],
                     hits: DescriptorHits::AsRequest,
                     limit: None,
@@ -87,7 +87,7 @@ impl Question {
         self
     }
 
-    /// Asks the library.
+    /// Decides with the library.
     pub(super) async fn ask(&self, limiter: &Limiter<AnyStore>) -> Decision {
         let descriptors: Vec<Descriptor<'_>> =
             self.descriptors.iter().map(|it| it.told()).collect();
@@ -104,14 +104,14 @@ impl Question {
             user: field("user"),
             path: field("path"),
             attributes: &team,
-            cost: self.cost.into(),
+            cost: u64::from(self.cost).into(),
             descriptors: &descriptors,
             ..Request::new()
         };
         limiter.check(&request).await.unwrap()
     }
 
-    /// For `/v1/check`.
+    /// Returns the form for `/v1/check`.
     pub(super) fn json(&self) -> Value {
         let mut json = json!({ "cost": self.cost, "attributes": {} });
         for (name, value) in &self.fields {
@@ -120,11 +120,11 @@ impl Question {
                 None => json[name] = (*value).into(),
             }
         }
-        json["descriptors"] = self.descriptors.iter().map(Described::json).collect();
+        json["descriptors"] = self.descriptors.iter().map(DescriptorSpec::json).collect();
         json
     }
 
-    /// For `TG.CHECK`.
+    /// Returns the form for `TG.CHECK`.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec!["TG.CHECK".to_owned(), String::new()];
         let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
@@ -138,25 +138,33 @@ impl Question {
         words
     }
 
-    /// For Envoy's service.
+    /// Returns the form for Envoy's service.
     pub(super) fn call(&self) -> RateLimitRequest {
         RateLimitRequest {
             domain: "agreed".to_owned(),
-            descriptors: self.descriptors.iter().map(Described::message).collect(),
+            descriptors: self
+                .descriptors
+                .iter()
+                .map(DescriptorSpec::message)
+                .collect(),
             hits_addend: self.cost,
         }
     }
 
-    /// For `/json`.
+    /// Returns the form for `/json`.
     pub(super) fn call_json(&self) -> Value {
-        let descriptors: Vec<Value> = self.descriptors.iter().map(Described::call_json).collect();
+        let descriptors: Vec<Value> = self
+            .descriptors
+            .iter()
+            .map(DescriptorSpec::call_json)
+            .collect();
         json!({ "domain": "agreed", "hitsAddend": self.cost, "descriptors": descriptors })
     }
 }
 
-impl Described {
+impl DescriptorSpec {
     fn told(&self) -> Descriptor<'_> {
-        let limit = |(amount, unit): (u32, usize)| ToldLimit {
+        let limit = |(amount, unit): (u32, usize)| LimitOverride {
             amount: amount.into(),
             period_us: UNITS[unit].2 * 1_000_000,
         };
@@ -173,6 +181,7 @@ impl Described {
             DescriptorHits::AsRequest => {}
             DescriptorHits::Take(hits) => json["hits"] = hits.into(),
             DescriptorHits::GiveBack(hits) => json["hits"] = (-i64::try_from(hits).unwrap()).into(),
+            DescriptorHits::Units(_) => panic!("Envoy has no units"),
         }
         if let Some((amount, unit)) = self.limit {
             json["limit"] = json!({ "amount": amount, "period_ms": UNITS[unit].2 * 1_000 });
@@ -215,12 +224,13 @@ impl Described {
         self.entries.iter().map(entry).collect()
     }
 
-    /// How much it takes if it says so, and whether it gives that back.
+    /// Returns the stated hits, if any, and true if they are a refund.
     fn addend(&self) -> (Option<u64>, bool) {
         match self.hits {
             DescriptorHits::AsRequest => (None, false),
             DescriptorHits::Take(hits) => (Some(hits), false),
             DescriptorHits::GiveBack(hits) => (Some(hits), true),
+            DescriptorHits::Units(_) => panic!("Envoy has no units"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What they say, and whether it is the same.
+//! Responses and their comparison.
 
 use crate::same::values;
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitResponse;
@@ -6,41 +6,41 @@ use serde_json::Value;
 use std::time::Duration;
 use tidegate::{AppliedBand, Decision};
 
-/// An answer, as far as who gave it has words for it.
+/// A response, as far as its frontend can express it.
 #[derive(Debug)]
-pub(super) struct Said {
-    whole: Option<Whole>,
+pub(super) struct FrontendReply {
+    whole: Option<FullReply>,
     rls: Option<Rls>,
 }
 
-/// What is told in Tidegate's own words.
+/// The response in Tidegate's own format.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct FullReply {
     part: Part,
-    /// Absent where nothing is told of them.
+    /// `None` if the response has no descriptors.
     descriptors: Option<Vec<Part>>,
 }
 
-/// What is told of a request, or of one of its descriptors.
+/// The result of a request or of one of its descriptors.
 #[derive(Debug)]
 struct Part {
     is_allowed: bool,
     is_unlimited: bool,
-    told: Option<Told>,
+    told: Option<LimitReport>,
 }
 
-/// What is told of a limit.
+/// The report about a limit.
 #[derive(Debug)]
-struct Told {
+struct LimitReport {
     limit: String,
     band: Option<String>,
     remaining: u64,
-    /// Absent where it never passes.
+    /// `None` if it never passes.
     wait_ms: Option<u64>,
     reset_ms: u64,
 }
 
-/// What is told in Envoy's words.
+/// The response in Envoy's format.
 #[derive(Debug)]
 pub(super) struct Rls {
     is_allowed: bool,
@@ -51,26 +51,26 @@ pub(super) struct Rls {
 #[derive(Debug)]
 struct Status {
     is_allowed: bool,
-    /// Its name, how many, and in which unit, by its number.
+    /// Name, amount, and the number of the unit.
     limit: Option<(String, u64, i64)>,
     remaining: u64,
     reset_s: Option<u64>,
 }
 
-/// What may differ.
+/// The allowed differences.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tolerance {
-    /// How much time has passed between the two.
+    /// The time between the two requests.
     pub(super) passed_ms: u64,
-    /// Whether limits are asked one after the other: which of two that refuse for as long is told of
-    /// is then decided by what passed between them.
+    /// True if limits are decided one after the other: then the time between them selects which of
+    /// two equal refusals is reported.
     pub(super) each_by_itself: bool,
 }
 
 // === impl Said ===
 
-impl Said {
-    pub(super) fn whole(whole: Whole) -> Self {
+impl FrontendReply {
+    pub(super) fn whole(whole: FullReply) -> Self {
         Self {
             whole: Some(whole),
             rls: None,
@@ -89,7 +89,7 @@ impl Said {
         self.whole.as_ref().map_or(rls, |it| it.part.is_allowed)
     }
 
-    /// What differs from what somebody else was told, if anything does.
+    /// Returns the difference to another response, if there is one.
     pub(super) fn differs(&self, other: &Self, may: Tolerance) -> Option<String> {
         let both = self.whole.as_ref().zip(other.whole.as_ref());
         let rls = self.rls.as_ref().zip(other.rls.as_ref());
@@ -98,20 +98,20 @@ impl Said {
     }
 }
 
-/// What the library says, in the words of all.
-pub(super) fn of_decision(decision: &Decision) -> Said {
-    let whole = Whole {
+/// Returns the library's decision in the common format.
+pub(super) fn of_decision(decision: &Decision) -> FrontendReply {
+    let whole = FullReply {
         part: Part {
             is_allowed: decision.is_allowed(),
             is_unlimited: false,
-            told: decision.binding().map(|it| Told::of(&it)),
+            told: decision.binding().map(|it| LimitReport::of(&it)),
         },
         descriptors: Some(
             (0..decision.descriptors())
                 .map(|nth| Part {
                     is_allowed: decision.descriptor_allowed(nth),
                     is_unlimited: decision.descriptor_unlimited(nth),
-                    told: decision.descriptor(nth).map(|it| Told::of(&it)),
+                    told: decision.descriptor(nth).map(|it| LimitReport::of(&it)),
                 })
                 .collect(),
         ),
@@ -124,7 +124,7 @@ pub(super) fn of_decision(decision: &Decision) -> Said {
             .collect(),
         retry_after_s: wait.filter(|_| !decision.is_allowed()).map(seconds),
     };
-    Said {
+    FrontendReply {
         whole: Some(whole),
         rls: Some(rls),
     }
@@ -132,8 +132,8 @@ pub(super) fn of_decision(decision: &Decision) -> Said {
 
 // === impl Whole ===
 
-impl Whole {
-    /// Of `/v1/check`.
+impl FullReply {
+    /// Reads a response of `/v1/check`.
     pub(super) fn read(json: &Value) -> Self {
         let descriptors = json["descriptors"].as_array();
         Self {
@@ -142,14 +142,14 @@ impl Whole {
         }
     }
 
-    /// Of `TG.CHECK`, in RESP2.
+    /// Reads a reply of `TG.CHECK`, in RESP2.
     pub(super) fn of_reply(reply: &str) -> Self {
         assert!(reply.starts_with("*7\r\n"), "{reply}");
         let values = values(reply);
         assert_eq!(values[6], "store", "{reply}");
         let text = |nth: usize| Some(values[nth].clone()).filter(|it| it != "-1");
         let number = |nth: usize| text(nth).map(|it| it.parse().unwrap());
-        let told = |limit| Told {
+        let told = |limit| LimitReport {
             limit,
             band: text(2),
             remaining: number(3).unwrap(),
@@ -184,7 +184,7 @@ impl Whole {
 
 impl Part {
     fn read(json: &Value) -> Self {
-        let told = |limit: &str| Told {
+        let told = |limit: &str| LimitReport {
             limit: limit.to_owned(),
             band: json["band"].as_str().map(str::to_owned),
             remaining: json["remaining"].as_u64().unwrap(),
@@ -210,7 +210,7 @@ impl Part {
     }
 }
 
-impl Told {
+impl LimitReport {
     fn of(applied: &AppliedBand<'_>) -> Self {
         Self {
             limit: applied.limit().to_owned(),
@@ -243,7 +243,7 @@ impl Told {
 // === impl Rls ===
 
 impl Rls {
-    /// Of gRPC.
+    /// Reads a gRPC message.
     pub(super) fn of_message(message: &RateLimitResponse) -> Self {
         let statuses = message.statuses.iter().map(|status| Status {
             is_allowed: is_ok(status.code().as_str_name()),
@@ -266,7 +266,7 @@ impl Rls {
         }
     }
 
-    /// Of `/json`.
+    /// Reads a response of `/json`.
     pub(super) fn read(http: u16, json: &Value) -> Self {
         let is_allowed = is_ok(json["overallCode"].as_str().unwrap());
         assert_eq!(http, if is_allowed { 200 } else { 429 }, "{json}");
@@ -306,7 +306,7 @@ impl Rls {
 }
 
 impl Status {
-    /// What the documentation says that is told of a descriptor.
+    /// Returns a descriptor's expected status by the documentation.
     fn of(decision: &Decision, nth: usize) -> Self {
         let is_allowed = decision.descriptor_allowed(nth);
         let Some(applied) = decision.descriptor(nth) else {
@@ -318,9 +318,9 @@ impl Status {
                 reset_s: None,
             };
         };
-        let spoken = applied.spoken();
+        let spoken = applied.header_names();
         let limit = spoken.map(|spoken| {
-            let refills_s = spoken.window_s();
+            let refills_s = spoken.window_max_s();
             let unit = match refills_s {
                 _ if applied.period() != Duration::from_secs(refills_s) => 0,
                 3_600 => 3,
@@ -332,7 +332,7 @@ impl Status {
         let reset_s = spoken.map(|spoken| match applied.retry_after() {
             _ if applied.is_allowed() => seconds(applied.reset_after()),
             Some(wait) => seconds(wait),
-            None => spoken.window_s(),
+            None => spoken.window_max_s(),
         });
         Self {
             is_allowed,
@@ -351,7 +351,7 @@ impl Status {
                 Some(other) => panic!("no limit here has the unit {other}"),
             };
             let name = limit["name"].as_str().unwrap().to_owned();
-            // A number of 0 is left out.
+            // JSON omits a number of 0.
             let amount = limit.get("requestsPerUnit").and_then(Value::as_u64);
             (name, amount.unwrap_or(0), unit)
         });
@@ -370,7 +370,7 @@ fn is_ok(code: &str) -> bool {
     code == "OK"
 }
 
-/// Whether two times are the same, but for what has passed between them.
+/// Returns true if two times differ by no more than the tolerance.
 fn is_near(one: Option<u64>, other: Option<u64>, tolerance: u64) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.abs_diff(other) <= tolerance,

@@ -1,11 +1,11 @@
-//! Configurations that nobody has thought of.
+//! Random configurations.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt::Write as _;
 
-/// Whom a limit is for, and whose buckets it has.
+/// Matches and keys of a limit.
 const PLACES: [&str; 14] = [
     "match: { descriptor: [a] }, key: 'descriptor:a'",
     "match: { descriptor: [a] }, key: global",
@@ -23,7 +23,7 @@ const PLACES: [&str; 14] = [
     "match: { path: /slow$ }, key: 'attr:team', missing: refuse",
 ];
 
-/// No two of one limit are the same. See [`GRID_US`](super::GRID_US) for why these.
+/// No two of one limit are the same. See [`GRID_US`](super::GRID_US) for the choice.
 const PERIODS: [&str; 3] = ["h", "3h", "day"];
 
 const WINDOWS: [&str; 5] = [
@@ -34,10 +34,10 @@ const WINDOWS: [&str; 5] = [
     "bucketed-window",
 ];
 
-/// By which a policy is known whose limits count one after the other.
+/// The text that marks a policy whose limits count one after the other.
 pub(super) const EACH: &str = "evaluate: each";
 
-/// A policy, as a configuration has it.
+/// Returns a random policy.
 pub(super) fn policy() -> impl Strategy<Value = String> {
     let evaluate = select(vec![
         "evaluate: all",
@@ -59,7 +59,7 @@ pub(super) fn policy() -> impl Strategy<Value = String> {
     })
 }
 
-/// A limit without its name, and which other one it replaces.
+/// Returns a limit without its name, and the index of the limit that it replaces.
 fn limit() -> impl Strategy<Value = (String, Option<usize>)> {
     let counting = prop_oneof![
         6 => token_bucket(),
@@ -112,7 +112,7 @@ fn window() -> impl Strategy<Value = String> {
     })
 }
 
-/// Rates of one limit.
+/// Returns the rates of one limit.
 fn bands() -> impl Strategy<Value = Vec<String>> {
     let periods = proptest::sample::subsequence(PERIODS.to_vec(), 1..=2);
     (periods, vec(1..7_u32, 2)).prop_map(|(periods, amounts)| {

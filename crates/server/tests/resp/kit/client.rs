@@ -1,4 +1,4 @@
-//! A client that sends exactly the bytes it is told to, and reads replies one by one.
+//! A client that sends exactly the given bytes, and reads replies one by one.
 
 use super::in_time;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Client<I> {
         self.reply().await
     }
 
-    /// The next reply, as it was sent.
+    /// Returns the next reply, as sent.
     pub(crate) async fn reply(&mut self) -> String {
         loop {
             if let Some(len) = reply_len(&self.ahead) {
@@ -46,7 +46,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Client<I> {
         }
     }
 
-    /// All that comes until the server closes.
+    /// Returns everything until the server closes.
     pub(crate) async fn rest(&mut self) -> String {
         while self.more().await > 0 {}
         String::from_utf8(std::mem::take(&mut self.ahead)).unwrap()
@@ -58,7 +58,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Client<I> {
     }
 }
 
-/// How many bytes the first reply has, if all of it is there.
+/// Returns the length of the first reply, if it is complete.
 fn reply_len(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(2).position(|two| two == b"\r\n")? + 2;
     let number = || -> i64 {

@@ -1,4 +1,4 @@
-//! Servers on ports that the system chooses, a client that sends what it is told, programs.
+//! Servers on free ports, a client that sends given bytes, programs.
 
 pub(crate) mod client;
 pub(crate) mod programs;
@@ -12,16 +12,16 @@ pub(crate) use server::Server;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long anything may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Waits for something that is to happen.
+/// Waits for an expected event.
 pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     let happened = timeout(PATIENCE, future).await;
     happened.unwrap_or_else(|_| panic!("did not happen within {PATIENCE:?}: {what}"))
 }
 
-/// Doors on ports that the system chooses, and two policies.
+/// Listeners on free ports, and two policies.
 pub(crate) const CONFIG: &str = "
 listen: { http: '127.0.0.1:0', resp: '127.0.0.1:0', admin: '127.0.0.1:0' }
 policies:
@@ -35,12 +35,12 @@ policies:
       - { name: all, rate: 3/min }
 ";
 
-/// A command as clients send it, of words between blanks.
+/// Returns an inline command, of words separated by blanks.
 pub(crate) fn line(words: &str) -> Vec<u8> {
     bulk(&words.split(' ').collect::<Vec<_>>())
 }
 
-/// The same, of words.
+/// Returns the same as an array of bulk strings.
 pub(crate) fn bulk(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {

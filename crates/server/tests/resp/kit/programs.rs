@@ -1,4 +1,4 @@
-//! Clients that others wrote, and where they are.
+//! Third-party clients and their paths.
 
 use super::in_time;
 use std::env;
@@ -12,13 +12,13 @@ use tokio::process::Command;
 pub(crate) enum Program {
     Cli,
     Benchmark,
-    /// redis-py of this version, as `scripts/test` names its folder.
+    /// redis-py of this version, by its folder in `scripts/test`.
     Python(&'static str),
 }
 
 impl Program {
-    /// Its path. Where it is not installed, says so, for then a test is passed over; with `CI` set,
-    /// where nothing may be passed over, panics instead.
+    /// Returns its path. If it is not installed, reports that the test is skipped; with `CI` set,
+    /// panics instead.
     pub(crate) fn find(self) -> Option<PathBuf> {
         let found = match self {
             Self::Cli => in_path("redis-cli"),
@@ -33,7 +33,7 @@ impl Program {
         found
     }
 
-    /// The program with these words, or Python with this library.
+    /// Returns the program with these arguments, or Python with this library.
     pub(crate) fn command(self, words: &[&str]) -> Option<Command> {
         let path = self.find()?;
         let mut command = match self {
@@ -54,12 +54,12 @@ impl Program {
         Some(command)
     }
 
-    /// Runs it to its end, having told it `input`.
+    /// Runs it to its end, with `input` as its stdin.
     pub(crate) async fn run(self, words: &[&str], input: &str) -> Option<Output> {
         let mut child = self.command(words)?.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let told = async {
-            // One that does not ask for it may be gone already.
+            // A program that does not read it may have ended already.
             stdin.write_all(input.as_bytes()).await.ok();
             drop(stdin);
         };
@@ -67,7 +67,7 @@ impl Program {
         Some(in_time("the end of a program", ran).await.unwrap())
     }
 
-    /// The same: what it printed, if it was content.
+    /// Runs it, and returns its output; it must succeed.
     pub(crate) async fn says(self, words: &[&str], input: &str) -> Option<String> {
         let output = self.run(words, input).await?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -78,7 +78,7 @@ impl Program {
     }
 }
 
-/// Where `scripts/test` puts it.
+/// Returns the path at which `scripts/test` installs it.
 fn installed(folder: &str) -> Option<PathBuf> {
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/python");
     let folder = PathBuf::from(tools).join(folder);

@@ -1,30 +1,30 @@
-//! A collector: takes OTLP over HTTP, and is strict about what it takes.
+//! A collector: accepts OTLP over HTTP, and validates it strictly.
 
 use super::eventually;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A collector that takes everything, or whatever it is told to say instead.
+/// A collector that accepts everything, or sends a configured status.
 pub(crate) struct Collector {
     pub(crate) address: SocketAddr,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<CollectorLog>>,
     _tasks: Tasks,
 }
 
 #[derive(Default)]
-struct Seen {
+struct CollectorLog {
     heads: Vec<String>,
     bodies: Vec<String>,
-    /// What is said to the next posts, instead of 200.
+    /// The statuses for the next posts, instead of 200.
     answers: Vec<&'static str>,
 }
 
-/// One span, as far as tests look at it.
+/// One span, as far as tests use it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Span(Value);
 
@@ -32,7 +32,7 @@ impl Collector {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(CollectorLog::default()));
         let tasks = Tasks::new();
         let shared = Arc::clone(&seen);
         tasks.spawn(async move {
@@ -47,31 +47,31 @@ impl Collector {
         }
     }
 
-    /// The section of a configuration that sends spans here.
+    /// Returns the configuration that sends spans here.
     pub(crate) fn traces(&self, sample: &str) -> String {
         let address = self.address;
         format!(
-            "traces: {{ endpoint: 'http://{address}', sample: {sample}, \
+            "traces: {{ url: 'http://{address}', sample: {sample}, \
              headers: {{ x-api-key: hunter2 }}, service: shop }}\n"
         )
     }
 
-    /// Says this to the next post: `503 Service Unavailable`.
+    /// Sets the status for the next post: `503 Service Unavailable`.
     pub(crate) fn answer(&self, status: &'static str) {
         self.seen.lock().answers.push(status);
     }
 
-    /// The heads of the posts so far.
+    /// Returns the heads of the posts so far.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.seen.lock().heads.clone()
     }
 
-    /// The bodies that were taken.
+    /// Returns the accepted bodies.
     pub(crate) fn bodies(&self) -> Vec<String> {
         self.seen.lock().bodies.clone()
     }
 
-    /// All spans that were taken, which must be as the protocol has them.
+    /// Returns all accepted spans, which must be valid.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let bodies = self.bodies();
         bodies.iter().flat_map(|body| spans(body)).collect()
@@ -86,7 +86,7 @@ impl Collector {
     }
 }
 
-async fn take(mut stream: TcpStream, seen: &Mutex<Seen>) {
+async fn take(mut stream: TcpStream, seen: &Mutex<CollectorLog>) {
     let mut asked = Vec::new();
     let (head, body) = loop {
         match stream.read_buf(&mut asked).await {
@@ -119,7 +119,7 @@ async fn take(mut stream: TcpStream, seen: &Mutex<Seen>) {
     stream.write_all(answer.as_bytes()).await.ok();
 }
 
-/// The spans of a body. Everything that the protocol does not have is a fault.
+/// Returns the spans of a body. Any field outside of the protocol is an error.
 fn spans(body: &str) -> Vec<Span> {
     let json: Value = serde_json::from_str(body).unwrap();
     has_only(&json, &["resourceSpans"]);
@@ -181,7 +181,7 @@ fn check_attribute(attribute: &Value) {
     let is_sound = match kind.as_str() {
         "stringValue" => value.is_string(),
         "boolValue" => value.is_boolean(),
-        // 64 bits are more than numbers of JSON hold.
+        // 64-bit numbers do not fit into JSON numbers.
         "intValue" => value.as_str().is_some_and(|it| it.parse::<i64>().is_ok()),
         _ => false,
     };
@@ -231,7 +231,7 @@ impl Span {
         self.0["status"]["code"] == 2
     }
 
-    /// What an attribute says.
+    /// Returns the value of an attribute.
     pub(crate) fn says(&self, name: &str) -> Option<String> {
         let attributes = items(&self.0["attributes"]);
         let found = attributes.iter().find(|it| it["key"] == name)?;

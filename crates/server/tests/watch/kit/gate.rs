@@ -1,35 +1,35 @@
-//! The program at work on a configuration.
+//! The running program.
 
 use super::folder::Folder;
 use super::process::{Process, tidegate};
 use serde_json::Value;
 use std::net::SocketAddr;
 
-/// A running program, with a door for everything that the tests ask.
+/// A running program, with a listener for each API that the tests use.
 pub(crate) struct Gate {
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
-    /// Where there are routes.
+    /// `None` without routes.
     pub(crate) gateway: Option<SocketAddr>,
     pub(crate) process: Process,
     _folder: Folder,
 }
 
 impl Gate {
-    /// Where a door is that was opened before the one for operators.
-    pub(crate) fn door(&self, name: &str) -> SocketAddr {
+    /// Returns the address of a listener that opened before the admin listener.
+    pub(crate) fn listener(&self, name: &str) -> SocketAddr {
         let lines = self.process.logged.iter();
         let mut lines = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let line = lines.find(|line| line["message"] == "listening" && line["door"] == name);
+        let line = lines.find(|line| line["message"] == "listening" && line["listener"] == name);
         line.unwrap()["address"].as_str().unwrap().parse().unwrap()
     }
 
-    /// Serves `config`, which says nothing of doors.
+    /// Serves `config`, which has no `listen`.
     pub(crate) async fn start(config: &str) -> Self {
         Self::with(config, &[]).await
     }
 
-    /// The same with more flags.
+    /// Serves it with more flags.
     pub(crate) async fn with(config: &str, flags: &[&str]) -> Self {
         let has_routes = config.contains("routes:");
         let listen = if has_routes {

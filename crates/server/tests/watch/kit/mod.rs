@@ -1,4 +1,4 @@
-//! The program, an upstream, a collector, and the programs of others.
+//! The program, an upstream, a collector, and third-party programs.
 
 pub(crate) mod collector;
 pub(crate) mod gate;
@@ -15,7 +15,7 @@ pub(crate) mod folder;
 #[expect(dead_code, reason = "shared with others, who use all of it")]
 pub(crate) mod process;
 
-pub(crate) use client::{Client, Reply, get};
+pub(crate) use client::{Client, Reply, get, in_time};
 pub(crate) use collector::Collector;
 pub(crate) use folder::Folder;
 pub(crate) use gate::Gate;
@@ -25,10 +25,10 @@ pub(crate) use upstream::Upstream;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How long anything may take before it counts as never.
+/// The time after which an event counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Looks again and again until there is something.
+/// Polls until there is a result.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looked = timeout(PATIENCE, async {
         loop {

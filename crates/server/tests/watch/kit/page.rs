@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 /// Series and their values.
 pub(crate) type Samples = BTreeMap<String, f64>;
 
-/// The samples of a page. That it is well formed is looked at elsewhere.
+/// Returns the samples of a page. Other tests check that it is well formed.
 pub(crate) async fn page(admin: SocketAddr) -> Samples {
     let reply = get(admin, "/metrics").await;
     assert_eq!(reply.status, 200);

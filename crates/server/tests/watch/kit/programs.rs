@@ -1,4 +1,4 @@
-//! The programs of others.
+//! Third-party programs and their paths.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 pub(crate) enum Program {
     Prometheus,
     Promtool,
-    /// Reads OTLP as the collector of OpenTelemetry does: `tests/watch/otlp/`.
+    /// Reads OTLP like the OpenTelemetry collector: `tests/watch/otlp/`.
     Otlp,
 }
 
 impl Program {
-    /// Its path. Where it is not installed, says so, for then a test is passed over; with `CI` set,
-    /// where nothing may be passed over, panics instead.
+    /// Returns its path. If it is not installed, reports that the test is skipped; with `CI` set,
+    /// panics instead.
     pub(crate) fn find(self) -> Option<PathBuf> {
         let found = self.look();
         if found.is_none() {

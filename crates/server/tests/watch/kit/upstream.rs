@@ -1,9 +1,9 @@
-//! A server behind the gateway, which writes down what it is asked.
+//! A server behind the gateway that records its requests.
 
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -35,7 +35,7 @@ impl Upstream {
         }
     }
 
-    /// The last request's value of a field, if it has one.
+    /// Returns the last request's value of a header, if it has one.
     pub(crate) fn last(&self, field: &str) -> Option<String> {
         let heads = self.heads.lock();
         let lines = heads.last()?.lines();
@@ -45,7 +45,7 @@ impl Upstream {
     }
 }
 
-/// Requests here have no bodies.
+/// Serves requests without bodies.
 async fn serve(mut stream: TcpStream, heads: Arc<Mutex<Vec<String>>>) {
     let mut ahead = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut ahead).await {

@@ -4,7 +4,7 @@ use super::{ModelAlgorithm, ModelQuota, check};
 const QUARTERS: ModelAlgorithm = ModelAlgorithm::BucketedWindow { parts: 4 };
 
 #[test]
-fn a_part_leaves_whole_a_period_after_its_end() {
+fn a_part_expires_as_a_whole_a_period_after_its_end() {
     // Parts of 10: 0-9 leaves at 50, 10-19 at 60, 30-39 at 80.
     check(
         ModelQuota::new(QUARTERS, 5, 40),
@@ -56,7 +56,7 @@ fn more_parts_than_microseconds_are_parts_of_one() {
 }
 
 #[test]
-fn one_part_is_a_window_and_the_one_before() {
+fn one_part_equals_a_window_and_its_predecessor() {
     check(
         ModelQuota::new(ModelAlgorithm::BucketedWindow { parts: 1 }, 3, 10),
         &[
@@ -81,7 +81,7 @@ fn a_cost_above_the_amount_never_passes() {
 }
 
 #[test]
-fn a_refund_leaves_its_part_and_no_other() {
+fn a_refund_changes_only_its_own_part() {
     check(
         ModelQuota::new(QUARTERS, 5, 40),
         &[

@@ -6,7 +6,7 @@ fn with_overdraft(quota: ModelQuota, overdraft: u64) -> ModelQuota {
 }
 
 #[test]
-fn a_token_bucket_goes_below_empty_and_no_deeper_than_its_overdraft() {
+fn a_token_bucket_goes_below_empty_down_to_its_overdraft() {
     // A token each 10; 4 at once; at most 3 below empty: a debt of 7 tokens, 70 to drain.
     check(
         with_overdraft(ModelQuota::token_bucket(1, 10, 4), 3),

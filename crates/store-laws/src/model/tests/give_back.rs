@@ -2,7 +2,7 @@ use super::Act::{Force, GiveBack, Take};
 use super::{ALGORITHMS, Dice, ModelAlgorithm, ModelBucket, ModelQuota, check};
 
 #[test]
-fn a_token_bucket_credits_what_was_taken() {
+fn a_token_bucket_credits_the_charged_units() {
     check(
         ModelQuota::token_bucket(1, 10, 5),
         &[
@@ -56,7 +56,7 @@ fn a_second_refund_sees_the_debt_without_the_first() {
 }
 
 #[test]
-fn a_charge_yet_to_come_counts_as_one_of_now() {
+fn a_future_charge_counts_as_a_present_one() {
     check(
         ModelQuota::token_bucket(1, 10, 5),
         &[
@@ -93,7 +93,7 @@ fn a_fixed_window_credits_only_its_own_charges() {
             (GiveBack(109, 50, 2), "+3 1"),
             (Take(110, 1), "+4 100"),
             (GiveBack(120, 10, 2), "+4 90"),
-            // Nothing counts, so nothing is open; the next charge opens a window of its own.
+            // Nothing counts, so nothing is open; the next charge opens a new window.
             (GiveBack(120, 110, 1), "+5 0"),
             (Take(130, 1), "+4 100"),
         ],
@@ -143,9 +143,9 @@ fn a_sliding_log_credits_what_is_still_in_the_window() {
     );
 }
 
-/// How: charges at random, gives one of them back, and compares the credit with the lowest debt
-/// seen since, read just before each charge and at the end. At a token each 10 microseconds the
-/// time to reset is the debt in tenths of a token.
+/// Charges at random, refunds one of the charges, and compares the credit with the lowest debt seen
+/// since, read just before each charge and at the end. At a token each 10 microseconds the time to
+/// reset is the debt in tenths of a token.
 #[test]
 fn the_credit_is_the_least_of_the_cost_and_the_lowest_debt_since() {
     let mut dice = Dice(1);
@@ -166,12 +166,12 @@ fn the_credit_is_the_least_of_the_cost_and_the_lowest_debt_since() {
     }
 }
 
-/// How: gives back some charges of a random history, in random order and late, and expects the
-/// bucket to answer as a twin that was never charged them.
+/// Refunds some charges of a random history, in random order and late, and expects the bucket to
+/// answer as a twin that was never charged them.
 #[test]
 fn a_refund_leaves_no_trace() {
     let mut dice = Dice(2);
-    // A fixed window that opens with its first charge starts there, given back or not.
+    // A fixed window that opens with its first charge starts there, refunded or not.
     let algorithms = ALGORITHMS
         .iter()
         .filter(|it| **it != ModelAlgorithm::FixedWindow);
@@ -191,7 +191,8 @@ fn a_refund_leaves_no_trace() {
             if dice.roll(3) == 0 {
                 pending.push((now_us, cost));
             } else {
-                // What the bucket admitted fits the twin too, for the twin never owes more.
+                // A charge that the bucket admitted fits the twin too, because the twin never owes
+                // more.
                 assert!(twin.take(now_us, cost).allowed);
             }
         }

@@ -1,4 +1,4 @@
-//! What every algorithm promises, on histories at random.
+//! Guarantees of every algorithm, on random histories.
 
 use super::{ALGORITHMS, Dice, ModelAlgorithm, ModelBucket, ModelQuota};
 
@@ -31,13 +31,13 @@ fn histories(seed: u64, mut each: impl FnMut(&ModelBucket, ModelQuota, u64)) {
 }
 
 #[test]
-fn a_wait_is_honest_and_tight() {
+fn a_wait_is_sufficient_and_minimal() {
     histories(3, |bucket, quota, now_us| {
         for cost in 1..=quota.burst {
             let answer = bucket.would(now_us, cost);
             let wait_us = answer
                 .wait_us
-                .expect("what fits a new bucket passes in time");
+                .expect("a cost that fits a new bucket passes eventually");
             assert_eq!(answer.allowed, wait_us == 0, "{quota:?}");
             assert!(bucket.would(now_us + wait_us, cost).allowed, "{quota:?}");
             if let Some(just_before) = wait_us.checked_sub(1) {
@@ -52,7 +52,7 @@ fn a_wait_is_honest_and_tight() {
 }
 
 #[test]
-fn what_remains_is_the_most_that_passes() {
+fn the_remaining_units_are_the_largest_passing_cost() {
     histories(4, |bucket, quota, now_us| {
         let remaining = bucket.would(now_us, 0).remaining;
         assert!(bucket.would(now_us, remaining).allowed, "{quota:?}");
@@ -61,7 +61,7 @@ fn what_remains_is_the_most_that_passes() {
 }
 
 #[test]
-fn at_its_reset_a_bucket_is_as_good_as_new() {
+fn at_its_reset_a_bucket_is_full() {
     histories(5, |bucket, quota, now_us| {
         let then_us = now_us + bucket.would(now_us, 0).reset_us;
         let new = ModelBucket::new(quota);
@@ -93,7 +93,7 @@ fn a_refusal_changes_nothing() {
 }
 
 #[test]
-fn time_that_steps_back_stands_still() {
+fn a_backward_step_of_time_is_ignored() {
     histories(7, |bucket, quota, now_us| {
         let earlier_us = now_us.saturating_sub(30);
         for cost in 0..=quota.burst {
@@ -102,7 +102,7 @@ fn time_that_steps_back_stands_still() {
     });
 }
 
-/// How: takes as often as it can, at random instants, and counts in every window of one period.
+/// Takes as often as it can, at random instants, and counts in every window of one period.
 #[test]
 fn the_exact_windows_never_hold_more_than_the_amount() {
     let mut dice = Dice(8);

@@ -9,7 +9,7 @@ mod requests;
 
 use super::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota};
 
-const ALGORITHMS: [ModelAlgorithm; 7] = [
+const ALGORITHMS: [ModelAlgorithm; 8] = [
     ModelAlgorithm::TokenBucket,
     ModelAlgorithm::FixedWindow,
     ModelAlgorithm::FixedWindowAligned,
@@ -17,6 +17,7 @@ const ALGORITHMS: [ModelAlgorithm; 7] = [
     ModelAlgorithm::SlidingLog,
     ModelAlgorithm::BucketedWindow { parts: 4 },
     ModelAlgorithm::BucketedWindow { parts: 7 },
+    ModelAlgorithm::CalendarWindow,
 ];
 
 /// Writes an answer as `+remaining reset` or `-remaining reset wait`.
@@ -35,12 +36,12 @@ fn show(answer: ModelAnswer) -> String {
     }
 }
 
-/// What is done to a bucket in a table: at an instant, a cost.
+/// An operation on a bucket in a table: at an instant, a cost.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Take(u64, u64),
     Force(u64, u64),
-    /// At an instant, what was taken at another, of a cost; then a look.
+    /// At an instant, a refund of a charge at another, of a cost; then a look.
     GiveBack(u64, u64, u64),
 }
 

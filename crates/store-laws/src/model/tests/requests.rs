@@ -2,7 +2,7 @@ use super::super::{ModelRequest, decide_all};
 use super::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota, show};
 
 #[test]
-fn where_one_refuses_the_others_only_look() {
+fn after_a_refusal_the_others_are_only_read() {
     let mut narrow = ModelBucket::new(ModelQuota::token_bucket(1, 10, 2));
     let mut wide = ModelBucket::new(ModelQuota::new(ModelAlgorithm::FixedWindow, 5, 100));
     let mut decide = |now_us, cost| {

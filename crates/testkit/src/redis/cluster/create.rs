@@ -1,4 +1,4 @@
-//! How servers become a cluster.
+//! Creation of a cluster from servers.
 
 use super::view::ClusterView;
 use super::{Cluster, SLOTS, Server};
@@ -13,7 +13,8 @@ impl ServerOptions {
             "cluster-enabled yes".to_owned(),
             "cluster-config-file nodes.conf".to_owned(),
             format!("cluster-node-timeout {}", self.failover_ms),
-            // However long it was cut off, a replica may be elected: nobody comes to look.
+            // A replica may be elected after any time without a connection: no operator will
+            // intervene.
             "cluster-replica-validity-factor 0".to_owned(),
             // Replicas stay where the test put them.
             "cluster-allow-replica-migration no".to_owned(),
@@ -72,7 +73,7 @@ impl Cluster {
 /// Gives the server, the `number`th of `count`, its part of the slots.
 fn share_out(server: &Server, number: usize, count: usize) {
     let mut client = server.client();
-    // Distinct from the start, else the nodes quarrel about who is older.
+    // Distinct from the start, else the nodes disagree about which is older.
     let epoch = number.to_string();
     client
         .command(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch])
@@ -86,7 +87,7 @@ fn share_out(server: &Server, number: usize, count: usize) {
 }
 
 impl Server {
-    /// The name that a node has in its cluster.
+    /// Returns the name that a node has in its cluster.
     pub(super) fn id(&self) -> String {
         self.command(&["CLUSTER", "MYID"]).text()
     }

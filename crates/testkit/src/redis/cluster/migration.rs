@@ -5,11 +5,11 @@ use crate::redis::access::TestLogin;
 use crate::redis::reply::RespReply;
 use crate::redis::wait::until;
 
-/// How long the servers may take to hand over a key.
+/// Milliseconds that the servers may take to move a key.
 const HANDOVER_MS: &str = "5000";
 
-/// A slot on its way: what is not there any more is asked for at its new place (`ASK`), a command
-/// with keys on both sides is to be tried again (`TRYAGAIN`).
+/// A slot in migration: a missing key is redirected to its new node (`ASK`), a command with keys on
+/// both sides has to be retried (`TRYAGAIN`).
 ///
 /// Dropped half way, it stays half way.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<'a> Migration<'a> {
             from,
             to,
         };
-        // In this order: nobody is to be sent to a node that does not expect it.
+        // In this order: no client may be redirected to a node that does not expect it.
         migration.set_slot(to, &["IMPORTING", &from.id()]);
         migration.set_slot(from, &["MIGRATING", &to.id()]);
         migration

@@ -11,7 +11,7 @@ use super::server::Server;
 use super::wait::{until, until_some};
 use view::ClusterView;
 
-/// How many slots a cluster has.
+/// Number of slots of a cluster.
 pub const SLOTS: u16 = 16_384;
 
 /// Masters that share all slots, and replicas of them. Everything ends when this is dropped.
@@ -22,7 +22,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Redis 7.0 without TLS and users: so many masters, and so many replicas, dealt out in turn.
+    /// Starts Redis 7.0 without TLS and users. Replicas are assigned to the masters in turn.
     ///
     /// Takes at least two seconds: so long a new master waits before it accepts writes.
     ///
@@ -39,7 +39,7 @@ impl Cluster {
         ServerOptions::default().start_cluster(masters, replicas)
     }
 
-    /// Says how the servers are to be; ends with [`ServerOptions::start_cluster`].
+    /// Starts the options of the servers; ends with [`ServerOptions::start_cluster`].
     pub fn builder() -> ServerOptions {
         ServerOptions::default()
     }
@@ -49,7 +49,7 @@ impl Cluster {
         &self.nodes
     }
 
-    /// The URLs for the limiter, one for each node.
+    /// Returns the URLs for the limiter, one for each node.
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Server::url).collect()
     }
@@ -59,20 +59,20 @@ impl Cluster {
         self.urls().join(",")
     }
 
-    /// The slot of a key.
+    /// Returns the slot of a key.
     pub fn slot_of(&self, key: &str) -> u16 {
         let slot = self.any().command(&["CLUSTER", "KEYSLOT", key]).int();
         u16::try_from(slot).expect("a slot is small")
     }
 
-    /// The master that owns a slot. Waits until there is one.
+    /// Returns the master that owns a slot. Waits until there is one.
     pub fn owner_of(&self, slot: u16) -> &Server {
         until_some(&format!("slot {slot} has an owner"), || {
             self.find_owner(slot)
         })
     }
 
-    /// A master that does not own the slot, to move it to. Waits until there is one.
+    /// Returns a master that does not own the slot, to move it to. Waits until there is one.
     pub fn stranger_to(&self, slot: u16) -> &Server {
         until_some("there is another master", || {
             self.masters()
@@ -81,7 +81,7 @@ impl Cluster {
         })
     }
 
-    /// The running servers that are masters by their own account.
+    /// Returns the running servers that are masters by their own account.
     pub fn masters(&self) -> Vec<&Server> {
         self.running()
             .filter(|server| ClusterView::of(server).is_some_and(|view| view.is_master()))
@@ -105,8 +105,8 @@ impl Cluster {
         heir
     }
 
-    /// Waits until every running node finds the cluster well, all agree on who owns what, and
-    /// every running replica follows its master.
+    /// Waits until every running node considers the cluster healthy, all agree on the owners of
+    /// slots, and every running replica follows its master.
     pub fn await_healthy(&self) {
         until("all nodes find the cluster well and agree on it", || {
             let views: Option<Vec<ClusterView>> = self.running().map(ClusterView::of).collect();
@@ -118,8 +118,8 @@ impl Cluster {
         });
     }
 
-    /// Begins to move a slot to another master and leaves it half way, for
-    /// [`Migration::move_keys`] and [`Migration::finish`] to go on with.
+    /// Starts to move a slot to another master and leaves it half way; [`Migration::move_keys`] and
+    /// [`Migration::finish`] continue.
     pub fn begin_migration<'a>(&'a self, slot: u16, to: &'a Server) -> Migration<'a> {
         Migration::begin(self, slot, to)
     }
@@ -142,10 +142,11 @@ impl Cluster {
     }
 
     fn any(&self) -> &Server {
-        self.running().next().expect("a node is alive")
+        self.running().next().expect("a running node")
     }
 
-    /// Who says that the slot is its own. Two may for a moment: then the one elected later is right.
+    /// Returns the node that claims the slot. If two do for a moment, the one elected later is
+    /// right.
     fn find_owner(&self, slot: u16) -> Option<&Server> {
         self.running()
             .filter_map(|server| Some((server, ClusterView::of(server)?)))

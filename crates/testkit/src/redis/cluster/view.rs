@@ -2,7 +2,7 @@
 
 use super::{SLOTS, Server};
 
-/// What a node said at one moment.
+/// State of the cluster as one node reported it.
 pub(super) struct ClusterView {
     nodes: Vec<ClusterNodeLine>,
     is_ok: bool,
@@ -14,7 +14,7 @@ pub(super) struct ClusterView {
 type Range = (u16, u16);
 
 /// A node's name, that of its master, its epoch, its slots.
-type Claim<'a> = (&'a str, &'a str, u64, &'a [Range]);
+type SlotClaim<'a> = (&'a str, &'a str, u64, &'a [Range]);
 
 /// A line of `CLUSTER NODES`: `id address flags master ping pong epoch link slots…`.
 struct ClusterNodeLine {
@@ -27,7 +27,7 @@ struct ClusterNodeLine {
 }
 
 impl ClusterView {
-    /// What the node sees; nothing if it does not answer.
+    /// Returns the node's view; `None` if it does not reply.
     pub(super) fn of(server: &Server) -> Option<Self> {
         let nodes = server.ask(&["CLUSTER", "NODES"])?.text();
         let cluster = server.ask(&["CLUSTER", "INFO"])?.text();
@@ -50,17 +50,18 @@ impl ClusterView {
         self.myself().is_some_and(|line| line.is("master"))
     }
 
-    /// When it was elected, so to speak.
+    /// The epoch of its election.
     pub(super) fn epoch(&self) -> u64 {
         self.myself().map_or(0, |line| line.epoch)
     }
 
-    /// Whether the node says that the slot is its own.
+    /// Returns true if the node claims the slot.
     pub(super) fn owns(&self, slot: u16) -> bool {
         self.is_master() && self.myself().is_some_and(|line| line.has(slot))
     }
 
-    /// Whether the node finds all slots served, and talks to all nodes that are not dead.
+    /// Returns true if the node finds all slots served, and is connected to all nodes that are not
+    /// dead.
     pub(super) fn is_well(&self) -> bool {
         let settled = |line: &ClusterNodeLine| {
             line.is("myself")
@@ -70,7 +71,7 @@ impl ClusterView {
         self.is_ok && self.is_linked && self.nodes.iter().all(settled)
     }
 
-    /// How many nodes it knows by name and talks to, itself included.
+    /// Returns the number of nodes that it knows by name and is connected to, itself included.
     pub(super) fn known(&self) -> usize {
         let known = |line: &&ClusterNodeLine| {
             line.is_connected && !line.is("handshake") && !line.is("noaddr")
@@ -78,7 +79,7 @@ impl ClusterView {
         self.nodes.iter().filter(known).count()
     }
 
-    /// How many replicas it knows of.
+    /// Returns the number of replicas that it knows of.
     pub(super) fn replicas(&self) -> usize {
         self.nodes.iter().filter(|line| line.is("slave")).count()
     }
@@ -88,12 +89,12 @@ impl ClusterView {
         self.nodes.iter().any(named)
     }
 
-    /// Who owns which slots since when, and who follows whom, in an order that is the same for all
-    /// nodes.
+    /// Returns the owners of slots with their epochs, and the masters of replicas, in an order that
+    /// is the same for all nodes.
     ///
-    /// The epochs matter: a node that has not heard how recent a claim is takes a slot without
+    /// The epochs matter: a node that does not know the epoch of a claim takes a slot without
     /// making a more recent one, and loses it again to the next message that it gets.
-    pub(super) fn slot_map(&self) -> Vec<Claim<'_>> {
+    pub(super) fn slot_map(&self) -> Vec<SlotClaim<'_>> {
         let alive = self.nodes.iter().filter(|line| !line.is("fail"));
         let mut map: Vec<_> = alive
             .map(|line| (&*line.id, &*line.master, line.epoch, &*line.slots))
@@ -119,7 +120,7 @@ impl ClusterNodeLine {
             master,
             epoch,
             is_connected,
-            // A slot that is on its way stands in brackets, and still belongs to its old owner.
+            // A slot in migration is in brackets, and still belongs to its old owner.
             slots: words.filter_map(range).collect(),
         })
     }

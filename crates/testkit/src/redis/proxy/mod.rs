@@ -1,4 +1,4 @@
-//! A proxy that makes the network as bad as a test wants it.
+//! A proxy with network faults under a test's control.
 
 mod pump;
 mod relay;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::port::Port;
 use super::wait::until;
 
-/// What goes wrong, in each direction. Without a word nothing does.
+/// Faults, in each direction. Default: none.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,31 +28,31 @@ use super::wait::until;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "faults that combine freely")]
 pub struct ProxyFaults {
-    /// How much later requests arrive. It is a distance, not a brake: many are on the way at once.
+    /// Delay of requests. It delays each byte without limiting the throughput.
     pub delay_requests: Duration,
-    /// How much later replies arrive.
+    /// Delay of replies.
     pub delay_replies: Duration,
     /// Requests never arrive; the connection stays.
     pub swallow_requests: bool,
-    /// Replies never arrive; the connection stays, and the server has done what it was told.
+    /// Replies never arrive; the connection stays, and the server has executed the commands.
     pub swallow_replies: bool,
-    /// So many more bytes of requests get through on each connection, then it is reset.
+    /// This many more bytes of requests pass on each connection, then it is reset.
     pub cut_requests_after: Option<usize>,
-    /// So many more bytes of replies get through on each connection, then it is reset.
+    /// This many more bytes of replies pass on each connection, then it is reset.
     pub cut_replies_after: Option<usize>,
     /// Connections are accepted and reset at once; those that were open before stay.
     pub reset_new: bool,
-    /// Nobody listens: connections are refused. Those that were open before stay.
+    /// Nothing listens: connections are refused. Those that were open before stay.
     pub refuse_new: bool,
 }
 
 impl ProxyFaults {
-    /// All is well.
+    /// No faults.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// A round trip takes this much longer, half of it each way.
+    /// Delays a round trip by this much, half of it each way.
     pub fn slow(round_trip: Duration) -> Self {
         Self {
             delay_requests: round_trip / 2,
@@ -61,7 +61,7 @@ impl ProxyFaults {
         }
     }
 
-    /// Connections are accepted, and everything that is said on them vanishes.
+    /// Connections are accepted, and all bytes on them vanish.
     pub fn blackhole() -> Self {
         Self {
             swallow_requests: true,
@@ -78,7 +78,7 @@ impl ProxyFaults {
         }
     }
 
-    /// Nobody listens at the port any more.
+    /// Nothing listens at the port any more.
     pub fn refuse() -> Self {
         Self {
             refuse_new: true,
@@ -87,13 +87,13 @@ impl ProxyFaults {
     }
 }
 
-/// What is to be, as the proxy's tasks watch it.
+/// The state that the proxy's tasks watch.
 #[derive(Debug, Clone, Copy, Default)]
-struct Orders {
+struct ProxyState {
     faults: ProxyFaults,
-    /// How often all connections were to be reset.
+    /// Number of resets of all connections so far.
     resets: u64,
-    /// How often anything was ordered.
+    /// Number of orders so far.
     number: u64,
 }
 
@@ -101,12 +101,12 @@ struct Orders {
 /// since.
 #[derive(Debug, Clone)]
 struct OrderWatch {
-    last: Orders,
-    orders: watch::Receiver<Orders>,
+    last: ProxyState,
+    orders: watch::Receiver<ProxyState>,
 }
 
 impl OrderWatch {
-    fn since(last: Orders, mut orders: watch::Receiver<Orders>) -> Self {
+    fn since(last: ProxyState, mut orders: watch::Receiver<ProxyState>) -> Self {
         orders.mark_changed();
         Self { last, orders }
     }
@@ -141,10 +141,10 @@ struct ProxyCounters {
     carried_out: AtomicU64,
 }
 
-/// A port that leads to another one on loopback, with faults that can change at any moment.
+/// A port that forwards to another one on loopback, with faults that can change at any moment.
 ///
-/// It has a thread and a clock of its own, so that it goes on while a test blocks its runtime or
-/// holds its clock. It does not look into what passes, so that it serves TLS as well.
+/// It has its own thread and clock, so that it continues while a test blocks its runtime or holds
+/// its clock. It does not read the bytes, so that it forwards TLS as well.
 ///
 /// ```no_run
 /// use tidegate_testkit::redis::{FaultProxy, ProxyFaults, Server};
@@ -160,17 +160,17 @@ struct ProxyCounters {
 pub struct FaultProxy {
     port: Port,
     counters: Arc<ProxyCounters>,
-    /// Gone when the proxy is: that is how the thread hears of it.
-    orders: Option<watch::Sender<Orders>>,
+    /// Dropped with the proxy, which ends the thread.
+    orders: Option<watch::Sender<ProxyState>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl FaultProxy {
-    /// A proxy in front of this port, without faults.
+    /// Starts a proxy in front of this port, without faults.
     pub fn start(upstream: u16) -> Self {
         let port = Port::lease();
         let counters = Arc::new(ProxyCounters::default());
-        let (orders, watched) = watch::channel(Orders::default());
+        let (orders, watched) = watch::channel(ProxyState::default());
         let relay = relay::ProxyRelay::new(port.number(), upstream, Arc::clone(&counters), watched);
         let thread = thread::Builder::new()
             .name(format!("fault-proxy-{}", port.number()))
@@ -186,7 +186,7 @@ impl FaultProxy {
         proxy
     }
 
-    /// The port it listens at.
+    /// Returns the port it listens at.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
@@ -196,7 +196,7 @@ impl FaultProxy {
         format!("127.0.0.1:{}", self.port())
     }
 
-    /// From now on these faults, and no others. What was on its way already still arrives.
+    /// Sets these faults, and no others. Bytes already in flight still arrive.
     pub fn set(&self, faults: ProxyFaults) {
         self.order(|orders| orders.faults = faults);
     }
@@ -207,28 +207,28 @@ impl FaultProxy {
         self.order(|orders| orders.resets += 1);
     }
 
-    /// How many connections were accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn accepted(&self) -> u64 {
         self.counters.accepted.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
+    /// Returns the number of open connections.
     pub fn open(&self) -> u64 {
         self.counters.open.load(Ordering::SeqCst)
     }
 
-    /// How many bytes of requests were passed on.
+    /// Returns the number of bytes of requests passed on.
     pub fn request_bytes(&self) -> u64 {
         self.counters.request_bytes.load(Ordering::SeqCst)
     }
 
-    /// How many bytes of replies were passed on.
+    /// Returns the number of bytes of replies passed on.
     pub fn reply_bytes(&self) -> u64 {
         self.counters.reply_bytes.load(Ordering::SeqCst)
     }
 
-    /// Changes what is to be, and waits until the listener is so.
-    fn order(&self, change: impl FnOnce(&mut Orders)) {
+    /// Changes the orders, and waits until the listener follows them.
+    fn order(&self, change: impl FnOnce(&mut ProxyState)) {
         let orders = self.orders.as_ref().expect("the proxy is there");
         orders.send_modify(|orders| {
             change(orders);

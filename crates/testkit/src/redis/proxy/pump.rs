@@ -15,15 +15,15 @@ use super::{OrderWatch, ProxyCounters, ProxyFaults};
 const ON_THE_WAY_MAX: usize = 4096;
 const PIECE_BYTES_MAX: usize = 16 * 1024;
 
-/// Which faults apply, and where the bytes are counted.
+/// The faults of one direction, and its count of bytes.
 pub(super) struct Direction<'a> {
     orders: OrderWatch,
     passed: &'a AtomicU64,
-    select: fn(&ProxyFaults) -> Here,
+    select: fn(&ProxyFaults) -> DirectionFaults,
 }
 
 /// The faults of one direction.
-struct Here {
+struct DirectionFaults {
     delay: Duration,
     swallow: bool,
     cut_after: Option<usize>,
@@ -34,7 +34,7 @@ impl<'a> Direction<'a> {
         Self {
             orders,
             passed: &counters.request_bytes,
-            select: |faults| Here {
+            select: |faults| DirectionFaults {
                 delay: faults.delay_requests,
                 swallow: faults.swallow_requests,
                 cut_after: faults.cut_requests_after,
@@ -46,7 +46,7 @@ impl<'a> Direction<'a> {
         Self {
             orders,
             passed: &counters.reply_bytes,
-            select: |faults| Here {
+            select: |faults| DirectionFaults {
                 delay: faults.delay_replies,
                 swallow: faults.swallow_replies,
                 cut_after: faults.cut_replies_after,
@@ -58,7 +58,7 @@ impl<'a> Direction<'a> {
 /// Bytes and when they are to arrive.
 type DelayedBytes = (Instant, Vec<u8>);
 
-/// Passes on what comes. An error: the connection is to be reset.
+/// Passes bytes on. An error means that the connection is to be reset.
 pub(super) async fn run(
     from: ReadHalf<'_>,
     to: WriteHalf<'_>,
@@ -79,7 +79,7 @@ async fn read(
     let mut buffer = vec![0; PIECE_BYTES_MAX];
     loop {
         let count = tokio::select! {
-            // Orders first: what is read after they changed is treated as they say.
+            // Orders first: bytes read after a change are treated by the new orders.
             biased;
             changed = direction.orders.changed() => {
                 here = (direction.select)(&changed.ok_or_else(cut)?);
@@ -98,7 +98,7 @@ async fn read(
         // A writer that has gone reports its own error.
         drop(send.send((Instant::now() + here.delay, piece)).await);
         if count >= left {
-            // What was let through arrives first: the writer ends with the cut.
+            // Bytes already passed arrive first: the writer ends with the cut.
             drop(send.send((Instant::now() + here.delay, Vec::new())).await);
         }
         here.cut_after = here.cut_after.map(|left| left.saturating_sub(count));
@@ -120,7 +120,7 @@ async fn write(
             return Err(cut());
         }
         let count = u64::try_from(piece.len()).expect("a piece is small");
-        // First, so that whoever has the bytes finds them counted.
+        // Count first, so that a test that has received the bytes finds them counted.
         passed.fetch_add(count, Ordering::SeqCst);
         to.write_all(&piece).await?;
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::pump::{self, Direction};
-use super::{OrderWatch, Orders, ProxyCounters};
+use super::{OrderWatch, ProxyCounters, ProxyState};
 use crate::redis::wait::{PATIENCE, PAUSE};
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct ProxyRelay {
     port: u16,
     upstream: u16,
     counters: Arc<ProxyCounters>,
-    orders: watch::Receiver<Orders>,
+    orders: watch::Receiver<ProxyState>,
 }
 
 impl ProxyRelay {
@@ -26,7 +26,7 @@ impl ProxyRelay {
         port: u16,
         upstream: u16,
         counters: Arc<ProxyCounters>,
-        orders: watch::Receiver<Orders>,
+        orders: watch::Receiver<ProxyState>,
     ) -> Self {
         Self {
             port,
@@ -47,7 +47,7 @@ impl ProxyRelay {
 
     async fn listen(mut self) {
         let mut listener = None;
-        // Those of a listener that is gone go on; all of them end with this.
+        // Connections of a closed listener continue; all of them end with this set.
         let mut connections = JoinSet::new();
         let mut resets = 0;
         loop {
@@ -58,7 +58,7 @@ impl ProxyRelay {
             }
             if orders.resets != resets {
                 resets = orders.resets;
-                // All that were open have seen the order. Whoever connects again comes later.
+                // All open connections have seen the order. New connections come later.
                 while connections.join_next().await.is_some() {}
             }
             if listener.is_none() && !orders.faults.refuse_new {
@@ -85,7 +85,7 @@ impl ProxyRelay {
     }
 
     /// `then` are the orders under which it was accepted.
-    fn take(&self, client: TcpStream, then: Orders, connections: &mut JoinSet<()>) {
+    fn take(&self, client: TcpStream, then: ProxyState, connections: &mut JoinSet<()>) {
         let counters = Arc::clone(&self.counters);
         counters.accepted.fetch_add(1, Ordering::SeqCst);
         if then.faults.reset_new {
@@ -101,8 +101,8 @@ impl ProxyRelay {
     }
 }
 
-/// Listens at the port, which is leased. A connection that the last listener had not accepted yet may
-/// keep the kernel from letting go of it for a moment.
+/// Listens at the port, which is leased. The kernel may hold it for a moment, because of a
+/// connection that the last listener had not accepted.
 async fn bind(port: u16) -> TcpListener {
     let began = Instant::now();
     loop {
@@ -121,7 +121,7 @@ async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
     }
 }
 
-/// Passes on what both sides say until one has gone, or the connection is to be reset.
+/// Passes on bytes in both directions until one side closes, or the connection is to be reset.
 async fn connect(
     mut client: TcpStream,
     upstream: u16,
@@ -132,7 +132,7 @@ async fn connect(
         reset(&client);
         return;
     };
-    // Without these, waiting for more to send would add delays of its own.
+    // Without these, waiting for more to send would add further delays.
     drop(client.set_nodelay(true));
     drop(server.set_nodelay(true));
     let is_cut = {

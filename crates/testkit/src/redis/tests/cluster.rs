@@ -22,7 +22,7 @@ fn a_replica_takes_over() {
 }
 
 #[test]
-fn a_slot_moves_half_way_and_then_all_the_way() {
+fn a_slot_migrates_partly_and_then_completely() {
     for flavour in ServerProgram::ALL {
         if flavour.available() {
             let cluster = Cluster::builder().flavour(flavour).start_cluster(3, 0);

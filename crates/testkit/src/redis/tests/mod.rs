@@ -1,10 +1,10 @@
-//! Each topology starts, and does what a test would ask of it.
+//! Each topology starts, and supports what tests need.
 
 mod cluster;
 mod proxy;
+mod reaper;
 mod sentinel;
 mod server;
-mod undertaker;
 
 use super::{Acl, Certificates, ServerOptions};
 

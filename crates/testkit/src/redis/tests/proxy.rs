@@ -47,7 +47,7 @@ fn requests_whose_replies_are_dropped_have_been_carried_out() {
 }
 
 #[test]
-fn a_black_hole_swallows_requests() {
+fn a_black_hole_drops_requests() {
     let (server, proxy, mut client) = behind_proxy();
     proxy.set(ProxyFaults::blackhole());
     client.patience(SHORT);
@@ -58,7 +58,7 @@ fn a_black_hole_swallows_requests() {
 }
 
 #[test]
-fn a_delay_is_a_distance() {
+fn a_delay_postpones_replies_and_keeps_their_order() {
     let (_server, proxy, mut client) = behind_proxy();
     proxy.set(ProxyFaults::slow(Duration::from_millis(200)));
     client.patience(SHORT);
@@ -102,7 +102,7 @@ fn connections_are_reset_refused_and_cut() {
 }
 
 #[test]
-fn a_reset_waited_for_ever_when_a_client_came_straight_back() {
+fn a_reset_never_ended_when_a_client_reconnected_at_once() {
     let (_server, proxy, mut client) = behind_proxy();
     let (proxy, done) = (Arc::new(proxy), Arc::new(AtomicBool::new(false)));
     let client = {

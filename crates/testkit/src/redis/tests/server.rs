@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::redis::{Access, Acl, BlockingClient, Certificates, Server, ServerProgram, audit};
 
 #[test]
-fn a_server_answers_and_forgets_when_killed() {
+fn a_server_replies_and_loses_its_data_when_killed() {
     let server = Server::start();
     let mut client = server.client();
     client.command(&["SET", "a", "1", "PX", "60000"]).done();
@@ -17,7 +17,7 @@ fn a_server_answers_and_forgets_when_killed() {
 }
 
 #[test]
-fn a_stopped_server_says_nothing_until_it_goes_on() {
+fn a_paused_server_sends_nothing_until_resumed() {
     let server = Server::start();
     let mut client = server.client();
     client.patience(Duration::from_millis(50));
@@ -38,7 +38,7 @@ fn every_flavour_starts() {
 }
 
 #[test]
-fn users_and_certificates_keep_others_out() {
+fn users_and_certificates_are_required() {
     let certificates = Certificates::make();
     let server = Server::builder()
         .tls(&certificates)
@@ -60,7 +60,7 @@ fn users_and_certificates_keep_others_out() {
 }
 
 #[test]
-fn the_audit_finds_what_never_expires() {
+fn the_audit_finds_keys_without_expiry() {
     let server = Server::start();
     let mut client = server.client();
     for number in 0..2_500 {

@@ -9,14 +9,14 @@ mod tests;
 
 use super::target;
 use crate::simulate::event::Event;
-use crate::simulate::when;
-use crate::wire::fault::{WireFault, quote};
-use crate::wire::json::{JsonReader, JsonResult};
-use crate::wire::question::PAIRS_MAX;
+use crate::timestamps;
 use names::{Meaning, meaning};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use tidegate::Timestamp;
+use tidegate_frontends::wire::fault::{WireFault, quote};
+use tidegate_frontends::wire::json::{JsonReader, JsonResult};
+use tidegate_frontends::wire::question::PAIRS_MAX;
 
 /// The value that Traefik and Caddy write in place of a redacted header.
 const REDACTED: &str = "REDACTED";
@@ -25,8 +25,8 @@ const REDACTED: &str = "REDACTED";
 pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
     let mut reader = JsonReader::new(line)?;
     let mut entry = LogEntry {
-        time: Best::default(),
-        client: Best::default(),
+        time: BestValue::default(),
+        client: BestValue::default(),
         event,
     };
     entry.read(&mut reader)?;
@@ -47,20 +47,20 @@ pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> JsonResult<()> {
 
 /// The fields parsed so far.
 struct LogEntry<'e, 'a> {
-    time: Best<Timestamp>,
-    client: Best<IpAddr>,
+    time: BestValue<Timestamp>,
+    client: BestValue<IpAddr>,
     event: &'e mut Event<'a>,
 }
 
 /// The best of several fields with the same meaning.
-struct Best<T> {
+struct BestValue<T> {
     rank: u8,
     value: Option<T>,
 }
 
 // === impl Best ===
 
-impl<T> Default for Best<T> {
+impl<T> Default for BestValue<T> {
     fn default() -> Self {
         Self {
             rank: 0,
@@ -69,7 +69,7 @@ impl<T> Default for Best<T> {
     }
 }
 
-impl<T> Best<T> {
+impl<T> BestValue<T> {
     fn offer(&mut self, rank: u8, value: T) {
         if rank > self.rank {
             self.rank = rank;
@@ -139,7 +139,7 @@ impl<'a> LogEntry<'_, 'a> {
     }
 
     fn time(&mut self, rank: u8, text: &str, at: usize) -> JsonResult<()> {
-        let Some(time) = when::any(text) else {
+        let Some(time) = timestamps::any(text) else {
             let message = format!("{} is not a time", quote(text));
             return Err(WireFault::new(at, message));
         };

@@ -12,7 +12,7 @@ const NGINX: &str = r#"{"time_iso8601":"2023-11-14T22:13:20+00:00","msec":"17000
 
 fn run(line: &str) -> String {
     let mut event = Event::default();
-    read(line.as_bytes(), &mut event).expect("a sound line");
+    read(line.as_bytes(), &mut event).expect("a valid line");
     let q = &event.question;
     let text = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or("·").to_owned();
     format!(
@@ -30,7 +30,7 @@ fn run(line: &str) -> String {
 }
 
 #[test]
-fn every_program_is_understood() {
+fn log_lines_of_every_program_are_parsed() {
     for (line, expected) in [
         (
             TRAEFIK,
@@ -54,7 +54,7 @@ fn every_program_is_understood() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_are_reported() {
     for (line, expected) in [
         (
             "{}",
@@ -78,7 +78,7 @@ fn what_is_wrong_is_told() {
 }
 
 #[test]
-fn fields_of_another_type_are_passed_over() {
+fn fields_of_another_type_are_ignored() {
     let line = r#"{"ts": 1700000000, "host": {"name": "log-01"}, "remote_ip": "192.0.2.1", "path": 5, "request": null}"#;
     assert_eq!(run(line), "1700000000000000 192.0.2.1 · · · · · [] ·");
 }

@@ -1,12 +1,12 @@
-//! Upstreams that misbehave, and a gateway that can be watched.
+//! Upstreams that misbehave, and a gateway with metrics.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `wild` | an upstream that does what a test says, byte for byte |
+//! | `wild` | an upstream that a test controls byte for byte |
 //! | `stand` | the gateway in this process, with bounds and metrics |
-//! | `program` | the gateway as a process of its own |
+//! | `program` | the gateway as a separate process |
 //! | `page` | its metrics |
-//! | `place` | a port, whether or not anybody listens there |
+//! | `place` | a reserved port, with or without a listener |
 
 pub(crate) mod page;
 pub(crate) mod place;
@@ -20,15 +20,15 @@ mod folder;
 pub(crate) use page::Page;
 pub(crate) use place::Place;
 pub(crate) use program::Program;
-pub(crate) use stand::{Stand, config, stand};
-pub(crate) use wild::{Link, Wild};
+pub(crate) use stand::{TestGateway, config, stand};
+pub(crate) use wild::{Link, RawUpstream};
 
 use crate::kit::Reply;
 
-/// What a small answer is.
+/// A small response.
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// A request with a body that says how long it is.
+/// Returns a request with a body and its length.
 pub(crate) fn post(target: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -36,7 +36,7 @@ pub(crate) fn post(target: &str, body: &str) -> String {
     )
 }
 
-/// Asserts that an answer is a problem of this status, with an id by which it can be found again.
+/// Asserts that a response is a problem of this status, with a correlation id.
 #[track_caller]
 pub(crate) fn assert_problem(reply: &Reply, status: u16, detail: &str) {
     assert_eq!(reply.status(), status, "{reply:#?}");

@@ -8,14 +8,15 @@ use std::net::SocketAddr;
 pub(crate) struct Page(String);
 
 impl Page {
-    /// The page of the server whose admin door is here.
+    /// Address of the admin listener that serves the page.
     pub(crate) async fn read(admin: SocketAddr) -> Self {
         let reply = get(admin, "/metrics", &[]).await;
         assert_eq!(reply.status(), 200);
         Self(reply.text().to_owned())
     }
 
-    /// The sum of all samples of this name whose labels have all of these, as `outcome="broken"`.
+    /// Returns the sum of all samples of this name with all of these labels, such as
+    /// `outcome="broken"`.
     pub(crate) fn sum(&self, name: &str, labels: &[&str]) -> u64 {
         let samples = self.0.lines().filter_map(|line| {
             let (series, value) = line.rsplit_once(' ')?;
@@ -27,19 +28,19 @@ impl Page {
         samples.sum()
     }
 
-    /// Requests to upstreams of which this came.
+    /// Returns the number of upstream requests with this outcome.
     pub(crate) fn outcomes(&self, outcome: &str) -> u64 {
         let label = format!("outcome=\"{outcome}\"");
         self.sum("tidegate_gateway_upstream_requests_total", &[&label])
     }
 
-    /// Requests to upstreams that are under way.
+    /// Returns the number of upstream requests in flight.
     pub(crate) fn in_flight(&self) -> u64 {
         self.sum("tidegate_gateway_upstream_in_flight", &[])
     }
 
     /// Open connections of clients.
     pub(crate) fn connections(&self) -> u64 {
-        self.sum("tidegate_connections", &["door=\"gateway\""])
+        self.sum("tidegate_connections", &["listener=\"gateway\""])
     }
 }

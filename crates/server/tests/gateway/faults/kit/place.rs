@@ -1,10 +1,10 @@
-//! A port that belongs to one test, whether or not anybody listens there.
+//! A port reserved for one test, with or without a listener.
 
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket};
 
-/// An address at which nobody listens, unless told to. For as long as this lives the system gives its
-/// port to nobody else: other tests run at the same time, and one of them might answer.
+/// An address without a listener by default. While this lives, the kernel gives its port to no
+/// other test, which runs at the same time and might listen there.
 pub(crate) struct Place {
     pub(crate) address: SocketAddr,
     _bound: TcpSocket,
@@ -19,7 +19,7 @@ impl Place {
         }
     }
 
-    /// Listens there, until what this returns is dropped.
+    /// Listens there until the listener is dropped.
     pub(crate) fn listen(&self) -> TcpListener {
         bind(self.address).listen(1024).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The gateway as a process of its own.
+//! The gateway as a separate process.
 
 use super::Page;
 use super::folder::Folder;
@@ -6,17 +6,17 @@ use crate::kit::in_time;
 use std::fs;
 use std::net::SocketAddr;
 use std::process::{ExitStatus, Stdio};
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-/// A running `tidegate serve`, which is ended when dropped.
+/// A running `tidegate serve`, which ends when this is dropped.
 pub(crate) struct Program {
     pub(crate) address: SocketAddr,
     pub(crate) admin: SocketAddr,
     child: Child,
-    /// What it said after its doors were open, once it has ended.
+    /// Output after its listeners were open, once it has ended.
     said: oneshot::Receiver<Vec<String>>,
     _tasks: Tasks,
     _folder: Folder,
@@ -39,13 +39,13 @@ impl Program {
         let (mut gateway, mut admin) = (None, None);
         while gateway.is_none() || admin.is_none() {
             let line = in_time("a line of the log", log.next_line()).await;
-            let line = line.unwrap().expect("the doors, not the end");
+            let line = line.unwrap().expect("the listeners, not the end");
             let line: serde_json::Value = serde_json::from_str(&line).unwrap();
             if line["message"] != "listening" {
                 continue;
             }
             let address = line["address"].as_str().and_then(|it| it.parse().ok());
-            match line["door"].as_str() {
+            match line["listener"].as_str() {
                 Some("gateway") => gateway = address,
                 Some("admin") => admin = address,
                 _ => {}
@@ -53,7 +53,7 @@ impl Program {
         }
         let (tell, said) = oneshot::channel();
         let tasks = Tasks::new();
-        // Somebody has to read it: a pipe holds 64 KiB, and who writes more than that waits.
+        // Its output has to be read: a pipe holds 64 KiB, and a full pipe blocks the writer.
         tasks.spawn(async move {
             let mut lines = Vec::new();
             while let Ok(Some(line)) = log.next_line().await {
@@ -75,7 +75,7 @@ impl Program {
         Page::read(self.admin).await
     }
 
-    /// Tells it to stop, as whoever runs it does.
+    /// Sends SIGTERM.
     pub(crate) async fn terminate(&self) {
         let pid = self.pid().to_string();
         let sent = Command::new("kill")
@@ -85,7 +85,7 @@ impl Program {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits for its end, and tells what it said and how it ended.
+    /// Waits for its end; returns its exit status and its output.
     pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
         let ended = async {
             let said = self.said.await.unwrap();
@@ -94,10 +94,10 @@ impl Program {
         in_time("the end of the program", ended).await
     }
 
-    /// How many sockets it has open, those that listen included.
+    /// Returns the number of its open sockets, including listeners.
     pub(crate) fn sockets(&self) -> usize {
         let files = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap();
-        // One that is closed between the two is none.
+        // A socket that was closed in between is not counted.
         let is_socket = |file: &fs::DirEntry| {
             let target = fs::read_link(file.path());
             target.is_ok_and(|it| it.to_string_lossy().starts_with("socket:"))
@@ -105,7 +105,7 @@ impl Program {
         files.filter_map(Result::ok).filter(is_socket).count()
     }
 
-    /// How much memory it holds, in bytes.
+    /// Returns its resident memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

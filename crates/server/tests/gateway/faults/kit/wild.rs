@@ -1,4 +1,4 @@
-//! An upstream that does what a test says, byte for byte.
+//! An upstream that a test controls byte for byte.
 
 use super::Place;
 use crate::kit::in_time;
@@ -8,13 +8,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use tidegate_server::tasks::Tasks;
+use tidegate_net::tasks::Tasks;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// An upstream. Dropped, it is gone, and all its connections with it.
-pub(crate) struct Wild {
+/// An upstream. When it is dropped, its listener and all its connections close.
+pub(crate) struct RawUpstream {
     pub(crate) address: SocketAddr,
     accepted: Arc<AtomicUsize>,
     open: watch::Receiver<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Wild {
 /// One connection to it.
 pub(crate) struct Link {
     pub(crate) messages: Messages<TcpStream>,
-    /// The how-manieth it is, from 0.
+    /// Its index, from 0.
     pub(crate) nth: usize,
 }
 
@@ -37,8 +37,9 @@ impl Drop for Open {
     }
 }
 
-impl Wild {
-    /// One whose connections are served so. A connection that breaks is the gateway's affair.
+impl RawUpstream {
+    /// Starts an upstream that runs `serve` for each connection. Its errors are ignored: they
+    /// concern the gateway.
     pub(crate) async fn start<F, S>(serve: F) -> Self
     where
         F: Fn(Link) -> S + Send + 'static,
@@ -47,7 +48,7 @@ impl Wild {
         Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), serve)
     }
 
-    /// The same at a place that nobody else gets, before it came and after it is gone.
+    /// Starts it at a reserved port.
     pub(crate) fn at<F, S>(place: &Place, serve: F) -> Self
     where
         F: Fn(Link) -> S + Send + 'static,
@@ -92,7 +93,7 @@ impl Wild {
         }
     }
 
-    /// How many connections it was ever given.
+    /// Returns the number of connections accepted so far.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(SeqCst)
     }
@@ -108,7 +109,7 @@ impl Wild {
 }
 
 impl Link {
-    /// The next request, whole; nothing where the connection ends before it.
+    /// Returns the next request with its body; `None` if the connection ends before it.
     pub(crate) async fn request(&mut self) -> io::Result<Option<(Head, Content)>> {
         let Some(head) = self.messages.head().await? else {
             return Ok(None);
@@ -122,7 +123,7 @@ impl Link {
         self.messages.stream.write_all(bytes.as_ref()).await
     }
 
-    /// Waits until the other side closes, whatever it says before.
+    /// Waits until the other side closes, and drops what it sends.
     pub(crate) async fn until_closed(mut self) -> io::Result<()> {
         while self.messages.more().await? {
             self.messages.ahead.clear();
@@ -130,7 +131,7 @@ impl Link {
         Ok(())
     }
 
-    /// Closes as no one should: by a reset.
+    /// Closes with a reset.
     pub(crate) fn reset(self) -> io::Result<()> {
         self.messages.stream.set_zero_linger()
     }

@@ -1,0 +1,4 @@
+//! Tests against real servers.
+
+mod connection;
+mod connection_log;

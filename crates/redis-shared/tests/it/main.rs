@@ -1,0 +1,6 @@
+//! Tests against real servers.
+
+mod documents;
+mod heartbeat;
+mod lists;
+mod world;

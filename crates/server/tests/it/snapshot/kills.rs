@@ -1,0 +1,67 @@
+//! `kill -9` in a loop: never more than the stated loss, never a fresh budget.
+
+use super::{Home, POLICIES};
+use crate::kit::in_time;
+use std::env;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Kills; `TIDEGATE_SNAPSHOT_KILLS` for more of them.
+fn kills() -> u32 {
+    let variable = env::vars().find(|(name, _)| name == "TIDEGATE_SNAPSHOT_KILLS");
+    variable.map_or(6, |(_, count)| count.parse().unwrap())
+}
+
+const AMOUNT: u64 = 1_000_000;
+
+/// A client asks without a pause, and notes when each charge was answered. After a kill, what is left
+/// shows how many charges were lost: none that was answered before the instant that
+/// `tidegate_snapshot_age_seconds` named last. The interval of writes bounds that age
+/// (`SnapshotKeeper::pause`); a machine under load writes later.
+#[tokio::test]
+async fn a_kill_loses_no_charge_older_than_the_age_of_the_snapshot() {
+    let home = Home::new(POLICIES, "100ms");
+    let body = r#"{"policy":"plain","user":"ann"}"#;
+    let look = r#"{"policy":"plain","user":"ann","cost":0}"#;
+    let mut used_before = 0;
+    for round in 0..kills() {
+        let running = home.start().await;
+        let left = running.remaining(look).await;
+        assert_eq!(AMOUNT - left, used_before, "round {round}: a clean stop");
+        // Of different lengths, so that kills hit all parts of a write.
+        let span = Duration::from_millis(250 + u64::from(round % 7) * 30);
+        let mut answered: Vec<Instant> = Vec::new();
+        let start = Instant::now();
+        let mut client = crate::kit::Client::connect(running.http).await;
+        while start.elapsed() < span {
+            assert!(client.post(body).await.is_allowed());
+            answered.push(Instant::now());
+        }
+        let asked = Instant::now();
+        let age = running.metric("tidegate_snapshot_age_seconds ").await;
+        let covered = asked.checked_sub(Duration::from_secs_f64(age)).unwrap();
+        running.kill().await;
+
+        let next = in_time("a start after a kill", home.start()).await;
+        let used = AMOUNT - next.remaining(look).await;
+        let made = u64::try_from(answered.len()).unwrap();
+        assert!(
+            (used_before..=used_before + made).contains(&used),
+            "round {round}: {used} used, {used_before} before, {made} made"
+        );
+        let kept = usize::try_from(used - used_before).unwrap();
+        if let Some(first_lost) = answered.get(kept) {
+            assert!(
+                *first_lost >= covered,
+                "round {round}: a charge was lost that was made {:?} before the age",
+                covered.duration_since(*first_lost)
+            );
+        }
+        next.stop().await;
+        used_before = used;
+    }
+    assert!(
+        used_before > 0,
+        "some of the charges outlived their processes"
+    );
+}
