@@ -44,6 +44,7 @@ fn how_much(quota: &Quota) -> String {
             period(period_us)
         ),
         Algorithm::CalendarWindow => calendar_windows(quota),
+        Algorithm::Concurrent => format!("{amount} in flight at once (permits, exact)"),
         Algorithm::SlidingWindow => format!(
             "{amount} {}, as two counters estimate it (cheap, not exact)",
             per(period_us)
@@ -86,6 +87,7 @@ fn at_worst(quota: &Quota) -> String {
         // window until that one ends.
         Algorithm::SlidingWindow => amount.saturating_mul(2).saturating_sub(1),
         Algorithm::SlidingLog | Algorithm::BucketedWindow => amount,
+        Algorithm::Concurrent => return format!("never more than {amount} at an instant"),
     };
     match quota.calendar().and_then(CalendarSettings::of) {
         Some((period, _)) => format!("at worst {most} in any {}", period.word()),

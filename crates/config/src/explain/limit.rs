@@ -117,7 +117,8 @@ fn waiting(limit: &Limit) -> Option<String> {
         | Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => "in order of arrival at this instance",
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => "in order of arrival at this instance",
     };
     let at_most = match waiting.max_waiting {
         1 => "one at a time".to_owned(),

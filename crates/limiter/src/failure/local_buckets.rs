@@ -110,7 +110,8 @@ impl LocalBuckets {
     /// A full bucket does not exist either. By then it lacks nothing: it started to refill no earlier than
     /// the known level, and from no lower a level.
     fn begin(&self, ask: &Ask<'_>, local: &Ask<'_>, at: (Share, Timestamp)) {
-        if ask.quota.is_block() {
+        // Permits are charged for a request that releases them.
+        if ask.quota.is_block() || ask.quota.algorithm().is_concurrent() {
             return;
         }
         let is_there = || {
@@ -167,7 +168,8 @@ fn lacks(
         | Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => {
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => {
             if now < heard.instant {
                 lacked
             } else {
