@@ -68,7 +68,7 @@ pub use guard::{Guard, Guards};
 pub use key_part::KeyPart;
 pub use limit::{ChargeTime, Condition, Limit, MissingIdentity, WaitRules};
 pub use policy::{Evaluate, MetLimits, Policy, ReserveRules, Scratch};
-pub use request::{Descriptor, DescriptorHits, LimitOverride, Request};
+pub use request::{Descriptor, DescriptorHits, LimitOverride, PermitTerm, Request};
 pub use respond::{AnswerReason, Respond};
 pub use route::{Route, Routes};
 pub use slot_group::SlotGroup;

@@ -98,6 +98,7 @@ fn charge(limit: &Limit) -> Option<String> {
                 format!("Usage beyond a reservation is charged, down to {overdraft} below empty.")
             });
         }
+        ChargeTime::InFlight => return Some(in_flight(limit)),
         ChargeTime::Always => "A cost that does not fit is still charged",
         ChargeTime::EvenIfRefused => {
             "A request that states its cost and does not fit is refused and still charged"
@@ -107,6 +108,11 @@ fn charge(limit: &Limit) -> Option<String> {
         0 => format!("{what}, as far as there is any left."),
         below => format!("{what}, down to {below} below empty."),
     })
+}
+
+fn in_flight(limit: &Limit) -> String {
+    let hold = words::time(limit.hold.unwrap_or(Limit::HOLD));
+    format!("A request counts until it ends; where nobody sees its end, for {hold}.")
 }
 
 fn waiting(limit: &Limit) -> Option<String> {

@@ -57,7 +57,13 @@ impl LocalBuckets {
         let shared = asks.iter().zip(&quotas);
         let shared = shared.map(|(ask, quota)| {
             // While a limit blocks the client, nothing is charged.
-            let op = if is_closed { Op::Look } else { ask.op };
+            // Nobody would release a permit that is held here.
+            let is_permit = ask.quota.algorithm().is_concurrent();
+            let op = if is_closed || is_permit {
+                Op::Look
+            } else {
+                ask.op
+            };
             Ask { quota, op, ..*ask }
         });
         let shared: SmallVec<[Ask<'_>; 4]> = shared.collect();
