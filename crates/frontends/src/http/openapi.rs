@@ -3,11 +3,12 @@
 
 use super::PostRoute;
 use crate::rls_json;
+use crate::wire::permit::PermitVerb;
 use crate::wire::question::LIST_MAX;
 use crate::wire::rls::json as rls;
 use crate::wire::schema::one_or_several;
 use crate::wire::settle::SettleVerb;
-use crate::wire::{answer, problem, question, settle};
+use crate::wire::{answer, permit, problem, question, settle};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -90,6 +91,11 @@ fn build() -> Value {
                 "Refund": settle::schema(SettleVerb::Refund),
                 "Settlement": settle::settled_schema(),
                 "SettlementItem": settle::settled_item_schema(),
+                "Acquired": answer::acquired_schema(),
+                "Renewal": permit::schema(PermitVerb::Renew),
+                "Renewed": permit::result_schema(PermitVerb::Renew),
+                "Release": permit::schema(PermitVerb::Release),
+                "Released": permit::result_schema(PermitVerb::Release),
                 "RateLimitRequest": rls::request_schema(),
                 "RateLimitResponse": rls::response_schema(),
                 "Problem": problem::schema(),
@@ -164,6 +170,34 @@ impl Operation {
                 example: json!({ "reservation": "r1PbOh5" }),
                 response: settled(),
                 failures: &[UNKNOWN, UNSETTLED],
+            },
+            PostRoute::Acquire => Self {
+                id: "acquire",
+                about: "Decides a request that is in flight until it is released.",
+                more: "At limits of requests in flight (`concurrent`), it holds permits until `/v1/release`, or \
+                    until `ttl_ms` is over and nobody has renewed them. Without `ttl_ms`, `hold` of the limit applies.",
+                request: schema("ReservationRequest"),
+                example: json!({ "user": "ann", "ttl_ms": 30_000 }),
+                response: schema("Acquired"),
+                failures: &[UNDECIDED],
+            },
+            PostRoute::Permits(PermitVerb::Renew) => Self {
+                id: "renew",
+                about: "Prolongs the permits of a request in flight.",
+                more: "An end never moves back. If the response is `false`, others may have the permits: acquire again.",
+                request: schema("Renewal"),
+                example: json!({ "id": "r1PbOh5", "ttl_ms": 30_000 }),
+                response: schema("Renewed"),
+                failures: &[UNSETTLED],
+            },
+            PostRoute::Permits(PermitVerb::Release) => Self {
+                id: "release",
+                about: "Releases the permits of a request that has ended.",
+                more: "Idempotent: after a timeout, send the same call again.",
+                request: schema("Release"),
+                example: json!({ "id": "r1PbOh5" }),
+                response: schema("Released"),
+                failures: &[UNSETTLED],
             },
             PostRoute::Envoy => Self {
                 id: "shouldRateLimit",
