@@ -115,6 +115,7 @@ mod any_store;
 mod ask;
 mod backend;
 mod build;
+mod by_limit;
 mod charges;
 mod dated_store;
 mod decision;
@@ -163,6 +164,7 @@ pub use failure::StoreHealth;
 pub use keyed::KeyedLimiter;
 pub use limiter::Limiter;
 pub use lists::ListStatus;
+pub use permits::InFlightStatus;
 pub use plans::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 #[cfg(feature = "config")]
 pub use process::ProcessEnvironment;

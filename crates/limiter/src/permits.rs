@@ -3,6 +3,7 @@
 //! A decision that passes holds its permits with its charges. They are released once: when the last clone of the
 //! decision and of its [`Permit`](crate::Permit) is dropped, or when one of them says so before.
 
+use crate::by_limit::ByLimit;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use std::fmt;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use tidegate_core::ask::PermitId;
 use tidegate_core::{Ask, LimitMode, Op, Quota, Receipt};
+use tidegate_policy::Policy;
 
 /// Takes permits back, without waiting.
 pub(crate) trait ReleasePermits: Send + Sync {
@@ -40,6 +42,64 @@ impl fmt::Debug for PermitRelay {
     }
 }
 
+/// The permits of one limit that decisions of this process hold.
+#[derive(Debug, Default)]
+pub(crate) struct PermitCount {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+/// The counts of all limits of requests in flight.
+pub(crate) type PermitCounts = ByLimit<PermitCount>;
+
+/// The permits that decisions hold at one limit: see [`Limiter::in_flight`](crate::Limiter::in_flight).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InFlightStatus {
+    /// The name of the policy.
+    pub policy: String,
+    /// The name of the limit.
+    pub limit: String,
+    /// The permits that are held now, of all buckets together.
+    pub held: u64,
+    /// The most that were held at once since the limiter began.
+    pub held_max: u64,
+}
+
+/// Returns the counts of `policies`; reuses those of `earlier` policies.
+pub(crate) fn counts_of(
+    policies: &[Policy],
+    earlier: Option<(&[Policy], &PermitCounts)>,
+) -> PermitCounts {
+    ByLimit::of(policies, earlier, |_, limit| {
+        limit.enabled && limit.algorithm.is_concurrent()
+    })
+}
+
+/// Returns the permits held at each limit of `policies`, which must be those of `counts`.
+pub(crate) fn in_flight(counts: &PermitCounts, policies: &[Policy]) -> Vec<InFlightStatus> {
+    let counts = counts.each(policies);
+    counts
+        .map(|(policy, limit, count)| InFlightStatus {
+            policy: policy.to_owned(),
+            limit: limit.to_owned(),
+            held: count.now.load(Relaxed),
+            held_max: count.most.load(Relaxed),
+        })
+        .collect()
+}
+
+impl PermitCount {
+    fn begin(&self, permits: u64) {
+        let before = self.now.fetch_add(permits, Relaxed);
+        self.most.fetch_max(before.saturating_add(permits), Relaxed);
+    }
+
+    fn end(&self, permits: u64) {
+        self.now.fetch_sub(permits, Relaxed);
+    }
+}
+
 /// The permits of one decision, which are released once: at the latest when this is dropped.
 #[derive(Default)]
 pub(crate) struct HeldPermits {
@@ -55,17 +115,27 @@ struct HeldPermit {
     /// By value: a reload must not change where they are released.
     quota: Box<Quota>,
     receipt: Receipt,
+    count: Option<Arc<PermitCount>>,
 }
 
 impl HeldPermits {
-    /// Adds the permits that `ask` took, to be released by `relay`.
-    pub(crate) fn add(&mut self, relay: &PermitRelay, ask: &Ask<'_>, receipt: Receipt) {
+    /// Adds the permits that `ask` took, to be released by `relay`, and counted until then.
+    pub(crate) fn add(
+        &mut self,
+        relay: &PermitRelay,
+        (ask, receipt): (&Ask<'_>, Receipt),
+        count: Option<&Arc<PermitCount>>,
+    ) {
         self.relay.get_or_insert_with(|| relay.clone());
+        if let Some(count) = count {
+            count.begin(receipt.cost);
+        }
         self.list.push(HeldPermit {
             bucket: ask.bucket.into(),
             scope: ask.scope,
             quota: Box::new(*ask.quota),
             receipt,
+            count: count.cloned(),
         });
     }
 
@@ -80,6 +150,11 @@ impl HeldPermits {
             return false;
         }
         let asks: SmallVec<[Ask<'_>; 2]> = self.list.iter().map(HeldPermit::ask).collect();
+        for permits in &self.list {
+            if let Some(count) = &permits.count {
+                count.end(permits.receipt.cost);
+            }
+        }
         if let Some(limiter) = self.relay.as_ref().and_then(PermitRelay::limiter) {
             limiter.release(&asks);
         }

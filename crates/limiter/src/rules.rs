@@ -3,7 +3,7 @@
 use crate::addresses::AddressCounter;
 use crate::error::{BuildError, CheckError};
 use crate::lists::GuardLists;
-use crate::permits::PermitRelay;
+use crate::permits::{PermitCounts, PermitRelay};
 use crate::plans::{CurrentPlans, PreparedPlans};
 use crate::request_limits::RequestLimits;
 use crate::unknown_clients::UnknownClients;
@@ -77,6 +77,8 @@ pub struct Rules {
     pub(crate) machine_clock: MachineClock,
     /// The rooms in which requests wait; empty until a limiter uses these rules.
     pub(crate) rooms: Rooms,
+    /// The permits that decisions hold; empty until a limiter uses these rules.
+    pub(crate) in_flight: PermitCounts,
     /// The plan sources, for limits whose rate comes from a plan.
     pub(crate) plans: Vec<PlanSource>,
     /// Their current plans. They change independently of the rest, and a decision keeps the version it
@@ -124,6 +126,7 @@ impl Rules {
             permits: PermitRelay::default(),
             machine_clock: MachineClock::default(),
             rooms: Rooms::default(),
+            in_flight: PermitCounts::default(),
             plans: Vec::new(),
             planned: CurrentPlans::default(),
             unknown_clients: Arc::default(),

@@ -42,13 +42,14 @@ use crate::failure::Failover;
 use crate::lists::{GuardLists, ListSources};
 use crate::naming::BucketRenamer;
 use crate::overrides::CodeOverrides;
+use crate::permits::counts_of;
 use crate::plans::PlanSources;
 use crate::queue::WaitQueue;
 use crate::reservations::ReservationState;
 use crate::rules::{MachineClock, Rules};
 use crate::snapshot::{OpenedSnapshot, SnapshotKeeper, SourceOf};
 use crate::state::LimiterState;
-use crate::wait_room::{QueueStatus, Rooms};
+use crate::wait_room::{QueueStatus, rooms_of, waiting};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 #[cfg(feature = "config")]
@@ -115,7 +116,8 @@ impl<S: Store> Limiter<S> {
             store: backend.store.has_machine_clock(),
             local: failover.is_some_and(Failover::has_machine_clock),
         };
-        rules.rooms = Rooms::of(&rules.policies, None);
+        rules.rooms = rooms_of(&rules.policies, None);
+        rules.in_flight = counts_of(&rules.policies, None);
         rules.lists = GuardLists::of(&rules.guards, rules.keys.address, &[]);
         rules.lists.read_files(&rules.guards, &[]);
         rules.counting = AddressCounter::of(rules.addresses.take(), rules.keys.address, None);
@@ -217,7 +219,9 @@ impl<S: Store> Limiter<S> {
         let before = self.state.rules.load_full();
         rules.machine_clock = before.machine_clock;
         rules.unknown_clients = Arc::clone(&before.unknown_clients);
-        rules.rooms = Rooms::of(&rules.policies, Some((&before.policies, &before.rooms)));
+        rules.rooms = rooms_of(&rules.policies, Some((&before.policies, &before.rooms)));
+        let earlier = (&*before.policies, &before.in_flight);
+        rules.in_flight = counts_of(&rules.policies, Some(earlier));
         let ahead = self.state.list_sources.take_preloaded_lists();
         let known = [before.lists.slots(), &ahead].concat();
         rules.lists = GuardLists::of(&rules.guards, rules.keys.address, &known);
@@ -310,7 +314,7 @@ impl<S: Store> Limiter<S> {
     /// ```
     pub fn waiting(&self) -> Vec<QueueStatus> {
         let rules = self.state.rules.load();
-        rules.rooms.waiting(&rules.policies)
+        waiting(&rules.rooms, &rules.policies)
     }
 
     /// Returns the number of requests without a client address that a limit needed one for. All of them share

@@ -3,6 +3,7 @@
 use super::Limiter;
 use crate::ask;
 use crate::error::CheckError;
+use crate::permits::{InFlightStatus, in_flight};
 use crate::reservations::Acquired;
 use crate::rules::Rules;
 use std::sync::Arc;
@@ -44,6 +45,26 @@ impl<S: Store> Limiter<S> {
     ) -> Result<Acquired, CheckError> {
         self.owns(rules);
         ask::acquire(&self.state, rules, request, ttl.map(micros)).await
+    }
+
+    /// Returns the permits that decisions of this limiter hold at each limit of requests in flight, in the order of the
+    /// configuration. Those that are held by an id are not among them.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder().limit(LimitSpec::new("jobs").concurrent(5)).build()?;
+    /// let decision = limiter.check_now(&Request::new().cost(3))?;
+    /// let [jobs] = &limiter.in_flight()[..] else { panic!("one limit counts them") };
+    /// assert_eq!((jobs.limit.as_str(), jobs.held), ("jobs", 3));
+    /// drop(decision);
+    /// let [jobs] = &limiter.in_flight()[..] else { panic!("one limit counts them") };
+    /// assert_eq!((jobs.held, jobs.held_max), (0, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_flight(&self) -> Vec<InFlightStatus> {
+        let rules = self.state.present();
+        in_flight(&rules.in_flight, &rules.policies)
     }
 
     /// Prolongs the permits of an [`acquire`](Self::acquire): they end `ttl` from now, or without one the time from

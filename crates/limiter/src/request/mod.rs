@@ -91,7 +91,9 @@ impl<'a> PreparedRequest<'a> {
             if ask.quota.algorithm().is_concurrent() {
                 // One with an id ends by itself.
                 if let (Op::Take(_), Some(receipt)) = (ask.op, receipt(i, ask)) {
-                    permits.add(&self.matched.rules.permits, ask, receipt);
+                    let rules = self.matched.rules;
+                    let count = rules.in_flight.get(self.matched.number, met.limit);
+                    permits.add(&rules.permits, (ask, receipt), count);
                 }
                 continue;
             }
