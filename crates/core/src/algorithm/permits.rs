@@ -406,6 +406,14 @@ mod tests {
         assert!(step::decide_one(&new, &mut bucket, Op::Take(1), START).is_allowed());
     }
 
+    /// Every request moves these, also those that hold no permits.
+    #[test]
+    fn permits_make_no_operation_and_no_bucket_larger() {
+        assert!(size_of::<Op>() <= 56, "{}", size_of::<Op>());
+        assert!(size_of::<Bucket>() <= 40, "{}", size_of::<Bucket>());
+        assert!(size_of::<Outcome>() <= 40, "{}", size_of::<Outcome>());
+    }
+
     #[test]
     fn two_asks_of_one_request_need_room_together() {
         let quota = Quota::concurrent(3).build().unwrap();
