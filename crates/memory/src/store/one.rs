@@ -1,4 +1,15 @@
 //! One bucket alone: a word by compare-and-swap, a record under its shard's mutex.
+//!
+//! ```text
+//! find ──▶ load ──▶ take_word ──▶ swap ──▶ outcome
+//!  │        │           │           └ another thread was first: load again
+//!  │        │           └ not a usual take: step_unusual, and decide_ahead for a state ahead of now
+//!  │        └ the slot was given to another key: find again
+//!  └ no slot: decide_new_word claims one under the key's stripe, or uses the overflow bucket
+//! ```
+//!
+//! The first line is the hot path: one compiled piece without a call, so that ask, state and outcome stay in
+//! registers. Everything below it is out of line.
 
 use super::MemoryStore;
 use super::moving::{BucketLocation, can_move};
