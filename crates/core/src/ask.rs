@@ -150,6 +150,18 @@ pub enum Op {
 
 /// Names permits that end by themselves, within their bucket. The caller chooses it, at random or from
 /// something that is only its own.
+///
+/// ```
+/// use tidegate_core::ask::{PermitId, PermitTerms};
+/// use tidegate_core::{Ask, Op, Quota};
+///
+/// let jobs = Quota::concurrent(5).build()?;
+/// let terms = PermitTerms { id: PermitId([7, 9]), units: 1, ttl_us: 30_000_000 };
+/// let asks = [Op::Acquire(terms), Op::Renew { id: terms.id, ttl_us: 30_000_000 }, Op::Release(terms.id)];
+/// let asks = asks.map(|op| Ask { op, ..Ask::look(b"jobs/ann", &jobs) });
+/// assert_eq!(asks.map(|ask| ask.op.cost()), [1, 0, 0]);
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PermitId(pub [u64; 2]);
 
@@ -158,7 +170,7 @@ pub struct PermitId(pub [u64; 2]);
 pub struct PermitTerms {
     /// Their name.
     pub id: PermitId,
-    /// How many.
+    /// The number of permits.
     pub units: u64,
     /// Time from now to their end, in microseconds.
     pub ttl_us: u64,

@@ -42,7 +42,7 @@ impl Timestamp {
 /// Time until a request would pass: a number of microseconds, until someone releases a permit, or never.
 ///
 /// Waits are ordered, and *never* is the longest. The instant of a release is unknown. So its wait is longer
-/// than any number, and where a number is asked for it is a second, after which asking again makes sense.
+/// than any number. As a number it is a second, after which a retry makes sense.
 ///
 /// ```
 /// use tidegate_core::Wait;
@@ -62,7 +62,7 @@ impl Wait {
     pub const NONE: Self = Self(0);
     /// No wait is long enough: the request can never pass.
     pub const NEVER: Self = Self(u64::MAX);
-    /// Until permits are released. No clock tells when.
+    /// Until permits are released. The instant is unknown.
     pub const RELEASE: Self = Self(u64::MAX - 1);
 
     /// The wait in place of that for a release, in microseconds.

@@ -175,7 +175,7 @@ pub use rate::Rate;
 pub use refresh::delay as retry_delay;
 pub use request::{CountedRequest, RepeatedRequest};
 pub use reservations::{
-    Acquired, Reservation, SettleError, SettleState, SettledReservation, SettledUnit,
+    Acquisition, Reservation, SettleError, SettleState, SettledReservation, SettledUnit,
 };
 pub use rules::Rules;
 pub use snapshot::SnapshotStatus;

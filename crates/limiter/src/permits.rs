@@ -1,7 +1,8 @@
 //! Permits of limits of requests in flight, from a decision to the end of its request.
 //!
 //! A decision that passes holds its permits with its charges. They are released once: when the last clone of the
-//! decision and of its [`Permit`](crate::Permit) is dropped, or when one of them says so before.
+//! decision and of its [`Permit`](crate::Permit) is dropped, or before that by
+//! an explicit call.
 
 use crate::by_limit::ByLimit;
 use parking_lot::RwLock;
@@ -181,7 +182,7 @@ impl HeldPermit {
     }
 }
 
-/// Returns the name of permits that nobody renews or releases: unlike any other of this process, and hardly that of
+/// Returns the name of permits that are never renewed or released: unlike any other of this process, and hardly that of
 /// another one.
 pub(crate) fn fresh_id() -> PermitId {
     static HASHER: OnceLock<RandomState> = OnceLock::new();

@@ -72,7 +72,7 @@ pub struct Rules {
     pub(crate) local_share: LocalShare,
     /// The id of the limiter that uses these rules; 0 until there is one.
     pub(crate) owner: u64,
-    /// Where permits are released; nowhere until a limiter uses these rules.
+    /// The place where permits are released; none until a limiter uses these rules.
     pub(crate) permits: PermitRelay,
     /// The decisions made by this machine's clock; none until a limiter uses these rules.
     pub(crate) machine_clock: MachineClock,

@@ -33,7 +33,7 @@ pub(crate) struct LimiterState<S> {
     pub(crate) closed: AtomicBool,
     /// The id of this limiter, by which it recognizes its own rules.
     pub(crate) owner: u64,
-    /// Where permits of its decisions are released: here.
+    /// The way of its decisions' permits back to here.
     pub(crate) permits: PermitRelay,
     pub(crate) queue: WaitQueue,
     pub(crate) reservations: ReservationState,

@@ -91,12 +91,16 @@ pub enum NewKeyAdmission {
 
 impl NewKeyAdmission {
     /// Returns the admission of the bucket of `ask`.
+    ///
+    /// A guard gives its units back to the bucket that it took them from, so such a bucket is never an overflow
+    /// bucket that others share. There are no more of them than guards. Permits with an end have ids, which are
+    /// found in any bucket, and nothing bounds how many keys acquire them.
     pub(crate) fn of(ask: &Ask<'_>) -> Self {
-        // No guard bounds how many of these there are. They have ids, and end by themselves.
         let is_timed = matches!(ask.op, Op::Acquire(_) | Op::Renew { .. } | Op::Release(_));
-        match ask.quota.algorithm().is_concurrent() && !is_timed {
-            true => Self::Always,
-            false => Self::IfRoom,
+        if ask.quota.algorithm().is_concurrent() && !is_timed {
+            Self::Always
+        } else {
+            Self::IfRoom
         }
     }
 }
@@ -264,6 +268,8 @@ impl Shard {
 
     /// Frees the permits of `fingerprint` that end by themselves, and keeps those that guards hold. Returns true
     /// if there were any.
+    ///
+    /// A guard gives its units back later. If they were forgotten here, it would then release permits of others.
     pub(crate) fn free_timed(&mut self, fingerprint: u64, quota: &Quota, now: Timestamp) -> bool {
         if !self.contains(fingerprint) {
             return false;
@@ -298,7 +304,12 @@ impl Shard {
                 let last = permits.last_end();
                 (Bucket::Permits(permits), last.unwrap_or_default())
             }
-            bucket => (bucket.clone(), entry.fresh_at),
+            bucket @ (Bucket::Tokens(_)
+            | Bucket::Fixed(_)
+            | Bucket::Calendar(_)
+            | Bucket::Sliding(_)
+            | Bucket::Log(_)
+            | Bucket::Lent(_)) => (bucket.clone(), entry.fresh_at),
         };
         (fresh_at > now).then_some(KeptRecord {
             fingerprint,

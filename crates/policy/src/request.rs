@@ -48,13 +48,13 @@ pub struct Request<'a> {
     /// A proxy's descriptions of the request in the format of Envoy's rate limit service. Each has its own
     /// limits; all are decided atomically. See [`Descriptor`].
     pub descriptors: &'a [Descriptor<'a>],
-    /// How permits of limits of requests in flight are held; absent if the holder of the decision sees the
+    /// The terms of permits at limits of requests in flight; absent if the holder of the decision sees the
     /// end of the request.
     pub permit: Option<&'a PermitTerm>,
 }
 
-/// How the permits of a request are held whose end the caller does not see: until they are released, or until
-/// their time is over. Of other limits it changes nothing.
+/// The terms of the permits of a request whose end the caller does not see: they are held until they are released,
+/// or until their time is over. Of other limits it changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PermitTerm {
     /// The name of the permits, to renew and release them; a random one where absent.

@@ -6,7 +6,6 @@ use crate::extract::Extractors;
 use crate::future::DecidedRequest;
 use crate::peer;
 use crate::{Observation, RequestHead};
-use http::Extensions;
 use http::request::Parts;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -44,14 +43,6 @@ pub(crate) enum LayerAttempt<S> {
     /// The store, or a limit, makes the request wait. The text is the reason why its token was rejected, if
     /// it was.
     Pending(PendingDecision<S>, Option<&'static str>),
-}
-
-/// Lets the application keep the permits of its request for longer than its response lasts.
-#[inline]
-pub(crate) fn offer_permit(extensions: &mut Extensions, decision: &Decision) {
-    if let Some(permit) = decision.permit() {
-        extensions.insert(permit);
-    }
 }
 
 // By hand, because the store need not be one that can be cloned.

@@ -2,7 +2,7 @@
 
 use crate::answer::LayerResponse;
 use crate::body::ResponseBody;
-use crate::decide::offer_permit;
+use crate::permit::offer_permit;
 use http::request::Parts;
 use http::{Request, Response};
 use pin_project_lite::pin_project;

@@ -2,8 +2,9 @@
 
 use crate::RequestHead;
 use crate::body::ResponseBody;
-use crate::decide::{LayerAttempt, LayerInner, LayerVerdict, offer_permit};
+use crate::decide::{LayerAttempt, LayerInner, LayerVerdict};
 use crate::future::ResponseFuture;
+use crate::permit::offer_permit;
 use http::{Request, Response};
 use std::fmt;
 use std::mem;
@@ -24,7 +25,7 @@ use tower_service::Service;
 /// the inner service is busy, a request that would be refused waits as well.
 ///
 /// At limits of requests in flight (`concurrent`), a request counts until the body of its response has ended or
-/// is dropped, for example because the client has gone. An application that goes on after that, such as a WebSocket,
+/// is dropped, for example because the client has gone. An application that continues after that, such as a WebSocket,
 /// keeps the [`Permit`](tidegate::Permit) that it finds in the extensions of the request.
 pub struct RateLimit<Svc, S = MemoryStore> {
     inner: Svc,

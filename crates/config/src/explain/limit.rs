@@ -112,7 +112,7 @@ fn charge(limit: &Limit) -> Option<String> {
 
 fn in_flight(limit: &Limit) -> String {
     let hold = words::time(limit.hold.unwrap_or(Limit::HOLD));
-    format!("A request counts until it ends; where nobody sees its end, for {hold}.")
+    format!("A request counts until it ends; at APIs that do not see its end, for {hold}.")
 }
 
 fn waiting(limit: &Limit) -> Option<String> {

@@ -216,7 +216,7 @@ impl Bucket {
                 Self::Sliding(window.adapted(from, quota, now))
             }
             (Self::Log(log), Algorithm::SlidingLog | Algorithm::BucketedWindow) => Self::Log(log),
-            // However many are in use: a lower limit takes nothing away.
+            // A lower limit takes nothing away.
             (Self::Permits(permits), Algorithm::Concurrent) => Self::Permits(permits),
             (
                 _,

@@ -34,7 +34,7 @@ pub struct Permits {
 pub struct TimedPermits {
     /// Their name in the bucket.
     pub id: PermitId,
-    /// How many.
+    /// The number of permits.
     pub units: u64,
     /// The first instant at which they are free again.
     pub end: Timestamp,
@@ -66,6 +66,23 @@ impl Permits {
     }
 
     /// Returns the same without those that guards hold: what another process may continue with.
+    ///
+    /// ```
+    /// use tidegate_core::ask::{PermitId, PermitTerms};
+    /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+    ///
+    /// let (quota, now) = (Quota::concurrent(3).build()?, Timestamp::from_millis(1_700_000_000_000));
+    /// let mut bucket = Bucket::new(&quota);
+    /// let terms = PermitTerms { id: PermitId([1, 2]), units: 1, ttl_us: 5_000_000 };
+    /// for op in [Op::Take(2), Op::Acquire(terms)] {
+    ///     assert!(step::decide_one(&quota, &mut bucket, op, now).is_allowed());
+    /// }
+    /// let Bucket::Permits(permits) = bucket else { panic!() };
+    /// assert_eq!(permits.clone().without_timed().held(), 2);
+    /// let rest = permits.without_guards();
+    /// assert_eq!((rest.held(), rest.last_end()), (0, Some(now.plus(5_000_000))));
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
     #[must_use]
     pub fn without_guards(self) -> Self {
         Self { held: 0, ..self }
@@ -117,7 +134,8 @@ impl Permits {
         self.timed.insert(place, permits);
     }
 
-    /// Moves the end of an id to `end`, if that is later.
+    /// Moves the end of an id to `end`, if that is later. An end never moves back: a renewal that arrives late must
+    /// not undo a later one.
     fn prolong(&mut self, place: usize, end: Timestamp) {
         if self.timed.get(place).is_some_and(|it| it.end < end) {
             let permits = self.timed.remove(place);
@@ -428,7 +446,7 @@ mod tests {
         };
         assert!(!decide([Op::Take(2), acquire(1, 2, 50)]));
         assert!(decide([Op::Take(2), acquire(1, 1, 50)]));
-        // A release comes before the takes of its request, whatever their order.
+        // A release comes before the takes of its request, in any order of asks.
         assert!(decide([Op::Take(1), Op::Release(PermitId([1, 0]))]));
     }
 }

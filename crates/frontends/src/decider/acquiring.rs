@@ -3,7 +3,7 @@
 use super::{Decider, RefusalLogging};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Acquired, CheckError, Request, Rules, Store};
+use tidegate::{Acquisition, CheckError, Request, Rules, Store};
 use tidegate_telemetry::decisions::Timing;
 use tidegate_telemetry::traces::RequestTrace;
 use tracing::debug;
@@ -20,11 +20,11 @@ impl<S: Store> Decider<S> {
         (request, ttl): (&Request<'_>, Option<Duration>),
         trace: &RequestTrace,
         token_refused: Option<&'static str>,
-    ) -> Result<Acquired, CheckError> {
+    ) -> Result<Acquisition, CheckError> {
         self.count_token(token_refused);
         let (timing, leg) = (Timing::start(self.limiter.waits()), trace.leg());
         let acquired = self.limiter.acquire_by(rules, request, ttl).await;
-        let decided = acquired.as_ref().map(Acquired::decision);
+        let decided = acquired.as_ref().map(Acquisition::decision);
         trace.decided(leg, decided);
         self.count((rules, request), decided, timing, RefusalLogging::Here);
         acquired

@@ -8,7 +8,7 @@ use super::reply::{Replies, RespVersion};
 use crate::decider::Decider;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Acquired, CheckError, Rules, Store};
+use tidegate::{Acquisition, CheckError, Rules, Store};
 use tidegate_http::unix_seconds;
 use tidegate_telemetry::traces::UNTRACED;
 
@@ -18,8 +18,8 @@ use tidegate_telemetry::traces::UNTRACED;
     reason = "there is one for each pending command, and none is kept"
 )]
 pub(super) enum PermitReply {
-    Acquired(Acquired),
-    /// Whether the permits are held, or were released.
+    Acquired(Acquisition),
+    /// True if the permits are held, or were released.
     Done(bool),
     /// The mistake in the command.
     Wrong(String),
@@ -34,7 +34,7 @@ pub(super) async fn answer<S: Store>(
     if kind == CommandKind::Acquire {
         return acquire(decider, rules, command).await;
     }
-    // An id is text, and bytes that are none are no id of ours.
+    // An id is text. Other bytes are no id.
     let id = std::str::from_utf8(command.word(1)).unwrap_or_default();
     if kind == CommandKind::Release {
         return decider.release(id).await.map(PermitReply::Done);
@@ -79,7 +79,7 @@ pub(super) fn write(reply: &Result<PermitReply, CheckError>, replies: &mut Repli
     }
 }
 
-fn write_acquired(acquired: &Acquired, replies: &mut Replies) {
+fn write_acquired(acquired: &Acquisition, replies: &mut Replies) {
     let is_resp3 = replies.protocol == RespVersion::Resp3;
     let name = |name: &str, replies: &mut Replies| {
         if is_resp3 {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
-use tidegate::Acquired;
+use tidegate::Acquisition;
 
 json_members! {
     /// A field of a request to renew or release permits.
@@ -124,7 +124,7 @@ impl PermitVerb {
 
 /// Writes the result of acquiring: the fields of [a decision](answer::write) and, if the request holds permits,
 /// `"id"`, and `"expires_ms"`, the time until they end.
-pub fn write_acquired(acquired: &Acquired, out: &mut Vec<u8>) {
+pub fn write_acquired(acquired: &Acquisition, out: &mut Vec<u8>) {
     answer::write(acquired.decision(), out);
     if let (Some(id), Some(ttl)) = (acquired.id(), acquired.expires_after()) {
         answer::add_id((DecisionMember::Id, id), ttl, out);

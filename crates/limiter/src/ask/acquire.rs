@@ -4,7 +4,7 @@ use super::attempt::{Attempt, AttemptTerms};
 use super::check;
 use crate::error::CheckError;
 use crate::purpose::AskPurpose;
-use crate::reservations::{Acquired, PermitPayload, new_permit_id};
+use crate::reservations::{Acquisition, PermitPayload, new_permit_id};
 use crate::rules::Rules;
 use crate::state::LimiterState;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) async fn acquire<S: Store>(
     rules: &Arc<Rules>,
     request: &Request<'_>,
     ttl_us: Option<u64>,
-) -> Result<Acquired, CheckError> {
+) -> Result<Acquisition, CheckError> {
     let term = PermitTerm {
         id: Some(new_permit_id()),
         ttl_us,
@@ -29,7 +29,7 @@ pub(crate) async fn acquire<S: Store>(
     };
     let attempt = check::attempt(state, rules, &request.permit(&term), later, |it| it)?;
     let pending = match attempt {
-        Attempt::Done(decision) => return Ok(Acquired::without_id(decision)),
+        Attempt::Done(decision) => return Ok(Acquisition::without_id(decision)),
         Attempt::Pending(pending) => pending,
     };
     let permits = {
@@ -38,8 +38,9 @@ pub(crate) async fn acquire<S: Store>(
     };
     let seal = state.reservations.permit_seal(rules, &state.backend).await;
     let decision = pending.decision().await?;
-    Ok(match decision.is_allowed() {
-        true => permits.conclude(decision, seal),
-        false => Acquired::without_id(decision),
+    Ok(if decision.is_allowed() {
+        permits.conclude(decision, seal)
+    } else {
+        Acquisition::without_id(decision)
     })
 }

@@ -12,7 +12,7 @@
 //! | `skipped` | bands that were not evaluated because the store did not answer |
 //! | `by_guard` | decisions by guards, and the reason of a decision |
 //! | `times` | the time of a decision, and the times in it |
-//! | `permit` | the permits of requests in flight |
+//! | `permit` | the charges, and the permits of requests in flight |
 //! | `hits` | the cost of the request to each limit, for statistics |
 
 mod answers;
@@ -242,20 +242,10 @@ impl Decision {
         }
     }
 
-    /// Records the charges of this decision.
-    pub(crate) fn charge(&mut self, charges: Arc<Charges>) {
-        self.charges = Some(charges);
-    }
-
     /// Returns the same decision with the time its request was queued.
     pub(crate) fn after(mut self, waited: Duration) -> Self {
         self.held_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self
-    }
-
-    /// Returns the refundable charges, if there are any.
-    pub(crate) fn charges(&self) -> Option<&Arc<Charges>> {
-        self.charges.as_ref()
     }
 
     /// Returns the id of the limiter that decided.

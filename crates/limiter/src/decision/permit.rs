@@ -1,4 +1,4 @@
-//! The permits of a decision, for those who see the end of its request.
+//! The charges of a decision, and its permits, for callers that see the end of its request.
 
 use super::Decision;
 use crate::charges::Charges;
@@ -35,7 +35,7 @@ impl Permit {
         })
     }
 
-    /// Releases the permits now, whatever clones there are. Returns true if this call did: they are released once.
+    /// Releases the permits now, even if there are clones. Returns true if this call did: they are released once.
     ///
     /// ```
     /// use tidegate::{LimitSpec, Limiter, Request};
@@ -70,6 +70,16 @@ impl fmt::Debug for Permit {
 }
 
 impl Decision {
+    /// Records the charges of this decision.
+    pub(crate) fn charge(&mut self, charges: Arc<Charges>) {
+        self.charges = Some(charges);
+    }
+
+    /// Returns the refundable charges, if there are any.
+    pub(crate) fn charges(&self) -> Option<&Arc<Charges>> {
+        self.charges.as_ref()
+    }
+
     /// Returns the permits that the request holds at limits of requests in flight (`concurrent`); `None` if it holds
     /// none, or they were released. They are released when this decision and all permits and clones are dropped.
     ///

@@ -57,7 +57,7 @@ impl LocalBuckets {
         let shared = asks.iter().zip(&quotas);
         let shared = shared.map(|(ask, quota)| {
             // While a limit blocks the client, nothing is charged.
-            // Nobody would release a permit that is held here.
+            // A permit that is held here would never be released.
             let is_permit = ask.quota.algorithm().is_concurrent();
             let op = if is_closed || is_permit {
                 Op::Look

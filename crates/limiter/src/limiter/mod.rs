@@ -142,7 +142,7 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Returns the limiter, whose permits are released from now on. Before that, nobody can hold one.
+    /// Returns the limiter, whose permits are released from now on. Before that, none is held.
     pub(crate) fn releasing(self) -> Self
     where
         S: 'static,

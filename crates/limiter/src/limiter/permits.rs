@@ -4,7 +4,7 @@ use super::Limiter;
 use crate::ask;
 use crate::error::CheckError;
 use crate::permits::{InFlightStatus, in_flight};
-use crate::reservations::Acquired;
+use crate::reservations::Acquisition;
 use crate::rules::Rules;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tidegate_policy::{Limit, Request};
 
 impl<S: Store> Limiter<S> {
     /// Decides a request like [`check`](Self::check). At limits of requests in flight, its permits are held by
-    /// an id until [`release`](Self::release), or until `ttl` is over and nobody has [renewed](Self::renew) them.
+    /// an id until [`release`](Self::release), or until `ttl` is over and they were not [renewed](Self::renew).
     /// Without a `ttl`, each limit has its own time ([`LimitSpec::hold`](crate::LimitSpec::hold)).
     ///
     /// For callers across a network, which may disappear. In this process, the decision's
@@ -28,7 +28,7 @@ impl<S: Store> Limiter<S> {
         &self,
         request: &Request<'_>,
         ttl: impl Into<Option<Duration>>,
-    ) -> Result<Acquired, CheckError> {
+    ) -> Result<Acquisition, CheckError> {
         self.acquire_by(&self.rules()?, request, ttl.into()).await
     }
 
@@ -42,7 +42,7 @@ impl<S: Store> Limiter<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
         ttl: Option<Duration>,
-    ) -> Result<Acquired, CheckError> {
+    ) -> Result<Acquisition, CheckError> {
         self.owns(rules);
         ask::acquire(&self.state, rules, request, ttl.map(micros)).await
     }

@@ -80,18 +80,20 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
             let until = now + wait;
             let refusal = self.refusal_of(window, &answers);
             let has_stood = self.stands_before(window);
-            let is_over = match window.releases {
-                true => now >= deadline,
-                false => until > deadline,
+            let is_over = if window.releases {
+                now >= deadline
+            } else {
+                until > deadline
             };
             if is_over || !self.stand(window, refusal) {
                 return Ok(self.question.decide(&answers));
             }
-            match window.releases {
-                // Permits may have been released before it stood in the line, which no bell has told.
-                true if !has_stood => {}
-                true => self.wait_for_release(until.min(deadline)).await,
-                false => sleep_until(until).await,
+            if !window.releases {
+                sleep_until(until).await;
+            } else if has_stood {
+                // A newcomer asks again at once: permits may have been released before it stood in the line, and
+                // then no bell rang.
+                self.wait_for_release(until.min(deadline)).await;
             }
         }
     }
@@ -205,10 +207,11 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
             }
         }
         let (window, wait) = longest?;
-        // No clock tells when permits are released.
-        let wait = match wait.is_release() {
-            true => window.waiting.max_wait,
-            false => wait.as_duration()?,
+        // The instant of a release is unknown.
+        let wait = if wait.is_release() {
+            window.waiting.max_wait
+        } else {
+            wait.as_duration()?
         };
         Some((window, wait))
     }

@@ -89,7 +89,7 @@ impl<'a> PreparedRequest<'a> {
         let mut permits = HeldPermits::default();
         for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
             if ask.quota.algorithm().is_concurrent() {
-                // One with an id ends by itself.
+                // One with an id has an end.
                 if let (Op::Take(_), Some(receipt)) = (ask.op, receipt(i, ask)) {
                     let rules = self.matched.rules;
                     let count = rules.in_flight.get(self.matched.number, met.limit);

@@ -39,7 +39,7 @@ use tidegate_policy::Policy;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Acquired {
+pub struct Acquisition {
     decision: Decision,
     held: Option<(String, Duration)>,
 }
@@ -57,7 +57,7 @@ struct SealedPermits {
     quota: Quota,
 }
 
-impl Acquired {
+impl Acquisition {
     /// Returns the result for a request that passes without an id, or is refused.
     pub(crate) fn without_id(decision: Decision) -> Self {
         Self {
@@ -88,16 +88,16 @@ impl Acquired {
 }
 
 // Implemented by hand: any holder of the id can release the permits.
-impl fmt::Debug for Acquired {
+impl fmt::Debug for Acquisition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acquired")
+        f.debug_struct("Acquisition")
             .field("decision", &self.decision)
             .field("expires_after", &self.expires_after())
             .finish_non_exhaustive()
     }
 }
 
-/// Returns a name for new permits, which nobody can guess.
+/// Returns a random name for new permits.
 pub(crate) fn new_permit_id() -> PermitId {
     let bytes: [[u8; 8]; 2] = [random(), random()];
     PermitId(bytes.map(u64::from_le_bytes))
@@ -121,13 +121,13 @@ impl PermitPayload {
     }
 
     /// Returns the result for a request that passed.
-    pub(crate) fn conclude(&self, decision: Decision, seal: Seal) -> Acquired {
+    pub(crate) fn conclude(&self, decision: Decision, seal: Seal) -> Acquisition {
         let first = self.0.iter().map(|permits| permits.ttl_us).min();
         let held = first.and_then(|ttl_us| {
             let id = seal.close(&self.write())?;
             Some((id, Duration::from_micros(ttl_us)))
         });
-        Acquired { decision, held }
+        Acquisition { decision, held }
     }
 
     fn write(&self) -> Vec<u8> {
@@ -232,8 +232,7 @@ impl ReservationState {
         Ok(settled.is_some_and(|reply| reply.passed))
     }
 
-    /// Releases the permits of an id. Returns the number of buckets in which any were held, and tells `released`
-    /// about them.
+    /// Releases the permits of an id, and calls `released` with their buckets. Returns true if any were held.
     pub(crate) async fn release<S: Store>(
         &self,
         backend: &Backend<S>,
@@ -249,7 +248,7 @@ impl ReservationState {
         Ok(settled.is_some_and(|reply| !reply.applied.is_empty()))
     }
 
-    /// Returns the permits of an id; `None` if it is not one of ours.
+    /// Returns the permits of an id; `None` if the id is unknown.
     async fn open_permits<S: Store>(
         &self,
         backend: &Backend<S>,

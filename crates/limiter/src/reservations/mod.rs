@@ -34,7 +34,7 @@ mod settle;
 mod settled;
 mod usage;
 
-pub use acquired::Acquired;
+pub use acquired::Acquisition;
 pub(crate) use acquired::{PermitPayload, new_permit_id};
 pub(crate) use parts::charges_of;
 pub use reservation::Reservation;

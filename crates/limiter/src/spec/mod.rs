@@ -453,6 +453,29 @@ impl LimitSpec {
         Band::blocking(self.block).map(Some)
     }
 
+    /// Returns the bands of a limit that is not of requests in flight.
+    fn compile_bands(&self, waiting: Option<WaitRules>) -> Result<Vec<Band>, String> {
+        let mut bands: Vec<Band> = Vec::new();
+        for text in &self.bands {
+            let max_wait = waiting.map(|it| it.max_wait);
+            let mut band = Band::parse_changing(text, self.algorithm, max_wait, self.on_change)?;
+            if waiting.is_some() && band.quota.needs_starts() {
+                return Err("requests cannot wait for a calendar window".into());
+            }
+            if self.refundable {
+                band.quota = band.quota.with_refundable(true);
+            }
+            if bands
+                .iter()
+                .any(|other| other.quota.family() == band.quota.family())
+            {
+                return Err(format!("two bands have the period of `{text}`"));
+            }
+            bands.push(band);
+        }
+        Ok(bands)
+    }
+
     pub(crate) fn compile(self) -> Result<Limit, BuildError> {
         let refuse = |reason: String| BuildError::Limit {
             name: self.name.clone(),
@@ -483,25 +506,7 @@ impl LimitSpec {
             .as_deref()
             .map_or(Ok(Unit::default()), Unit::parse);
         let unit = unit.map_err(|fault| refuse(fault.into_sentence()))?;
-        let mut bands: Vec<Band> = Vec::new();
-        for text in &self.bands {
-            let max_wait = waiting.map(|it| it.max_wait);
-            let band = Band::parse_changing(text, self.algorithm, max_wait, self.on_change);
-            let mut band = band.map_err(refuse)?;
-            if waiting.is_some() && band.quota.needs_starts() {
-                return Err(refuse("requests cannot wait for a calendar window".into()));
-            }
-            if self.refundable {
-                band.quota = band.quota.with_refundable(true);
-            }
-            if bands
-                .iter()
-                .any(|other| other.quota.family() == band.quota.family())
-            {
-                return Err(refuse(format!("two bands have the period of `{text}`")));
-            }
-            bands.push(band);
-        }
+        let bands = self.compile_bands(waiting).map_err(refuse)?;
         Ok(Limit {
             conditions,
             key: self.key_or_global(),

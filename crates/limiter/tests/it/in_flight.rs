@@ -81,7 +81,7 @@ fn a_permit_outlives_the_limiter() {
     assert!(permit.release());
 }
 
-/// Beside rates: a refusal by either takes nothing of the other.
+/// Next to rates: a refusal by either takes nothing of the other.
 #[test]
 fn a_refused_request_holds_no_permit_and_charges_no_rate() {
     let (limiter, _clock) = limiter("{ name: jobs, concurrent: 2 }, { name: all, rate: 3/h }");

@@ -46,7 +46,7 @@ async fn each_release_lets_the_first_request_pass_at_once() {
     assert_eq!(waiting(&limiter), 0);
 }
 
-/// The wait is bounded in time and number, and a request that leaves keeps nobody back.
+/// The wait is bounded in time and number, and a request that leaves delays no other.
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_permit_is_bounded() {
     let limiter = limiter(JOBS);
@@ -75,7 +75,7 @@ async fn a_wait_for_a_permit_is_bounded() {
     assert_eq!(waiting(&limiter), 0);
 }
 
-/// Beside a token bucket in which requests wait for their turn: one that leaves before its turn gives its permit
+/// Next to a token bucket in which requests wait for their turn: one that leaves before its turn gives its permit
 /// back.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_leaves_its_place_releases_its_permit() {

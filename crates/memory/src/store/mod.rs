@@ -272,9 +272,10 @@ impl<C: Clock> MemoryStore<C> {
         let fingerprint = self.fingerprint(bucket, quota);
         let record = {
             let mut shard = self.records.lock(self.records.shard_of(fingerprint));
-            match quota.algorithm().is_concurrent() {
-                true => shard.free_timed(fingerprint, quota, at),
-                false => shard.remove(fingerprint, at),
+            if quota.algorithm().is_concurrent() {
+                shard.free_timed(fingerprint, quota, at)
+            } else {
+                shard.remove(fingerprint, at)
             }
         };
         let Some(place) = self

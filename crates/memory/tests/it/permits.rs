@@ -25,7 +25,7 @@ fn acquire(id: u64, ttl_us: u64) -> Op {
     })
 }
 
-/// A bucket with permits has no instant at which it may be evicted, however many other keys come.
+/// A bucket with permits has no instant at which it may be evicted, for any number of other keys.
 #[test]
 fn no_permit_is_evicted_from_a_full_store() {
     let (store, clock) = store(100);

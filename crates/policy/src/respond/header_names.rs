@@ -69,17 +69,18 @@ impl HeaderNames {
     fn item_11(&self, window_s: u64) -> String {
         let capacity = integer(self.capacity);
         let Self { name, unit, .. } = self;
-        match self.concurrent {
-            true => format!("\"{name}\";q={capacity}{unit}"),
-            false => format!("\"{name}\";q={capacity}{unit};w={window_s}"),
+        let item = format!("\"{name}\";q={capacity}{unit}");
+        if self.concurrent {
+            return item;
         }
+        format!("{item};w={window_s}")
     }
 
     fn item_03(&self, window_s: u64) -> String {
-        match self.concurrent {
-            true => self.capacity.to_string(),
-            false => format!("{};w={window_s}", self.capacity),
+        if self.concurrent {
+            return self.capacity.to_string();
         }
+        format!("{};w={window_s}", self.capacity)
     }
 
     /// Returns true if it counts requests in flight: there is no time after which it is full again.

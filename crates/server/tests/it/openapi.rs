@@ -214,13 +214,7 @@ policies: [{ name: api, limits: [{ name: jobs, concurrent: 1, hold: 1h }] }]
     let released = client.ask(&call("/v1/release", &body)).await.json();
     conformity.check("Released", &released);
     // Other decisions have these too.
-    let elsewhere = [
-        "unit",
-        "decided_by",
-        "reason",
-        "guard",
-        "descriptors",
-    ];
+    let elsewhere = ["unit", "decided_by", "reason", "guard", "descriptors"];
     let elsewhere = elsewhere.map(|name| format!("Acquired.{name}"));
     let elsewhere: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
     conformity.saw_all(&["Acquired", "Renewed", "Released"], &elsewhere);

@@ -4,7 +4,7 @@ use crate::kit::{Client, Server};
 use crate::same::values;
 
 const JOBS: &str = "
-listen: { resp: '127.0.0.1:0', admin: '127.0.0.1:0' }
+listen: { http: '127.0.0.1:0', resp: '127.0.0.1:0', admin: '127.0.0.1:0' }
 policies: [{ name: api, limits: [{ name: at-once, key: user, concurrent: 2, hold: 1h }] }]
 ";
 

@@ -7,7 +7,7 @@ use crate::model::PermitsModel;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use tidegate_core::ask::{PermitId, PermitTerms};
-use tidegate_core::{Ask, LimitMode, Op, Quota, Receipt, Store, Wait};
+use tidegate_core::{Ask, LimitMode, Op, Quota, Receipt, Reply, Store, Wait};
 
 const CALLERS: usize = 4;
 
@@ -43,7 +43,7 @@ fn acquire(id: u64, units: u64, ttl_us: u64) -> Op {
     Op::Acquire(PermitTerms { id, units, ttl_us })
 }
 
-/// A permit is in use for hours if nobody gives it back, and free at once when somebody does. Beside rates,
+/// A permit is in use for hours if it is not refunded, and free as soon as it is. Next to rates,
 /// either refusal takes nothing of the other.
 pub fn law_19_permits_are_held_until_released(subject: &impl StoreUnderTest) {
     if !holds_permits(subject) {
@@ -115,7 +115,7 @@ pub fn law_19_acquired_permits_end(subject: &impl StoreUnderTest) {
     assert_eq!(decide(Op::Look).remaining, 1);
 }
 
-/// A lower limit refuses newcomers until enough is given back, and takes nothing away.
+/// A lower limit refuses newcomers until enough is refunded, and takes nothing away.
 pub fn law_19_a_lower_limit_takes_nothing_away(subject: &impl StoreUnderTest) {
     if !holds_permits(subject) {
         return;
@@ -165,71 +165,97 @@ pub fn law_19_permits_match_the_model(subject: &impl StoreUnderTest) {
     for round in 0..30 {
         let quota = concurrent(1 + dice.roll(6));
         let bucket = format!("permits {round}").into_bytes();
-        let mut model = PermitsModel::new(model_of(&quota));
-        let mut held: Vec<u64> = Vec::new();
+        let mut modelled = ModelledPermits {
+            model: PermitsModel::new(model_of(&quota)),
+            held: Vec::new(),
+        };
         for _ in 0..60 {
             subject.advance_micros(match dice.roll(3) {
                 0 => 0,
                 1 => dice.roll(3),
                 _ => dice.roll(400),
             });
-            let (id, units, ttl_us) = (dice.roll(4), 1 + dice.roll(3), 1 + dice.roll(900));
-            let op = match dice.roll(6) {
-                0 | 1 => Op::Take(units),
-                2 if !held.is_empty() => {
-                    Op::GiveBack(Receipt::latest(held.pop().unwrap_or_default()))
-                }
-                3 => Op::Renew {
-                    id: PermitId([id, 0]),
-                    ttl_us,
-                },
-                4 => Op::Release(PermitId([id, 0])),
-                _ => acquire(id, units, ttl_us),
-            };
+            let op = modelled.roll(&mut dice);
             let reply = subject.decide(&[ask(&bucket, &quota, op)]);
-            let now = reply.at.as_micros();
-            let before = model.clone();
-            let (passed, applied) = match op {
-                Op::Take(units) => {
-                    let fits = model.take(now, units);
-                    held.extend(fits.then_some(units));
-                    (fits, fits)
-                }
-                Op::GiveBack(receipt) => {
-                    model.give_back(receipt.cost);
-                    (true, true)
-                }
-                Op::Renew { .. } => (model.renew(now, id, now + ttl_us), false),
-                Op::Release(_) => (true, model.release(now, id)),
-                Op::Acquire(_) => {
-                    let is_new = model.end_us(now, id).is_none();
-                    let fits = model.acquire(now, (id, units), now + ttl_us);
-                    (fits, fits && is_new)
-                }
-                Op::Look
-                | Op::Force(_)
-                | Op::Debit(_)
-                | Op::Test(_)
-                | Op::Return { .. }
-                | Op::Block => unreachable!("not among those above"),
+            modelled.check(op, &quota, &reply);
+        }
+    }
+}
+
+/// A model, and the units that were taken without an id.
+struct ModelledPermits {
+    model: PermitsModel,
+    held: Vec<u64>,
+}
+
+impl ModelledPermits {
+    /// Returns the next operation.
+    fn roll(&mut self, dice: &mut Dice) -> Op {
+        let (id, units, ttl_us) = (dice.roll(4), 1 + dice.roll(3), 1 + dice.roll(900));
+        match dice.roll(6) {
+            0 | 1 => Op::Take(units),
+            2 if !self.held.is_empty() => {
+                Op::GiveBack(Receipt::latest(self.held.pop().unwrap_or_default()))
+            }
+            3 => Op::Renew {
+                id: PermitId([id, 0]),
+                ttl_us,
+            },
+            4 => Op::Release(PermitId([id, 0])),
+            _ => acquire(id, units, ttl_us),
+        }
+    }
+
+    /// Carries out `op` at the instant of `reply`. Returns whether it passes, and whether it takes or frees permits.
+    fn step(&mut self, op: Op, now: u64) -> (bool, bool) {
+        let model = &mut self.model;
+        match op {
+            Op::Take(units) => {
+                let fits = model.take(now, units);
+                self.held.extend(fits.then_some(units));
+                (fits, fits)
+            }
+            Op::GiveBack(receipt) => {
+                model.give_back(receipt.cost);
+                (true, true)
+            }
+            Op::Renew { id, ttl_us } => (model.renew(now, id.0[0], now + ttl_us), false),
+            Op::Release(id) => (true, model.release(now, id.0[0])),
+            Op::Acquire(PermitTerms { id, units, ttl_us }) => {
+                let is_new = model.end_us(now, id.0[0]).is_none();
+                let fits = model.acquire(now, (id.0[0], units), now + ttl_us);
+                (fits, fits && is_new)
+            }
+            Op::Look
+            | Op::Force(_)
+            | Op::Debit(_)
+            | Op::Test(_)
+            | Op::Return { .. }
+            | Op::Block => unreachable!("not among those that are rolled"),
+        }
+    }
+
+    /// Compares a reply with the model's.
+    fn check(&mut self, op: Op, quota: &Quota, reply: &Reply) {
+        let now = reply.at.as_micros();
+        let before = self.model.clone();
+        let (passed, changed) = self.step(op, now);
+        assert_eq!(reply.passed, passed, "{op:?} on {before:?}");
+        let is_prolonging = matches!(op, Op::Renew { .. } | Op::Acquire(_));
+        assert!(
+            is_prolonging || reply.applied.contains(0) == changed,
+            "{op:?}"
+        );
+        let outcome = reply.outcomes.first().expect("one for each ask");
+        let free = quota.amount().saturating_sub(self.model.used(now));
+        assert_eq!(outcome.remaining, free, "{op:?} on {before:?}");
+        if let (Op::Take(units) | Op::Acquire(PermitTerms { units, .. }), false) = (op, passed) {
+            let wait = match before.fits_at_us(now, units) {
+                _ if units > quota.amount() => Wait::NEVER,
+                Some(at) => Wait::from_micros(at - now),
+                None => Wait::RELEASE,
             };
-            assert_eq!(reply.passed, passed, "{op:?} on {before:?}");
-            if applied || passed {
-                let is_renewal = matches!(op, Op::Renew { .. } | Op::Acquire(_));
-                assert!(is_renewal || reply.applied.contains(0) == applied, "{op:?}");
-            }
-            let outcome = reply.outcomes.first().expect("one for each ask");
-            let free = quota.amount().saturating_sub(model.used(now));
-            assert_eq!(outcome.remaining, free, "{op:?} on {before:?}");
-            if let (Op::Take(units) | Op::Acquire(PermitTerms { units, .. }), false) = (op, passed)
-            {
-                let wait = match before.fits_at_us(now, units) {
-                    _ if units > quota.amount() => Wait::NEVER,
-                    Some(at) => Wait::from_micros(at - now),
-                    None => Wait::RELEASE,
-                };
-                assert_eq!(outcome.wait, wait, "{op:?} on {before:?}");
-            }
+            assert_eq!(outcome.wait, wait, "{op:?} on {before:?}");
         }
     }
 }
@@ -247,7 +273,7 @@ pub fn law_19_never_more_in_flight(subject: &impl StoreUnderTest) {
             let (kinds, in_flight, most, three) = (&kinds, &in_flight, &most, &three);
             scope.spawn(move || {
                 for step in 0..200 {
-                    // Alone, and beside a rate that refuses sooner or later.
+                    // Alone, and next to a rate that refuses sooner or later.
                     let (name, rate) = kinds.get((step + caller) % kinds.len()).expect("within");
                     let beside = format!("in flight {name} {}", step / 8);
                     let alone = [Ask::take(b"in flight", three, 1)];

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 /// Permits: at most the amount is in use at any instant.
 ///
-/// What a request takes is in use until it is given back. What it acquires under an id is in use until its end,
+/// What a request takes is in use until it is refunded. What it acquires under an id is in use until its end,
 /// or until it is released.
 #[derive(Clone, Debug)]
 pub struct PermitsModel {
@@ -75,12 +75,12 @@ impl PermitsModel {
         fits
     }
 
-    /// Gives back units that were taken without an end.
+    /// Refunds units that were taken without an end.
     pub fn give_back(&mut self, units: u64) {
         self.held -= units;
     }
 
-    /// Returns the instant from which `units` fit if nothing is given back or released; `None` if only that helps.
+    /// Returns the instant from which `units` fit if nothing is refunded or released; `None` if only that helps.
     pub fn fits_at_us(&self, now_us: u64, units: u64) -> Option<u64> {
         let ends = self.timed.values().map(|(_, end_us)| *end_us);
         let mut instants: Vec<u64> = ends.filter(|end_us| *end_us > now_us).collect();
@@ -91,7 +91,7 @@ impl PermitsModel {
     }
 }
 
-/// Time alone gives nothing back: a cost that does not fit never will.
+/// Time alone refunds nothing: a cost that does not fit never will.
 impl AlgorithmModel for PermitsModel {
     fn remaining(&self, now_us: u64) -> u64 {
         self.quota.amount.saturating_sub(self.used(now_us))
