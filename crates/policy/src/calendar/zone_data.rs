@@ -173,8 +173,8 @@ impl ZoneData {
         })?;
         let mut names: Vec<Box<str>> = there
             .available()
+            .filter(|name| name.as_str() != "UTC")
             .map(|name| name.as_str().into())
-            .filter(|name: &Box<str>| &**name != "UTC")
             .collect();
         names.sort_unstable();
         if names.is_empty() || names.len() > ZONES_MAX {
