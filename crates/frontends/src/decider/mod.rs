@@ -7,6 +7,7 @@
 //! | `reserving` | reservations, and their settlement |
 //! | `throttling` | a check of one bucket by the caller's own quota |
 
+mod acquiring;
 mod asking;
 mod reserving;
 mod throttling;
