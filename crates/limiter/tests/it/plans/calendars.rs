@@ -28,7 +28,8 @@ policies:
 fn limiter(limit: &str, plans: &str) -> (ManualLimiter, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(JANUARY_20));
     let builder = Limiter::builder().config(config(&text(limit)));
-    let limiter = builder.clock(clock.clone()).build().unwrap();
+    let limiter = builder.clock(clock.clone()).build();
+    let limiter = limiter.unwrap_or_else(|error| panic!("{error}"));
     use_plans(&limiter, plans);
     (limiter, clock)
 }
@@ -42,7 +43,7 @@ fn use_plans(limiter: &ManualLimiter, plans: &str) {
 fn passes(limiter: &ManualLimiter, user: &str, times: u64) -> u64 {
     let request = Request::new().user(user);
     let decisions = (0..times).map(|_| limiter.check_now(&request).expect("a decision"));
-    decisions.filter(|it| it.is_allowed()).map(|_| 1).sum()
+    decisions.map(|it| u64::from(it.is_allowed())).sum()
 }
 
 /// Returns the milliseconds until the window of a user ends.
