@@ -168,7 +168,9 @@ pub use rate::Rate;
 #[doc(hidden)]
 pub use refresh::delay as retry_delay;
 pub use request::{CountedRequest, RepeatedRequest};
-pub use reservations::{Reservation, SettleError, SettleState, SettledReservation, SettledUnit};
+pub use reservations::{
+    Reservation, SettleError, SettleState, SettledReservation, SettledUnit, ShareWarning,
+};
 pub use rules::Rules;
 pub use snapshot::SnapshotStatus;
 pub use spec::LimitSpec;

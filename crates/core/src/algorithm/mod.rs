@@ -26,6 +26,7 @@ pub mod calendar_window;
 pub mod fixed_window;
 pub mod lent;
 pub mod log;
+mod count;
 mod numbers;
 pub(crate) mod questions;
 pub mod sliding_window;

@@ -32,7 +32,7 @@ pub use applied::AppliedBand;
 pub use hits::{HitResult, LimitHits};
 pub(crate) use matched::MatchedLimits;
 pub use skipped::SkippedBand;
-pub(crate) use warnings::ChargedBand;
+pub(crate) use warnings::{BandUsage, ChargedBand};
 use warnings::WarnedBands;
 
 use crate::charges::Charges;
