@@ -5,8 +5,8 @@ use super::Decider;
 use super::warning::LimitWarning;
 use std::sync::Arc;
 use tidegate::{
-    AskPurpose, Attempt, AttemptTerms, CheckError, Decision, PendingDecision,
-    RepeatedRequest, Request, Rules, Store,
+    AskPurpose, Attempt, AttemptTerms, CheckError, Decision, PendingDecision, RepeatedRequest,
+    Request, Rules, Store,
 };
 use tidegate_net::promise::Promise;
 use tidegate_telemetry::decisions::Timing;

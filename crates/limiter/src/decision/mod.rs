@@ -32,8 +32,8 @@ pub use applied::AppliedBand;
 pub use hits::{HitResult, LimitHits};
 pub(crate) use matched::MatchedLimits;
 pub use skipped::SkippedBand;
-pub(crate) use warnings::{BandUsage, ChargedBand};
 use warnings::WarnedBands;
+pub(crate) use warnings::{BandUsage, ChargedBand};
 
 use crate::charges::Charges;
 use crate::plans::PreparedPlans;

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tidegate::redis::KeyTag;
 use tidegate::{CostMap, Request, SettleState, Store};
-use tidegate_testkit::soak_cases;
 use tidegate_testkit::redis::Server;
+use tidegate_testkit::soak_cases;
 use tokio::runtime::Runtime;
 
 /// The name of a unit, the amount and the period in minutes of its limit, and its overdraft.

@@ -16,7 +16,10 @@ fn warned(settled: &SettledReservation) -> Vec<String> {
     let warnings = settled.warnings().iter().map(|it| {
         let unit = it.unit.as_deref().unwrap_or("requests");
         let (limit, band, key) = (&it.limit, &it.band, &it.key);
-        format!("{limit} {band} {key} {}% {}/{} {unit}", it.share, it.remaining, it.capacity)
+        format!(
+            "{limit} {band} {key} {}% {}/{} {unit}",
+            it.share, it.remaining, it.capacity
+        )
     });
     warnings.collect()
 }
@@ -37,12 +40,20 @@ async fn commit<'c, S: Store>(
 /// A commit beyond its estimate raised no alert.
 async fn a_commit_beyond_its_estimate_warned_of_nothing<S: Store>(limiter: &Limiter<S>) {
     let (first, second) = (reserve(limiter, 300).await, reserve(limiter, 100).await);
-    assert_eq!(commit(limiter, &first, 799 - 100).await, [""; 0], "below the share");
+    assert_eq!(
+        commit(limiter, &first, 799 - 100).await,
+        [""; 0],
+        "below the share"
+    );
     assert_eq!(
         commit(limiter, &second, 101).await,
         ["tokens 1000/h user:ann 80% 200/1000 tokens"]
     );
-    assert_eq!(commit(limiter, &second, 101).await, [""; 0], "it was settled before");
+    assert_eq!(
+        commit(limiter, &second, 101).await,
+        [""; 0],
+        "it was settled before"
+    );
     // Of several shares the highest, of each band its own, and also below empty.
     let third = reserve(limiter, 0).await;
     assert_eq!(
@@ -106,7 +117,9 @@ async fn a_warning_has_the_words_of_the_time_of_the_reservation_and_no_secret() 
     let limiter: Limiter<MemoryStore<ManualClock>> = builder.build().unwrap();
     let request = Request::new().api_key("sk_live_hunter2").cost(1);
     let id = crate::reserve(&limiter, &request).await;
-    limiter.reload(config(&limits.replace(", warn: 80%", ""))).unwrap();
+    limiter
+        .reload(config(&limits.replace(", warn: 80%", "")))
+        .unwrap();
     let settled = limiter.commit(&id, 8).await.unwrap();
     let [warning] = settled.warnings() else {
         panic!("{settled:?}")

@@ -69,7 +69,10 @@ async fn huge_hits_are_over_the_limit_and_charge_nothing() {
             ..about(&[ANN])
         };
         call.descriptors[0].hits_addend = Some(UInt64Value { value });
-        assert_eq!(codes(&ask(&mut client, call).await), ["OVER_LIMIT", "OVER_LIMIT"]);
+        assert_eq!(
+            codes(&ask(&mut client, call).await),
+            ["OVER_LIMIT", "OVER_LIMIT"]
+        );
     }
     assert_eq!(remaining(&server, "tokens-only", "tokens").await, 1_000);
 }

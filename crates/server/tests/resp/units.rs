@@ -77,6 +77,8 @@ async fn a_bad_cost_is_an_error_that_charges_nothing() {
     assert_eq!(values(&said)[..2], ["0", "tokens"], "{said}");
     let said = client.ask("TG.CHECK llm user ann cost 0").await;
     assert_eq!(values(&said)[3], "10", "{said}");
-    let said = client.ask("TG.CHECK llm user ann cost tokens=1").await;
+    let said = client
+        .ask("TG.CHECK llm user ann cost requests=0,tokens=1")
+        .await;
     assert_eq!(values(&said)[3], "999", "{said}");
 }

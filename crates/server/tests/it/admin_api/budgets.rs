@@ -230,7 +230,10 @@ async fn a_server_without_an_admin_credential_was_a_path_that_does_not_exist() {
     let file = folder.write("tidegate.yaml", text);
     let mut process = Process::start(tidegate(&["serve", "--config", &file]));
     let url = |address| format!("http://{address}");
-    let (api, http) = (process.address("admin").await, process.address("http").await);
+    let (http, api) = (
+        process.address("http").await,
+        process.address("admin").await,
+    );
     let asked = async |url: &str| {
         let words = ["budget", "--admin", url, "--key", "user=ann"];
         let ended = run(tidegate(&words)).await;
@@ -238,14 +241,22 @@ async fn a_server_without_an_admin_credential_was_a_path_that_does_not_exist() {
         ended.stderr
     };
     let told = asked(&url(api)).await;
-    for part in ["the admin API is disabled", "admin: { tokens: [..] }", "tidegate token"] {
+    for part in [
+        "the admin API is disabled",
+        "admin: { tokens: [..] }",
+        "tidegate token",
+    ] {
         assert!(told.contains(part), "{part:?} in {told}");
     }
     let told = asked(&url(http)).await;
     assert!(told.contains("is --admin the listener `admin`?"), "{told}");
     // Paths that are not below it are no matter of credentials.
     let elsewhere = get(api, "/administer").await;
-    assert!(elsewhere.body.contains("there are /livez"), "{}", elsewhere.body);
+    assert!(
+        elsewhere.body.contains("there are /livez"),
+        "{}",
+        elsewhere.body
+    );
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn wrong() -> Vec<(String, String)> {
             r#"{"tokens":18446744073709551616}"#,
             beyond("18446744073709551616"),
         ),
-        (r#"{"tokens":1e30}"#, beyond("1e+30")),
+        (r#"{"tokens":1e30}"#, beyond("1e30")),
         (r#"{"tokens":"9"}"#, beyond("a string")),
         (r#"{"tokens":{"in":1}}"#, beyond("an object")),
         (r#"{"tokens":null}"#, beyond("null")),
@@ -58,8 +58,16 @@ async fn no_json_request_with_a_bad_cost_charges_anything() {
     let before = left(&server).await;
     for (cost, detail) in wrong() {
         for (path, body, member) in [
-            ("/v1/check", format!(r#"{{"user":"ann","cost":{cost}}}"#), "cost"),
-            ("/v1/reserve", format!(r#"{{"user":"ann","cost":{cost}}}"#), "cost"),
+            (
+                "/v1/check",
+                format!(r#"{{"user":"ann","cost":{cost}}}"#),
+                "cost",
+            ),
+            (
+                "/v1/reserve",
+                format!(r#"{{"user":"ann","cost":{cost}}}"#),
+                "cost",
+            ),
             (
                 "/v1/check",
                 format!(r#"[{{"user":"ann","cost":9}},{{"user":"ann","cost":{cost}}}]"#),
@@ -74,13 +82,20 @@ async fn no_json_request_with_a_bad_cost_charges_anything() {
             let reply = post(&server, path, &body).await;
             let cut = body.get(..200).unwrap_or(&body);
             assert_eq!(reply.status, 400, "{path} {cut}: {}", reply.body);
-            assert_eq!(reply.json()["detail"], format!("{member}{detail}"), "{path} {cut}");
+            assert_eq!(
+                reply.json()["detail"],
+                format!("{member}{detail}"),
+                "{path} {cut}"
+            );
         }
     }
     let ambiguous = json!({"reservation": id, "actual": 2});
     let reply = ask(server.http, "/v1/commit", &ambiguous).await;
     let detail = "actual: a number can mean several units; name one of `tokens`, `microusd`";
-    assert_eq!((reply.status, &reply.json()["detail"]), (400, &json!(detail)));
+    assert_eq!(
+        (reply.status, &reply.json()["detail"]),
+        (400, &json!(detail))
+    );
     assert_eq!(left(&server).await, before);
     // The reservation is still open: nothing of the above has settled it.
     let commit = json!({"reservation": id, "actual": {"tokens": 0, "microusd": 0}});
@@ -96,8 +111,16 @@ async fn the_largest_amount_is_refused_for_ever_and_charges_no_other_unit() {
     for path in ["/v1/check", "/v1/reserve"] {
         let question = json!({"user": "ann", "cost": cost});
         let refused = ask(server.http, path, &question).await.json();
-        let told = [&refused["allowed"], &refused["unit"], &refused["retry_after_ms"]];
-        assert_eq!(told, [&json!(false), &json!("tokens"), &json!(null)], "{path}");
+        let told = [
+            &refused["allowed"],
+            &refused["unit"],
+            &refused["retry_after_ms"],
+        ];
+        assert_eq!(
+            told,
+            [&json!(false), &json!("tokens"), &json!(null)],
+            "{path}"
+        );
     }
     assert_eq!(left(&server).await, [10, 1_000, 5_000]);
     // A commit of it charges what is left, and no more.
@@ -109,7 +132,10 @@ async fn the_largest_amount_is_refused_for_ever_and_charges_no_other_unit() {
     assert_eq!(settled["state"], "settled");
     let look = json!({"user": "ann", "cost": {"requests": 0, "tokens": 1}});
     let empty = ask(server.http, "/v1/check", &look).await.json();
-    assert_eq!((&empty["allowed"], &empty["remaining"]), (&json!(false), &json!(0)));
+    assert_eq!(
+        (&empty["allowed"], &empty["remaining"]),
+        (&json!(false), &json!(0))
+    );
 }
 
 #[tokio::test]
@@ -127,7 +153,9 @@ policies:
     )
     .await;
     let body = |hits: &str| {
-        format!(r#"{{"descriptors":[{{"entries":[{{"key":"user","value":"ann"}}],"hits":{hits}}}]}}"#)
+        format!(
+            r#"{{"descriptors":[{{"entries":[{{"key":"user","value":"ann"}}],"hits":{hits}}}]}}"#
+        )
     };
     for (hits, detail) in wrong() {
         let reply = post(&server, "/v1/check", &body(&hits)).await;
@@ -136,9 +164,15 @@ policies:
         let detail = detail.trim_start_matches([':', ' ']);
         assert!(told.contains(detail), "{hits:.200}: {told}");
     }
-    for (limit, hits, left) in [(0, r#"{"tokens":0}"#, 9), (1, r#"{"requests":0,"tokens":1}"#, 999)] {
+    for (limit, hits, left) in [
+        (0, r#"{"tokens":0}"#, 9),
+        (1, r#"{"requests":0,"tokens":1}"#, 999),
+    ] {
         let reply = post(&server, "/v1/check", &body(hits)).await.json();
-        assert_eq!(reply["descriptors"][0]["remaining"], left, "{limit}: {reply}");
+        assert_eq!(
+            reply["descriptors"][0]["remaining"], left,
+            "{limit}: {reply}"
+        );
     }
 }
 
@@ -159,8 +193,7 @@ async fn a_bad_header_is_the_default_of_its_unit() {
         let reply = request.header("x-tokens", header).at(server.http).await;
         assert_eq!(reply.status, 200, "{header:?}");
         tokens -= charged;
-        let told = reply.header("ratelimit").unwrap();
-        assert!(told.contains(&format!("\"tokens\";r={tokens};")), "{header:?}: {told}");
+        assert_eq!(left(&server).await[1], tokens, "{header:?}");
     }
     let request = forwarded("/v1/auth/llm").header("x-user", "ann");
     let refused = request.header("x-tokens", &u64::MAX.to_string());
@@ -195,7 +228,7 @@ fn a_trace_with_a_bad_cost_ends_with_its_line() {
         let trace = format!("{{\"at_ms\":1,\"cost\":1}}\n{{\"at_ms\":2,\"cost\":{cost}}}\n");
         let simulated = simulation::run(config, trace.as_bytes());
         match simulated.ended {
-            Err(Failure::Input(told)) => assert!(told.contains("line 2"), "{told}"),
+            Err(Failure::Input(told)) => assert!(told.starts_with("input:2: "), "{told}"),
             other => panic!("{cost:.200}: {other:?}"),
         }
     }
