@@ -392,10 +392,15 @@ impl Quota {
             ),
             Algorithm::FixedWindow(_) => (self.amount.saturating_add(self.overdraft), windows),
             // A change of the clock's offset may make a window longer than its period.
-            Algorithm::CalendarWindow if self.period.get().is_multiple_of(windows::SECOND_US) => (
-                self.amount.saturating_add(self.overdraft),
-                windows.saturating_mul(2),
-            ),
+            Algorithm::CalendarWindow
+                if self.period.get().is_multiple_of(windows::SECOND_US)
+                    && windows::reach_us(self.period.get()) <= windows::NARROW_REACH_US =>
+            {
+                (
+                    self.amount.saturating_add(self.overdraft),
+                    windows.saturating_mul(2),
+                )
+            }
             Algorithm::SlidingWindow
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow

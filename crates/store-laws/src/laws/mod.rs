@@ -47,6 +47,7 @@ pub use blocking::{
 pub use calendar::{
     law_18_its_clock_picks_the_window, law_18_moved_windows_are_not_granted_twice,
     law_18_outside_nothing_is_decided, law_18_outside_nothing_is_refunded,
+    law_18_silence_grants_no_window_twice,
 };
 pub use changing::{
     law_17_a_cut_costs_a_full_drain_at_most, law_17_changed_numbers_reset_if_configured,
@@ -151,6 +152,7 @@ macro_rules! store_laws {
             law_18_moved_windows_are_not_granted_twice
             law_18_outside_nothing_is_decided
             law_18_outside_nothing_is_refunded
+            law_18_silence_grants_no_window_twice
             a_reset_removes_a_bucket
         ] $($rest)* }
     };
