@@ -142,6 +142,7 @@ mod share;
 mod snapshot;
 mod spec;
 mod state;
+mod units;
 mod unknown_clients;
 mod upkeep;
 mod wait_room;

@@ -5,6 +5,7 @@ use crate::error::{BuildError, CheckError};
 use crate::lists::GuardLists;
 use crate::plans::{CurrentPlans, PreparedPlans};
 use crate::request_limits::RequestLimits;
+use crate::units::check_costs;
 use crate::unknown_clients::UnknownClients;
 use crate::wait_room::Rooms;
 use foldhash::fast::RandomState;
@@ -230,7 +231,8 @@ impl Rules {
         self.meant(name).map(|(_, policy)| policy)
     }
 
-    /// Checks if `request` can be decided: the policy it names exists, and the limits it carries are valid.
+    /// Checks if `request` can be decided: the policy that it names exists, the policy counts the units of
+    /// its cost, and the limits that it carries are valid.
     /// Calls no store, and charges nothing. A batch of requests is validated with it before the first is
     /// charged.
     ///
@@ -253,6 +255,7 @@ impl Rules {
     /// ```
     pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
         let (_, policy) = self.find(request)?;
+        check_costs(policy, request)?;
         RequestLimits::of(policy, request.descriptors).map(drop)
     }
 

@@ -77,7 +77,10 @@ impl<S: Store> HttpFrontend<S> {
     fn accept(&self, questions: &[JsonQuestion<'_>]) -> Result<Arc<Rules>, (CheckError, usize)> {
         let rules = self.decider.rules().map_err(|error| (error, 0))?;
         for (nth, question) in questions.iter().enumerate() {
-            if question.policy.is_some() || !question.described.is_empty() {
+            let is_plain = question.policy.is_none()
+                && question.cost.is_none()
+                && question.described.is_empty();
+            if !is_plain {
                 let pairs = question.pairs();
                 let descriptors = question.descriptors(&pairs);
                 let request = question.request(&pairs).descriptors(&descriptors);

@@ -8,14 +8,14 @@ use crate::plans::PreparedPlans;
 use crate::purpose::AskPurpose;
 use crate::request_limits::RequestLimits;
 use crate::rules::Rules;
+use crate::units::check_costs;
 use smallvec::SmallVec;
-use std::iter;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_core::{Ask, Op, Quota};
 use tidegate_policy::guard::GuardOutcome;
 use tidegate_policy::plan::PlanLookup;
-use tidegate_policy::{DescriptorHits, Evaluate, Policy, Request};
+use tidegate_policy::{Evaluate, Policy, Request};
 
 /// The next step for a request.
 pub(crate) enum NextStep<'a> {
@@ -155,22 +155,6 @@ impl<'a> PreparedRequest<'a> {
             }
         }
     }
-}
-
-/// Checks that the policy counts the units that the request names.
-// Out of line: most requests name none.
-#[inline(never)]
-fn check_costs(policy: &Policy, request: &Request<'_>) -> Result<(), CheckError> {
-    let hits = request.descriptors.iter().filter_map(|it| match it.hits {
-        DescriptorHits::Units(cost) => Some(cost),
-        DescriptorHits::AsRequest | DescriptorHits::Take(_) | DescriptorHits::GiveBack(_) => None,
-    });
-    for cost in iter::once(request.cost).chain(hits) {
-        if let Err(fault) = policy.check_cost(cost) {
-            return Err(CheckError::bad_cost(policy, fault));
-        }
-    }
-    Ok(())
 }
 
 /// Returns the current plans, cached in `cached`; `None` if no limit of the policy has one.

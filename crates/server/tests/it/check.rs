@@ -85,7 +85,11 @@ async fn an_empty_list_has_an_empty_answer() {
 #[tokio::test]
 async fn a_list_with_an_invalid_item_charges_nothing() {
     let server = Server::start(TWO_A_MINUTE).await;
-    for bad in [r#"{"policy": "nope"}"#, r#"{"cost": -1}"#] {
+    for bad in [
+        r#"{"policy": "nope"}"#,
+        r#"{"cost": -1}"#,
+        r#"{"cost": {"tokens": 1}}"#,
+    ] {
         let reply = post(server.http, &format!("[{ANN},{ANN},{bad}]")).await;
         assert_eq!(reply.status, 400);
     }

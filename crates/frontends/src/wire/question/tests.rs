@@ -3,7 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidegate::Cost;
+use tidegate::CostMap;
+use tidegate_policy::unit::UNITS_MAX;
 
 /// Returns the fields that were read, in their order, without going by way of `Request`.
 fn summary(question: &JsonQuestion<'_>) -> Value {
@@ -16,8 +17,15 @@ fn summary(question: &JsonQuestion<'_>) -> Value {
         "user": question.user, "api_key": question.api_key, "method": question.method,
         "host": question.host, "path": question.path, "route": question.route,
         "headers": texts(&question.headers), "attributes": texts(&question.attributes),
-        "cost": question.cost.as_ref().map_or(Some(1), |cost| Cost::from(cost).number()),
+        "cost": question.cost.as_ref().map_or(json!(1), cost),
     })
+}
+
+fn cost(cost: &CostMap<'_>) -> Value {
+    match cost {
+        CostMap::Number(number) => json!(number),
+        CostMap::Units(units) => units.iter().cloned().collect(),
+    }
 }
 
 fn refusal(text: &str) -> String {
@@ -269,7 +277,12 @@ fn by_tree(value: &Value) -> Option<Value> {
         };
         let read = match name.as_str() {
             "ip" => json!(value.as_str()?.parse::<IpAddr>().ok()?.to_string()),
-            "cost" => json!(value.as_u64()?),
+            "cost" => match value.as_object() {
+                Some(units) if units.len() > UNITS_MAX => return None,
+                Some(units) if units.values().all(Value::is_u64) => value.clone(),
+                Some(_) => return None,
+                None => json!(value.as_u64()?),
+            },
             "headers" => texts(true)?,
             "attributes" => texts(false)?,
             "at_ms" if value.is_null() => continue,
@@ -279,6 +292,18 @@ fn by_tree(value: &Value) -> Option<Value> {
         expected[name] = read;
     }
     Some(expected)
+}
+
+#[test]
+fn a_cost_without_units_equals_its_parsed_json_tree() {
+    for text in [
+        r#"{"cost": {}}"#,
+        r#"{"cost": {"tokens": 8, "requests": 0}}"#,
+    ] {
+        let tree = serde_json::from_str(text).expect("valid JSON");
+        let question = JsonQuestion::read(text.as_bytes()).expect("a valid check request");
+        assert_eq!(Some(summary(&question)), by_tree(&tree), "{text}");
+    }
 }
 
 proptest! {
