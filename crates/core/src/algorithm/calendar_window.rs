@@ -11,6 +11,7 @@
 //! That request may come after the end of the window that was charged, so a state lasts until no window of other
 //! starts can contain its last charge ([`Quota::reach_us`]).
 
+use super::count::WindowTake;
 use super::{Bucket, BucketState};
 use crate::quota::{Basis, WindowSpan, same_share};
 use crate::{BucketReading, Outcome, Quota, Receipt, Timestamp, Wait};
@@ -105,23 +106,13 @@ impl CalendarWindow {
             return None;
         }
         let window = self.at(span, now);
-        let used = window.used.saturating_add(cost);
-        let fits = used <= quota.amount;
-        let counted = if fits { used } else { window.used };
-        let left = window.left(now);
-        let outcome = Outcome {
-            remaining: quota.amount.saturating_sub(counted),
-            wait: Wait::from_micros(if fits { 0 } else { left }),
-            overdrawn: counted.saturating_sub(quota.amount),
-            reset_us: left,
-            mark: 0,
-        };
+        let take = WindowTake::new(quota, window.used, cost, window.left(now));
         let next = Self {
-            used,
+            used: take.used,
             at: window.at.max(now.as_micros()),
             ..window
         };
-        Some((if fits { next } else { *self }, outcome))
+        Some((if take.fits { next } else { *self }, take.outcome))
     }
 
     /// Returns the state under `quota`.

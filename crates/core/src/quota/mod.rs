@@ -138,6 +138,19 @@ impl Algorithm {
         }
     }
 
+    /// Returns true if all usage ends at one instant, the end of a window. Of the others it ends bit by bit.
+    #[inline]
+    pub const fn ends_at_once(self) -> bool {
+        match self {
+            Self::FixedWindow(_) | Self::CalendarWindow => true,
+            Self::TokenBucket
+            | Self::SlidingWindow
+            | Self::SlidingLog
+            | Self::BucketedWindow
+            | Self::Concurrent => false,
+        }
+    }
+
     /// Returns true if the state remembers units, or parts, one by one. Such a state cannot be
     /// [scaled](OnChange::Scale).
     #[inline]
