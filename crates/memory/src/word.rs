@@ -212,8 +212,8 @@ const SECOND_US: u64 = 1_000_000;
 /// An hour.
 const HOUR_US: u64 = 3_600 * SECOND_US;
 
-/// How long charges matter, at least: not beyond the window of a quota without a calendar, and as long as
-/// [`Quota::reach_us`] says for an hour, a day, a week, a month, a quarter and a year.
+/// The times for which charges matter: none beyond the window of a quota without a calendar, and
+/// [`Quota::reach_us`] of an hour, a day, a week, a month, a quarter and a year.
 const REACHES_US: [u64; 7] = [
     0,
     2 * HOUR_US,
@@ -227,7 +227,7 @@ const REACHES_US: [u64; 7] = [
 /// The longest time for which a charge matters.
 pub(crate) const REACH_US_MAX: u64 = 367 * 24 * HOUR_US;
 
-/// How many steps there are from the last charge to the end of a window, at most.
+/// The most steps from the last charge to the end of a window.
 const STEPS_MAX: u64 = 1 << 17;
 
 /// The number of steps, with 0.
@@ -239,7 +239,7 @@ const _: () = assert!(7 * STEPS < SECOND_US);
 /// Returns the microseconds of a step.
 const fn step_us(reach_us: u64) -> u64 {
     match reach_us {
-        // It tells only in which window the last charge was, which is that of the end.
+        // Only the window of the last charge matters, which is that of the end.
         0 => HOUR_US,
         reach_us => reach_us / STEPS_MAX,
     }
@@ -321,6 +321,58 @@ mod tests {
                 assert_eq!((instant(word), small(word), word & LOCKED), (at, n, 0));
             }
         }
+    }
+
+    #[test]
+    fn a_word_of_a_calendar_window_has_its_exact_end_and_lasts_until_no_window_can_contain_its_charge()
+     {
+        const EPOCH: u64 = 1_700_000_000_123_456;
+        let day = 24 * HOUR_US;
+        let quota = |period_us: u64| {
+            let spec = Quota::new(5, period_us).algorithm(tidegate_core::Algorithm::CalendarWindow);
+            let calendar = tidegate_core::quota::CalendarCode::new(std::num::NonZeroU64::MIN);
+            spec.calendar(calendar).build().unwrap()
+        };
+        let periods = [
+            HOUR_US,
+            5_000 * SECOND_US,
+            day,
+            7 * day,
+            31 * day,
+            92 * day,
+            366 * day,
+        ];
+        for period in periods {
+            let own = quota(period);
+            assert!(own.is_narrow());
+            let end = 1_790_000_000 * SECOND_US;
+            for before in [
+                1,
+                SECOND_US,
+                61 * SECOND_US + 7,
+                period / 3,
+                period,
+                own.reach_us(),
+            ] {
+                let at = end - before;
+                let state = CalendarWindow { end, used: 3, at };
+                let word = state.pack(EPOCH, &own);
+                let full = state.fresh_at(&own).as_micros();
+                assert!(EPOCH + instant(word) >= full, "{period} {before}");
+                for other in periods {
+                    let read = CalendarWindow::unpack(word, EPOCH, &quota(other));
+                    assert_eq!((read.end, read.used), (end, 3), "{period} {before}");
+                    let late = read.at - at;
+                    assert!(
+                        late <= step_us(REACH_US_MAX) && read.at < end,
+                        "{period} {before}"
+                    );
+                }
+                let read = CalendarWindow::unpack(word, EPOCH, &own);
+                assert_eq!(read.pack(EPOCH, &own), word, "{period} {before}");
+            }
+        }
+        assert!(!quota(400 * day).is_narrow());
     }
 
     #[test]

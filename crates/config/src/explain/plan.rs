@@ -72,9 +72,10 @@ pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
     let source = config.plans.get(plan.source);
     let name = source.map_or("", |source| source.name.as_str());
     let whose = subject::noun(&plan.subject, config.client.ipv6_prefix);
-    let rate = match plan.name.is_requests() {
-        true => "Rate:".to_owned(),
-        false => format!("Rate: `{}`", plan.name),
+    let rate = if plan.name.is_requests() {
+        "Rate:".to_owned()
+    } else {
+        format!("Rate: `{}`", plan.name)
     };
     let what = match plan.of {
         RateOwner::Subject => format!("{rate} set by the plans `{name}` for the {whose}."),

@@ -78,10 +78,7 @@ pub(crate) fn read(
     let written = fields
         .get("template")
         .and_then(|value| Some((template::read(reader, &value)?, value)));
-    let unit = match fields.get("unit") {
-        Some(value) => reader.parse(&value, Unit::parse),
-        None => Some(Unit::default()),
-    };
+    let unit = unit(reader, &fields);
     let counted = counted(reader, &fields, around, (mode.mode, unit.as_ref()));
     let warns_at = warn::read(reader, &fields);
     let limit = Limit {
@@ -117,6 +114,14 @@ pub(crate) fn read(
     refuse_scaled(reader, &fields, &limit, around.naming);
     let template = around.naming.template(reader, value, &limit, written);
     Some(Limit { template, ..limit })
+}
+
+/// Reads the unit; `None` if it is invalid.
+fn unit(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<Unit> {
+    let Some(value) = fields.get("unit") else {
+        return Some(Unit::default());
+    };
+    reader.parse(&value, Unit::parse)
 }
 
 /// Reads `match`: without it, every request matches.

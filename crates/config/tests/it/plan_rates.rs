@@ -44,7 +44,8 @@ fn described(
         PlanShare::Unlimited => "unlimited".to_owned(),
         PlanShare::Nothing => "nothing".to_owned(),
         PlanShare::Rate(number) => {
-            let rate = table.rates(&name)[usize::try_from(number).unwrap()];
+            let number = usize::try_from(number).unwrap();
+            let rate = *table.rates(&name).get(number).unwrap();
             let PlanRate { level, .. } = rate;
             let zone = level.zone.map(|zone| format!(" in {}", zone.name()));
             let anchor = level.anchor.map(|anchor| format!(" from {anchor}"));
@@ -53,9 +54,10 @@ fn described(
             format!("{rate}{}", parts.collect::<String>())
         }
     };
-    match given.is_unset {
-        true => format!("unset: {text}"),
-        false => text,
+    if given.is_unset {
+        format!("unset: {text}")
+    } else {
+        text
     }
 }
 

@@ -48,7 +48,7 @@ const ZONES_MAX: usize = 4_000;
 /// The version of data that does not tell its version.
 const UNKNOWN: &str = "unknown";
 
-/// Where systems keep compiled zones.
+/// The directories in which systems keep compiled zones.
 #[cfg(feature = "calendar")]
 const DIRECTORIES: [&str; 3] = [
     "/usr/share/zoneinfo",
@@ -173,8 +173,8 @@ impl ZoneData {
         })?;
         let mut names: Vec<Box<str>> = there
             .available()
+            .filter(|name| name.as_str() != "UTC")
             .map(|name| name.as_str().into())
-            .filter(|name: &Box<str>| &**name != "UTC")
             .collect();
         names.sort_unstable();
         if names.is_empty() || names.len() > ZONES_MAX {

@@ -128,7 +128,7 @@ impl PlanDocument {
     ///
     /// All errors of the document together.
     pub fn table(self, terms: impl Into<PlanTerms>) -> Result<PlanTable, PlanErrors> {
-        PlanTable::build(self, terms.into())
+        PlanTable::build(self, &terms.into())
     }
 
     /// Sets the name of the text that it was read from, such as the path of a file. Errors begin with it.

@@ -19,7 +19,7 @@ pub(super) struct PlanEntry {
     pub(super) group: Option<Box<str>>,
     pub(super) own: LevelSettings,
     pub(super) quota: LevelSettings,
-    /// What few entries have. Apart, because there are many entries.
+    /// Settings that few entries have. Apart, because there are many entries.
     pub(super) more: Option<Box<MoreSettings>>,
     /// True if the entry is disabled and counts as absent.
     pub(super) is_off: bool,

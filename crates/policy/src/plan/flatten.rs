@@ -23,7 +23,7 @@ const RATES_MAX: usize = 65_536;
 const SHOWN_MAX: usize = 5;
 
 impl PlanTable {
-    pub(super) fn build(mut document: PlanDocument, terms: PlanTerms) -> Result<Self, PlanErrors> {
+    pub(super) fn build(mut document: PlanDocument, terms: &PlanTerms) -> Result<Self, PlanErrors> {
         let mut builder = PlanTableBuilder::new(terms);
         let plans = builder.plans(&mut document);
         let groups = std::mem::take(&mut document.groups);
@@ -150,7 +150,7 @@ struct PlanTableBuilder {
 }
 
 impl PlanTableBuilder {
-    fn new(terms: PlanTerms) -> Self {
+    fn new(terms: &PlanTerms) -> Self {
         let names = [RateName::default()].into_iter();
         let names = names.chain(terms.rates.iter().cloned());
         let table = PlanTable {

@@ -41,8 +41,7 @@ impl UnsetShare {
     }
 }
 
-/// What a source says about its documents: the rates that they may set, and the share of subjects for which they
-/// set none.
+/// The rates that the documents of a source may set, and the share of subjects for which they set none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanTerms {
     /// The share of a subject for which no level sets a rate.

@@ -141,8 +141,8 @@ fn outside(subject: &impl StoreUnderTest, prefix: &str, ops: impl Fn(Receipt) ->
     }
 }
 
-/// A window of other starts may end after the one that was charged. Its charges count although nobody asked under the
-/// new starts before the old window ended.
+/// A window of other starts may end after the one that was charged. Its charges count also if the
+/// first request under the new starts comes after the end of the old window.
 pub fn law_18_silence_grants_no_window_twice(subject: &impl StoreUnderTest) {
     for (name, quota) in quotas() {
         let bucket = format!("silent {name}");

@@ -115,8 +115,8 @@ fn a_source_that_gets_a_name_treats_its_subjects_as_unknown_until_they_are_loade
     let (limiter, _clock) = limiter();
     let more = TIERS.replace("[tokens, monthly]", "[tokens, monthly, calls]");
     let more = more.replace(
-        "name: monthly, subject: user, default: refuse",
-        "name: calls, subject: user, default: 2/h",
+        "rate: { plan: tiers, name: monthly, subject: user, default: refuse",
+        "algorithm: fixed-window, rate: { plan: tiers, name: calls, subject: user, default: 2/h",
     );
     limiter.reload(config(&more)).unwrap();
     let passed = (0..5).filter(|_| ask(&limiter, "ann", &[]).is_allowed());
@@ -141,6 +141,7 @@ fn a_rate_that_another_limit_uses_need_not_fit() {
     let wrong = limiter.replace_plans("tiers", document(&wrong));
     assert_eq!(
         wrong.unwrap_err().to_string(),
-        "line 6: the quota of group `acme`, rate `tokens`, for"
+        "line 8: subject `ann`, rate `monthly`, for limit `month` of policy `llm`: `8/h burst 9`: a \
+         window has no burst; only token-bucket has; write `8/h`, or use `algorithm: token-bucket`"
     );
 }

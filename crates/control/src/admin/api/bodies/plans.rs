@@ -57,10 +57,10 @@ pub(crate) struct EffectivePlan {
     /// The time zone of calendar windows; absent if neither the subject nor its group or a plan sets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) time_zone: Option<&'static str>,
-    /// The first day of a calendar week; likewise.
+    /// The first day of a calendar week; absent if none of them sets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) week_start: Option<&'static str>,
-    /// The anchor of calendar windows; likewise.
+    /// The anchor of calendar windows; absent if none of them sets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) anchor: Option<String>,
     /// The group of a subject.

@@ -8,7 +8,7 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Decimal128, Document as Fields, doc};
 use std::time::Duration;
 use tidegate::LoadedPlans;
-use tidegate::plan::{Collections, PlanShare, PlanTable, UnsetShare};
+use tidegate::plan::{Collections, PlanShare, PlanTable, RateName, SubjectEntry, UnsetShare};
 use tidegate_policy::text::Secret;
 
 const FREE: &str = "507f1f77bcf86cd799439011";
