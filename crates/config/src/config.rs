@@ -16,8 +16,8 @@ use crate::sections::guard::GUARD;
 use crate::sections::statsd::STATSD;
 use crate::sections::traces::{LOGS, TRACES};
 use crate::sections::{
-    addresses, admin, alerts, client, guard, listen, listen_warnings, long_windows, naming, plans,
-    policy, respond, route, sources, statsd, store, traces, units,
+    addresses, admin, alerts, client, concurrent, guard, listen, listen_warnings, long_windows,
+    naming, plans, policy, respond, route, sources, statsd, store, traces, units,
 };
 use crate::source::PolicySource;
 use crate::statsd::Statsd;
@@ -379,6 +379,11 @@ fn check_policies(
     let around = (section("guards"), sources);
     client::warn(reader, (&value, policies), client, &around);
     long_windows::warn(reader, (&value, policies), store);
+    concurrent::check(
+        reader,
+        (&value, policies),
+        (section("listen").as_ref(), store),
+    );
     let around = units::UnitScope {
         policies,
         client,

@@ -17,8 +17,6 @@
 //! | `problem`, `excerpt` | error messages |
 //! | [`reading`] | the parts with which translators of other formats read |
 
-pub mod admin;
-pub mod alerts;
 mod collector;
 pub mod compose;
 mod config;
@@ -36,7 +34,6 @@ pub mod source;
 pub mod statsd;
 mod syntax;
 mod tables;
-pub mod traces;
 
 pub use config::Config;
 pub use environment::overrides::overrides;
@@ -49,3 +46,4 @@ pub use parse_one::{
 pub use problem::{ConfigErrors, ConfigProblem, Severity};
 pub use schema::json_schema;
 pub use sections::key::read_part as key_part;
+pub use tidegate_policy::{admin, alerts, traces};

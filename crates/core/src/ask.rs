@@ -78,6 +78,9 @@ impl<'a> Ask<'a> {
 /// | [`GiveBack`](Op::GiveBack) | refunds, always | never |
 /// | [`Return`](Op::Return) | refunds, if no take refuses | never |
 /// | [`Block`](Op::Block) | at a refusal of its limit | while blocked |
+/// | [`Acquire`](Op::Acquire) | if it fits, until a release or an end | if it does not fit |
+/// | [`Renew`](Op::Renew) | nothing | if the permit has ended |
+/// | [`Release`](Op::Release) | releases, always | never |
 ///
 /// ```
 /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
@@ -127,6 +130,50 @@ pub enum Op {
     /// length of the quota ([`Quota::block`]), and later refusals do not prolong it. A cost that
     /// can never pass does not block, nor does a shadow limit.
     Block,
+    /// Takes permits that end by themselves, unless they are [renewed](Op::Renew) or
+    /// [released](Op::Release) before. A repetition with the same id takes no more: it passes, and
+    /// prolongs the permits that there are. A bucket of another algorithm is charged the units, like by
+    /// a [`Op::Take`].
+    Acquire(PermitTerms),
+    /// Lets the permits of this id end so much later, counted from now. If the bucket has none, it
+    /// refuses: they were released, or have ended, and others may have them by now.
+    Renew {
+        /// The id that they were acquired with.
+        id: PermitId,
+        /// Time from now to their new end, in microseconds. An end never moves back.
+        ttl_us: u64,
+    },
+    /// Releases the permits of this id, in any case and before anything else of its request. Always
+    /// allowed: if there are none any more, it does nothing.
+    Release(PermitId),
+}
+
+/// Names permits that end by themselves, within their bucket. The caller chooses it, at random or from
+/// something that is only its own.
+///
+/// ```
+/// use tidegate_core::ask::{PermitId, PermitTerms};
+/// use tidegate_core::{Ask, Op, Quota};
+///
+/// let jobs = Quota::concurrent(5).build()?;
+/// let terms = PermitTerms { id: PermitId([7, 9]), units: 1, ttl_us: 30_000_000 };
+/// let asks = [Op::Acquire(terms), Op::Renew { id: terms.id, ttl_us: 30_000_000 }, Op::Release(terms.id)];
+/// let asks = asks.map(|op| Ask { op, ..Ask::look(b"jobs/ann", &jobs) });
+/// assert_eq!(asks.map(|ask| ask.op.cost()), [1, 0, 0]);
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PermitId(pub [u64; 2]);
+
+/// The permits of an [`Op::Acquire`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PermitTerms {
+    /// Their name.
+    pub id: PermitId,
+    /// The number of permits.
+    pub units: u64,
+    /// Time from now to their end, in microseconds.
+    pub ttl_us: u64,
 }
 
 impl Op {
@@ -136,15 +183,29 @@ impl Op {
     pub const fn cost(self) -> u64 {
         match self {
             Self::Take(cost) | Self::Force(cost) | Self::Debit(cost) => cost,
-            Self::Look | Self::Test(_) | Self::GiveBack(_) | Self::Return { .. } | Self::Block => 0,
+            Self::Acquire(terms) => terms.units,
+            Self::Look
+            | Self::Test(_)
+            | Self::GiveBack(_)
+            | Self::Return { .. }
+            | Self::Block
+            | Self::Renew { .. }
+            | Self::Release(_) => 0,
         }
     }
 
-    /// Returns the units that a bucket must have left for it to be allowed; 0 if it never refuses.
+    /// Returns the units that a bucket must have left for it to be allowed; 0 if it does not ask for room.
     #[inline]
     pub const fn needs(self) -> u64 {
         match self {
-            Self::Look | Self::GiveBack(_) | Self::Return { .. } | Self::Force(0) => 0,
+            // A renewal asks for its permits, and for no room.
+            Self::Look
+            | Self::GiveBack(_)
+            | Self::Return { .. }
+            | Self::Force(0)
+            | Self::Renew { .. }
+            | Self::Release(_) => 0,
+            Self::Acquire(terms) => terms.units,
             // Charged in any case, or where others refuse: they ask if anything is left.
             Self::Force(_) | Self::Block | Self::Debit(0) | Self::Test(0) => 1,
             Self::Take(cost) | Self::Debit(cost) | Self::Test(cost) => cost,
@@ -162,7 +223,10 @@ impl Op {
             | Self::GiveBack(_)
             | Self::Test(_)
             | Self::Return { .. }
-            | Self::Block => false,
+            | Self::Block
+            | Self::Acquire(_)
+            | Self::Renew { .. }
+            | Self::Release(_) => false,
         }
     }
 
@@ -176,8 +240,17 @@ impl Op {
             | Self::Force(_)
             | Self::Debit(_)
             | Self::Test(_)
-            | Self::Block => None,
+            | Self::Block
+            | Self::Acquire(_)
+            | Self::Renew { .. }
+            | Self::Release(_) => None,
         }
+    }
+
+    /// Returns true if it changes its bucket where the request passes.
+    #[inline]
+    pub(crate) fn acts(self) -> bool {
+        self.cost() > 0 || matches!(self, Self::Renew { .. })
     }
 }
 

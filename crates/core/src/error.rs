@@ -111,6 +111,15 @@ impl StoreError {
         }
     }
 
+    /// Creates the error of a store that [holds no permits](crate::Store::holds_permits), for a
+    /// [concurrent](crate::Quota::concurrent) quota.
+    pub fn no_permits() -> Self {
+        Self::permanent(
+            "this store cannot hold permits: limits with `concurrent` need buckets in memory",
+        )
+        .with_kind(StoreErrorKind::Unable)
+    }
+
     /// Creates an error that an operator has to resolve, such as a rejected password.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self {

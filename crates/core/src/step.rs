@@ -42,7 +42,7 @@ pub fn charge_one<M: BucketState>(
 
 /// Decides a request: `places[i]` is the index in `buckets` of the i-th ask's bucket.
 ///
-/// Refunds ([`Op::GiveBack`]) come first, and happen in any case. If the request does not pass, the
+/// Refunds ([`Op::GiveBack`]) and releases come first, and happen in any case. If the request does not pass, the
 /// only other changes are forced charges that refused themselves, and blocks of limits that
 /// refused. If it passes, blocks of shadow limits that would have refused are charged.
 /// [`Reply::applied`] has the asks that changed their bucket.
@@ -83,7 +83,7 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
         for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
             if ask.mode == mode
                 && let Some(bucket) = buckets.get_mut(*place)
-                && ask.op.cost() > 0
+                && ask.op.acts()
                 && verdict.charges(ask.mode, ask.op.is_forced())
                 && (mode == LimitMode::Enforce || allows(asks, &reply.outcomes, ask.limit))
             {
@@ -113,7 +113,7 @@ pub fn is_outside(asks: &[Ask<'_>], now: Timestamp) -> bool {
     asks.iter().any(|ask| ask.quota.is_outside(now))
 }
 
-/// Makes the refunds that happen in any case, and adds an outcome for every ask.
+/// Makes the refunds and releases that happen in any case, and adds an outcome for every ask.
 #[inline]
 fn give_back(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], reply: &mut Reply) {
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
@@ -121,6 +121,12 @@ fn give_back(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], reply: 
             (Op::GiveBack(receipt), Some(bucket)) => {
                 reply.applied.add(i);
                 bucket.give_back(ask.quota, receipt, reply.at)
+            }
+            (Op::Release(id), Some(bucket)) => {
+                if bucket.release(id, reply.at) > 0 {
+                    reply.applied.add(i);
+                }
+                0
             }
             _ => 0,
         };

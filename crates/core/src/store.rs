@@ -66,6 +66,11 @@ use std::time::Duration;
 ///     request with refunds in several places may have made some; it then refuses.)
 ///     Under other starts of the same band, units that were charged in the present window still count, also if
 ///     the window in which they were charged has ended, and no others do if nothing was charged in it.
+/// 19. *Permits are held until they are released.* Units of a [concurrent](crate::Quota::concurrent) quota that a
+///     take charged are in use until they are refunded, however long that is, and those of an
+///     [`Op::Acquire`](crate::Op::Acquire) until their end or an [`Op::Release`](crate::Op::Release), whichever
+///     comes first. A lower limit takes none away. A store that cannot tell whether their holders are alive
+///     [holds no permits](Self::holds_permits), and returns an error for such a quota.
 ///
 /// # Example
 ///
@@ -120,6 +125,11 @@ pub trait Store: Send + Sync {
     /// Returns how much of a request it decides in one atomic step.
     fn atomicity(&self) -> Atomicity {
         Atomicity::WholeRequest
+    }
+
+    /// Returns true if it keeps law 19: limits of requests in flight work in it.
+    fn holds_permits(&self) -> bool {
+        false
     }
 
     /// Refunds `asks` ([`Op::GiveBack`](crate::Op::GiveBack)) in the background, each at most once:

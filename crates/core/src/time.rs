@@ -39,9 +39,10 @@ impl Timestamp {
     }
 }
 
-/// Time until a request would pass: a number of microseconds, or never.
+/// Time until a request would pass: a number of microseconds, until someone releases a permit, or never.
 ///
-/// Waits are ordered, and *never* is the longest.
+/// Waits are ordered, and *never* is the longest. The instant of a release is unknown. So its wait is longer
+/// than any number. As a number it is a second, after which a retry makes sense.
 ///
 /// ```
 /// use tidegate_core::Wait;
@@ -49,6 +50,9 @@ impl Timestamp {
 /// assert!(Wait::NONE < Wait::from_micros(5) && Wait::from_micros(5) < Wait::NEVER);
 /// assert_eq!(Wait::from_micros(5).as_micros(), Some(5));
 /// assert_eq!(Wait::NEVER.as_micros(), None);
+///
+/// assert!(Wait::from_micros(5) < Wait::RELEASE && Wait::RELEASE < Wait::NEVER);
+/// assert_eq!(Wait::RELEASE.as_micros(), Some(1_000_000));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wait(u64);
@@ -58,6 +62,11 @@ impl Wait {
     pub const NONE: Self = Self(0);
     /// No wait is long enough: the request can never pass.
     pub const NEVER: Self = Self(u64::MAX);
+    /// Until permits are released. The instant is unknown.
+    pub const RELEASE: Self = Self(u64::MAX - 1);
+
+    /// The wait in place of that for a release, in microseconds.
+    const RELEASE_US: u64 = 1_000_000;
 
     /// Returns a wait of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
@@ -74,26 +83,33 @@ impl Wait {
         self.0 == u64::MAX
     }
 
-    /// Returns the wait in microseconds, or `None` for never.
-    pub const fn as_micros(self) -> Option<u64> {
-        if self.is_never() { None } else { Some(self.0) }
+    /// Returns true if no passing of time helps, but a release of permits does.
+    pub const fn is_release(self) -> bool {
+        self.0 == Self::RELEASE.0
     }
 
-    /// Returns the wait in whole milliseconds, rounded up, or `None` for never.
-    pub const fn as_millis(self) -> Option<u64> {
-        if self.is_never() {
-            None
-        } else {
-            Some(self.0.div_ceil(1_000))
+    /// Returns the wait in microseconds, or `None` for never. A second for a release.
+    pub const fn as_micros(self) -> Option<u64> {
+        match self {
+            Self::NEVER => None,
+            Self::RELEASE => Some(Self::RELEASE_US),
+            Self(micros) => Some(micros),
         }
     }
 
-    /// Returns the wait as a duration, or `None` for never.
+    /// Returns the wait in whole milliseconds, rounded up, or `None` for never. A second for a release.
+    pub const fn as_millis(self) -> Option<u64> {
+        match self.as_micros() {
+            None => None,
+            Some(micros) => Some(micros.div_ceil(1_000)),
+        }
+    }
+
+    /// Returns the wait as a duration, or `None` for never. A second for a release.
     pub const fn as_duration(self) -> Option<Duration> {
-        if self.is_never() {
-            None
-        } else {
-            Some(Duration::from_micros(self.0))
+        match self.as_micros() {
+            None => None,
+            Some(micros) => Some(Duration::from_micros(micros)),
         }
     }
 }
@@ -101,6 +117,7 @@ impl Wait {
 impl fmt::Debug for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_micros() {
+            Some(_) if self.is_release() => f.write_str("Wait(release)"),
             Some(micros) => write!(f, "Wait({micros} µs)"),
             None => f.write_str("Wait(never)"),
         }
@@ -114,9 +131,9 @@ mod tests {
 
     #[test]
     fn waits_are_ordered_with_never_as_the_longest() {
-        let long = Wait::from_micros(u64::MAX - 1);
+        let long = Wait::from_micros(u64::MAX - 2);
         assert!(Wait::NONE < Wait::from_micros(1) && Wait::from_micros(1) < long);
-        assert!(long < Wait::NEVER);
+        assert!(long < Wait::RELEASE && Wait::RELEASE < Wait::NEVER);
         assert!(Wait::NONE.is_none() && !Wait::from_micros(1).is_none());
         assert!(Wait::NEVER.is_never() && !long.is_never());
     }
@@ -135,6 +152,8 @@ mod tests {
         assert_eq!(Wait::NEVER.as_millis(), None);
         assert_eq!(Wait::NEVER.as_micros(), None);
         assert_eq!(Wait::NEVER.as_duration(), None);
+        assert_eq!(Wait::RELEASE.as_millis(), Some(1_000));
+        assert_eq!(format!("{:?}", Wait::RELEASE), "Wait(release)");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use http::Request;
 use hyper::body::{Body, Incoming};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate::{CheckError, DecidedBy, Policy, Rules, Store};
+use tidegate::{CheckError, DecidedBy, PermitTerm, Policy, Rules, Store};
 use tidegate_http::question::{ForwardedRequest, HttpQuestion, RequestHeadRef};
 use tidegate_net::bounds::Bounds;
 use tidegate_telemetry::stopwatch::Stopwatch;
@@ -138,7 +138,9 @@ fn ask<S: Store>(
     let terms = AskTerms::pass(&trace, RefusalLogging::WithAnswer, refused);
     let pairs = question.pairs();
     let tell = |outcome: CheckOutcome<'_>| conclude(decider, &rules, head, outcome);
-    let check = match decider.attempt(&rules, &question.request(&pairs), terms, tell) {
+    // A proxy does not say when the request ends.
+    let request = question.request(&pairs).permit(&PermitTerm::HOLD);
+    let check = match decider.attempt(&rules, &request, terms, tell) {
         CheckAttempt::Done(answer) => return Ok(end(decider, &trace, watch, answer)),
         CheckAttempt::Pending(check, _) => check,
     };

@@ -177,6 +177,13 @@ pub(crate) fn unsettled(error: &SettleError) -> FrontendResponse {
     with(answer, RETRY_AFTER, HeaderValue::from_static("1"))
 }
 
+/// Reports that permits cannot be renewed or released at the moment.
+pub(crate) fn no_permits() -> FrontendResponse {
+    let detail = "not possible at the moment; retry with the same request, which is idempotent";
+    let answer = problem(&ProblemDetails::new(503, "Service Unavailable").detail(detail));
+    with(answer, RETRY_AFTER, HeaderValue::from_static("1"))
+}
+
 /// Reports that no decision is possible at the moment. The exact failure goes to the log.
 pub(crate) fn cannot_decide() -> FrontendResponse {
     problem(

@@ -118,6 +118,10 @@ impl<C: Clock> Store for AnyStore<C> {
         of!(self, store => store.can_fail())
     }
 
+    fn holds_permits(&self) -> bool {
+        of!(self, store => store.holds_permits())
+    }
+
     fn has_machine_clock(&self) -> bool {
         of!(self, store => store.has_machine_clock())
     }

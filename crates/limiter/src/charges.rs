@@ -1,5 +1,7 @@
-//! The charges of a decision, to be refunded at most once.
+//! The charges of a decision, to be refunded at most once, and its permits, which are released when its last
+//! holder is gone.
 
+use crate::permits::HeldPermits;
 use crate::plans::PreparedPlans;
 use crate::request_limits::RequestLimits;
 use crate::rules::Rules;
@@ -20,6 +22,8 @@ pub(crate) struct Charges {
     planned: Option<Arc<PreparedPlans>>,
     pub(crate) list: SmallVec<[BucketCharge; 2]>,
     is_claimed: AtomicBool,
+    /// The permits of limits of requests in flight.
+    permits: HeldPermits,
 }
 
 /// The charge to one bucket.
@@ -46,7 +50,18 @@ impl Charges {
             planned: None,
             list,
             is_claimed: AtomicBool::new(false),
+            permits: HeldPermits::default(),
         }
+    }
+
+    /// Returns the same charges, which also hold these permits.
+    pub(crate) fn holding(self, permits: HeldPermits) -> Self {
+        Self { permits, ..self }
+    }
+
+    /// Returns the permits that are released with these charges, at the latest.
+    pub(crate) fn permits(&self) -> &HeldPermits {
+        &self.permits
     }
 
     /// Returns the same charges, with the quotas that the request carried.

@@ -209,6 +209,10 @@ impl<S: Store> Store for DatedStore<S> {
         self.0.can_fail()
     }
 
+    fn holds_permits(&self) -> bool {
+        self.0.holds_permits()
+    }
+
     fn atomicity(&self) -> Atomicity {
         self.0.atomicity()
     }

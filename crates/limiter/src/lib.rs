@@ -62,6 +62,7 @@
 //! | [`Limiter::report`] | charge usage that has already happened |
 //! | [`Limiter::check_guards`] | allowlists and blocklists only |
 //! | [`Limiter::reserve`] | charge an estimate, and settle it later with [`Limiter::commit`] |
+//! | [`Limiter::acquire`], [`renew`](Limiter::renew), [`release`](Limiter::release) | hold permits of requests in flight by an id |
 //! | [`Limiter::refund_decision`] | refund a decision whose request did not happen |
 //!
 //! [`Limiter::attempt`] is the general form for frontends: it decides at once if it can, and otherwise
@@ -114,6 +115,7 @@ mod any_store;
 mod ask;
 mod backend;
 mod build;
+mod by_limit;
 mod charges;
 mod dated_store;
 mod decision;
@@ -125,6 +127,7 @@ mod limiter;
 mod lists;
 mod naming;
 mod overrides;
+mod permits;
 mod plans;
 mod process;
 mod purpose;
@@ -154,13 +157,15 @@ pub use ask::{
 };
 pub use build::LimiterBuilder;
 pub use decision::{
-    AppliedBand, DecidedBy, Decision, HitResult, LimitHits, RETRY_AFTER_FAILURE, SkippedBand,
+    AppliedBand, DecidedBy, Decision, HitResult, LimitHits, Permit, RETRY_AFTER_FAILURE,
+    SkippedBand,
 };
 pub use error::{BuildError, CheckError};
 pub use failure::StoreHealth;
 pub use keyed::KeyedLimiter;
 pub use limiter::Limiter;
 pub use lists::ListStatus;
+pub use permits::InFlightStatus;
 pub use plans::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 #[cfg(feature = "config")]
 pub use process::ProcessEnvironment;
@@ -170,7 +175,8 @@ pub use rate::Rate;
 pub use refresh::delay as retry_delay;
 pub use request::{CountedRequest, RepeatedRequest};
 pub use reservations::{
-    Reservation, SettleError, SettleState, SettledReservation, SettledUnit, ShareWarning,
+    Acquisition, Reservation, SettleError, SettleState, SettledReservation, SettledUnit,
+    ShareWarning,
 };
 pub use rules::Rules;
 pub use snapshot::SnapshotStatus;
@@ -197,7 +203,7 @@ pub use tidegate_policy::text::Secret;
 pub use tidegate_policy::unit::{CostFault, Unit};
 pub use tidegate_policy::{
     Client, Cost, CostMap, Descriptor, DescriptorHits, Evaluate, KeyPart, LimitOverride,
-    MissingIdentity, OnFailure, Policy, Request, ReserveRules, Respond,
+    MissingIdentity, OnFailure, PermitTerm, Policy, Request, ReserveRules, Respond,
 };
 
 /// Plans: rates per subject, loaded from a source, instead of one rate for all.

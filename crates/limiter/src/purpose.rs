@@ -1,7 +1,12 @@
 //! The purpose of a request, and the operation on each matched limit that follows from it.
 
+use crate::permits::fresh_id;
+use std::time::Duration;
+use tidegate_core::ask::{PermitId, PermitTerms};
 use tidegate_core::{Op, Receipt};
-use tidegate_policy::{ChargeTime, Cost, Descriptor, DescriptorHits, Limit, Policy, Request};
+use tidegate_policy::{
+    ChargeTime, Cost, Descriptor, DescriptorHits, Limit, PermitTerm, Policy, Request,
+};
 
 /// The purpose of a request: see [`Limiter::attempt`](crate::Limiter::attempt).
 ///
@@ -12,6 +17,9 @@ use tidegate_policy::{ChargeTime, Cost, Descriptor, DescriptorHits, Limit, Polic
 /// | [`Test`](Self::Test) | nothing | as `Pass` would | no |
 /// | [`Report`](Self::Report) | the cost, always | if nothing was left before | no |
 /// | [`Guards`](Self::Guards) | nothing | if a guard does | no |
+///
+/// What a limit of requests in flight is charged is in use until the decision's [`Permit`](crate::Permit) is
+/// dropped. A report does not charge it: the request is over.
 ///
 /// A cost of 0 only reads the buckets; `Test` and `Reserve` then test for one unit. Descriptors that state
 /// their hits are charged these in place of the cost, and one that states 0 hits tests if anything is left.
@@ -50,7 +58,7 @@ impl AskPurpose {
         let op = match (self, descriptor) {
             (Self::Pass, None) if limit.charge != ChargeTime::EvenIfRefused => {
                 let cost = policy.asked(request.cost, limit);
-                cost.map(|cost| charge(request, cost, limit))
+                cost.map(|cost| charge(request, cost, (limit, None)))
             }
             (Self::Reserve, _) => {
                 let op = self.op_of(request, (policy, limit), descriptor);
@@ -83,6 +91,12 @@ impl AskPurpose {
         };
         let cost = policy.asked(cost, limit)?;
         Some(match (self, hits) {
+            // A report is of usage that is over, and units without a receipt are other requests'.
+            (Self::Report, _) | (_, DescriptorHits::GiveBack(_))
+                if limit.algorithm.is_concurrent() =>
+            {
+                Op::Look
+            }
             // A refund cannot be tested.
             (Self::Guards, _) | (Self::Test, DescriptorHits::GiveBack(_)) => Op::Look,
             (_, DescriptorHits::GiveBack(_)) if cost == 0 => Op::Look,
@@ -93,7 +107,7 @@ impl AskPurpose {
                 Op::Debit(0)
             }
             (Self::Pass | Self::Reserve, DescriptorHits::Take(0)) => Op::Test(1),
-            (Self::Pass | Self::Reserve, _) => charge(request, cost, limit),
+            (Self::Pass | Self::Reserve, _) => charge(request, cost, (limit, descriptor)),
             (Self::Test, _) => Op::Test(cost.max(1)),
             (Self::Report, _) => used(cost),
         })
@@ -112,13 +126,35 @@ fn estimate(op: Op) -> Op {
 
 /// Returns the operation that charges `cost` as `limit` specifies; a cost of 0 only reads.
 #[inline]
-fn charge(request: &Request<'_>, cost: u64, limit: &Limit) -> Op {
+fn charge(request: &Request<'_>, cost: u64, (limit, descriptor): (&Limit, Option<u16>)) -> Op {
     match (cost, limit.charge) {
         (0, _) => Op::Look,
         (cost, ChargeTime::Always) => Op::Force(cost),
         (cost, ChargeTime::EvenIfRefused) if states_cost(request) => Op::Debit(cost),
-        (cost, _) => Op::Take(cost),
+        (cost, ChargeTime::InFlight) => match request.permit {
+            Some(term) => Op::Acquire(timed(cost, (limit, descriptor), term)),
+            None => Op::Take(cost),
+        },
+        (cost, ChargeTime::IfFits | ChargeTime::EvenIfRefused) => Op::Take(cost),
     }
+}
+
+/// Returns permits that end by themselves. Two descriptors of a request may have one bucket, and then have two
+/// ids in it.
+#[cold]
+fn timed(units: u64, (limit, nth): (&Limit, Option<u16>), term: &PermitTerm) -> PermitTerms {
+    let hold = limit.hold.unwrap_or(Limit::HOLD);
+    let PermitId([high, low]) = term.id.unwrap_or_else(fresh_id);
+    let nth = nth.map_or(0, |nth| u64::from(nth).saturating_add(1));
+    PermitTerms {
+        id: PermitId([high, low.wrapping_add(nth)]),
+        units,
+        ttl_us: term.ttl_us.unwrap_or_else(|| micros(hold)),
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Returns true if `limit` charges the cost that `request` states even if it refuses.

@@ -3,6 +3,7 @@
 use crate::addresses::AddressCounter;
 use crate::error::{BuildError, CheckError};
 use crate::lists::GuardLists;
+use crate::permits::{PermitCounts, PermitRelay};
 use crate::plans::{CurrentPlans, PreparedPlans};
 use crate::request_limits::RequestLimits;
 use crate::units::check_costs;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use tidegate_config::Config;
 #[cfg(feature = "config")]
 use tidegate_config::source::PolicySource;
-use tidegate_core::{Atomicity, LimitMode, Store};
+use tidegate_core::{Atomicity, LimitMode, Store, StoreError};
 use tidegate_policy::addresses::AddressLimits;
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::plan::PlanTable;
@@ -71,10 +72,14 @@ pub struct Rules {
     pub(crate) local_share: LocalShare,
     /// The id of the limiter that uses these rules; 0 until there is one.
     pub(crate) owner: u64,
+    /// The place where permits are released; none until a limiter uses these rules.
+    pub(crate) permits: PermitRelay,
     /// The decisions made by this machine's clock; none until a limiter uses these rules.
     pub(crate) machine_clock: MachineClock,
     /// The rooms in which requests wait; empty until a limiter uses these rules.
     pub(crate) rooms: Rooms,
+    /// The permits that decisions hold; empty until a limiter uses these rules.
+    pub(crate) in_flight: PermitCounts,
     /// The plan sources, for limits whose rate comes from a plan.
     pub(crate) plans: Vec<PlanSource>,
     /// Their current plans. They change independently of the rest, and a decision keeps the version it
@@ -119,8 +124,10 @@ impl Rules {
             on_failure: store.on_failure,
             local_share: store.local_share,
             owner: 0,
+            permits: PermitRelay::default(),
             machine_clock: MachineClock::default(),
             rooms: Rooms::default(),
+            in_flight: PermitCounts::default(),
             plans: Vec::new(),
             planned: CurrentPlans::default(),
             unknown_clients: Arc::default(),
@@ -345,9 +352,14 @@ impl Rules {
 
     /// Prepares for `store`. If the store may need several steps for a request, charges to buckets in
     /// different steps are made refundable.
-    pub(crate) fn prepare(&mut self, store: &impl Store) {
+    ///
+    /// # Errors
+    ///
+    /// The store cannot hold the permits of a limit.
+    pub(crate) fn prepare(&mut self, store: &impl Store) -> Result<(), BuildError> {
+        self.check_permits(store)?;
         let tag = match store.atomicity() {
-            Atomicity::WholeRequest => return,
+            Atomicity::WholeRequest => return Ok(()),
             Atomicity::PerSubject => SlotTag::Subject,
             Atomicity::PerPolicy => SlotTag::Policy,
         };
@@ -362,6 +374,20 @@ impl Rules {
                     keep_credits(policy.limits.get_mut(limit));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that the store can hold the permits of all limits.
+    pub(crate) fn check_permits(&self, store: &impl Store) -> Result<(), BuildError> {
+        let mut limits = self.policies.iter().flat_map(|policy| &policy.limits);
+        let concurrent = limits.find(|limit| limit.algorithm.is_concurrent());
+        match concurrent.filter(|_| !store.holds_permits()) {
+            None => Ok(()),
+            Some(limit) => Err(BuildError::Limit {
+                name: limit.name.clone(),
+                reason: StoreError::no_permits().to_string(),
+            }),
         }
     }
 

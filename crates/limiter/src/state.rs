@@ -5,6 +5,7 @@ use crate::backend::Backend;
 use crate::lists::ListSources;
 use crate::naming::BucketRenamer;
 use crate::overrides::CodeOverrides;
+use crate::permits::{PermitRelay, ReleasePermits};
 use crate::plans::PlanSources;
 use crate::queue::WaitQueue;
 use crate::reservations::ReservationState;
@@ -14,6 +15,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use tidegate_core::{Ask, Store};
 use tokio::sync::watch;
 
 /// The state that all clones of a limiter share. Each verb takes the part that it needs.
@@ -31,6 +33,8 @@ pub(crate) struct LimiterState<S> {
     pub(crate) closed: AtomicBool,
     /// The id of this limiter, by which it recognizes its own rules.
     pub(crate) owner: u64,
+    /// The way of its decisions' permits back to here.
+    pub(crate) permits: PermitRelay,
     pub(crate) queue: WaitQueue,
     pub(crate) reservations: ReservationState,
     /// The sources of the guards' lists.
@@ -57,5 +61,15 @@ impl<S> LimiterState<S> {
     /// Returns the current rules, even if the limiter is closed.
     pub(crate) fn present(&self) -> Arc<Rules> {
         self.rules.load_full()
+    }
+}
+
+impl<S: Store> ReleasePermits for LimiterState<S> {
+    fn release(&self, asks: &[Ask<'_>]) {
+        let store = &self.backend.store;
+        if store.decide_at_once(asks).is_none() {
+            store.refund(asks);
+        }
+        self.queue.note_release(asks);
     }
 }

@@ -1,9 +1,9 @@
 //! The number of requests that wait for each limit, and their maximum.
 
-use std::collections::BTreeMap;
+use crate::by_limit::ByLimit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use tidegate_policy::{Limit, Policy};
+use tidegate_policy::Policy;
 
 /// The requests that wait for one limit, under any policy that contains it. A reload keeps the room as long
 /// as the limit keeps its name.
@@ -15,14 +15,8 @@ pub(crate) struct WaitRoom {
     waiting: AtomicU32,
 }
 
-/// The rooms of all limits that let requests wait, by the indexes of policy and limit.
-#[derive(Debug, Default)]
-pub(crate) struct Rooms {
-    rooms: Vec<Vec<Option<Arc<WaitRoom>>>>,
-}
-
-/// Rooms by the names of policy and limit; for a joined policy, by the name of its origin.
-type RoomsByLimit = BTreeMap<(String, String), Arc<WaitRoom>>;
+/// The rooms of all limits that let requests wait.
+pub(crate) type Rooms = ByLimit<WaitRoom>;
 
 /// A permit to wait, until it is dropped.
 #[derive(Debug)]
@@ -44,62 +38,24 @@ pub struct QueueStatus {
     pub count: u32,
 }
 
-impl Rooms {
-    /// Returns the rooms of `policies`; reuses those of `earlier` policies with the same names. A limit has one room
-    /// in its own policy and in all policies it was joined into, just as it has one bucket per subject.
-    pub(crate) fn of(policies: &[Policy], earlier: Option<(&[Policy], &Self)>) -> Self {
-        let known = earlier.map(|(policies, rooms)| rooms.by_limit(policies));
-        let mut known: RoomsByLimit = known.unwrap_or_default();
-        let rooms = policies.iter().map(|policy| {
-            let limits = policy.limits.iter().enumerate();
-            let room = |(nth, limit): (usize, &Limit)| {
-                limit.waiting?;
-                let name = (policy.origin(nth).to_owned(), limit.name.clone());
-                Some(Arc::clone(known.entry(name).or_default()))
-            };
-            limits.filter(|_| policy.waits()).map(room).collect()
-        });
-        Self {
-            rooms: rooms.collect(),
-        }
-    }
+/// Returns the rooms of `policies`; reuses those of `earlier` policies.
+pub(crate) fn rooms_of(policies: &[Policy], earlier: Option<(&[Policy], &Rooms)>) -> Rooms {
+    ByLimit::of(policies, earlier, |policy, limit| {
+        policy.waits() && limit.waiting.is_some()
+    })
+}
 
-    /// Returns the rooms by name; they must be those of `policies`.
-    fn by_limit(&self, policies: &[Policy]) -> RoomsByLimit {
-        let policies = policies.iter().zip(&self.rooms);
-        let rooms = policies.flat_map(|(policy, rooms)| {
-            let limits = policy.limits.iter().zip(rooms).enumerate();
-            limits.filter_map(|(nth, (limit, room))| {
-                let name = (policy.origin(nth).to_owned(), limit.name.clone());
-                Some((name, Arc::clone(room.as_ref()?)))
-            })
-        });
-        rooms.collect()
-    }
-
-    /// Returns the number of requests that wait at each limit of `policies`, which must be those of these
-    /// rooms.
-    pub(crate) fn waiting(&self, policies: &[Policy]) -> Vec<QueueStatus> {
-        let mut waiting = Vec::new();
-        // A request under a joined policy waits in the rooms of the policies it was joined from.
-        let policies = policies.iter().enumerate();
-        for (p, policy) in policies.filter(|(_, policy)| !policy.is_joined()) {
-            for (l, limit) in policy.limits.iter().enumerate() {
-                if let Some(room) = self.get(p, l) {
-                    waiting.push(QueueStatus {
-                        policy: policy.name.clone(),
-                        limit: limit.name.clone(),
-                        count: room.waiting(),
-                    });
-                }
-            }
-        }
-        waiting
-    }
-
-    pub(crate) fn get(&self, policy: usize, limit: usize) -> Option<&Arc<WaitRoom>> {
-        self.rooms.get(policy)?.get(limit)?.as_ref()
-    }
+/// Returns the number of requests that wait at each limit of `policies`, which must be those of `rooms`. A request
+/// under a joined policy waits in the rooms of the policies it was joined from.
+pub(crate) fn waiting(rooms: &Rooms, policies: &[Policy]) -> Vec<QueueStatus> {
+    let rooms = rooms.each(policies);
+    rooms
+        .map(|(policy, limit, room)| QueueStatus {
+            policy: policy.to_owned(),
+            limit: limit.to_owned(),
+            count: room.waiting(),
+        })
+        .collect()
 }
 
 impl WaitRoom {

@@ -13,7 +13,7 @@ use crate::word;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use loom::thread;
-use tidegate_core::{Ask, Clock, Op, Quota, Timestamp};
+use tidegate_core::{Ask, Clock, Op, Quota, Receipt, Timestamp};
 
 const START: u64 = 1_700_000_000_000_000;
 
@@ -382,5 +382,62 @@ fn loom_a_bucket_that_moves_is_charged_once() {
         let passed = take(&store, b"a", &narrow);
         assert_eq!(passed + thread.join().unwrap(), 1);
         assert_eq!(take(&store, b"a", &narrow), 0);
+    });
+}
+
+/// A guard releases its permit while another request asks for one: never two in flight, and none is lost. Fails
+/// if the record is put back after its shard was unlocked.
+#[test]
+fn loom_a_permit_is_released_once_while_another_request_takes_it() {
+    model(|| {
+        let (store, _clock) = store();
+        let one = Quota::concurrent(1).build().expect("a valid quota");
+        let release = |store: &Store| {
+            let op = Op::GiveBack(Receipt::latest(1));
+            store.decide_one(&Ask {
+                op,
+                ..Ask::take(b"a", &one, 0)
+            });
+        };
+        let in_flight = Arc::new(AtomicU64::new(1));
+        assert_eq!(take(&store, b"a", &one), 1);
+        let (other, theirs) = (Arc::clone(&store), Arc::clone(&in_flight));
+        let thread = thread::spawn(move || {
+            if take(&other, b"a", &one) == 1 {
+                assert_eq!(theirs.fetch_add(1, SeqCst), 0, "two in flight");
+                theirs.fetch_sub(1, SeqCst);
+                release(&other);
+            }
+        });
+        in_flight.fetch_sub(1, SeqCst);
+        release(&store);
+        thread.join().expect("no panic");
+        assert_eq!(left(&store, b"a", &one), 1);
+    });
+}
+
+/// A permit and a rate in one request, while a guard releases the last permit. Fails if one of the two is charged
+/// before the other is locked.
+#[test]
+fn loom_a_permit_beside_a_rate_is_all_or_nothing() {
+    model(|| {
+        let (store, _clock) = store();
+        let (rate, one) = (
+            quota(1),
+            Quota::concurrent(1).build().expect("a valid quota"),
+        );
+        assert_eq!(take(&store, b"a", &one), 1);
+        let other = Arc::clone(&store);
+        let thread = thread::spawn(move || {
+            let asks = [Ask::take(b"a", &rate, 1), Ask::take(b"a", &one, 1)];
+            u64::from(other.decide_now(&asks).passed)
+        });
+        store.decide_one(&Ask {
+            op: Op::GiveBack(Receipt::latest(1)),
+            ..Ask::take(b"a", &one, 0)
+        });
+        let passed = thread.join().expect("no panic");
+        assert_eq!(left(&store, b"a", &rate), 1 - passed);
+        assert_eq!(left(&store, b"a", &one), 1 - passed);
     });
 }

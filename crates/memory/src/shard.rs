@@ -6,7 +6,7 @@
 
 use hashbrown::HashTable;
 use tidegate_core::quota::Basis;
-use tidegate_core::{Bucket, BucketState, Quota, Timestamp};
+use tidegate_core::{Ask, Bucket, BucketState, Op, Quota, Timestamp};
 
 /// Minimum size of a shard: a few dozen records.
 const SHARD_BYTES_MIN: usize = 4096;
@@ -80,12 +80,29 @@ pub(crate) struct KeptRecord {
 }
 
 /// Admission of a new key when there is no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NewKeyAdmission {
     /// Reject it.
     IfRoom,
-    /// Admit it: it is an overflow bucket, of which there are 64 for each band of a limit.
+    /// Admit it: it is an overflow bucket, of which there are 64 for each band of a limit. Or it is for
+    /// permits: their guards take more memory than the record, and have to find it again.
     Always,
+}
+
+impl NewKeyAdmission {
+    /// Returns the admission of the bucket of `ask`.
+    ///
+    /// A guard gives its units back to the bucket that it took them from, so such a bucket is never an overflow
+    /// bucket that others share. There are no more of them than guards. Permits with an end have ids, which are
+    /// found in any bucket, and nothing bounds how many keys acquire them.
+    pub(crate) fn of(ask: &Ask<'_>) -> Self {
+        let is_timed = matches!(ask.op, Op::Acquire(_) | Op::Renew { .. } | Op::Release(_));
+        if ask.quota.algorithm().is_concurrent() && !is_timed {
+            Self::Always
+        } else {
+            Self::IfRoom
+        }
+    }
 }
 
 /// Usage of the records.
@@ -249,6 +266,27 @@ impl Shard {
         }
     }
 
+    /// Frees the permits of `fingerprint` that end by themselves, and keeps those that guards hold. Returns true
+    /// if there were any.
+    ///
+    /// A guard gives its units back later. If they were forgotten here, it would then release permits of others.
+    pub(crate) fn free_timed(&mut self, fingerprint: u64, quota: &Quota, now: Timestamp) -> bool {
+        if !self.contains(fingerprint) {
+            return false;
+        }
+        let Bucket::Permits(permits) = self.take(fingerprint, quota, now) else {
+            return self.remove(fingerprint, now);
+        };
+        let had_any = permits.timed(now).next().is_some();
+        self.put(
+            fingerprint,
+            Bucket::Permits(permits.without_timed()),
+            quota,
+            now,
+        );
+        had_any
+    }
+
     /// Returns the fingerprints of all states.
     #[cfg(not(loom))]
     pub(crate) fn fingerprints(&self) -> Vec<u64> {
@@ -259,12 +297,26 @@ impl Shard {
     #[cfg(not(loom))]
     pub(crate) fn to_keep(&self, fingerprint: u64, now: Timestamp) -> Option<KeptRecord> {
         let entry = self.entries.find(fingerprint, is(fingerprint))?;
-        (entry.fresh_at > now).then(|| KeptRecord {
+        let (bucket, fresh_at) = match &entry.bucket {
+            // Guards end with their process.
+            Bucket::Permits(permits) => {
+                let permits = permits.clone().without_guards();
+                let last = permits.last_end();
+                (Bucket::Permits(permits), last.unwrap_or_default())
+            }
+            bucket @ (Bucket::Tokens(_)
+            | Bucket::Fixed(_)
+            | Bucket::Calendar(_)
+            | Bucket::Sliding(_)
+            | Bucket::Log(_)
+            | Bucket::Lent(_)) => (bucket.clone(), entry.fresh_at),
+        };
+        (fresh_at > now).then_some(KeptRecord {
             fingerprint,
-            fresh_at: entry.fresh_at,
+            fresh_at,
             basis_code: entry.basis_code,
             period_us: entry.period_us,
-            bucket: entry.bucket.clone(),
+            bucket,
         })
     }
 

@@ -36,11 +36,12 @@ macro_rules! with_state {
                 type $State = tidegate_core::algorithm::CalendarWindow;
                 $call
             }
-            // The last three are never words.
+            // The last four are never words.
             tidegate_core::Algorithm::TokenBucket
             | tidegate_core::Algorithm::SlidingWindow
             | tidegate_core::Algorithm::SlidingLog
-            | tidegate_core::Algorithm::BucketedWindow => {
+            | tidegate_core::Algorithm::BucketedWindow
+            | tidegate_core::Algorithm::Concurrent => {
                 type $State = tidegate_core::algorithm::TokenBucket;
                 $call
             }

@@ -46,6 +46,28 @@ impl Band {
         Self::block(&format!("{length:?}"), length_us)
     }
 
+    /// Returns the band of a limit of this many requests in flight, with a text such as `20 at once`.
+    ///
+    /// ```
+    /// use tidegate_policy::Band;
+    ///
+    /// let band = Band::concurrent(20)?;
+    /// assert_eq!((band.text.as_str(), band.quota.capacity()), ("20 at once", 20));
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The number is too large.
+    pub fn concurrent(permits: u64) -> Result<Self, String> {
+        let quota = Quota::concurrent(permits).build();
+        Ok(Self {
+            text: format!("{permits} at once"),
+            label: None,
+            quota: quota.map_err(|error| format!("`{permits}`: {error}"))?,
+        })
+    }
+
     /// Parses a band from text such as `10/s burst 50`, without a label. The error describes the mistake and
     /// its fix.
     ///

@@ -18,6 +18,7 @@
 //! | `warn_shares` | the used shares of a band that raise an alert |
 //! | [`route`] | the gateway's routes and upstreams |
 //! | [`listen`] | the listeners of the program |
+//! | [`admin`], [`alerts`], [`traces`] | its admin API, its alerts, its traces and log lines |
 //! | [`store`], [`documents`] | the store of buckets and stores of documents, as plain data |
 //! | [`client`] | the client's identity: address, user, API key, attributes, cost |
 //! | [`respond`] | the response to a client |
@@ -31,6 +32,8 @@
 
 pub mod address_rules;
 pub mod addresses;
+pub mod admin;
+pub mod alerts;
 pub mod band;
 pub mod calendar;
 pub mod client;
@@ -55,6 +58,7 @@ pub mod store;
 pub mod template;
 pub mod text;
 pub mod tls;
+pub mod traces;
 pub mod unit;
 mod warn_shares;
 #[cfg(debug_assertions)]
@@ -68,7 +72,7 @@ pub use guard::{Guard, Guards};
 pub use key_part::KeyPart;
 pub use limit::{ChargeTime, Condition, Limit, MissingIdentity, WaitRules};
 pub use policy::{Evaluate, MetLimits, Policy, ReserveRules, Scratch};
-pub use request::{Descriptor, DescriptorHits, LimitOverride, Request};
+pub use request::{Descriptor, DescriptorHits, LimitOverride, PermitTerm, Request};
 pub use respond::{AnswerReason, Respond};
 pub use route::{Route, Routes};
 pub use slot_group::SlotGroup;

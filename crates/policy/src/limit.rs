@@ -60,6 +60,9 @@ pub struct Limit {
     pub block: Option<Band>,
     /// True if charges may be refunded.
     pub refundable: bool,
+    /// Of a limit of requests in flight: how long a request counts for a caller that does not see its end.
+    /// [`HOLD`](Self::HOLD) where absent.
+    pub hold: Option<Duration>,
     /// The action when the store fails; the store's own setting applies where absent.
     pub on_failure: Option<OnFailure>,
     /// The form of its refusals; the policy's form applies where absent.
@@ -94,12 +97,34 @@ impl Limit {
             waiting: None,
             block: None,
             refundable: false,
+            hold: None,
             on_failure: None,
             refusal: None,
             template: None,
             plan: None,
             warn: WarnShares::default(),
         }
+    }
+
+    /// The default of [`hold`](Self::hold).
+    pub const HOLD: Duration = Duration::from_secs(30);
+    /// The shortest `hold`, and time of a permit that its caller renews.
+    pub const HOLD_MIN: Duration = Duration::from_millis(1);
+    /// The longest.
+    pub const HOLD_MAX: Duration = Duration::from_secs(86_400);
+
+    /// Makes it a limit of this many requests in flight (`concurrent`).
+    ///
+    /// # Errors
+    ///
+    /// The number is too large.
+    pub fn concurrent(self, permits: u64) -> Result<Self, String> {
+        Ok(Self {
+            bands: vec![Band::concurrent(permits)?],
+            algorithm: Algorithm::Concurrent,
+            charge: ChargeTime::InFlight,
+            ..self
+        })
     }
 
     /// Returns true if it never refuses any amount (`rate: unlimited`).
@@ -237,6 +262,8 @@ pub enum ChargeTime {
     /// Only if it fits, but a request that states its cost is charged even when it is refused: the cost may
     /// have been spent already, and the request does not show it.
     EvenIfRefused,
+    /// From the decision to the end of the request, if it fits: for limits of requests in flight.
+    InFlight,
 }
 
 /// The rules for queuing requests that do not fit yet (`on_refusal: wait`).

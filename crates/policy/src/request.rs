@@ -4,6 +4,7 @@ use crate::patterns::is_secret_name;
 use crate::unit::Cost;
 use std::fmt;
 use std::net::IpAddr;
+use tidegate_core::ask::PermitId;
 
 /// The facts about a request. Borrowed, built by a frontend, cheap to copy.
 ///
@@ -47,6 +48,28 @@ pub struct Request<'a> {
     /// A proxy's descriptions of the request in the format of Envoy's rate limit service. Each has its own
     /// limits; all are decided atomically. See [`Descriptor`].
     pub descriptors: &'a [Descriptor<'a>],
+    /// The terms of permits at limits of requests in flight; absent if the holder of the decision sees the
+    /// end of the request.
+    pub permit: Option<&'a PermitTerm>,
+}
+
+/// The terms of the permits of a request whose end the caller does not see: they are held until they are released,
+/// or until their time is over. Of other limits it changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PermitTerm {
+    /// The name of the permits, to renew and release them; a random one where absent.
+    pub id: Option<PermitId>,
+    /// The time until they end, in microseconds; that of the limit ([`Limit::hold`](crate::Limit::hold)) where
+    /// absent.
+    pub ttl_us: Option<u64>,
+}
+
+impl PermitTerm {
+    /// For a caller that neither sees the end of the request nor releases its permits: each limit has the time.
+    pub const HOLD: Self = Self {
+        id: None,
+        ttl_us: None,
+    };
 }
 
 /// A list of entries by which a proxy describes a request, as Envoy's rate limit service has it.
@@ -118,6 +141,7 @@ impl<'a> Request<'a> {
             attributes: &[],
             cost: Cost::ONE_REQUEST,
             descriptors: &[],
+            permit: None,
         }
     }
 
@@ -191,6 +215,13 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// Lets its permits end by themselves, because the caller does not see the end of the request.
+    #[must_use]
+    pub const fn permit(mut self, term: &'a PermitTerm) -> Self {
+        self.permit = Some(term);
+        self
+    }
+
     /// Sets the descriptors from a proxy.
     #[must_use]
     pub const fn descriptors(mut self, descriptors: &'a [Descriptor<'a>]) -> Self {
@@ -222,6 +253,7 @@ impl fmt::Debug for Request<'_> {
             .field("attributes", &RedactedPairs(self.attributes))
             .field("cost", &self.cost)
             .field("descriptors", &self.descriptors)
+            .field("permit", &self.permit)
             .finish()
     }
 }

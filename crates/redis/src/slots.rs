@@ -32,6 +32,9 @@ pub(crate) fn groups(shared: &RedisInner, asks: &[Ask<'_>]) -> Result<Groups, St
             && (shared.naming.is_packed() || ask.quota.id() == other.quota.id())
     };
     for (nth, ask) in (0..).zip(asks) {
+        if needs_permits(ask) {
+            return Err(StoreError::no_permits());
+        }
         let (at, key) = match last {
             // The bands of a limit come one after the other, and share their bucket.
             Some((other, place)) if shares_key(ask, other) => place,
@@ -58,6 +61,12 @@ pub(crate) fn groups(shared: &RedisInner, asks: &[Ask<'_>]) -> Result<Groups, St
         ));
     }
     Ok(groups)
+}
+
+/// Returns true if an ask holds, prolongs or releases permits, which no script does.
+fn needs_permits(ask: &Ask<'_>) -> bool {
+    let is_timed = matches!(ask.op, Op::Acquire(_) | Op::Renew { .. } | Op::Release(_));
+    is_timed || ask.quota.algorithm().is_concurrent()
 }
 
 /// Finds the place of a key, or makes one.

@@ -311,11 +311,17 @@ impl Store for RedisBuckets {
         bucket: &[u8],
         quota: &Quota,
     ) -> Result<Option<Inspection>, StoreError> {
+        if quota.algorithm().is_concurrent() {
+            return Err(StoreError::no_permits());
+        }
         let request = self.single(bucket, quota, RequestOp::Inspect);
         self.shared.look(&request).await
     }
 
     async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        if quota.algorithm().is_concurrent() {
+            return Err(StoreError::no_permits());
+        }
         let request = self.single(bucket, quota, RequestOp::Drop);
         let was_there = self.shared.look(&request).await?.is_some();
         if let Some(key) = request.keys.first() {

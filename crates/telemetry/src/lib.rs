@@ -22,6 +22,7 @@
 //! | `reloads` | the load time of the configuration, and outcomes of reloads |
 //! | `reservations` | reservations and their outcomes |
 //! | `room` | a full memory store, in the log and in `/status` |
+//! | `in_flight` | the permits that requests in flight hold |
 //! | `waiting` | the number of requests that are queued by limits |
 //! | `failures` | decisions made without the store |
 //! | [`store`] | health and size of the store |
@@ -41,6 +42,7 @@ pub mod gateway;
 pub mod grpc;
 pub mod guards;
 pub mod identities;
+mod in_flight;
 pub mod instances;
 pub mod log_lines;
 pub mod masked_key;

@@ -9,6 +9,7 @@ use super::gateway::GatewayMetrics;
 use super::grpc::GrpcMetrics;
 use super::guards::{GuardMetrics, Lists};
 use super::identities::Callers;
+use super::in_flight::InFlightMetrics;
 use super::instances::InstanceMetrics;
 use super::plain;
 use super::plans::{self, PlanMetrics};
@@ -189,6 +190,7 @@ impl Metrics {
         registry.register_collector(Box::new(Arc::clone(&self.plans)));
         registry.register_collector(Box::new(plans::PlanSourceCollector::new(limiter.clone())));
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
+        registry.register_collector(Box::new(InFlightMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter.clone())));
         if limiter.instances().is_some() {

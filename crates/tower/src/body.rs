@@ -5,6 +5,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tidegate::Permit;
 
 pin_project! {
     /// The body of a response: the application's, unchanged, or that of a refusal.
@@ -15,6 +16,8 @@ pin_project! {
     pub struct ResponseBody<B> {
         #[pin]
         kind: Kind<B>,
+        // The permits of the request, which is in flight until this body has ended or is dropped.
+        permit: Option<Permit>,
     }
 }
 
@@ -31,10 +34,11 @@ pin_project! {
 // === impl ResponseBody ===
 
 impl<B> ResponseBody<B> {
-    /// Returns the application's body.
-    pub(crate) fn application(body: B) -> Self {
+    /// Returns the application's body, which holds the permits of its request.
+    pub(crate) fn application(body: B, permit: Option<Permit>) -> Self {
         Self {
             kind: Kind::Theirs { body },
+            permit,
         }
     }
 
@@ -43,6 +47,7 @@ impl<B> ResponseBody<B> {
         let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
         Self {
             kind: Kind::Ours { bytes },
+            permit: None,
         }
     }
 }
@@ -66,8 +71,15 @@ where
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        match self.project().kind.project() {
-            KindProj::Theirs { body } => body.poll_frame(cx),
+        let this = self.project();
+        match this.kind.project() {
+            KindProj::Theirs { body } => {
+                let polled = body.poll_frame(cx);
+                if let Poll::Ready(None) = polled {
+                    *this.permit = None;
+                }
+                polled
+            }
             KindProj::Ours { bytes } => {
                 let frame = bytes.take().map(|bytes| Ok(Frame::data(bytes.into())));
                 Poll::Ready(frame)
@@ -109,7 +121,7 @@ mod tests {
         let text = Bytes::from_static(b"tide");
         for body in [
             Either::refusal(text.clone()),
-            Either::application(Full::new(text.clone())),
+            Either::application(Full::new(text.clone()), None),
         ] {
             assert_eq!(body.size_hint().exact(), Some(4));
             assert!(!body.is_end_stream());

@@ -2,6 +2,7 @@
 
 use crate::answer::LayerResponse;
 use crate::body::ResponseBody;
+use crate::permit::offer_permit;
 use http::request::Parts;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
@@ -109,10 +110,13 @@ where
                     let decided = ready!(deciding.as_mut().poll(cx));
                     let (mut service, body) = waiting.take().expect("taken once, right here");
                     match decided {
-                        DecidedRequest::Pass(parts, decision) => State::Calling {
-                            future: service.call(Request::from_parts(parts, body)),
-                            decision,
-                        },
+                        DecidedRequest::Pass(mut parts, decision) => {
+                            offer_permit(&mut parts.extensions, &decision);
+                            State::Calling {
+                                future: service.call(Request::from_parts(parts, body)),
+                                decision,
+                            }
+                        }
                         DecidedRequest::Answer(answer) => State::Answered {
                             answer: Some(answer),
                         },
@@ -121,7 +125,11 @@ where
                 StateProj::Calling { future, decision } => {
                     let mut response = ready!(future.poll(cx))?;
                     answer::inform(decision, response.headers_mut());
-                    return Poll::Ready(Ok(response.map(ResponseBody::application)));
+                    let permit = decision.permit();
+                    // The decision holds the permits as well: from here on, the body alone does.
+                    state.set(State::Answered { answer: None });
+                    let application = |body| ResponseBody::application(body, permit);
+                    return Poll::Ready(Ok(response.map(application)));
                 }
                 StateProj::Answered { answer } => {
                     let answer = answer.take().expect("polled after it was ready");

@@ -112,6 +112,7 @@ mod head;
 mod layer;
 mod observe;
 mod peer;
+mod permit;
 mod service;
 
 pub use body::ResponseBody;

@@ -4,6 +4,7 @@ use crate::RequestHead;
 use crate::body::ResponseBody;
 use crate::decide::{LayerAttempt, LayerInner, LayerVerdict};
 use crate::future::ResponseFuture;
+use crate::permit::offer_permit;
 use http::{Request, Response};
 use std::fmt;
 use std::mem;
@@ -22,6 +23,10 @@ use tower_service::Service;
 ///
 /// The service is ready when the inner service is, because an allowed request is passed on at once. So while
 /// the inner service is busy, a request that would be refused waits as well.
+///
+/// At limits of requests in flight (`concurrent`), a request counts until the body of its response has ended or
+/// is dropped, for example because the client has gone. An application that continues after that, such as a WebSocket,
+/// keeps the [`Permit`](tidegate::Permit) that it finds in the extensions of the request.
 pub struct RateLimit<Svc, S = MemoryStore> {
     inner: Svc,
     shared: Arc<LayerInner<S>>,
@@ -76,10 +81,11 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
         match self.shared.ask(head, self.peer) {
             LayerAttempt::Done(LayerVerdict::Pass(decision)) => {
+                offer_permit(request.extensions_mut(), &decision);
                 ResponseFuture::calling(self.inner.call(request), decision)
             }
             LayerAttempt::Done(LayerVerdict::Answer(answer)) => ResponseFuture::answered(answer),

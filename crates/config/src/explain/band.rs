@@ -21,7 +21,7 @@ pub(super) fn explain(band: &Band, charge: ChargeTime) -> String {
     if quota.amount() == 0 {
         return format!("{label}All requests are refused.");
     }
-    if charge == ChargeTime::Always {
+    if matches!(charge, ChargeTime::Always | ChargeTime::InFlight) {
         return format!("{label}{}.", how_much(quota));
     }
     format!("{label}{}; {}.", how_much(quota), at_worst(quota))
@@ -44,6 +44,7 @@ fn how_much(quota: &Quota) -> String {
             period(period_us)
         ),
         Algorithm::CalendarWindow => calendar_windows(quota),
+        Algorithm::Concurrent => format!("{amount} in flight at once (exact)"),
         Algorithm::SlidingWindow => format!(
             "{amount} {}, as two counters estimate it (cheap, not exact)",
             per(period_us)
@@ -85,7 +86,7 @@ fn at_worst(quota: &Quota) -> String {
         // One less than twice the amount: the last unit of a full window still counts in the next
         // window until that one ends.
         Algorithm::SlidingWindow => amount.saturating_mul(2).saturating_sub(1),
-        Algorithm::SlidingLog | Algorithm::BucketedWindow => amount,
+        Algorithm::SlidingLog | Algorithm::BucketedWindow | Algorithm::Concurrent => amount,
     };
     match quota.calendar().and_then(CalendarSettings::of) {
         Some((period, _)) => format!("at worst {most} in any {}", period.word()),

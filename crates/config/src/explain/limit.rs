@@ -98,6 +98,7 @@ fn charge(limit: &Limit) -> Option<String> {
                 format!("Usage beyond a reservation is charged, down to {overdraft} below empty.")
             });
         }
+        ChargeTime::InFlight => return Some(in_flight(limit)),
         ChargeTime::Always => "A cost that does not fit is still charged",
         ChargeTime::EvenIfRefused => {
             "A request that states its cost and does not fit is refused and still charged"
@@ -109,6 +110,11 @@ fn charge(limit: &Limit) -> Option<String> {
     })
 }
 
+fn in_flight(limit: &Limit) -> String {
+    let hold = words::time(limit.hold.unwrap_or(Limit::HOLD));
+    format!("A request counts until it ends; at APIs that do not see its end, for {hold}.")
+}
+
 fn waiting(limit: &Limit) -> Option<String> {
     let waiting = limit.waiting?;
     let order = match limit.algorithm {
@@ -117,7 +123,8 @@ fn waiting(limit: &Limit) -> Option<String> {
         | Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => "in order of arrival at this instance",
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => "in order of arrival at this instance",
     };
     let at_most = match waiting.max_waiting {
         1 => "one at a time".to_owned(),

@@ -248,7 +248,8 @@ pub(super) fn keys(
         Algorithm::TokenBucket
         | Algorithm::SlidingWindow
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => {
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => {
             format!("{keys} in Redis: {names} (a hash).{block}")
         }
     }

@@ -6,6 +6,7 @@
 use super::band;
 use super::block;
 use super::calendar;
+use super::concurrent;
 use super::condition;
 use super::descriptor;
 use super::key;
@@ -25,6 +26,7 @@ use crate::language::words::{
     ALGORITHM, ALIGN, CHARGE, COMBINE, FLAG, MISSING, ON_CHANGE, ON_FAILURE,
 };
 use crate::tables::LIMIT;
+use std::time::Duration;
 use tidegate_core::{Algorithm, LimitMode, OnChange};
 use tidegate_policy::band::BandDefaults;
 use tidegate_policy::calendar::CalendarLevel;
@@ -100,6 +102,7 @@ pub(crate) fn read(
         waiting: counted.waiting,
         block: counted.block,
         refundable: counted.refundable,
+        hold: counted.hold,
         on_failure,
         refusal,
         template: None,
@@ -201,6 +204,7 @@ struct LimitCounting {
     waiting: Option<WaitRules>,
     block: Option<Band>,
     refundable: bool,
+    hold: Option<Duration>,
 }
 
 fn counted(
@@ -212,6 +216,17 @@ fn counted(
     if unlimited_words::is_unlimited(reader, fields) {
         unlimited_words::check(reader, fields);
         return LimitCounting::default();
+    }
+    let terms = (mode, around.evaluate, around.reserves);
+    if let Some(in_flight) = concurrent::read(reader, fields, terms) {
+        return LimitCounting {
+            bands: in_flight.band.into_iter().collect(),
+            algorithm: Algorithm::Concurrent,
+            charge: ChargeTime::InFlight,
+            waiting: in_flight.waiting,
+            hold: in_flight.hold,
+            ..LimitCounting::default()
+        };
     }
     let charge = reader.setting(fields, "charge", |word| CHARGE.parse(word));
     let charge = charge.unwrap_or(around.charge);
@@ -243,6 +258,7 @@ fn counted(
         waiting,
         block: block::read(reader, fields, waiting.is_some()),
         refundable: counting.refundable,
+        hold: None,
     }
 }
 
@@ -335,7 +351,7 @@ mod tests {
 
     #[test]
     fn every_algorithm_has_a_name() {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::RATES {
             // The alignment of a fixed window is a separate field.
             let is_fixed = matches!(
                 algorithm,

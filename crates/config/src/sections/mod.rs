@@ -8,6 +8,7 @@ pub(crate) mod band;
 pub(crate) mod block;
 mod calendar;
 pub(crate) mod client;
+pub(crate) mod concurrent;
 pub(crate) mod condition;
 pub(crate) mod descriptor;
 pub(crate) mod domain;

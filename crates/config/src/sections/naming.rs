@@ -213,7 +213,8 @@ fn default(limit: &Limit) -> Option<Template> {
         Algorithm::FixedWindow(_)
         | Algorithm::SlidingWindow
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => {
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => {
             return None;
         }
     };

@@ -269,6 +269,17 @@ pub(crate) static LIMIT: FieldTable = FieldTable {
             "Several bands; all must allow.",
         ),
         optional(
+            "concurrent",
+            Whole(0, u64::MAX),
+            "Requests in flight at once, in place of a rate. A request counts from its decision to its end.",
+        ),
+        optional(
+            "hold",
+            Text("30s"),
+            "With `concurrent`: time that a request counts for a listener that does not see its end, 1ms to \
+             1d. Required with `listen.http`, `grpc` or `resp`. Default: 30s.",
+        ),
+        optional(
             "unit",
             Text("tokens"),
             "What the limit counts: of a request's cost, the amount of this unit. Up to 32 lower-case \
@@ -391,7 +402,7 @@ pub(crate) static LIMIT: FieldTable = FieldTable {
             "Template of its Redis keys with `layout: open`. Default: the store's, else by algorithm.",
         ),
     ],
-    exactly_one: &["rate", "bands"],
+    exactly_one: &["rate", "bands", "concurrent"],
 };
 
 /// The fields of a condition of a limit. All that are set must match.

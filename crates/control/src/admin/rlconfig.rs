@@ -69,6 +69,7 @@ fn rate(quota: &Quota) -> String {
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
         | Algorithm::CalendarWindow => rate,
+        Algorithm::Concurrent => format!("concurrent={amount}"),
     }
 }
 

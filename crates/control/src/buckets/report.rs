@@ -124,6 +124,14 @@ pub enum StoredState {
         /// The units used in the window before it.
         previous: u64,
     },
+    /// Requests in flight.
+    #[schemars(title = "concurrent")]
+    Permits {
+        /// The permits of requests in flight.
+        held: u64,
+        /// The end, in microseconds, and the units of the permits that end by themselves, earliest first.
+        timed: Vec<(u64, u64)>,
+    },
     /// A sliding log, or a bucketed window.
     #[schemars(title = "sliding-log")]
     Log {
@@ -337,6 +345,13 @@ impl StoredState {
             Bucket::Log(it) => Self::Log {
                 runs: it.runs().map(|run| (run.stamp, run.units)).collect(),
             },
+            Bucket::Permits(it) => Self::Permits {
+                held: it.held(),
+                timed: it
+                    .timed(Timestamp::default())
+                    .map(|it| (it.end.as_micros(), it.units))
+                    .collect(),
+            },
         }
     }
 
@@ -366,6 +381,7 @@ fn algorithm(algorithm: Algorithm) -> &'static str {
         Algorithm::SlidingLog => "sliding-log",
         Algorithm::BucketedWindow => "bucketed-window",
         Algorithm::CalendarWindow => "fixed-window, by the calendar",
+        Algorithm::Concurrent => "concurrent",
     }
 }
 

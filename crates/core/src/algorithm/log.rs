@@ -190,7 +190,8 @@ fn stamp_of(quota: &Quota, now: Timestamp) -> u64 {
         | Algorithm::TokenBucket
         | Algorithm::FixedWindow(_)
         | Algorithm::SlidingWindow
-        | Algorithm::CalendarWindow => now.as_micros(),
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => now.as_micros(),
     }
 }
 

@@ -12,6 +12,7 @@
 //! | calendar window | end, count and last charge | [`calendar_window`] |
 //! | sliding window | two counters | [`sliding_window`] |
 //! | sliding log, bucketed window | runs of units with their stamps | [`log`] |
+//! | permits in flight | a count, and those that end by themselves | [`permits`] |
 //!
 //! The file of an algorithm has everything about it: its state, the arithmetic, the instant from
 //! which a state is full again, a state under another quota of its band, and the state as numbers
@@ -29,6 +30,7 @@ pub mod fixed_window;
 pub mod lent;
 pub mod log;
 mod numbers;
+pub mod permits;
 pub(crate) mod questions;
 pub mod sliding_window;
 #[cfg(test)]
@@ -39,9 +41,11 @@ pub use calendar_window::CalendarWindow;
 pub use fixed_window::FixedWindow;
 pub use lent::LendingBucket;
 pub use log::Log;
+pub use permits::Permits;
 pub use sliding_window::SlidingWindow;
 pub use token_bucket::TokenBucket;
 
+use crate::ask::{PermitId, PermitTerms};
 use crate::quota::{Basis, EXACT_MAX};
 use crate::{Algorithm, BucketReading, Op, Outcome, Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
@@ -96,6 +100,34 @@ pub trait BucketState {
 
     /// Returns the instant from which this state equals a new one. A store may forget it then.
     fn fresh_at(&self, quota: &Quota) -> Timestamp;
+
+    /// Returns true if it has permits of this id that have not ended. Only [`Permits`] have any.
+    #[inline]
+    fn has_permits(&self, _id: PermitId, _now: Timestamp) -> bool {
+        false
+    }
+
+    /// Returns the wait of an [`Op::Acquire`], if other asks take `beside` units first.
+    fn acquire_wait(&self, quota: &Quota, terms: PermitTerms, beside: u64, now: Timestamp) -> Wait {
+        match terms.units {
+            0 => Wait::NONE,
+            units => self.wait(quota, units.saturating_add(beside), now),
+        }
+    }
+
+    /// Carries out an [`Op::Acquire`] that fits, and returns the units charged.
+    fn acquire(&mut self, quota: &Quota, terms: PermitTerms, now: Timestamp) -> u64 {
+        self.charge(quota, terms.units, now);
+        terms.units
+    }
+
+    /// Carries out an [`Op::Renew`].
+    fn renew(&mut self, _id: PermitId, _ttl_us: u64, _now: Timestamp) {}
+
+    /// Carries out an [`Op::Release`], and returns the units that are free again.
+    fn release(&mut self, _id: PermitId, _now: Timestamp) -> u64 {
+        0
+    }
 }
 
 /// The state of one bucket, whichever its algorithm.
@@ -113,6 +145,8 @@ pub enum Bucket {
     Log(Log),
     /// Of a token bucket that [lends](Quota::lends).
     Lent(Box<LendingBucket>),
+    /// Of a limit of requests in flight.
+    Permits(Permits),
 }
 
 impl Bucket {
@@ -125,6 +159,7 @@ impl Bucket {
             Algorithm::CalendarWindow => Self::Calendar(CalendarWindow::default()),
             Algorithm::SlidingWindow => Self::Sliding(SlidingWindow::default()),
             Algorithm::SlidingLog | Algorithm::BucketedWindow => Self::Log(Log::default()),
+            Algorithm::Concurrent => Self::Permits(Permits::default()),
         }
     }
 
@@ -133,6 +168,7 @@ impl Bucket {
         match self {
             Self::Log(log) => log.heap_bytes(),
             Self::Lent(lent) => size_of_val::<LendingBucket>(lent),
+            Self::Permits(permits) => permits.heap_bytes(),
             Self::Tokens(_) | Self::Fixed(_) | Self::Calendar(_) | Self::Sliding(_) => 0,
         }
     }
@@ -182,6 +218,8 @@ impl Bucket {
                 Self::Sliding(window.adapted(from, quota, now))
             }
             (Self::Log(log), Algorithm::SlidingLog | Algorithm::BucketedWindow) => Self::Log(log),
+            // A lower limit takes nothing away.
+            (Self::Permits(permits), Algorithm::Concurrent) => Self::Permits(permits),
             (
                 _,
                 Algorithm::TokenBucket
@@ -189,7 +227,8 @@ impl Bucket {
                 | Algorithm::SlidingWindow
                 | Algorithm::SlidingLog
                 | Algorithm::BucketedWindow
-                | Algorithm::CalendarWindow,
+                | Algorithm::CalendarWindow
+                | Algorithm::Concurrent,
             ) => return None,
         })
     }
@@ -204,6 +243,7 @@ impl Bucket {
     /// | calendar window | `end`, `used`, and when it was last charged |
     /// | sliding window | `index`, `current`, `previous`, and the length of a window in microseconds |
     /// | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
+    /// | permits | those that guards hold; then of each id both halves, the units and the end, earliest first |
     ///
     /// The [code of the quota's basis](Quota::basis_code) comes last, if there is one.
     ///
@@ -227,6 +267,7 @@ impl Bucket {
             Self::Calendar(window) => window.encode(put),
             Self::Sliding(window) => window.encode(quota, put),
             Self::Log(log) => log.encode(put),
+            Self::Permits(permits) => permits.encode(put),
         }
         quota.basis_code().into_iter().for_each(put);
     }
@@ -244,6 +285,7 @@ impl Bucket {
             Algorithm::CalendarWindow => CalendarWindow::decode(numbers)?,
             Algorithm::SlidingWindow => SlidingWindow::decode(numbers, quota)?,
             Algorithm::SlidingLog | Algorithm::BucketedWindow => Log::decode(numbers)?,
+            Algorithm::Concurrent => Permits::decode(numbers)?,
         };
         bucket.adapted(basis, quota, now)
     }
@@ -265,7 +307,8 @@ impl Bucket {
             | Self::Fixed(_)
             | Self::Calendar(_)
             | Self::Sliding(_)
-            | Self::Log(_) => self.fresh_at(quota).as_micros().min(EXACT_MAX),
+            | Self::Log(_)
+            | Self::Permits(_) => self.fresh_at(quota).as_micros().min(EXACT_MAX),
         }
     }
 }
@@ -280,6 +323,7 @@ macro_rules! each {
             Bucket::Sliding($state) => $call,
             Bucket::Log($state) => $call,
             Bucket::Lent($state) => $call,
+            Bucket::Permits($state) => $call,
         }
     };
 }
@@ -325,6 +369,26 @@ impl BucketState for Bucket {
     #[inline]
     fn fresh_at(&self, quota: &Quota) -> Timestamp {
         each!(self, state => state.fresh_at(quota))
+    }
+
+    fn has_permits(&self, id: PermitId, now: Timestamp) -> bool {
+        each!(self, state => state.has_permits(id, now))
+    }
+
+    fn acquire_wait(&self, quota: &Quota, terms: PermitTerms, beside: u64, now: Timestamp) -> Wait {
+        each!(self, state => state.acquire_wait(quota, terms, beside, now))
+    }
+
+    fn acquire(&mut self, quota: &Quota, terms: PermitTerms, now: Timestamp) -> u64 {
+        each!(self, state => state.acquire(quota, terms, now))
+    }
+
+    fn renew(&mut self, id: PermitId, ttl_us: u64, now: Timestamp) {
+        each!(self, state => state.renew(id, ttl_us, now));
+    }
+
+    fn release(&mut self, id: PermitId, now: Timestamp) -> u64 {
+        each!(self, state => state.release(id, now))
     }
 }
 

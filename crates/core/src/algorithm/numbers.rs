@@ -3,6 +3,7 @@
 
 use super::lent::{Low, Lows};
 use super::log::LogRun;
+use super::permits::Permits;
 use super::token_bucket::CreditCount;
 use super::{Bucket, CalendarWindow, FixedWindow, LendingBucket, Log, SlidingWindow, TokenBucket};
 
@@ -25,6 +26,7 @@ impl Bucket {
     /// | 4 | sliding log, bucketed window | runs of `stamp`, `units`, oldest first |
     /// | 5 | token bucket that lends | those of a token bucket, then up to eight lows of `at`, `ticks` |
     /// | 6 | calendar window | `end`, `used`, and when it was last charged |
+    /// | 7 | permits | those that guards hold; then of each id both halves, the units and the end |
     ///
     /// ```
     /// use tidegate_core::{Algorithm, Bucket, BucketState, Quota, Timestamp};
@@ -62,6 +64,10 @@ impl Bucket {
                 let runs = log.runs().flat_map(|run| [run.stamp, run.units]);
                 runs.for_each(put);
                 4
+            }
+            Self::Permits(permits) => {
+                permits.encode(put);
+                7
             }
             Self::Lent(lent) => {
                 let lows = lent.lows.iter().flat_map(|low| [low.at, low.ticks]);
@@ -115,6 +121,7 @@ impl Bucket {
                 used: *used,
                 at: *at,
             })),
+            (7, numbers) => Some(Permits::decode(numbers.iter().copied())?.0),
             _ => None,
         }
     }
@@ -164,6 +171,6 @@ mod tests {
             }
         }
         assert_eq!(Bucket::from_numbers(0, &[]), None);
-        assert_eq!(Bucket::from_numbers(7, &[1, 2]), None);
+        assert_eq!(Bucket::from_numbers(8, &[1, 2]), None);
     }
 }

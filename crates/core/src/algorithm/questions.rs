@@ -19,6 +19,11 @@ pub(crate) fn decide_by_questions<M: BucketState>(
         let units = receipt.cost;
         return ChargedOutcome { outcome, units };
     }
+    if let Op::Release(id) = op {
+        let units = bucket.release(id, now);
+        let outcome = Outcome::of(Wait::NONE, bucket.reading(quota, now));
+        return ChargedOutcome { outcome, units };
+    }
     let mut needed = wait(quota, bucket, op, 0, now);
     let mut units = 0;
     if needed.is_none() || op.is_forced() {
@@ -41,9 +46,12 @@ pub(crate) fn wait<M: BucketState>(
     beside: u64,
     now: Timestamp,
 ) -> Wait {
-    match op.needs() {
-        0 => Wait::NONE,
-        needed => bucket.wait(quota, needed.saturating_add(beside), now),
+    match (op, op.needs()) {
+        (Op::Acquire(terms), _) => bucket.acquire_wait(quota, terms, beside, now),
+        // They have ended, or were released, and others may have them by now.
+        (Op::Renew { id, .. }, _) if !bucket.has_permits(id, now) => Wait::NEVER,
+        (_, 0) => Wait::NONE,
+        (_, needed) => bucket.wait(quota, needed.saturating_add(beside), now),
     }
 }
 
@@ -58,8 +66,9 @@ pub(crate) fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
 #[inline]
 pub(crate) fn apply<M: BucketState>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> u64 {
     match op {
-        // Refunds happen before or after the charges; a refusal charges a block.
+        // Refunds happen before or after the charges, releases before; a refusal charges a block.
         Op::Look
+        | Op::Release(_)
         | Op::Test(_)
         | Op::GiveBack(_)
         | Op::Return { .. }
@@ -72,5 +81,10 @@ pub(crate) fn apply<M: BucketState>(quota: &Quota, bucket: &mut M, op: Op, now: 
             cost
         }
         Op::Force(cost) | Op::Debit(cost) => bucket.force(quota, cost, now),
+        Op::Acquire(terms) => bucket.acquire(quota, terms, now),
+        Op::Renew { id, ttl_us } => {
+            bucket.renew(id, ttl_us, now);
+            0
+        }
     }
 }

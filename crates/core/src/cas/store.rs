@@ -215,6 +215,9 @@ impl<T: CompareAndSwap> CasStore<T> {
 
 impl<T: CompareAndSwap> Store for CasStore<T> {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        if asks.iter().any(|ask| ask.quota.algorithm().is_concurrent()) {
+            return Err(StoreError::no_permits());
+        }
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(asks.len());
         let mut quotas: Vec<&Quota> = Vec::with_capacity(asks.len());
         let mut places = Vec::with_capacity(asks.len());

@@ -112,7 +112,8 @@ impl Quota {
             | Algorithm::FixedWindow(_)
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => Basis::PLAIN,
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => Basis::PLAIN,
         };
         let whole = self.scales().then(|| rounded_down(self.whole_parts().0));
         Basis {
@@ -154,7 +155,8 @@ impl Quota {
             | Algorithm::SlidingWindow
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => (self.amount, self.amount),
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => (self.amount, self.amount),
         };
         (down.max(1), up.max(1))
     }

@@ -33,7 +33,8 @@ pub enum QuotaError {
     },
     /// The rate is so fine against its period that no tick represents it.
     TooFine,
-    /// A sliding log and a bucketed window remember when each unit was taken, and cannot be scaled.
+    /// A sliding log and a bucketed window remember when each unit was taken, and permits are held by someone.
+    /// They cannot be scaled.
     ScaledLog,
 }
 
@@ -51,7 +52,7 @@ impl fmt::Display for QuotaError {
                 holds at most {nearest}; use bucketed-window for larger amounts"),
             Self::OverdraftTooLarge { nearest } => write!(f, "the overdraft is too large; the largest that fits is {nearest}"),
             Self::TooFine => f.write_str("the rate cannot be represented exactly in microseconds, milliseconds or seconds; use a rounder amount or period"),
-            Self::ScaledLog => f.write_str("a log of single units cannot be scaled; only token-bucket, fixed-window and sliding-window can"),
+            Self::ScaledLog => f.write_str("a log of single units, or a number of permits, cannot be scaled; only token-bucket, fixed-window and sliding-window can"),
         }
     }
 }

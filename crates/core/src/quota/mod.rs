@@ -53,6 +53,7 @@ pub const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 /// | sliding window | no | two counters | large amounts, approximate |
 /// | sliding log | yes | one entry per unit | small amounts, exact in any period |
 /// | bucketed window | never over | a counter per part | large amounts, never over |
+/// | concurrent | yes | a counter | requests in flight, however long each takes |
 ///
 /// ```
 /// use tidegate_core::{Algorithm, Align};
@@ -80,6 +81,9 @@ pub enum Algorithm {
     /// A counter that starts again when a window of the calendar begins, such as a month in a time zone.
     /// The quota [brings the starts](Quota::with_starts).
     CalendarWindow,
+    /// Permits that are held from a take to its refund: how many at once, and not how many per time. See
+    /// [`Quota::concurrent`].
+    Concurrent,
 }
 
 /// Start of a fixed window.
@@ -129,7 +133,8 @@ impl Algorithm {
             | Self::SlidingWindow
             | Self::SlidingLog
             | Self::BucketedWindow
-            | Self::CalendarWindow => false,
+            | Self::CalendarWindow
+            | Self::Concurrent => false,
         }
     }
 
@@ -153,9 +158,23 @@ impl Algorithm {
             Self::TokenBucket
             | Self::FixedWindow(_)
             | Self::SlidingWindow
-            | Self::CalendarWindow => false,
+            | Self::CalendarWindow
+            | Self::Concurrent => false,
         }
     }
+
+    /// Returns true if it counts requests in flight: units come back when they are released, and not as time
+    /// passes.
+    #[inline]
+    pub const fn is_concurrent(self) -> bool {
+        matches!(self, Self::Concurrent)
+    }
+
+    /// Those of rates, whose units come back as time passes: all but [`Concurrent`](Self::Concurrent).
+    pub const RATES: [Self; 7] = match Self::ALL.first_chunk() {
+        Some(rates) => *rates,
+        None => unreachable!(),
+    };
 }
 
 codes! {
@@ -166,6 +185,7 @@ codes! {
     SlidingLog = 4,
     BucketedWindow = 5,
     CalendarWindow = 6,
+    Concurrent = 7,
 }
 
 /// Identity of a quota under one bucket name: the algorithm and the band's label, or its period if
@@ -246,6 +266,25 @@ impl Quota {
         QuotaSpec::new(amount, period_us)
     }
 
+    /// Starts a limit of `permits` requests in flight. A take holds its units until it is refunded, however
+    /// long that is; see [`algorithm::permits`](crate::algorithm::permits).
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, Op, Quota, Timestamp, Wait, step};
+    ///
+    /// let (quota, now) = (Quota::concurrent(1).build()?, Timestamp::from_millis(1_700_000_000_000));
+    /// let mut bucket = Bucket::new(&quota);
+    /// let receipt = step::decide_one(&quota, &mut bucket, Op::Take(1), now).receipt(now, 1);
+    /// let later = now.plus(86_400_000_000);
+    /// assert_eq!(step::decide_one(&quota, &mut bucket, Op::Take(1), later).wait, Wait::RELEASE);
+    /// step::decide_one(&quota, &mut bucket, Op::GiveBack(receipt), later);
+    /// assert!(step::decide_one(&quota, &mut bucket, Op::Take(1), later).is_allowed());
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn concurrent(permits: u64) -> QuotaSpec<'static> {
+        QuotaSpec::new(permits, spec::NO_PERIOD_US).algorithm(Algorithm::Concurrent)
+    }
+
     /// Returns the algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -314,7 +353,8 @@ impl Quota {
             | Algorithm::SlidingWindow
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => self.capacity,
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => self.capacity,
         }
     }
 
@@ -401,6 +441,8 @@ impl Quota {
                     windows.saturating_mul(2),
                 )
             }
+            // Until it is released.
+            Algorithm::Concurrent => (u64::MAX, spec::LIFETIME_US_END),
             Algorithm::SlidingWindow
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow

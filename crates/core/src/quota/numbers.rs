@@ -119,16 +119,19 @@ impl TryFrom<QuotaNumbers> for Quota {
         };
         let most = EXACT_MAX.saturating_sub(1);
         let quota = match numbers.algorithm {
-            Algorithm::SlidingLog | Algorithm::BucketedWindow if quota.scales() => {
+            Algorithm::SlidingLog | Algorithm::BucketedWindow | Algorithm::Concurrent
+                if quota.scales() =>
+            {
                 return Err(QuotaError::ScaledLog);
             }
             _ if numbers.amount == 0 && numbers.capacity == 0 => quota.refusing(),
             Algorithm::TokenBucket => quota.with_numbers(&numbers)?,
             Algorithm::SlidingLog => quota.as_window(LOG_UNITS_MAX)?,
             Algorithm::SlidingWindow => quota.as_window(most / 2 / quota.period)?,
-            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow | Algorithm::CalendarWindow => {
-                quota.as_window(most)?
-            }
+            Algorithm::FixedWindow(_)
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => quota.as_window(most)?,
         };
         let quota = quota.derive();
         Ok(match (numbers.lends, numbers.queue) {

@@ -13,6 +13,9 @@ use std::num::NonZeroU64;
 /// The tick of most quotas: one microsecond.
 const MICRO: NonZeroU64 = NonZeroU64::MIN;
 
+/// The period in the place of that which permits do not have. It is a part of their identity.
+pub(super) const NO_PERIOD_US: u64 = 1_000_000;
+
 /// No bucket takes as long as this to refill, so that a wait, in microseconds, is always a number:
 /// 146,000 years.
 pub(super) const LIFETIME_US_END: u64 = 1 << 62;
@@ -165,7 +168,7 @@ impl<'a> QuotaSpec<'a> {
             return Err(QuotaError::PeriodTooLong);
         }
         let quota = match self.algorithm {
-            Algorithm::SlidingLog | Algorithm::BucketedWindow
+            Algorithm::SlidingLog | Algorithm::BucketedWindow | Algorithm::Concurrent
                 if self.on_change == OnChange::Scale =>
             {
                 Err(QuotaError::ScaledLog)
@@ -178,7 +181,10 @@ impl<'a> QuotaSpec<'a> {
                 self.fits_window(LOG_UNITS_MAX, |nearest| QuotaError::LogTooLong { nearest })?;
                 Ok(self.window(MICRO, period_us))
             }
-            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow | Algorithm::CalendarWindow => {
+            Algorithm::FixedWindow(_)
+            | Algorithm::BucketedWindow
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => {
                 let most = EXACT_MAX.saturating_sub(1);
                 self.fits_window(most, |nearest| QuotaError::TooLarge { nearest })?;
                 Ok(self.window(MICRO, period_us))

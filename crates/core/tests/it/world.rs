@@ -7,7 +7,7 @@ use tidegate_core::{Wait, step};
 use tidegate_testkit::history::model_algorithm;
 use tidegate_testkit::model::{ModelAnswer, ModelBucket, ModelQuota};
 
-pub(crate) const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
+pub(crate) const ALGORITHMS: [Algorithm; Algorithm::RATES.len()] = Algorithm::RATES;
 
 /// A quota as written, before validation.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@
 //! | `throttling` | a check of one bucket by the caller's own quota |
 //! | `warning` | alerts that a band reached a share |
 
+mod acquiring;
 mod asking;
 mod reserving;
 mod throttling;

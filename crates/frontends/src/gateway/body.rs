@@ -6,6 +6,7 @@ use http_body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tidegate::Permit;
 use tidegate_net::promise::boxed;
 use tidegate_proxy::relayed_body::{RelayError, RelayedBody};
 use tidegate_telemetry::gateway::UpstreamOutcome;
@@ -29,17 +30,24 @@ pub struct UpstreamBody {
     upstream: usize,
     /// The error that cut the body short, until it is reported.
     cut: Option<RelayError>,
+    /// The permits of the request, which is in flight until this body has ended or is dropped.
+    permit: Option<Permit>,
 }
 
 impl GatewayBody {
-    /// Returns the body of an upstream of `active_route`.
-    pub(super) fn upstream(body: RelayedBody, lane: &Arc<ActiveRoute>, upstream: usize) -> Self {
+    /// Returns the body of an upstream of `active_route`, which holds the permits of its request.
+    pub(super) fn upstream(
+        body: RelayedBody,
+        (lane, upstream): (&Arc<ActiveRoute>, usize),
+        permit: Option<Permit>,
+    ) -> Self {
         let lane = Arc::clone(lane);
         Self::Theirs(boxed(|| UpstreamBody {
             body,
             lane,
             upstream,
             cut: None,
+            permit,
         }))
     }
 
@@ -65,6 +73,7 @@ impl Body for GatewayBody {
                     lane,
                     upstream,
                     cut,
+                    permit,
                 } = &mut **theirs;
                 if let Some(error) = cut.take() {
                     return Poll::Ready(Some(Err(error)));
@@ -80,6 +89,10 @@ impl Body for GatewayBody {
                         *cut = Some(error);
                         context.waker().wake_by_ref();
                         Poll::Pending
+                    }
+                    Poll::Ready(None) => {
+                        *permit = None;
+                        Poll::Ready(None)
                     }
                     frame => frame,
                 }

@@ -126,9 +126,11 @@ impl<S: Store + 'static> GatewayFrontend<S> {
     ) -> GatewayVerdict {
         let answer = match outcome {
             Ok(decision) if decision.is_allowed() => {
-                // Kept only if something reads it: the client, in headers, or the refund of its charge.
+                // Kept only if something reads it: the client, in headers, or the refund of its charge. Or if the
+                // request holds permits until it ends.
                 let is_read = !decision.respond().headers.is_empty()
-                    || lane.route.refund != RefundRule::Never;
+                    || lane.route.refund != RefundRule::Never
+                    || decision.permit().is_some();
                 return GatewayVerdict::Pass(is_read.then(|| boxed(|| decision.clone())));
             }
             Ok(decision) => self.refusal(decision, request),

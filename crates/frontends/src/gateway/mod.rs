@@ -42,7 +42,7 @@ use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body, Incoming};
 use std::sync::{Arc, OnceLock};
-use tidegate::{Decision, Policy, Store};
+use tidegate::{Decision, Permit, Policy, Store};
 use tidegate_http::answer::inform;
 use tidegate_net::frontend::{Frontend, Http2Settings, Protocols};
 use tidegate_net::paced_body::PacedBody;
@@ -154,6 +154,7 @@ impl<S: Store + 'static> GatewayFrontend<S> {
             let protocol = UpgradeProtocol::of(becomes_websocket, messages);
             Upgrade::new(&mut request, visit, protocol, handshake)
         });
+        let permit = decision.as_deref().and_then(Decision::permit);
         let terms = ForwardTerms {
             lane,
             fields,
@@ -168,7 +169,7 @@ impl<S: Store + 'static> GatewayFrontend<S> {
         let parent = recorded.header(&leg);
         self.pass_trace(request.headers_mut(), parent, terms.is_trusted);
         let mut answer = match outbound(request, terms) {
-            Ok(request) => match self.forward(lane, request, upgrade).await {
+            Ok(request) => match self.forward(lane, request, (upgrade, permit)).await {
                 Ok(answer) => {
                     recorded.forwarded(leg, Some(answer.status().as_u16()));
                     answer
@@ -197,12 +198,13 @@ impl<S: Store + 'static> GatewayFrontend<S> {
         }
     }
 
-    /// Forwards a request, and returns the upstream's response.
+    /// Forwards a request, and returns the upstream's response. That holds the permits of the request until it
+    /// ends, or its tunnel does.
     async fn forward(
         &self,
         lane: &Arc<ActiveRoute>,
         request: Box<OutgoingRequest>,
-        upgrade: Option<Box<Upgrade<S>>>,
+        (upgrade, permit): (Option<Box<Upgrade<S>>>, Option<Permit>),
     ) -> Result<GatewayResponse, NoUpstreamAnswer> {
         let manner = match upgrade {
             Some(_) => ConnectionKind::Upgrade,
@@ -215,12 +217,13 @@ impl<S: Store + 'static> GatewayFrontend<S> {
                 is_unreached: false,
             }),
             Some(upgrade) if answered.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                Ok(upgrade.begin(lane, answered, turn))
+                Ok(upgrade.begin(lane, answered, (turn, permit)))
             }
             _ => {
                 let upstream = turn.index();
                 let answer = answered.relay(target, turn);
-                let mut answer = answer.map(|body| GatewayBody::upstream(body, lane, upstream));
+                let body = |body| GatewayBody::upstream(body, (lane, upstream), permit);
+                let mut answer = answer.map(body);
                 lane.inbound(&mut answer);
                 Ok(answer)
             }

@@ -14,7 +14,7 @@ use std::future::Future;
 use std::io::Cursor;
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate::Store;
+use tidegate::{Permit, Store};
 use tidegate_net::idle_clock::ActivityGuard;
 use tidegate_net::session::RequestContext;
 use tidegate_net::tasks::Tasks;
@@ -121,12 +121,12 @@ impl<S: Store + 'static> Upgrade<S> {
     }
 
     /// Returns the response of an upstream that agreed. Once the client has it, a tunnel starts, which
-    /// counts as in flight as long as `turn` exists.
+    /// counts as in flight as long as `turn` and the permits exist.
     pub(super) fn begin(
         self,
         lane: &Arc<ActiveRoute>,
         answered: UpstreamResponse,
-        turn: UpstreamLease,
+        (turn, permit): (UpstreamLease, Option<Permit>),
     ) -> GatewayResponse {
         let (head, upstream) = answered.into_upgraded();
         let mut answer = head.map(|()| GatewayBody::Ours(None));
@@ -156,7 +156,7 @@ impl<S: Store + 'static> Upgrade<S> {
                 }
                 Err(error) => debug!(event = "tunnel_abandoned", %error, "client disconnected before its tunnel started"),
             }
-            drop((open, turn, self.bridge));
+            drop((open, turn, self.bridge, permit));
         });
         answer
     }

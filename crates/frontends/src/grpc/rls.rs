@@ -7,7 +7,7 @@ use crate::wire::protobuf::read::ProtobufError;
 use crate::wire::rls::read::RlsCall;
 use crate::wire::rls::write::RlsCode;
 use std::borrow::Cow;
-use tidegate::{AskPurpose, CheckError, Cost, Descriptor, Request, Rules, Store};
+use tidegate::{AskPurpose, CheckError, Cost, Descriptor, PermitTerm, Request, Rules, Store};
 use tidegate_net::promise::Promise;
 use tidegate_telemetry::traces::RequestTrace;
 
@@ -69,6 +69,8 @@ pub fn request<'a>(
         policy: Some(&policy.name),
         cost: cost.into(),
         descriptors,
+        // A proxy does not say when the request ends.
+        permit: Some(&PermitTerm::HOLD),
         ..Request::new()
     })
 }

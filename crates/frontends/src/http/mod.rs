@@ -1,12 +1,14 @@
-//! The HTTP API: `POST /v1/check`, reservations, and the route to `/v1/auth`.
+//! The HTTP API: `POST /v1/check`, reservations, requests in flight, and the route to `/v1/auth`.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | this one | dispatch of a path to its handler |
 //! | `check` | `POST /v1/check` |
+//! | `acquire` | `POST /v1/acquire`, `/v1/renew` and `/v1/release` |
 //! | `reserve` | `POST /v1/reserve`, `/v1/commit` and `/v1/refund` |
 //! | `openapi` | the `OpenAPI` document at `GET /openapi.json` |
 
+mod acquire;
 mod check;
 mod openapi;
 mod reserve;
@@ -15,6 +17,7 @@ use super::auth::PendingAuth;
 use super::respond::{self, FrontendResponse, WholeBody};
 use super::{auth, body, rls_json};
 use crate::decider::Decider;
+use crate::wire::permit::PermitVerb;
 use crate::wire::settle::SettleVerb;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
@@ -43,17 +46,22 @@ enum PostRoute {
     Check,
     Reserve,
     Settle(SettleVerb),
+    Acquire,
+    Permits(PermitVerb),
     /// The JSON form of Envoy's rate limit service.
     Envoy,
 }
 
 impl PostRoute {
     /// The endpoints with their paths.
-    const ALL: [(&str, Self); 5] = [
+    const ALL: [(&str, Self); 8] = [
         ("/v1/check", Self::Check),
         ("/v1/reserve", Self::Reserve),
         ("/v1/commit", Self::Settle(SettleVerb::Commit)),
         ("/v1/refund", Self::Settle(SettleVerb::Refund)),
+        ("/v1/acquire", Self::Acquire),
+        ("/v1/renew", Self::Permits(PermitVerb::Renew)),
+        ("/v1/release", Self::Permits(PermitVerb::Release)),
         (rls_json::JSON, Self::Envoy),
     ];
 
@@ -105,6 +113,8 @@ impl<S: Store> HttpFrontend<S> {
             PostRoute::Check => self.check(text, trace),
             PostRoute::Reserve => Promise::Later(Box::pin(self.reserve(text, trace))),
             PostRoute::Settle(kind) => Promise::Later(Box::pin(self.settle(text, kind))),
+            PostRoute::Acquire => Promise::Later(Box::pin(self.acquire(text, trace))),
+            PostRoute::Permits(verb) => Promise::Later(Box::pin(self.settle_permits(text, verb))),
             PostRoute::Envoy => rls_json::answer(&self.decider, text, trace),
         }
     }

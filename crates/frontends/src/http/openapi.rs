@@ -3,11 +3,12 @@
 
 use super::PostRoute;
 use crate::rls_json;
+use crate::wire::permit::PermitVerb;
 use crate::wire::question::LIST_MAX;
 use crate::wire::rls::json as rls;
 use crate::wire::schema::one_or_several;
 use crate::wire::settle::SettleVerb;
-use crate::wire::{answer, problem, question, settle};
+use crate::wire::{answer, permit, problem, question, settle};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -50,10 +51,8 @@ pub(super) fn document() -> &'static str {
 fn build() -> Value {
     let mut paths = Map::new();
     for (path, route) in PostRoute::ALL {
-        paths.insert(
-            path.to_owned(),
-            json!({ "post": Operation::of(route).post() }),
-        );
+        let post = json!({ "post": Operation::of(route).post() });
+        paths.insert(path.to_owned(), post);
     }
     paths.insert("/v1/auth".to_owned(), json!({ "get": auth("auth", None) }));
     let policy = json!({
@@ -67,7 +66,7 @@ fn build() -> Value {
     paths.insert("/v1/auth/{policy}".to_owned(), by_policy);
     paths.insert(rls_json::HEALTH.to_owned(), json!({ "get": health() }));
     paths.insert(PATH.to_owned(), json!({ "get": itself() }));
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Tidegate decision API",
@@ -102,7 +101,22 @@ fn build() -> Value {
                 },
             },
         },
-    })
+    });
+    for (name, schema) in permit_schemas() {
+        document["components"]["schemas"][name] = schema;
+    }
+    document
+}
+
+/// Returns the schemas of bodies about requests in flight.
+fn permit_schemas() -> [(&'static str, Value); 5] {
+    [
+        ("Acquired", answer::acquired_schema()),
+        ("Renewal", permit::schema(PermitVerb::Renew)),
+        ("Renewed", permit::result_schema(PermitVerb::Renew)),
+        ("Release", permit::schema(PermitVerb::Release)),
+        ("Released", permit::result_schema(PermitVerb::Release)),
+    ]
 }
 
 fn schema(name: &str) -> Value {
@@ -165,6 +179,9 @@ impl Operation {
                 response: settled(),
                 failures: &[UNKNOWN, UNSETTLED],
             },
+            PostRoute::Acquire => Self::acquire(),
+            PostRoute::Permits(PermitVerb::Renew) => Self::renew(),
+            PostRoute::Permits(PermitVerb::Release) => Self::release(),
             PostRoute::Envoy => Self {
                 id: "shouldRateLimit",
                 about: "Decides a call of Envoy's rate limit service, in JSON.",
@@ -177,6 +194,43 @@ impl Operation {
                 response: schema("RateLimitResponse"),
                 failures: &[UNDECIDED],
             },
+        }
+    }
+
+    fn acquire() -> Self {
+        Self {
+            id: "acquire",
+            about: "Decides a request that is in flight until it is released.",
+            more: "At limits of requests in flight (`concurrent`), it holds permits until `/v1/release`, or \
+                until `ttl_ms` is over and they were not renewed. Without `ttl_ms`, `hold` of the limit applies.",
+            request: schema("ReservationRequest"),
+            example: json!({ "user": "ann", "ttl_ms": 30_000 }),
+            response: schema("Acquired"),
+            failures: &[UNDECIDED],
+        }
+    }
+
+    fn renew() -> Self {
+        Self {
+            id: "renew",
+            about: "Prolongs the permits of a request in flight.",
+            more: "An end never moves back. If the response is `false`, others may have the permits: acquire again.",
+            request: schema("Renewal"),
+            example: json!({ "id": "r1PbOh5", "ttl_ms": 30_000 }),
+            response: schema("Renewed"),
+            failures: &[UNSETTLED],
+        }
+    }
+
+    fn release() -> Self {
+        Self {
+            id: "release",
+            about: "Releases the permits of a request that has ended.",
+            more: "Idempotent: after a timeout, send the same call again.",
+            request: schema("Release"),
+            example: json!({ "id": "r1PbOh5" }),
+            response: schema("Released"),
+            failures: &[UNSETTLED],
         }
     }
 

@@ -8,7 +8,7 @@ use super::command::CommandKind;
 use super::host::RespHost;
 use super::parse::{OwnedCommand, RespCommand};
 use super::reply::{Replies, RespVersion};
-use super::{check, keys, throttle};
+use super::{check, keys, permits, throttle};
 use crate::decider::{Decider, PendingCheck};
 use futures_util::future::join_all;
 use smallvec::SmallVec;
@@ -41,6 +41,7 @@ pub(super) enum OwnedQuestion<S> {
     Throttle(Box<OwnedThrottle>),
     Check(Box<PendingCheck<S>>),
     Keys(CommandKind, OwnedCommand),
+    Permits(CommandKind, OwnedCommand),
 }
 
 #[derive(Debug)]
@@ -59,6 +60,7 @@ enum CommandResult {
     Throttled(Result<ThrottleOutcome, CheckError>, u64),
     Checked(Result<Decision, CheckError>),
     Keys(Result<keys::KeyReply, CheckError>),
+    Permits(Result<permits::PermitReply, CheckError>),
 }
 
 impl<S> Default for CommandBatch<S> {
@@ -102,6 +104,10 @@ impl<S: Store> OwnedQuestion<S> {
         Self::Keys(kind, command.to_owned())
     }
 
+    pub(super) fn permits(kind: CommandKind, command: RespCommand<'_>) -> Self {
+        Self::Permits(kind, command.to_owned())
+    }
+
     /// Returns true if it must neither overtake earlier commands nor be overtaken: it reaches the store
     /// by another path than decisions.
     fn is_barrier(&self) -> bool {
@@ -123,6 +129,10 @@ impl<S: Store> OwnedQuestion<S> {
             Self::Keys(kind, owned) => {
                 let command = owned.as_command();
                 CommandResult::Keys(keys::answer(decider, rules, (kind, command)).await)
+            }
+            Self::Permits(kind, owned) => {
+                let command = owned.as_command();
+                CommandResult::Permits(permits::answer(decider, rules, (kind, command)).await)
             }
         }
     }
@@ -180,6 +190,7 @@ impl<S: Store> RespHost<S> {
             }
             CommandResult::Checked(decided) => check::write(decided.as_ref(), replies),
             CommandResult::Keys(found) => keys::write(found, replies),
+            CommandResult::Permits(reply) => permits::write(reply, replies),
         }
     }
 }

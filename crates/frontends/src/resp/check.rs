@@ -14,13 +14,28 @@ use tidegate_telemetry::traces::UNTRACED;
 const FIELDS: &str =
     "ip, user, api_key, method, host, path, route, cost, descriptors, header:NAME, attr:NAME";
 
+/// The field of `TG.ACQUIRE` for the time of its permits.
+const TTL: &str = "ttl_ms";
+
 /// The only field whose value is JSON: a command has no form for nested lists.
 const DESCRIPTORS: &str = "descriptors";
 
 /// Parses a check. An empty policy stands for the first. Errors have the same text as in the HTTP API.
 pub(super) fn read(command: RespCommand<'_>) -> Result<JsonQuestion<'_>, String> {
+    let question = read_acquiring(command)?;
+    if question.ttl_ms.is_some() {
+        return Err(format!("ERR {TTL}: only for TG.ACQUIRE"));
+    }
+    Ok(question)
+}
+
+/// Parses a check like [`read`], which may have a `ttl_ms`.
+pub(super) fn read_acquiring(command: RespCommand<'_>) -> Result<JsonQuestion<'_>, String> {
     if !command.len().is_multiple_of(2) {
-        return Err("ERR wrong number of arguments for 'tg.check' command".to_owned());
+        let name = String::from_utf8_lossy(command.word(0)).to_lowercase();
+        return Err(format!(
+            "ERR wrong number of arguments for '{name}' command"
+        ));
     }
     let mut question = JsonQuestion::default();
     let mut words = command.words().skip(1);
@@ -65,6 +80,7 @@ fn set<'a>(question: &mut JsonQuestion<'a>, name: &'a [u8], value: &'a [u8]) -> 
     let place = match field {
         "ip" => return set_once(&mut question.ip, field, address(value)?),
         "cost" => return set_once(&mut question.cost, field, cost(value)?),
+        TTL => return set_once(&mut question.ttl_ms, field, ttl(value)?),
         "user" => &mut question.user,
         "api_key" => &mut question.api_key,
         "method" => &mut question.method,
@@ -105,6 +121,17 @@ fn address(value: &[u8]) -> Result<std::net::IpAddr, String> {
     let value = text("ip", value)?;
     let address = value.parse();
     address.map_err(|_| format!("ERR ip: {} is not an IP address", quote(&value)))
+}
+
+/// Parses a time in milliseconds.
+pub(super) fn ttl(value: &[u8]) -> Result<u64, String> {
+    let value = text(TTL, value)?;
+    let is_whole = value.bytes().all(|byte| byte.is_ascii_digit());
+    let ttl_ms = value.parse().ok().filter(|ttl_ms| is_whole && *ttl_ms > 0);
+    ttl_ms.ok_or_else(|| {
+        let found = quote(&value);
+        format!("ERR {TTL}: expected a whole number of milliseconds, at least 1, found {found}")
+    })
 }
 
 /// Parses a number, or units such as `tokens=800,bytes=9`.
@@ -236,7 +263,7 @@ fn write_retry(decision: &Decision, binding: Option<&AppliedBand<'_>>, replies: 
     }
 }
 
-fn text_or_null(text: Option<&str>, replies: &mut Replies) {
+pub(super) fn text_or_null(text: Option<&str>, replies: &mut Replies) {
     match text {
         Some(text) => replies.bulk(text),
         None => replies.null(),
@@ -244,7 +271,7 @@ fn text_or_null(text: Option<&str>, replies: &mut Replies) {
 }
 
 /// Writes a missing number: null, or −1 in a protocol without one for numbers.
-fn absent(replies: &mut Replies) {
+pub(super) fn absent(replies: &mut Replies) {
     match replies.protocol {
         RespVersion::Resp2 => replies.integer(-1),
         RespVersion::Resp3 => replies.null(),

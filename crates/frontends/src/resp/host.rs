@@ -97,6 +97,9 @@ impl<S: Store> RespHost<S> {
             | CommandKind::Type
             | CommandKind::Ttl
             | CommandKind::Pttl) => return self.keys(kind, command),
+            kind @ (CommandKind::Acquire | CommandKind::Renew | CommandKind::Release) => {
+                return self.permits(kind, command);
+            }
             CommandKind::Command => introspect::command(command, &mut self.replies),
             CommandKind::Config => introspect::config(command, &mut self.replies),
             CommandKind::Info => introspect::info(command, &mut self.replies),
@@ -168,6 +171,17 @@ impl<S: Store> RespHost<S> {
         if let Some(found) = keys::answer(decider, rules, (kind, command)).now_or_never() {
             keys::write(&found, &mut self.replies);
         }
+        Flow::GoOn
+    }
+
+    /// Executes a command about requests in flight. It waits with the batch: few are sent, and an acquisition may
+    /// have to wait for a limit.
+    fn permits(&mut self, kind: CommandKind, command: RespCommand<'_>) -> Flow {
+        if self.frontend.rules(&mut self.rules).is_none() {
+            return Flow::Close;
+        }
+        self.batch
+            .push(OwnedQuestion::permits(kind, command), &self.replies);
         Flow::GoOn
     }
 

@@ -9,6 +9,7 @@
 //! | `throttle`, `quotas` | `CL.THROTTLE` |
 //! | `check` | `TG.CHECK` |
 //! | `keys` | `DEL`, `TTL` and others for the keys of `CL.THROTTLE` |
+//! | `permits` | `TG.ACQUIRE`, `TG.RENEW`, `TG.RELEASE` |
 //! | `connection`, `session` | `HELLO`, `AUTH`, `CLIENT`, and the state of a connection |
 //! | `introspect` | `COMMAND`, `CONFIG`, `INFO` |
 //! | `transaction`, `queue` | `MULTI`, `EXEC`, and the commands between them |
@@ -33,6 +34,7 @@ mod introspect;
 mod keys;
 mod metrics;
 pub mod parse;
+mod permits;
 mod queue;
 mod quotas;
 pub mod reply;

@@ -41,7 +41,10 @@ json_members! {
         Notice = "notice",
         /// The id of the reservation. Absent if it was refused. Its holder can settle the reservation.
         Reservation = "reservation",
-        /// The lifetime of the reservation. Absent if it was refused.
+        /// The id of the permits that the request holds. Absent if it holds none. Its holder can renew and
+        /// release them.
+        Id = "id",
+        /// The lifetime of the reservation or of the permits. Absent without either.
         ExpiresMs = "expires_ms",
     }
 }
@@ -63,6 +66,7 @@ impl DecisionMember {
             | Self::Descriptors
             | Self::Notice
             | Self::Reservation
+            | Self::Id
             | Self::ExpiresMs => false,
         }
     }
@@ -81,7 +85,7 @@ impl DecisionMember {
                 let words = AnswerReason::ALL.map(AnswerReason::as_str);
                 json!({ "type": "string", "enum": words })
             }
-            Self::Unit | Self::Guard | Self::Notice | Self::Reservation => {
+            Self::Unit | Self::Guard | Self::Notice | Self::Reservation | Self::Id => {
                 json!({ "type": "string" })
             }
             Self::Descriptors => {
@@ -99,18 +103,41 @@ const REQUIRED: [DecisionMember; 2] = [DecisionMember::Allowed, DecisionMember::
 
 /// Returns the schema of a decision.
 pub(crate) fn schema() -> Value {
-    use DecisionMember::{ExpiresMs, Reservation, Unlimited};
+    use DecisionMember::{ExpiresMs, Id, Reservation, Unlimited};
     let members = DecisionMember::ALL.iter().copied();
-    let members = members.filter(|it| !matches!(it, Unlimited | Reservation | ExpiresMs));
+    let members = members.filter(|it| !matches!(it, Unlimited | Reservation | Id | ExpiresMs));
     object(members, &REQUIRED, DecisionMember::schema)
 }
 
 /// Returns the schema of a reservation.
 pub(crate) fn reservation_schema() -> Value {
+    identified_schema(DecisionMember::Id)
+}
+
+/// Returns the schema of a decision with the id of permits.
+pub(crate) fn acquired_schema() -> Value {
+    identified_schema(DecisionMember::Reservation)
+}
+
+/// Returns the schema of a decision with an id, and not with the `other` one.
+fn identified_schema(other: DecisionMember) -> Value {
     use DecisionMember::{Notice, Unlimited};
     let members = DecisionMember::ALL.iter().copied();
-    let members = members.filter(|it| !matches!(it, Unlimited | Notice));
+    let members = members.filter(|it| !matches!(it, Notice | Unlimited) && *it != other);
     object(members, &REQUIRED, DecisionMember::schema)
+}
+
+/// Adds an id and its lifetime to a decision that was just written.
+pub(crate) fn add_id((member, id): (DecisionMember, &str), ttl: Duration, out: &mut Vec<u8>) {
+    // Reopen the object that was just closed.
+    out.pop();
+    out.extend_from_slice(member.key());
+    write_string(id, out);
+    out.extend_from_slice(DecisionMember::ExpiresMs.key());
+    // Rounded down, so that no client settles or renews too late.
+    let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+    out.extend_from_slice(itoa::Buffer::new().format(ttl_ms).as_bytes());
+    out.push(b'}');
 }
 
 /// Writes a decision: `{"allowed","limit","band","remaining","retry_after_ms","reset_ms"}`.

@@ -5,6 +5,7 @@
 //! | [`question`] | a check request, parsed without copying |
 //! | [`answer`] | a decision, written |
 //! | [`reserve`] | a reservation, written |
+//! | [`permit`] | permits of requests in flight: acquired, renewed, released |
 //! | [`settle`] | settlements of reservations, parsed, and their results, written |
 //! | [`problem`] | an error in place of a decision, in the format of RFC 9457 |
 //! | [`fault`] | errors in the input, for people |
@@ -21,6 +22,7 @@ pub(crate) mod cost;
 pub mod fault;
 pub mod json;
 pub(crate) mod members;
+pub mod permit;
 pub mod problem;
 pub mod protobuf;
 pub mod question;

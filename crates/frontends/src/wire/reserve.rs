@@ -1,26 +1,15 @@
 //! A reservation, as JSON.
 
 use super::answer::{self, DecisionMember};
-use super::json::write_string;
-use super::members::JsonMember;
 use tidegate::Reservation;
 
 /// Writes a reservation: the fields of [a decision](answer::write) and, if it is allowed, `"reservation"`,
 /// its id, and `"expires_ms"`, its lifetime.
 pub fn write(reservation: &Reservation, out: &mut Vec<u8>) {
     answer::write(reservation.decision(), out);
-    let (Some(id), Some(ttl)) = (reservation.id(), reservation.expires_after()) else {
-        return;
-    };
-    // Reopen the object that was just closed.
-    out.pop();
-    out.extend_from_slice(DecisionMember::Reservation.key());
-    write_string(id, out);
-    out.extend_from_slice(DecisionMember::ExpiresMs.key());
-    // Rounded down, so that no client commits too late.
-    let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-    out.extend_from_slice(itoa::Buffer::new().format(ttl_ms).as_bytes());
-    out.push(b'}');
+    if let (Some(id), Some(ttl)) = (reservation.id(), reservation.expires_after()) {
+        answer::add_id((DecisionMember::Reservation, id), ttl, out);
+    }
 }
 
 #[cfg(test)]

@@ -246,6 +246,7 @@ impl<'a> HttpQuestion<'a> {
             attributes: &pairs.attributes,
             cost: self.identity.cost.cost(),
             descriptors: &[],
+            permit: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use tidegate_testkit::laws::block_on;
 
 const SECOND_US: u64 = 1_000_000;
 
-fn limiter<C: Clock>(rate: &str, clock: C) -> Limiter<MemoryStore<C>> {
+fn limiter<C: Clock + 'static>(rate: &str, clock: C) -> Limiter<MemoryStore<C>> {
     let yaml = format!(
         "respond: {{ headers: [x-ratelimit] }}\n\
          policies: [{{ name: p, limits: [{{ name: l, rate: {rate} }}] }}]"

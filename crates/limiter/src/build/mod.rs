@@ -404,7 +404,10 @@ impl<C: Clock> LimiterBuilder<C> {
     /// assert!(matches!(empty, Err(BuildError::Limit { .. })), "a limit needs a band");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn build(mut self) -> Result<Limiter<MemoryStore<C>>, BuildError> {
+    pub fn build(mut self) -> Result<Limiter<MemoryStore<C>>, BuildError>
+    where
+        C: 'static,
+    {
         if let Some(store) = self.store_settings()
             && !store.target.is_memory()
         {
@@ -417,7 +420,9 @@ impl<C: Clock> LimiterBuilder<C> {
         let (store, snapshot) = memory(self.clock, max_keys, settings.as_ref())?;
         let backend = Backend::new(store, None);
         let limiter = Limiter::new(self.overrides, rules, backend, None);
-        Ok(limiter.with_snapshot(snapshot, |store| Some(store)))
+        Ok(limiter
+            .with_snapshot(snapshot, |store| Some(store))
+            .releasing())
     }
 
     /// Builds the limiter with its buckets in a store of the caller: any [`Store`], for example one with its
@@ -458,7 +463,7 @@ impl<C: Clock> LimiterBuilder<C> {
     {
         let max_keys = self.keys();
         let mut rules = self.rules()?;
-        rules.prepare(&store);
+        rules.prepare(&store)?;
         let rules = rules.plan_inline()?;
         let failover = if store.can_fail() {
             let room = usize::try_from(max_keys).unwrap_or(usize::MAX);
@@ -471,7 +476,8 @@ impl<C: Clock> LimiterBuilder<C> {
         };
         let backend = Backend::new(store, failover);
         let limiter = Limiter::new(self.overrides, rules, backend, self.naming);
-        Ok(limiter.with_snapshot(snapshot, source).with_background())
+        let limiter = limiter.with_snapshot(snapshot, source).releasing();
+        Ok(limiter.with_background())
     }
 
     /// Returns the rules of the configuration, if there is one, with the settings in code on top.

@@ -12,6 +12,7 @@
 //! | `skipped` | bands that were not evaluated because the store did not answer |
 //! | `by_guard` | decisions by guards, and the reason of a decision |
 //! | `times` | the time of a decision, and the times in it |
+//! | `permit` | the charges, and the permits of requests in flight |
 //! | `hits` | the cost of the request to each limit, for statistics |
 
 mod answers;
@@ -21,6 +22,7 @@ mod by_guard;
 mod described;
 mod hits;
 mod matched;
+mod permit;
 mod shadow;
 mod skipped;
 mod times;
@@ -31,6 +33,7 @@ pub use answers::{DecidedBy, RETRY_AFTER_FAILURE};
 pub use applied::AppliedBand;
 pub use hits::{HitResult, LimitHits};
 pub(crate) use matched::MatchedLimits;
+pub use permit::Permit;
 pub use skipped::SkippedBand;
 use warnings::WarnedBands;
 pub(crate) use warnings::{BandUsage, ChargedBand};
@@ -66,6 +69,7 @@ use tidegate_policy::{Band, Limit, Policy};
 /// |---|---|
 /// | may it pass, and why? | [`is_allowed`](Self::is_allowed), [`reason`](Self::reason) |
 /// | which limit decided? | [`binding`], [`limit`](Self::limit), [`policy`](Self::policy), [`guard`](Self::guard) |
+/// | how long is it in flight? | until its [`permit`](Self::permit) is dropped |
 /// | when to retry? | [`AppliedBand::retry_after`], [`blocked_for`](Self::blocked_for), [`banned_for`](Self::banned_for) |
 /// | did the store decide? | [`decided_by`](Self::decided_by), [`skipped`](Self::skipped) |
 /// | what would have refused in shadow mode? | [`shadow_refusals`](Self::shadow_refusals), [`shadow_guards`](Self::shadow_guards) |
@@ -111,7 +115,7 @@ pub struct Decision {
     /// The reported band's key.
     key: SmallVec<[u8; 48]>,
     bands: SmallVec<[BandAnswer; 4]>,
-    /// The refundable charges; `None` if there are none.
+    /// The refundable charges and the permits; `None` if there are none.
     charges: Option<Arc<Charges>>,
     /// The limits that the request carried itself; `None` if it carried none.
     brought: Option<Arc<RequestLimits>>,
@@ -238,20 +242,10 @@ impl Decision {
         }
     }
 
-    /// Records the charges of this decision.
-    pub(crate) fn charge(&mut self, charges: Arc<Charges>) {
-        self.charges = Some(charges);
-    }
-
     /// Returns the same decision with the time its request was queued.
     pub(crate) fn after(mut self, waited: Duration) -> Self {
         self.held_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self
-    }
-
-    /// Returns the refundable charges, if there are any.
-    pub(crate) fn charges(&self) -> Option<&Arc<Charges>> {
-        self.charges.as_ref()
     }
 
     /// Returns the id of the limiter that decided.

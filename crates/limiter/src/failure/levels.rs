@@ -61,7 +61,8 @@ impl LevelCache {
             | Algorithm::SlidingWindow
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => now.plus(outcome.reset_us),
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => now.plus(outcome.reset_us),
         };
         let fingerprint = self.fingerprint(ask);
         if let Some(place) = self.place(fingerprint) {

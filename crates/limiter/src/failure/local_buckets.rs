@@ -57,7 +57,13 @@ impl LocalBuckets {
         let shared = asks.iter().zip(&quotas);
         let shared = shared.map(|(ask, quota)| {
             // While a limit blocks the client, nothing is charged.
-            let op = if is_closed { Op::Look } else { ask.op };
+            // A permit that is held here would never be released.
+            let is_permit = ask.quota.algorithm().is_concurrent();
+            let op = if is_closed || is_permit {
+                Op::Look
+            } else {
+                ask.op
+            };
             Ask { quota, op, ..*ask }
         });
         let shared: SmallVec<[Ask<'_>; 4]> = shared.collect();
@@ -110,7 +116,8 @@ impl LocalBuckets {
     /// A full bucket does not exist either. By then it lacks nothing: it started to refill no earlier than
     /// the known level, and from no lower a level.
     fn begin(&self, ask: &Ask<'_>, local: &Ask<'_>, at: (Share, Timestamp)) {
-        if ask.quota.is_block() {
+        // Permits are charged for a request that releases them.
+        if ask.quota.is_block() || ask.quota.algorithm().is_concurrent() {
             return;
         }
         let is_there = || {
@@ -167,7 +174,8 @@ fn lacks(
         | Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => {
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => {
             if now < heard.instant {
                 lacked
             } else {

@@ -21,11 +21,13 @@
 //! | this one | building, reloading, closing |
 //! | `check` | deciding requests |
 //! | `reservations` | refunds and reservations |
+//! | `permits` | permits of requests in flight, by id |
 //! | `throttle` | single buckets under a quota of the caller |
 //! | `store` | the store and its health |
 //! | `upkeep` | lists, plans and counts by address |
 
 mod check;
+mod permits;
 mod reservations;
 mod store;
 mod throttle;
@@ -40,19 +42,21 @@ use crate::failure::Failover;
 use crate::lists::{GuardLists, ListSources};
 use crate::naming::BucketRenamer;
 use crate::overrides::CodeOverrides;
+use crate::permits::counts_of;
 use crate::plans::PlanSources;
 use crate::queue::WaitQueue;
 use crate::reservations::ReservationState;
 use crate::rules::{MachineClock, Rules};
 use crate::snapshot::{OpenedSnapshot, SnapshotKeeper, SourceOf};
 use crate::state::LimiterState;
-use crate::wait_room::{QueueStatus, Rooms};
+use crate::wait_room::{QueueStatus, rooms_of, waiting};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
+use std::fmt;
 #[cfg(feature = "config")]
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::thread;
 #[cfg(feature = "config")]
 use tidegate_config::Config;
@@ -82,7 +86,6 @@ use tokio::sync::watch;
 /// assert_eq!(decision.binding().map(|band| band.remaining()), Some(60));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Limiter<S = MemoryStore> {
     state: Arc<LimiterState<S>>,
 }
@@ -98,6 +101,16 @@ impl<S> Clone for Limiter<S> {
     }
 }
 
+/// Without the configuration and the buckets. They are of no use on one line, and metrics, which must have `Debug`,
+/// hold a limiter: half a megabyte of a program would be code that nobody calls.
+impl<S> fmt::Debug for Limiter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("closed", &self.state.closed)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<S: Store> Limiter<S> {
     pub(crate) fn new(
         overrides: CodeOverrides,
@@ -107,12 +120,14 @@ impl<S: Store> Limiter<S> {
     ) -> Self {
         let owner = OWNERS.fetch_add(1, Relaxed);
         rules.owner = owner;
+        let permits = rules.permits.clone();
         let failover = backend.failover();
         rules.machine_clock = MachineClock {
             store: backend.store.has_machine_clock(),
             local: failover.is_some_and(Failover::has_machine_clock),
         };
-        rules.rooms = Rooms::of(&rules.policies, None);
+        rules.rooms = rooms_of(&rules.policies, None);
+        rules.in_flight = counts_of(&rules.policies, None);
         rules.lists = GuardLists::of(&rules.guards, rules.keys.address, &[]);
         rules.lists.read_files(&rules.guards, &[]);
         rules.counting = AddressCounter::of(rules.addresses.take(), rules.keys.address, None);
@@ -125,6 +140,7 @@ impl<S: Store> Limiter<S> {
                 naming,
                 closed: AtomicBool::new(false),
                 owner,
+                permits,
                 queue: WaitQueue::default(),
                 reservations: ReservationState::default(),
                 list_sources: ListSources::default(),
@@ -134,6 +150,16 @@ impl<S: Store> Limiter<S> {
                 snapshot: None,
             }),
         }
+    }
+
+    /// Returns the limiter, whose permits are released from now on. Before that, none is held.
+    pub(crate) fn releasing(self) -> Self
+    where
+        S: 'static,
+    {
+        let state: Weak<LimiterState<S>> = Arc::downgrade(&self.state);
+        self.state.permits.set(state);
+        self
     }
 
     /// Returns the limiter, which has no clones yet, with a snapshot of its store. Ids of reservations
@@ -174,7 +200,8 @@ impl<S: Store> Limiter<S> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::TwoDefaults`] as described, [`BuildError::Plans`] if a rate of the current plans is
+    /// [`BuildError::TwoDefaults`] as described, [`BuildError::Limit`] if the store cannot hold the permits of a limit
+    /// with `concurrent`, [`BuildError::Plans`] if a rate of the current plans is
     /// invalid for the new limits, [`BuildError::NoPolicy`] if there is no policy. The previous rules then
     /// stay active.
     ///
@@ -197,18 +224,21 @@ impl<S: Store> Limiter<S> {
     pub fn reload(&self, config: Config) -> Result<(), BuildError> {
         let mut rules = self.state.overrides.rules_of(config)?;
         rules.owner = self.state.owner;
+        rules.permits = self.state.permits.clone();
         let reloading = self.state.reloading.lock();
         let before = self.state.rules.load_full();
         rules.machine_clock = before.machine_clock;
         rules.unknown_clients = Arc::clone(&before.unknown_clients);
-        rules.rooms = Rooms::of(&rules.policies, Some((&before.policies, &before.rooms)));
+        rules.rooms = rooms_of(&rules.policies, Some((&before.policies, &before.rooms)));
+        let earlier = (&*before.policies, &before.in_flight);
+        rules.in_flight = counts_of(&rules.policies, Some(earlier));
         let ahead = self.state.list_sources.take_preloaded_lists();
         let known = [before.lists.slots(), &ahead].concat();
         rules.lists = GuardLists::of(&rules.guards, rules.keys.address, &known);
         rules.lists.read_files(&rules.guards, &known);
         let counting = before.counting.as_ref();
         rules.counting = AddressCounter::of(rules.addresses.take(), rules.keys.address, counting);
-        rules.prepare(self.state.backend.store.inner());
+        rules.prepare(self.state.backend.store.inner())?;
         let now = rules.counting.clone();
         let replaced = self.plan_updates().carry_over(&before, rules, |rules| {
             if let Some(naming) = &self.state.naming {
@@ -243,6 +273,7 @@ impl<S: Store> Limiter<S> {
     #[cfg(feature = "config")]
     pub fn validate_reload(&self, config: Config) -> Result<(), BuildError> {
         let rules = self.state.overrides.rules_of(config)?;
+        rules.check_permits(self.state.backend.store.inner())?;
         let last = self.state.rules.load_full();
         let planned = rules.plans_from(&last);
         planned
@@ -293,7 +324,7 @@ impl<S: Store> Limiter<S> {
     /// ```
     pub fn waiting(&self) -> Vec<QueueStatus> {
         let rules = self.state.rules.load();
-        rules.rooms.waiting(&rules.policies)
+        waiting(&rules.rooms, &rules.policies)
     }
 
     /// Returns the number of requests without a client address that a limit needed one for. All of them share

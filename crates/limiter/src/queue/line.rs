@@ -55,7 +55,7 @@ pub(super) struct QueuedRequest<'a> {
     lines: &'a WaitLines,
     bucket: Box<[u8]>,
     number: u64,
-    /// Notified when it may be the first.
+    /// Notified when it may be the first, or when the first has reason to ask again.
     bell: Arc<Notify>,
     permit: WaitPermit,
 }
@@ -75,6 +75,20 @@ impl WaitLines {
         let line = lines.get(bucket)?;
         let (first, _) = line.standing.first_key_value()?;
         (*first < number).then(|| line.refusal.clone())
+    }
+
+    /// Wakes the first request of the line before `bucket`, if there is one.
+    pub(super) fn ring(&self, bucket: &[u8]) {
+        if self.count.load(Relaxed) == 0 {
+            return;
+        }
+        let lines = self.by_bucket.lock();
+        let first = lines
+            .get(bucket)
+            .and_then(|line| line.standing.first_key_value());
+        if let Some((_, bell)) = first {
+            bell.notify_one();
+        }
     }
 
     /// Joins the line before `bucket`, with this number, and shares its refusal with the others.
@@ -126,6 +140,7 @@ impl LastRefusal {
             outcome.reset_us = outcome.reset_us.saturating_sub(passed);
             if let Some(wait) = outcome.wait.as_micros()
                 && wait > 0
+                && !outcome.wait.is_release()
             {
                 let left = wait.saturating_sub(passed).max(AT_LEAST_US);
                 outcome.wait = Wait::from_micros(left);
@@ -148,7 +163,7 @@ impl QueuedRequest<'_> {
         }
     }
 
-    /// Waits until it may be the first.
+    /// Waits until it may be the first or, if it is, until permits are released.
     pub(super) async fn rung(&self) {
         self.bell.notified().await;
     }

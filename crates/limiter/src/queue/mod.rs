@@ -16,7 +16,7 @@
 //! On a *token bucket*, a request that waits is charged immediately and knows from then on when its turn
 //! comes. The debt of the bucket is the line, and the store keeps it, so that all processes that share the
 //! store share the line. On *windows*, each process has its own line, and only its first request calls the
-//! store.
+//! store. So it is with permits of requests in flight, where a release wakes the first.
 //!
 //! When a charge to a token bucket is refunded, the requests that wait behind it move up. Otherwise they
 //! would pass together with newcomers that take the freed units. An in-memory store is credited, and all
@@ -39,6 +39,7 @@ pub(crate) use turn::decide;
 use credits::{CreditLedgers, Ledger};
 use line::WaitLines;
 use refunds::Refunds;
+use tidegate_core::Ask;
 
 /// The requests of a limiter that wait, and the refunds that let them move up.
 #[derive(Debug, Default)]
@@ -53,5 +54,12 @@ impl WaitQueue {
     #[inline]
     pub(crate) fn hold(&self) -> Ledger<'_> {
         self.credits.hold()
+    }
+
+    /// Wakes the first request that waits for each of these buckets: permits of them were released.
+    pub(crate) fn note_release(&self, asks: &[Ask<'_>]) {
+        for ask in asks {
+            self.lines.ring(ask.bucket);
+        }
     }
 }

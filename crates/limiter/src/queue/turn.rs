@@ -51,6 +51,8 @@ struct WaitWindow<'a> {
     /// The index among the matched limits.
     nth: usize,
     waiting: WaitRules,
+    /// True if requests in flight are waited for: a release may let it pass at any instant.
+    releases: bool,
 }
 
 impl<'a, S: Store> WaitingTurn<'a, '_, S> {
@@ -74,12 +76,37 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
             let Some((window, wait)) = self.refused_by(&answers) else {
                 return Ok(self.question.decide(&answers));
             };
-            let until = Instant::now() + wait;
+            let (now, deadline) = (Instant::now(), self.began + window.waiting.max_wait);
+            let until = now + wait;
             let refusal = self.refusal_of(window, &answers);
-            if until > self.began + window.waiting.max_wait || !self.stand(window, refusal) {
+            let has_stood = self.stands_before(window);
+            let is_over = if window.releases {
+                now >= deadline
+            } else {
+                until > deadline
+            };
+            if is_over || !self.stand(window, refusal) {
                 return Ok(self.question.decide(&answers));
             }
-            sleep_until(until).await;
+            if !window.releases {
+                sleep_until(until).await;
+            } else if has_stood {
+                // A newcomer asks again at once: permits may have been released before it stood in the line, and
+                // then no bell rang.
+                self.wait_for_release(until.min(deadline)).await;
+            }
+        }
+    }
+
+    fn stands_before(&self, window: WaitWindow<'_>) -> bool {
+        let standing = self.standing.as_ref();
+        standing.is_some_and(|standing| standing.is_before(window.bucket))
+    }
+
+    /// Waits as the first of its line, at most until an instant.
+    async fn wait_for_release(&self, until: Instant) {
+        if let Some(standing) = &self.standing {
+            timeout_at(until, standing.rung()).await.ok();
         }
     }
 
@@ -180,7 +207,13 @@ impl<'a, S: Store> WaitingTurn<'a, '_, S> {
             }
         }
         let (window, wait) = longest?;
-        Some((window, wait.as_duration()?))
+        // The instant of a release is unknown.
+        let wait = if wait.is_release() {
+            window.waiting.max_wait
+        } else {
+            wait.as_duration()?
+        };
+        Some((window, wait))
     }
 
     /// Returns the outcomes of the bands of the limit of `window`.
@@ -232,6 +265,7 @@ fn windows<'a>(question: &'a PreparedRequest<'_>) -> SmallVec<[WaitWindow<'a>; 2
             bucket: question.bucket(nth),
             nth,
             waiting,
+            releases: limit.algorithm.is_concurrent(),
         })
     };
     limits.filter_map(window).collect()

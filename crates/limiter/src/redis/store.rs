@@ -103,6 +103,10 @@ impl Store for RedisStore {
         self.buckets.can_fail()
     }
 
+    fn holds_permits(&self) -> bool {
+        self.buckets.holds_permits()
+    }
+
     fn atomicity(&self) -> Atomicity {
         self.buckets.atomicity()
     }

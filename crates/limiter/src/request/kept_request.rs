@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use tidegate_policy::unit::KeptCost;
-use tidegate_policy::{Cost, Descriptor, DescriptorHits, Policy, Request};
+use tidegate_policy::{Cost, Descriptor, DescriptorHits, PermitTerm, Policy, Request};
 
 /// A [`PreparedRequest`] without its borrows. Together with the buffers it was prepared in, it can be sent
 /// later.
@@ -22,6 +22,7 @@ pub(crate) struct DetachedRequest {
     /// The cost of the request; `descriptors` holds their hits.
     cost: KeptCost,
     descriptors: SmallVec<[KeptHits; 1]>,
+    permit: Option<PermitTerm>,
 }
 
 /// The hits of a descriptor.
@@ -37,6 +38,7 @@ pub struct CountedRequest<'a> {
     policy: &'a str,
     cost: Cost<'a>,
     descriptors: SmallVec<[Descriptor<'a>; 1]>,
+    permit: Option<&'a PermitTerm>,
 }
 
 impl CountedRequest<'_> {
@@ -46,6 +48,7 @@ impl CountedRequest<'_> {
             policy: Some(self.policy),
             cost: self.cost,
             descriptors: &self.descriptors,
+            permit: self.permit,
             ..Request::new()
         }
     }
@@ -100,6 +103,7 @@ impl DetachedRequest {
             policy: &self.policy(rules).name,
             cost: self.cost.cost(),
             descriptors: self.descriptors.iter().map(descriptor).collect(),
+            permit: self.permit.as_ref(),
         }
     }
 
@@ -127,6 +131,7 @@ impl PreparedRequest<'_> {
             is_in_line: self.is_in_line,
             cost: KeptCost::from(request.cost),
             descriptors: request.descriptors.iter().map(kept).collect(),
+            permit: request.permit.copied(),
         }
     }
 }

@@ -23,6 +23,7 @@ pub use repeated::RepeatedRequest;
 use crate::charges::{BucketCharge, Charges};
 use crate::decision::{Answers, ChargeHome, ChargedBand, Decision, MatchedLimits};
 use crate::failure::FallbackTerms;
+use crate::permits::HeldPermits;
 use crate::wait_room::WaitRoom;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl<'a> PreparedRequest<'a> {
     #[inline]
     pub(crate) fn answer(&self, reply: &Reply) -> Decision {
         let is_plain = if reply.passed {
-            !self.is_refundable() && !self.matched.policy.warns()
+            !self.records_charges() && !self.matched.policy.warns()
         } else {
             reply.applied.is_empty()
         };
@@ -61,7 +62,7 @@ impl<'a> PreparedRequest<'a> {
     /// refused request.
     fn answer_in_full(&self, reply: &Reply) -> Decision {
         let mut decision = Decision::new(&self.matched, &self.asks, reply);
-        if reply.passed && self.is_refundable() {
+        if reply.passed && self.records_charges() {
             decision.charge(self.charges(reply));
         }
         self.note_reply(&mut decision, reply);
@@ -76,7 +77,7 @@ impl<'a> PreparedRequest<'a> {
         decision
     }
 
-    /// Returns the refundable charges of a reply that passed.
+    /// Returns the charges of a reply that passed: those that are refundable, and the permits.
     pub(crate) fn charges(&self, reply: &Reply) -> Arc<Charges> {
         self.charges_by(|nth, ask| reply.receipt(nth, ask.op))
     }
@@ -85,7 +86,17 @@ impl<'a> PreparedRequest<'a> {
     /// charged.
     fn charges_by(&self, receipt: impl Fn(usize, &Ask<'_>) -> Option<Receipt>) -> Arc<Charges> {
         let mut charges = SmallVec::new();
+        let mut permits = HeldPermits::default();
         for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
+            if ask.quota.algorithm().is_concurrent() {
+                // One with an id has an end.
+                if let (Op::Take(_), Some(receipt)) = (ask.op, receipt(i, ask)) {
+                    let rules = self.matched.rules;
+                    let count = rules.in_flight.get(self.matched.number, met.limit);
+                    permits.add(&rules.permits, (ask, receipt), count);
+                }
+                continue;
+            }
             // `Op::Force` is not refundable: it charges usage that has already happened.
             if let Op::Take(_) | Op::Debit(_) = ask.op
                 && limit.refundable
@@ -108,13 +119,17 @@ impl<'a> PreparedRequest<'a> {
         }
         let charges = Charges::new(Arc::clone(self.matched.rules), self.matched.number, charges);
         let charges = charges.bringing(self.matched.brought.cloned());
-        Arc::new(charges.planned(self.matched.planned.cloned()))
+        Arc::new(
+            charges
+                .planned(self.matched.planned.cloned())
+                .holding(permits),
+        )
     }
 
-    /// Returns true if charges of any limit of the policy are refundable.
+    /// Returns true if a decision records its charges: they are refundable, or hold permits.
     #[inline]
-    pub(crate) fn is_refundable(&self) -> bool {
-        self.matched.policy.refundable()
+    pub(crate) fn records_charges(&self) -> bool {
+        self.matched.policy.records_charges()
     }
 
     /// Returns true if every matched limit is decided separately, regardless of the others.
@@ -175,14 +190,23 @@ impl<'a> PreparedRequest<'a> {
         decision
     }
 
-    /// Like [`decide`](Self::decide), and lets the caller refund the store's charges.
+    /// Like [`decide`](Self::decide), and lets the caller refund the store's charges and hold its permits.
     pub(crate) fn decide_refundable(&self, answers: &Answers) -> Decision {
         let mut decision = self.decide(answers);
-        if answers.passed && self.is_refundable() && (self.is_apart() || !answers.is_fallback()) {
-            decision.charge(self.charges_by(|nth, _| {
+        if !self.records_charges() {
+            return decision;
+        }
+        let charges = || {
+            self.charges_by(|nth, _| {
                 let answer = answers.answer(nth)?;
                 answer.receipt.filter(|_| answer.is_refundable)
-            }));
+            })
+        };
+        if answers.passed && (self.is_apart() || !answers.is_fallback()) {
+            decision.charge(charges());
+        } else if self.is_apart() {
+            // Limits that are decided separately have counted a request that others refuse. It is not in flight.
+            charges().permits().release();
         }
         decision
     }
@@ -233,5 +257,8 @@ impl<'a> PreparedRequest<'a> {
 }
 
 fn is_charge(op: Op) -> bool {
-    matches!(op, Op::Take(_) | Op::Force(_) | Op::Debit(_))
+    matches!(
+        op,
+        Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Acquire(_)
+    )
 }

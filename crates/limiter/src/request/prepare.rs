@@ -214,7 +214,12 @@ fn charges_waiting(
 /// Returns the operation on the block of a limit whose bands get `op`: a read if `op` cannot be refused.
 fn blocking(op: Op) -> Op {
     match op {
-        Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) => Op::Block,
-        Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Block => Op::Look,
+        Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) | Op::Acquire(_) => Op::Block,
+        Op::Look
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Block
+        | Op::Renew { .. }
+        | Op::Release(_) => Op::Look,
     }
 }

@@ -130,6 +130,7 @@ impl OwnedRequest {
             attributes: &pairs.attributes,
             cost: self.cost.cost(),
             descriptors: &[],
+            permit: None,
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `bytes` | the encoding of an id |
 //! | `seal` | encryption and authentication of an id |
 //! | `keys` | the secrets for that |
+//! | `acquired` | permits that end by themselves, and their ids |
 //!
 //! A reservation is a check: the same asks, the same atomic step of the store, and nothing more is written.
 //! The id carries the charges. Settling is one atomic step per bucket: take the reservation's *mark* in that
@@ -21,6 +22,7 @@
 //! once, at any instance and for any number of calls, and no cleanup is needed for reservations that are
 //! never settled.
 
+mod acquired;
 mod bytes;
 mod keys;
 mod once;
@@ -34,6 +36,8 @@ mod settled;
 mod usage;
 mod warned;
 
+pub use acquired::Acquisition;
+pub(crate) use acquired::{PermitPayload, new_permit_id};
 pub(crate) use parts::charges_of;
 pub use reservation::Reservation;
 pub(crate) use reserve::ReserveTerms;

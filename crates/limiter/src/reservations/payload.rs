@@ -204,7 +204,7 @@ impl SealedBand {
 }
 
 /// Appends a quota as its numbers.
-fn push_quota(out: &mut Vec<u8>, quota: Quota) {
+pub(super) fn push_quota(out: &mut Vec<u8>, quota: Quota) {
     let numbers = QuotaNumbers::from(quota);
     let on_change: u8 = match numbers.on_change {
         OnChange::Keep => 0,
@@ -258,7 +258,7 @@ fn read_window(bytes: &mut PayloadReader<'_>) -> Option<(Option<CalendarCode>, [
     Some((calendar, [start, end, end, end]))
 }
 
-fn read_quota(bytes: &mut PayloadReader<'_>) -> Option<Quota> {
+pub(super) fn read_quota(bytes: &mut PayloadReader<'_>) -> Option<Quota> {
     let kind = bytes.byte()?;
     let id = bytes.number()?;
     let mut numbers = QuotaNumbers {

@@ -56,6 +56,10 @@ impl ReserveTerms {
             let why = "it does not accept reservations; add `reserve: 60s`";
             return Err(CheckError::cannot_reserve(policy, why));
         };
+        if policy.holds_permits() {
+            let why = "a reservation does not say when a request ends, and it has limits with `concurrent`";
+            return Err(CheckError::cannot_reserve(policy, why));
+        }
         let ttl = ttl.unwrap_or(reserving.default_ttl).min(reserving.max_ttl);
         let ttl_us = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);
         if ttl_us == 0 {

@@ -17,6 +17,9 @@ const VERSION: &str = "r1";
 /// The context of key derivation, and the associated data of the payload.
 const CONTEXT: &str = "tidegate reservation 1";
 
+/// The context of the seal for permits.
+const PERMIT_CONTEXT: &str = "tidegate permit 1";
+
 const SALT_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
@@ -29,7 +32,7 @@ const ID_BYTES_MAX: usize =
 
 /// A secret that closes and opens ids.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seal([u8; 32]);
+pub(crate) struct Seal([u8; 32]);
 
 /// The unique token of a reservation, in the name of the mark that settling it leaves.
 #[derive(Clone, Copy)]
@@ -55,6 +58,11 @@ impl Seal {
     /// Creates a seal from the bytes that instances agreed on.
     pub(super) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// Returns the seal for ids of permits, which opens no reservation.
+    pub(super) fn of_permits(self) -> Self {
+        Self(blake3::derive_key(PERMIT_CONTEXT, &self.0))
     }
 
     /// Returns the bytes, to share them with other instances.

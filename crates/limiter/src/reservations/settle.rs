@@ -37,7 +37,7 @@ impl ReservationState {
         id: &str,
         actual: Option<Cost<'_>>,
     ) -> Result<SettledReservation, SettleError> {
-        let UnsealedId { payload, mark } = self.open(backend, rules, id).await?;
+        let UnsealedId { payload, mark } = self.open(backend, (rules, id), |seal| seal).await?;
         let payload = Payload::read(&payload).ok_or(SettleError::Unknown)?;
         let actual = match actual {
             Some(actual) => used_units(&payload.units, actual)?,
@@ -77,17 +77,18 @@ impl ReservationState {
         })
     }
 
-    /// Returns the contents of an id, if this instance or one that shares the store made it.
-    async fn open<S: Store>(
+    /// Returns the contents of an id, if this instance or one that shares the store made it. `of` returns the seal
+    /// for ids of its kind.
+    pub(super) async fn open<S: Store>(
         &self,
         backend: &Backend<S>,
-        rules: &Rules,
-        id: &str,
+        (rules, id): (&Rules, &str),
+        of: fn(Seal) -> Seal,
     ) -> Result<UnsealedId, SettleError> {
         let keys = &self.keys;
         let open = || {
             let mut seals = keys.opening(rules).into_iter();
-            seals.find_map(|seal: Seal| seal.open(id))
+            seals.find_map(|seal: Seal| of(seal).open(id))
         };
         if let Some(opened) = open() {
             return Ok(opened);

@@ -26,6 +26,8 @@ mod guards;
 mod hits;
 /// Documents of other limiters, request by request.
 mod imported;
+/// Requests in flight: permits, and their release.
+mod in_flight;
 /// The cost of a decision with many limits.
 mod many;
 /// Keys without room share buckets.

@@ -15,6 +15,8 @@ mod buckets;
 mod giving_back;
 /// Requests that leave while waiting.
 mod gone;
+/// Permits of requests in flight.
+mod in_flight;
 /// Limits in joined policies.
 mod joined;
 /// Waiting by a key alone.

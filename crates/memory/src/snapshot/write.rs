@@ -221,6 +221,6 @@ fn write_counts(out: &mut BlockWriter<'_>, name: &str, counts: &KeptCounts) -> i
 pub(super) fn is_movable(bucket: &Bucket) -> bool {
     match bucket {
         Bucket::Tokens(_) | Bucket::Lent(_) | Bucket::Fixed(_) | Bucket::Calendar(_) => true,
-        Bucket::Sliding(_) | Bucket::Log(_) => false,
+        Bucket::Sliding(_) | Bucket::Log(_) | Bucket::Permits(_) => false,
     }
 }

@@ -28,6 +28,7 @@ use crate::word::{self, NarrowState, with_state};
 use std::future::{Future, ready};
 use std::hash::Hasher;
 use std::time::Duration;
+use tidegate_core::ask::PermitTerms;
 use tidegate_core::quota::Basis;
 use tidegate_core::{
     AppliedAsks, Ask, Bucket, BucketState, ChargedOutcome, Clock, Inspection, LimitMode, Op,
@@ -135,13 +136,24 @@ impl Default for MemoryStore {
 
 /// Returns the applied asks of a request of one ask.
 #[inline]
-fn applied_alone(op: Op, units: u64) -> AppliedAsks {
-    let mut applied = AppliedAsks::NONE;
+fn applied_alone(op: Op, charged: &ChargedOutcome) -> AppliedAsks {
+    let ChargedOutcome { outcome, units } = charged;
+    let (units, mut applied) = (*units, AppliedAsks::NONE);
     match op {
         // Changed its bucket even if the overdraft left nothing to charge.
         Op::Force(1..) | Op::Debit(1..) => applied.charge(0, op, units),
-        Op::Take(_) | Op::GiveBack(_) | Op::Return { .. } if units > 0 => applied.add(0),
-        Op::Take(_)
+        Op::Take(_) | Op::GiveBack(_) | Op::Return { .. } | Op::Release(_) if units > 0 => {
+            applied.add(0);
+        }
+        // A repetition takes no more; a renewal never does.
+        Op::Acquire(PermitTerms { units: 1.., .. }) if outcome.is_allowed() => {
+            applied.charge(0, op, units);
+        }
+        Op::Renew { .. } if outcome.is_allowed() => applied.add(0),
+        Op::Acquire(_)
+        | Op::Renew { .. }
+        | Op::Release(_)
+        | Op::Take(_)
         | Op::GiveBack(_)
         | Op::Return { .. }
         | Op::Look
@@ -202,10 +214,10 @@ impl<C: Clock> MemoryStore<C> {
         if let [ask] = asks
             && !(ask.mode == LimitMode::Shadow && ask.op.is_forced())
         {
-            let ChargedOutcome { outcome, units } = self.decide_one_at(ask, at);
-            let passed = outcome.is_allowed() || ask.mode == LimitMode::Shadow;
-            let applied = applied_alone(ask.op, units);
-            return Reply::of_one(at, passed, outcome, applied);
+            let charged = self.decide_one_at(ask, at);
+            let passed = charged.outcome.is_allowed() || ask.mode == LimitMode::Shadow;
+            let applied = applied_alone(ask.op, &charged);
+            return Reply::of_one(at, passed, charged.outcome, applied);
         }
         let mut reply = Reply::new(at, true);
         match self.decide_words(asks, &mut reply.outcomes, at) {
@@ -240,6 +252,9 @@ impl<C: Clock> MemoryStore<C> {
 
     /// Resets a bucket. Returns true if there was a state to forget.
     ///
+    /// Of a [concurrent](Quota::concurrent) quota, it frees the permits that end by themselves. Those that a
+    /// guard holds stay: their requests are in flight, and will release them.
+    ///
     /// ```
     /// use tidegate_core::{Ask, Quota};
     /// use tidegate_memory::MemoryStore;
@@ -256,8 +271,12 @@ impl<C: Clock> MemoryStore<C> {
         let at = self.clock.now();
         let fingerprint = self.fingerprint(bucket, quota);
         let record = {
-            let shard = self.records.shard_of(fingerprint);
-            self.records.lock(shard).remove(fingerprint, at)
+            let mut shard = self.records.lock(self.records.shard_of(fingerprint));
+            if quota.algorithm().is_concurrent() {
+                shard.free_timed(fingerprint, quota, at)
+            } else {
+                shard.remove(fingerprint, at)
+            }
         };
         let Some(place) = self
             .table
@@ -387,7 +406,7 @@ impl<C: Clock> MemoryStore<C> {
             Bucket::Calendar(window) => window.pack(self.epoch, quota),
             Bucket::Tokens(tokens) => tokens.pack(self.epoch, quota),
             // `unpack` makes no others.
-            Bucket::Sliding(_) | Bucket::Log(_) | Bucket::Lent(_) => 0,
+            Bucket::Sliding(_) | Bucket::Log(_) | Bucket::Lent(_) | Bucket::Permits(_) => 0,
         }
     }
 }
@@ -415,6 +434,10 @@ impl<C: Clock> Store for MemoryStore<C> {
 
     fn can_fail(&self) -> bool {
         false
+    }
+
+    fn holds_permits(&self) -> bool {
+        true
     }
 
     fn has_machine_clock(&self) -> bool {

@@ -73,7 +73,8 @@ impl<C: Clock> MemoryStore<C> {
                 | Bucket::Fixed(_)
                 | Bucket::Calendar(_)
                 | Bucket::Sliding(_)
-                | Bucket::Log(_) => {}
+                | Bucket::Log(_)
+                | Bucket::Permits(_) => {}
             }
             bucket.clamp_to_now(quota, now);
             shard.put(fingerprint, bucket, quota, now);

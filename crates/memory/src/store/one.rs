@@ -253,7 +253,7 @@ impl<C: Clock> MemoryStore<C> {
         } else {
             now
         };
-        if !shard.has_room(fingerprint, NewKeyAdmission::IfRoom, now) {
+        if !shard.has_room(fingerprint, NewKeyAdmission::of(ask), now) {
             return self.decide_overflow(ask, fingerprint, now);
         }
         let (now, copy) = if shard.contains(fingerprint) {
@@ -302,6 +302,12 @@ pub(super) fn is_look(ask: &Ask<'_>, outcome: &Outcome) -> bool {
         Op::Look | Op::Take(0) | Op::Debit(0) | Op::Test(_) | Op::Block => true,
         // It is charged even where it can never pass.
         Op::Debit(_) => false,
-        Op::Take(_) | Op::Force(_) | Op::GiveBack(_) | Op::Return { .. } => outcome.wait.is_never(),
+        Op::Take(_)
+        | Op::Force(_)
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Acquire(_)
+        | Op::Renew { .. }
+        | Op::Release(_) => outcome.wait.is_never(),
     }
 }

@@ -14,5 +14,6 @@ mod laws; // the store laws
 mod model; // many keys and quotas in one small store, against the model
 mod moving; // quotas that change so that a bucket moves between the table and the records
 mod overflow; // keys without a slot, and the keys that they do not affect
+mod permits; // requests in flight: in a full store, over a reset and over a restart
 mod shop; // a store with a manual clock, and quotas for it
 mod snapshot; // a store that is written, and read by the next process

@@ -64,6 +64,10 @@ pub struct Policy {
     waits: bool,
     /// True if charges of any limit may be refunded.
     refundable: bool,
+    /// True if any limit counts requests in flight.
+    holds_permits: bool,
+    /// True if decisions record charges: to refund them, or to release their permits.
+    records: bool,
     /// True if any limit has its rate from a plan.
     planned: bool,
     /// The plan source whose subject the guards also look up, and before the limits do.
@@ -154,6 +158,10 @@ impl Policy {
             matcher,
             waits: limits.iter().any(is_waiting),
             refundable: limits.iter().any(|limit| limit.refundable),
+            holds_permits: limits.iter().any(is_concurrent),
+            records: limits
+                .iter()
+                .any(|limit| limit.refundable || is_concurrent(limit)),
             planned: limits.iter().any(|limit| limit.plan.is_some()),
             foreseen: None,
             warns: limits.iter().any(|limit| !limit.warn.is_empty()),
@@ -170,6 +178,7 @@ impl Policy {
     /// store the state that refunds need.
     pub fn make_refundable(&mut self) {
         self.refundable = true;
+        self.records = true;
         for limit in &mut self.limits {
             limit.refundable = true;
             limit.keep_credits();
@@ -231,6 +240,18 @@ impl Policy {
     #[inline]
     pub fn refundable(&self) -> bool {
         self.refundable
+    }
+
+    /// Returns true if any limit counts requests in flight, so that a request that passes holds permits.
+    #[inline]
+    pub fn holds_permits(&self) -> bool {
+        self.holds_permits
+    }
+
+    /// Returns true if a decision records what it charged: to refund it, or to release its permits.
+    #[inline]
+    pub fn records_charges(&self) -> bool {
+        self.records
     }
 
     /// Sets the domain by which Envoy's rate limit service finds this policy.
@@ -328,6 +349,8 @@ impl Policy {
             origins: policies.iter().map(origin).collect(),
             waits: policies.iter().any(|it| it.waits),
             refundable: policies.iter().any(|it| it.refundable),
+            holds_permits: policies.iter().any(|it| it.holds_permits),
+            records: policies.iter().any(|it| it.records),
             planned: policies.iter().any(|it| it.planned),
             foreseen: None,
             warns: policies.iter().any(|it| it.warns),
@@ -461,4 +484,9 @@ fn joined_limits(policies: &[&Policy]) -> Vec<Limit> {
         }));
     }
     limits
+}
+
+/// Returns true if a limit counts requests in flight.
+fn is_concurrent(limit: &Limit) -> bool {
+    limit.enabled && limit.algorithm.is_concurrent()
 }

@@ -23,6 +23,8 @@ pub struct HeaderNames {
     calendar: Option<CalendarCode>,
     /// The parameter that names the unit; empty for requests.
     unit: String,
+    /// True if it counts requests in flight, which have no window.
+    concurrent: bool,
 }
 
 impl HeaderNames {
@@ -35,7 +37,7 @@ impl HeaderNames {
     }
 
     /// Returns an item of `RateLimit-Policy` in draft 11: `"per-client";q=50;w=5`, with `;qu="tokens"` after
-    /// `q` if the limit does not count requests. The window of a calendar is the
+    /// `q` if the limit does not count requests. Requests in flight are `"per-client";q=20;qu="concurrent-requests"`. The window of a calendar is the
     /// one around an instant in Unix milliseconds.
     pub fn draft_11(&self, at_ms: u64) -> Cow<'_, str> {
         match self.calendar {
@@ -44,7 +46,7 @@ impl HeaderNames {
         }
     }
 
-    /// Returns an item of `RateLimit-Limit` in draft 03: `50;w=5`, with the window like [`draft_11`](Self::draft_11).
+    /// Returns an item of `RateLimit-Limit` in draft 03: `50;w=5`, or `20` for requests in flight, with the window like [`draft_11`](Self::draft_11).
     pub fn draft_03(&self, at_ms: u64) -> Cow<'_, str> {
         match self.calendar {
             None => Cow::Borrowed(&self.draft_03),
@@ -67,11 +69,23 @@ impl HeaderNames {
     fn item_11(&self, window_s: u64) -> String {
         let capacity = integer(self.capacity);
         let Self { name, unit, .. } = self;
-        format!("\"{name}\";q={capacity}{unit};w={window_s}")
+        let item = format!("\"{name}\";q={capacity}{unit}");
+        if self.concurrent {
+            return item;
+        }
+        format!("{item};w={window_s}")
     }
 
     fn item_03(&self, window_s: u64) -> String {
+        if self.concurrent {
+            return self.capacity.to_string();
+        }
         format!("{};w={window_s}", self.capacity)
+    }
+
+    /// Returns true if it counts requests in flight: there is no time after which it is full again.
+    pub fn is_concurrent(&self) -> bool {
+        self.concurrent
     }
 
     /// Returns the whole units per second, at least 1.
@@ -81,9 +95,15 @@ impl HeaderNames {
 
     pub(crate) fn new(name: String, quota: &Quota, unit: &Unit) -> Self {
         let unit = unit.reported();
-        let unit = unit.map_or_else(String::new, |unit| format!(";qu=\"{unit}\""));
+        let concurrent = quota.algorithm().is_concurrent();
+        let unit = match unit {
+            _ if concurrent => ";qu=\"concurrent-requests\"".to_owned(),
+            Some(unit) => format!(";qu=\"{unit}\""),
+            None => String::new(),
+        };
         let mut names = Self {
             unit,
+            concurrent,
             draft_11: String::new(),
             draft_03: String::new(),
             name,
@@ -117,7 +137,8 @@ fn window_s(quota: &Quota) -> u64 {
         | Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => u128::from(quota.period_us()),
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => u128::from(quota.period_us()),
     };
     let seconds = micros.div_ceil(1_000_000).max(1);
     u64::try_from(seconds).map_or(INTEGER_MAX, integer)

@@ -51,7 +51,8 @@ pub(crate) fn weight(request: &SlotAsks) -> u32 {
     let asks = request.asks.iter().fold(0_u32, |sum, ask| {
         let extra = match ask.quota.algorithm() {
             Algorithm::TokenBucket if !ask.quota.is_refundable() => 0,
-            Algorithm::FixedWindow(_) => 0,
+            // Permits are refused before they are sent.
+            Algorithm::FixedWindow(_) | Algorithm::Concurrent => 0,
             Algorithm::TokenBucket if ask.quota.lends() => 45,
             Algorithm::TokenBucket | Algorithm::SlidingWindow | Algorithm::CalendarWindow => 25,
             // A log is copied as a whole.

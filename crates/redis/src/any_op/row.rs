@@ -48,6 +48,8 @@ pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
             (kind, drain, ahead.saturating_add(1))
         }
         Algorithm::FixedWindow(align) => (FIXED, period, u64::from(align == Align::Clock)),
+        // Refused before it is sent.
+        Algorithm::Concurrent => (FIXED, period, 0),
         Algorithm::SlidingWindow => (SLIDING, period / quota.tick_us().max(1), 0),
         Algorithm::SlidingLog => (LOG, period, 0),
         Algorithm::BucketedWindow => (LOG, period, period.div_ceil(WINDOW_PARTS)),
@@ -274,8 +276,14 @@ fn row(request: &SlotAsks, nth: usize, ask: &OwnedAsk) -> AskRow {
             by: Some(by.as_micros()),
             ..AskRow::giving(RETURN, room.units(receipt.cost), receipt)
         },
-        // A test is a look that may refuse.
-        Op::Look | Op::Test(_) | Op::Take(0) | Op::Force(0) => AskRow {
+        // A test is a look that may refuse. Permits are refused before they are sent.
+        Op::Look
+        | Op::Test(_)
+        | Op::Take(0)
+        | Op::Force(0)
+        | Op::Acquire(_)
+        | Op::Renew { .. }
+        | Op::Release(_) => AskRow {
             need: room.needed(op),
             ..AskRow::of(LOOK)
         },
@@ -336,7 +344,15 @@ pub(super) fn exact(op: Op, quota: &Quota) -> Op {
             receipt: exactly(receipt),
             by: instant(by),
         },
-        Op::Look | Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) | Op::Block => op,
+        Op::Look
+        | Op::Take(_)
+        | Op::Force(_)
+        | Op::Debit(_)
+        | Op::Test(_)
+        | Op::Block
+        | Op::Acquire(_)
+        | Op::Renew { .. }
+        | Op::Release(_) => op,
     }
 }
 

@@ -20,7 +20,8 @@ pub(super) fn is_plain(quota: &Quota) -> bool {
         Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => false,
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => false,
     }
 }
 
@@ -39,12 +40,13 @@ pub(super) fn push_class<'a>(program: &mut Vec<u8>, bands: impl Iterator<Item = 
             Algorithm::FixedWindow(align) => {
                 (FIXED, quota.period_us(), u64::from(align == Align::Clock))
             }
-            // The last four are never plain.
+            // The last five are never plain.
             Algorithm::TokenBucket
             | Algorithm::SlidingWindow
             | Algorithm::SlidingLog
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => {
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => {
                 let ahead = full.saturating_add(over) / drain.max(1);
                 (TOKENS, drain, ahead.saturating_add(1))
             }

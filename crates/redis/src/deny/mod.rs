@@ -154,7 +154,8 @@ impl DenyCache {
             state @ (Bucket::Tokens(_)
             | Bucket::Fixed(_)
             | Bucket::Calendar(_)
-            | Bucket::Sliding(_)) => CachedState::State(state.clone()),
+            | Bucket::Sliding(_)
+            | Bucket::Permits(_)) => CachedState::State(state.clone()),
         };
         let life = life(refused, at);
         let until = sent.checked_add(life).unwrap_or(sent);
@@ -272,7 +273,8 @@ fn life(refused: &RefusedBucket<'_>, at: Timestamp) -> Duration {
         | Bucket::Lent(_)
         | Bucket::Fixed(_)
         | Bucket::Calendar(_)
-        | Bucket::Sliding(_) => life,
+        | Bucket::Sliding(_)
+        | Bucket::Permits(_) => life,
     }
 }
 

@@ -55,7 +55,13 @@ pub(crate) fn weight(request: &SlotAsks) -> u32 {
                         Op::Take(cost) | Op::Force(cost) | Op::Debit(cost) | Op::Test(cost),
                     ) => amount.min(SHORT).saturating_add(cost),
                     RequestOp::Engine(
-                        Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Block,
+                        Op::Look
+                        | Op::GiveBack(_)
+                        | Op::Return { .. }
+                        | Op::Block
+                        | Op::Acquire(_)
+                        | Op::Renew { .. }
+                        | Op::Release(_),
                     )
                     | RequestOp::Drop
                     | RequestOp::Inspect => amount,
@@ -66,7 +72,8 @@ pub(crate) fn weight(request: &SlotAsks) -> u32 {
             Algorithm::TokenBucket
             | Algorithm::SlidingWindow
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => 0,
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => 0,
         };
         sum.saturating_add(extra)
     });

@@ -195,7 +195,8 @@ impl OpenLayout {
             Algorithm::FixedWindow(_)
             | Algorithm::SlidingWindow
             | Algorithm::BucketedWindow
-            | Algorithm::CalendarWindow => {
+            | Algorithm::CalendarWindow
+            | Algorithm::Concurrent => {
                 return None;
             }
         };

@@ -83,9 +83,11 @@ pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp
     let mut next = match bucket {
         Bucket::Tokens(state) => switched_tokens((state, None), old, new, now),
         Bucket::Lent(lent) => switched_tokens((&lent.tokens, Some(lent.lows)), old, new, now),
-        Bucket::Fixed(_) | Bucket::Calendar(_) | Bucket::Sliding(_) | Bucket::Log(_) => {
-            bucket.clone()
-        }
+        Bucket::Fixed(_)
+        | Bucket::Calendar(_)
+        | Bucket::Sliding(_)
+        | Bucket::Log(_)
+        | Bucket::Permits(_) => bucket.clone(),
     };
     if !matters(&next, new, now) {
         return Bucket::new(new);

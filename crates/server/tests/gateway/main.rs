@@ -24,6 +24,8 @@ mod guards;
 mod headers;
 /// curl, h2load, and HTTP/2 on both sides.
 mod http2;
+/// Requests in flight.
+mod in_flight;
 /// The number of identifications and matches per request.
 #[cfg(debug_assertions)]
 mod once;

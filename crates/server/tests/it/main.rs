@@ -50,6 +50,8 @@ mod guards;
 mod healthcheck;
 /// `tidegate import`, and what it translates, served.
 mod import;
+/// `POST /v1/acquire`, `/v1/renew`, `/v1/release`.
+mod in_flight;
 /// `tidegate inspect`.
 mod inspect;
 /// Mistakes in plans, lists and files.

@@ -193,6 +193,34 @@ async fn settle_by_unit(conformity: &mut Conformity, client: &mut Client) {
 }
 
 #[tokio::test]
+async fn every_member_about_requests_in_flight_is_in_the_document() {
+    let server = Server::start(
+        "
+listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
+policies: [{ name: api, limits: [{ name: jobs, concurrent: 1, hold: 1h }] }]
+",
+    )
+    .await;
+    let mut conformity = Conformity::by(&server).await;
+    let mut client = Client::connect(server.http).await;
+    let body = json!({ "ttl_ms": 60_000 });
+    let acquired = client.ask(&call("/v1/acquire", &body)).await.json();
+    conformity.check("Acquired", &acquired);
+    let refused = client.ask(&call("/v1/acquire", &body)).await.json();
+    conformity.check("Acquired", &refused);
+    let body = json!({ "id": acquired["id"] });
+    let renewed = client.ask(&call("/v1/renew", &body)).await.json();
+    conformity.check("Renewed", &renewed);
+    let released = client.ask(&call("/v1/release", &body)).await.json();
+    conformity.check("Released", &released);
+    // Other decisions have these too.
+    let elsewhere = ["unit", "decided_by", "reason", "guard", "descriptors"];
+    let elsewhere = elsewhere.map(|name| format!("Acquired.{name}"));
+    let elsewhere: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
+    conformity.saw_all(&["Acquired", "Renewed", "Released"], &elsewhere);
+}
+
+#[tokio::test]
 async fn every_member_that_is_written_is_in_the_document() {
     let server = Server::start(SHOP).await;
     let mut conformity = Conformity::by(&server).await;

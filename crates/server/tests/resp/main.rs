@@ -23,6 +23,8 @@ mod failure;
 mod golden;
 /// Denied and exempt clients.
 mod guards;
+/// Requests in flight by their ids.
+mod in_flight;
 /// redis-cli, redis-benchmark, redis-py.
 mod programs;
 /// redis-rs.

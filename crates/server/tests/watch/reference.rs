@@ -21,6 +21,9 @@ statsd: { address: '127.0.0.1:9' }
 admin: { tokens: [{ name: ci, role: read, hash: 'sha256:0000000000000000000000000000000000000000000000000000000000000000' }] }
 ";
 
+/// A limit that only a store in memory has.
+const IN_FLIGHT: &str = "- { name: jobs, limits: [{ name: at-once, concurrent: 10, hold: 1s }] }\n";
+
 /// A metric of a page.
 #[derive(Debug, Default)]
 struct Metric {
@@ -129,7 +132,7 @@ async fn the_page_of_the_metrics_has_every_metric_with_its_labels() {
     let file = folder.write("buckets", "");
     let with_snapshot = format!("max_keys: 1000, snapshot: {{ file: '{file}' }}");
     let alone = world.alone().replace("max_keys: 1000", &with_snapshot);
-    let alone = Gate::start(&alone).await;
+    let alone = Gate::start(&format!("{alone}{IN_FLIGHT}")).await;
     let guarded = GuardedInstance::start().await;
     ask(&shared).await;
     ask(&alone).await;

@@ -121,6 +121,8 @@ impl History {
             | ModelAlgorithm::CalendarWindow => {
                 model.amount = model.amount.saturating_mul(2);
             }
+            // No time gives them back.
+            ModelAlgorithm::Concurrent => {}
         }
         self.over_model(model)
     }
@@ -164,5 +166,6 @@ pub fn model_algorithm(algorithm: Algorithm) -> ModelAlgorithm {
             parts: WINDOW_PARTS,
         },
         Algorithm::CalendarWindow => ModelAlgorithm::CalendarWindow,
+        Algorithm::Concurrent => ModelAlgorithm::Concurrent,
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use tidegate_core::{Bucket, BucketState, Timestamp};
 
-const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
+const ALGORITHMS: [Algorithm; Algorithm::RATES.len()] = Algorithm::RATES;
 
 const PERIOD_US: u64 = 1_000_000;
 

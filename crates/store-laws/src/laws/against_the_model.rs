@@ -89,7 +89,8 @@ pub(super) fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
         | Algorithm::SlidingWindow
         | Algorithm::SlidingLog
         | Algorithm::BucketedWindow
-        | Algorithm::CalendarWindow => spec,
+        | Algorithm::CalendarWindow
+        | Algorithm::Concurrent => spec,
     };
     let model = ModelQuota {
         burst,

@@ -30,6 +30,7 @@ mod calendar;
 mod changing;
 mod concurrent;
 mod exempt;
+mod permits;
 mod queue;
 mod reserving;
 mod several;
@@ -57,6 +58,11 @@ pub use changing::{
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
 #[doc(hidden)]
 pub use exempt::{hold, is_law};
+pub use permits::{
+    law_19_a_lower_limit_takes_nothing_away, law_19_acquired_permits_end,
+    law_19_never_more_in_flight, law_19_permits_are_held_until_released,
+    law_19_permits_match_the_model, law_19_shadows_hold_permits,
+};
 pub use queue::law_10_places_can_be_released;
 pub use reserving::{
     law_10_loans_are_refunded, law_10_the_last_units_are_refunded, law_13_a_mark_is_taken_once,
@@ -153,6 +159,12 @@ macro_rules! store_laws {
             law_18_outside_nothing_is_decided
             law_18_outside_nothing_is_refunded
             law_18_silence_grants_no_window_twice
+            law_19_a_lower_limit_takes_nothing_away
+            law_19_acquired_permits_end
+            law_19_never_more_in_flight
+            law_19_permits_are_held_until_released
+            law_19_permits_match_the_model
+            law_19_shadows_hold_permits
             a_reset_removes_a_bucket
         ] $($rest)* }
     };

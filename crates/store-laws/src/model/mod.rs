@@ -10,6 +10,7 @@
 
 mod bucketed_window;
 mod calendar_window;
+mod concurrent;
 mod fixed_window;
 mod limits;
 mod sliding_log;
@@ -24,6 +25,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
+pub use concurrent::PermitsModel;
 pub use limits::{ModelLimit, decide_limits};
 
 use bucketed_window::BucketedWindowModel;
@@ -53,6 +55,8 @@ pub enum ModelAlgorithm {
     },
     /// An amount between two starts, which are multiples of the period since the epoch.
     CalendarWindow,
+    /// An amount in use at once. The period has no meaning.
+    Concurrent,
 }
 
 /// Quota of a bucket.
@@ -132,6 +136,7 @@ enum State {
     SlidingLog(SlidingLogModel),
     BucketedWindow(BucketedWindowModel),
     CalendarWindow(CalendarWindowModel),
+    Concurrent(PermitsModel),
 }
 
 /// Decides one request over several buckets, all or nothing.
@@ -215,6 +220,7 @@ impl ModelBucket {
             ModelAlgorithm::CalendarWindow => {
                 State::CalendarWindow(CalendarWindowModel::new(quota))
             }
+            ModelAlgorithm::Concurrent => State::Concurrent(PermitsModel::new(quota)),
         };
         Self { seen_us: 0, state }
     }
@@ -359,6 +365,7 @@ impl State {
             Self::SlidingLog(state) => state,
             Self::BucketedWindow(state) => state,
             Self::CalendarWindow(state) => state,
+            Self::Concurrent(state) => state,
         }
     }
 }

@@ -19,6 +19,8 @@ mod guards;
 mod hyper;
 /// Identities: peers, proxies, and values set by the application.
 mod identity;
+/// Limits of requests in flight.
+mod in_flight;
 /// Policies, reloads, clones, observers.
 mod limiter;
 /// The number of identifications and matches per request.

@@ -31,6 +31,9 @@ pub(crate) enum CommandKind {
     Type,
     Ttl,
     Pttl,
+    Acquire,
+    Renew,
+    Release,
 }
 
 /// The description of a command.

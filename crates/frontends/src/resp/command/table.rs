@@ -111,7 +111,7 @@ const BLANK: CommandSpec = CommandSpec {
 };
 
 /// All commands.
-pub const ALL: [CommandSpec; 24] = [
+pub const ALL: [CommandSpec; 27] = [
     CommandSpec {
         kind: CommandKind::Throttle,
         name: "cl.throttle",
@@ -351,6 +351,39 @@ pub const ALL: [CommandSpec; 24] = [
         name: "pttl",
         summary: "Returns the milliseconds until the bucket of a CL.THROTTLE key is full",
         ..KEYED
+    },
+    CommandSpec {
+        kind: CommandKind::Acquire,
+        name: "tg.acquire",
+        arity: -2,
+        flags: &["write", "module", "fast"],
+        group: "module",
+        summary: "Checks a request that is in flight until it is released",
+        arguments: &[
+            argument("policy", "string"),
+            several("field_value", "string"),
+        ],
+        ..BLANK
+    },
+    CommandSpec {
+        kind: CommandKind::Renew,
+        name: "tg.renew",
+        arity: -2,
+        flags: &["write", "module", "fast"],
+        group: "module",
+        summary: "Prolongs the permits of a request in flight",
+        arguments: &[argument("id", "string"), optional("ttl_ms", "integer")],
+        ..BLANK
+    },
+    CommandSpec {
+        kind: CommandKind::Release,
+        name: "tg.release",
+        arity: 2,
+        flags: &["write", "module", "fast"],
+        group: "module",
+        summary: "Releases the permits of a request that has ended",
+        arguments: &[argument("id", "string")],
+        ..BLANK
     },
 ];
 

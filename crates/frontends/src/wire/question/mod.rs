@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use texts::{attributes, headers};
-use tidegate::{CostMap, Descriptor, Request};
+use tidegate::{CostMap, Descriptor, PermitTerm, Request};
 
 /// The maximum number of header values of a check request, and of attributes.
 pub const PAIRS_MAX: usize = 256;
@@ -159,6 +159,18 @@ impl<'a> JsonQuestion<'a> {
         Ok(question)
     }
 
+    /// Reads one check request, which may have `ttl_ms`: to acquire permits for a time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read), except that `ttl_ms` is allowed.
+    pub fn read_reserving(text: &'a [u8]) -> JsonResult<Self> {
+        let mut reader = JsonReader::new(text)?;
+        let question = reserved(&mut reader)?;
+        reader.end()?;
+        Ok(question)
+    }
+
     /// Reads one check request of a trace into this one, which must be in its default state. Returns its time
     /// in milliseconds since the epoch.
     ///
@@ -200,6 +212,8 @@ impl<'a> JsonQuestion<'a> {
             attributes: &pairs.attributes,
             cost: pairs.cost,
             descriptors: &[],
+            // Callers of a protocol do not say when the request ends.
+            permit: Some(&PermitTerm::HOLD),
         }
     }
 
@@ -302,7 +316,8 @@ fn reserved<'a>(reader: &mut JsonReader<'a>) -> JsonResult<JsonQuestion<'a>> {
     }
 }
 
-fn lifetime(reader: &mut JsonReader<'_>) -> JsonResult<Option<u64>> {
+/// Reads a time in milliseconds, at least 1.
+pub(crate) fn lifetime(reader: &mut JsonReader<'_>) -> JsonResult<Option<u64>> {
     let at = reader.at();
     if reader.null()? {
         return Ok(None);

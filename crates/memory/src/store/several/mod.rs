@@ -50,6 +50,8 @@ struct BucketTarget<'a> {
     ask: Ask<'a>,
     /// Location of its state.
     home: TargetState,
+    /// Admission if it is a record and there is no room.
+    entrance: NewKeyAdmission,
 }
 
 /// Location of a target's state.
@@ -137,8 +139,12 @@ impl<C: Clock> MemoryStore<C> {
             let known = |target: &BucketTarget<'_>| target.fingerprint == fingerprint;
             let place = plan.targets.iter().position(known);
             plan.places.push(place.unwrap_or(plan.targets.len()));
-            if place.is_none() {
+            let entrance = NewKeyAdmission::of(ask);
+            if let Some(target) = place.and_then(|place| plan.targets.get_mut(place)) {
+                target.entrance = target.entrance.max(entrance);
+            } else {
                 plan.targets.push(BucketTarget {
+                    entrance,
                     fingerprint,
                     quota: ask.quota,
                     ask: *ask,
@@ -370,7 +376,7 @@ impl<C: Clock> MemoryStore<C> {
             {
                 self.fetch_word(held, shard, (target.fingerprint, target.quota));
             }
-            if !shard.has_room(target.fingerprint, NewKeyAdmission::IfRoom, now) {
+            if !shard.has_room(target.fingerprint, target.entrance, now) {
                 target.home = TargetState::without_room(&target.ask);
             }
         }

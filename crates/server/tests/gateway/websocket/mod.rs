@@ -107,7 +107,7 @@ fn closing(code: CloseCode, reason: &'static str) -> CloseFrame {
 }
 
 /// Opens a WebSocket through the gateway, or returns its error.
-async fn try_connect(gate: &Gate) -> Result<Socket, Error> {
+pub(crate) async fn try_connect(gate: &Gate) -> Result<Socket, Error> {
     let stream = TcpStream::connect(gate.address).await.unwrap();
     let connected = client_async("ws://shop.example/talk", stream);
     Ok(in_time("a WebSocket", connected).await?.0)
@@ -132,7 +132,7 @@ where
 }
 
 /// Sends a message, and expects its echo.
-async fn talk(socket: &mut Socket, text: &str) {
+pub(crate) async fn talk(socket: &mut Socket, text: &str) {
     socket.send(Message::text(text)).await.unwrap();
     assert_eq!(receive(socket).await, Some(Message::text(text)));
 }

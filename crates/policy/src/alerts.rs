@@ -1,7 +1,7 @@
 //! Alerts to operators, posted to a webhook.
 
+use crate::text::Secret;
 use std::time::Duration;
-use tidegate_policy::text::Secret;
 
 /// The webhook that receives alerts, and their kinds (`alerts`).
 #[derive(Clone, Debug, PartialEq, Eq)]

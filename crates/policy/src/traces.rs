@@ -1,7 +1,7 @@
 //! Settings for reporting single requests: traces and log lines.
 
+use crate::text::Secret;
 use std::time::Duration;
-use tidegate_policy::text::Secret;
 
 /// The trace collector, and the share of requests that it receives (`traces`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Logs {
 /// A share of all requests in millionths, from none to all.
 ///
 /// ```
-/// use tidegate_config::traces::Sample;
+/// use tidegate_policy::traces::Sample;
 ///
 /// assert!(Sample::ALL.takes(u64::MAX) && !Sample::NONE.takes(0));
 /// let half = Sample::millionths(500_000);

@@ -1,6 +1,6 @@
 //! Credentials and roles of administrators, and the audit log of their changes.
 
-use tidegate_policy::text::Sha256;
+use crate::text::Sha256;
 
 /// The administration of a server (`admin`).
 #[derive(Clone, Debug, PartialEq, Eq)]

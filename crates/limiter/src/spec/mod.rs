@@ -1,13 +1,20 @@
 //! A limit written in code.
+//!
+//! | module | settings |
+//! |---|---|
+//! | this one | all others |
+//! | `conditions` | the requests that it applies to |
+//! | `concurrent` | requests in flight |
+
+mod concurrent;
+mod conditions;
 
 use crate::error::BuildError;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, LimitMode, OnChange};
 use tidegate_policy::respond::RefusalStyle;
-use tidegate_policy::{
-    Band, Condition, KeyPart, Limit, MissingIdentity, OnFailure, Unit, WaitRules,
-};
+use tidegate_policy::{Band, KeyPart, Limit, MissingIdentity, OnFailure, Unit, WaitRules};
 
 /// A limit written in code, with the terms of the configuration language.
 ///
@@ -19,6 +26,7 @@ use tidegate_policy::{
 /// | conditions | [`path`](Self::path), [`method`](Self::method), [`host`](Self::host), [`header`](Self::header) | every request |
 /// | key | [`key`](Self::key), [`missing`](Self::missing) | one bucket for all requests |
 /// | bands | [`band`](Self::band), [`unit`](Self::unit), [`algorithm`](Self::algorithm) | none: a limit needs at least one |
+/// | in flight | [`concurrent`](Self::concurrent), in place of bands; [`hold`](Self::hold) | none |
 /// | on refusal | [`wait`](Self::wait), [`block`](Self::block), [`shadow`](Self::shadow), [`refusal`](Self::refusal) | refuses with status 429 |
 /// | store | [`on_failure`](Self::on_failure), [`on_change`](Self::on_change), [`refundable`](Self::refundable) | those of the limiter |
 ///
@@ -48,6 +56,8 @@ pub struct LimitSpec {
     bands: Vec<String>,
     unit: Option<String>,
     algorithm: Algorithm,
+    concurrent: Option<u64>,
+    hold: Option<Duration>,
     mode: LimitMode,
     waiting: Option<Duration>,
     max_waiting: Option<u32>,
@@ -76,6 +86,8 @@ impl LimitSpec {
             bands: Vec::new(),
             unit: None,
             algorithm: Algorithm::default(),
+            concurrent: None,
+            hold: None,
             mode: LimitMode::default(),
             waiting: None,
             max_waiting: None,
@@ -400,33 +412,6 @@ impl LimitSpec {
         self
     }
 
-    /// Returns one condition per path, each with all other conditions; none if nothing is set.
-    fn conditions(&self) -> Result<Vec<Condition>, String> {
-        if !self.paths.is_empty() {
-            let paths = self.paths.iter();
-            return paths.map(|path| self.rest()?.with_path(path)).collect();
-        }
-        if self.methods.is_empty() && self.hosts.is_empty() && self.headers.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(vec![self.rest()?])
-    }
-
-    /// Returns all conditions except the path.
-    fn rest(&self) -> Result<Condition, String> {
-        let mut condition = Condition::default();
-        for method in &self.methods {
-            condition = condition.with_method(method)?;
-        }
-        for host in &self.hosts {
-            condition = condition.with_host(host)?;
-        }
-        for (name, value) in &self.headers {
-            condition = condition.with_header(name, value)?;
-        }
-        Ok(condition)
-    }
-
     /// Returns the rules for waiting, if requests wait.
     fn waiting(&self) -> Result<Option<WaitRules>, String> {
         let Some(max_wait) = self.waiting else {
@@ -468,11 +453,46 @@ impl LimitSpec {
         Band::blocking(self.block).map(Some)
     }
 
+    /// Returns the bands of a limit that is not of requests in flight.
+    fn compile_bands(&self, waiting: Option<WaitRules>) -> Result<Vec<Band>, String> {
+        let mut bands: Vec<Band> = Vec::new();
+        for text in &self.bands {
+            let max_wait = waiting.map(|it| it.max_wait);
+            let mut band = Band::parse_changing(text, self.algorithm, max_wait, self.on_change)?;
+            if waiting.is_some() && band.quota.needs_starts() {
+                return Err("requests cannot wait for a calendar window".into());
+            }
+            if self.refundable {
+                band.quota = band.quota.with_refundable(true);
+            }
+            if bands
+                .iter()
+                .any(|other| other.quota.family() == band.quota.family())
+            {
+                return Err(format!("two bands have the period of `{text}`"));
+            }
+            bands.push(band);
+        }
+        Ok(bands)
+    }
+
     pub(crate) fn compile(self) -> Result<Limit, BuildError> {
         let refuse = |reason: String| BuildError::Limit {
             name: self.name.clone(),
             reason,
         };
+        if let Some(permits) = self.concurrent {
+            return self.compile_concurrent(permits);
+        }
+        if self.algorithm.is_concurrent() {
+            return Err(refuse(
+                "use `.concurrent(20)` in place of this algorithm".into(),
+            ));
+        }
+        if self.hold.is_some() {
+            let why = "`.hold(..)` has no effect without `.concurrent(..)`; remove it";
+            return Err(refuse(why.into()));
+        }
         if self.bands.is_empty() {
             return Err(refuse(
                 "it has no band; add one, for example `100/min`".into(),
@@ -486,32 +506,10 @@ impl LimitSpec {
             .as_deref()
             .map_or(Ok(Unit::default()), Unit::parse);
         let unit = unit.map_err(|fault| refuse(fault.into_sentence()))?;
-        let mut bands: Vec<Band> = Vec::new();
-        for text in &self.bands {
-            let max_wait = waiting.map(|it| it.max_wait);
-            let band = Band::parse_changing(text, self.algorithm, max_wait, self.on_change);
-            let mut band = band.map_err(refuse)?;
-            if waiting.is_some() && band.quota.needs_starts() {
-                return Err(refuse("requests cannot wait for a calendar window".into()));
-            }
-            if self.refundable {
-                band.quota = band.quota.with_refundable(true);
-            }
-            if bands
-                .iter()
-                .any(|other| other.quota.family() == band.quota.family())
-            {
-                return Err(refuse(format!("two bands have the period of `{text}`")));
-            }
-            bands.push(band);
-        }
+        let bands = self.compile_bands(waiting).map_err(refuse)?;
         Ok(Limit {
             conditions,
-            key: if self.key.is_empty() {
-                vec![KeyPart::Global]
-            } else {
-                self.key
-            },
+            key: self.key_or_global(),
             missing: self.missing,
             bands,
             unit,
