@@ -143,9 +143,11 @@ impl Algorithm {
     pub const fn ends_at_once(self) -> bool {
         match self {
             Self::FixedWindow(_) | Self::CalendarWindow => true,
-            Self::TokenBucket | Self::SlidingWindow | Self::SlidingLog | Self::BucketedWindow => {
-                false
-            }
+            Self::TokenBucket
+            | Self::SlidingWindow
+            | Self::SlidingLog
+            | Self::BucketedWindow
+            | Self::Concurrent => false,
         }
     }
 
